@@ -1,0 +1,16 @@
+"""Time, as something that tests can hold in their hands."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+
+class LoopClock:
+    """The running event loop's clock."""
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        return asyncio.get_running_loop().call_later(seconds, callback).cancel

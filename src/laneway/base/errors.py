@@ -1,0 +1,161 @@
+"""Everything that can go wrong, as one tree. An error carries facts; each door words it once.
+
+    LanewayError
+    ├── UsageError               what the user asked for cannot be done that way
+    ├── WireError
+    │   ├── WireClosed           we closed this connection
+    │   ├── WireBroken           the other end went away
+    │   └── RemoteError          the other end answered with an error (code, message, data)
+    ├── EngineError
+    │   ├── BinaryError          no usable Codex: missing, too old, not executable
+    │   ├── EngineLost           the engine's process ended (exit code or signal name)
+    │   ├── EngineRefused        the engine answered a call with an error
+    │   ├── EngineUnable         this version or engine cannot do that
+    │   ├── ActiveWriter         another process holds the thread
+    │   └── ThreadUnknown        the engine knows no such thread
+    └── SessionError
+        ├── SessionUnknown       no such session, or it belongs to somebody else
+        ├── SessionClosed        it was closed before the call could be served
+        ├── SessionStuck         the engine never ended a turn it was told to stop
+        ├── IdentityTaken        the identity is bound to a live session
+        ├── LimitReached         too many sessions or too many waiting turns
+        ├── TurnCancelled        the caller, or a close, cancelled it
+        ├── TurnTimedOut         it ran longer than it was given (partial text kept)
+        ├── NoTurn               there is no running turn to steer or interrupt
+        └── QuestionGone         the question was answered, withdrawn, or never existed
+
+A failed turn is an event (`TurnDone`), not an exception.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class LanewayError(Exception):
+    """Base of every error that Laneway raises on purpose."""
+
+
+class UsageError(LanewayError):
+    pass
+
+
+class WireError(LanewayError):
+    pass
+
+
+class WireClosed(WireError):
+    pass
+
+
+class WireBroken(WireError):
+    pass
+
+
+class RemoteError(WireError):
+    """The other end's error answer, kept whole so that a proxy can pass it on."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(f"{message} ({code})")
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class EngineError(LanewayError):
+    pass
+
+
+class BinaryError(EngineError):
+    """No usable Codex. The text is one sentence with the remedy."""
+
+
+class EngineLost(EngineError):
+    """The engine's process ended. `how` is an exit code or a signal name in words."""
+
+    def __init__(self, how: str, stderr_tail: str = "") -> None:
+        super().__init__(f"Codex ended unexpectedly: {how}")
+        self.how = how
+        self.stderr_tail = stderr_tail
+
+
+class EngineRefused(EngineError):
+    def __init__(self, method: str, code: int, message: str) -> None:
+        super().__init__(f"Codex refused {method}: {message}")
+        self.method = method
+        self.code = code
+        self.message = message
+
+
+class EngineUnable(EngineError):
+    def __init__(self, what: str, version: str) -> None:
+        super().__init__(f"Codex {version} cannot {what}")
+        self.what = what
+        self.version = version
+
+
+class ActiveWriter(EngineError):
+    """Another process holds the thread; reading and forking it still work."""
+
+    def __init__(self, thread_id: str, holder_pid: int | None) -> None:
+        holder = f"process {holder_pid}" if holder_pid else "another process"
+        super().__init__(f"Thread {thread_id} is in use by {holder}; fork it to go on in a copy")
+        self.thread_id = thread_id
+        self.holder_pid = holder_pid
+
+
+class ThreadUnknown(EngineError):
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(f"Codex knows no thread {thread_id}")
+        self.thread_id = thread_id
+
+
+class SessionError(LanewayError):
+    pass
+
+
+class SessionUnknown(SessionError):
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(f"There is no session {agent_id}")
+        self.agent_id = agent_id
+
+
+class SessionClosed(SessionError):
+    pass
+
+
+class SessionStuck(SessionError):
+    pass
+
+
+class IdentityTaken(SessionError):
+    def __init__(self, identity: str, agent_id: str) -> None:
+        super().__init__(f"The identity {identity} belongs to session {agent_id}")
+        self.identity = identity
+        self.agent_id = agent_id
+
+
+class LimitReached(SessionError):
+    def __init__(self, what: str, limit: int) -> None:
+        super().__init__(f"No more than {limit} {what} at once")
+        self.what = what
+        self.limit = limit
+
+
+class TurnCancelled(SessionError):
+    pass
+
+
+class TurnTimedOut(SessionError):
+    def __init__(self, timeout_s: float, partial: str) -> None:
+        super().__init__(f"The turn was stopped after {timeout_s:g} s")
+        self.timeout_s = timeout_s
+        self.partial = partial
+
+
+class NoTurn(SessionError):
+    pass
+
+
+class QuestionGone(SessionError):
+    pass

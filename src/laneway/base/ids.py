@@ -1,0 +1,10 @@
+"""Names for things that we make: short, unique, sayable."""
+
+from __future__ import annotations
+
+import secrets
+
+
+def new_id(prefix: str) -> str:
+    """`agent-7f3a…`: 64 random bits behind a word that tells what it names."""
+    return f"{prefix}-{secrets.token_hex(8)}"

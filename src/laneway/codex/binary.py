@@ -1,0 +1,136 @@
+"""Which Codex, and what that version can do.
+
+Finds the executable in the design's order and words every failure as one sentence with
+its remedy. Starts nothing on a start-up path: the version comes with app-server's first
+answer; only `probe` runs the binary for it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from laneway.base.errors import BinaryError
+from laneway.core.ports import Abilities
+
+ENVIRONMENT_KEY = "LANEWAY_CODEX_BIN"
+OLDEST = (0, 104, 0)
+"""The first version whose app-server speaks the protocol we drive."""
+TESTED = ("0.163.0",)
+"""Versions that `make test` and `make test-peers` have run."""
+PROBE_S = 10.0
+
+# What came later than OLDEST, seen in the schemas the binaries print about themselves.
+STEER_SINCE = (0, 104, 0)
+DYNAMIC_TOOLS_SINCE = (0, 104, 0)
+TURN_CONTEXT_SINCE = (0, 144, 4)
+INJECT_SINCE = (0, 133, 0)
+TURN_PAGES_SINCE = (0, 133, 0)
+
+
+class Binary(msgspec.Struct, frozen=True):
+    path: str
+    source: str
+
+
+def find(
+    flag: str | None = None, configured: str | None = None, environment: Mapping[str, str] | None = None
+) -> Binary:
+    """The Codex to use. Raises `BinaryError` with one sentence that says what to do."""
+    environment = os.environ if environment is None else environment
+    for named, source in ((flag, "--codex-bin"), (environment.get(ENVIRONMENT_KEY), ENVIRONMENT_KEY), (configured, "codex_bin")):
+        if named:
+            return Binary(_checked(named, source, environment), source)
+    on_path = shutil.which("codex", path=environment.get("PATH"))
+    if on_path:
+        return Binary(on_path, "PATH")
+    bundled = _bundled()
+    if bundled:
+        return Binary(bundled, "laneway[codex]")
+    raise BinaryError(
+        "No Codex was found: install one with `pip install 'laneway[codex]'`, put `codex` on PATH,"
+        " or name it with --codex-bin."
+    )
+
+
+def _checked(named: str, source: str, environment: Mapping[str, str]) -> str:
+    path = shutil.which(named, path=environment.get("PATH")) or named
+    expanded = Path(path).expanduser()
+    if not expanded.is_file():
+        raise BinaryError(f"There is no Codex at {named} (named by {source}): correct the path or leave it out.")
+    if not os.access(expanded, os.X_OK):
+        raise BinaryError(f"{named} (named by {source}) is not executable: run `chmod +x {named}`.")
+    return str(expanded)
+
+
+def _bundled() -> str | None:
+    try:
+        from codex_cli_bin import bundled_codex_path
+    except ImportError:
+        return None
+    try:
+        path: Path = bundled_codex_path()
+    except FileNotFoundError:
+        return None
+    return str(path)
+
+
+def probe(binary: Binary) -> tuple[int, ...]:
+    """Run `codex --version`."""
+    try:
+        ran = subprocess.run(
+            [binary.path, "--version"], capture_output=True, text=True, timeout=PROBE_S, check=False, stdin=subprocess.DEVNULL
+        )
+    except OSError as problem:
+        raise BinaryError(
+            f"{binary.path} cannot be run ({problem.strerror}): reinstall Codex or name another with --codex-bin."
+        ) from problem
+    except subprocess.TimeoutExpired as late:
+        raise BinaryError(
+            f"{binary.path} did not tell its version within {PROBE_S:g} s: name another with --codex-bin."
+        ) from late
+    version = parse_version(ran.stdout)
+    if version is None:
+        raise BinaryError(f"{binary.path} does not look like Codex: name the right one with --codex-bin.")
+    return version
+
+
+def parse_version(text: str) -> tuple[int, ...] | None:
+    """The first x.y.z in a text: of `codex --version`, or of app-server's user agent."""
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
+    return tuple(int(part) for part in found.groups()) if found else None
+
+
+def spell(version: tuple[int, ...]) -> str:
+    return ".".join(str(part) for part in version)
+
+
+def check_age(version: tuple[int, ...], path: str) -> None:
+    if version < OLDEST:
+        raise BinaryError(
+            f"Codex {spell(version)} at {path} is older than {spell(OLDEST)}: upgrade it with"
+            " `pip install -U 'laneway[codex]'` or `npm install -g @openai/codex`."
+        )
+
+
+def abilities(version: tuple[int, ...]) -> Abilities:
+    """The one table of what each version can do."""
+    return Abilities(
+        version=spell(version),
+        steer=version >= STEER_SINCE,
+        dynamic_tools=version >= DYNAMIC_TOOLS_SINCE,
+        turn_context=version >= TURN_CONTEXT_SINCE,
+        inject=version >= INJECT_SINCE,
+        history_pages=version >= TURN_PAGES_SINCE,
+    )
+
+
+def word_on(version: tuple[int, ...]) -> str:
+    """What `--version` adds behind the number."""
+    return "" if spell(version) in TESTED else " (untested with this Laneway)"

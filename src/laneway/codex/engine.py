@@ -1,0 +1,139 @@
+"""The Codex engine: threads on one app-server, which is started when it is first needed.
+
+Holds at most one live link. After a death the next `start` or `resume` opens a new one;
+whether that may happen is the caller's decision, never this module's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from laneway.base.errors import BinaryError
+from laneway.codex import binary
+from laneway.codex.link import Connect, Link
+from laneway.codex.thread import CodexThread, thread_info
+from laneway.core.ports import Abilities, Host, ThreadInfo, ThreadList, ThreadSpec
+from laneway.core.tools import Tool
+from laneway.wire.child import Child, Exit
+
+OUR_SECRETS = ("_TOKEN", "_SECRET", "_API_KEY", "_PASSWORD")
+"""Endings of our own `LANEWAY_…` variables that Codex has no business with."""
+
+
+class CodexEngine:
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._link: Link | None = None
+        self._opening = asyncio.Lock()
+
+    async def link(self) -> Link:
+        """The live link, opened if need be."""
+        async with self._opening:
+            if self._link is None or not self._link.is_alive:
+                self._link = await Link.open(self._connect)
+            return self._link
+
+    async def abilities(self) -> Abilities:
+        return (await self.link()).abilities
+
+    async def start(self, spec: ThreadSpec, host: Host) -> CodexThread:
+        link = await self.link()
+        params = {"cwd": str(spec.cwd), **_common(spec)}
+        if spec.ephemeral:
+            params["ephemeral"] = True
+        if spec.tools:
+            params["dynamicTools"] = [_dynamic_tool(tool) for tool in spec.tools]
+        return CodexThread(link, host, await link.call("thread/start", {**params, **spec.native}))
+
+    async def resume(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
+        link = await self.link()
+        # The developer instructions go along every time: compaction drops them otherwise.
+        params = {"threadId": thread_id, "excludeTurns": True, **_common(spec)}
+        return CodexThread(link, host, await link.call("thread/resume", {**params, **spec.native}))
+
+    async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
+        link = await self.link()
+        params = {"threadId": thread_id, "excludeTurns": True, "cwd": str(spec.cwd), **_common(spec)}
+        return CodexThread(link, host, await link.call("thread/fork", {**params, **spec.native}))
+
+    async def read(self, thread_id: str) -> ThreadInfo:
+        answer = await (await self.link()).call("thread/read", {"threadId": thread_id})
+        return thread_info(answer["thread"])
+
+    async def list_threads(
+        self, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50
+    ) -> ThreadList:
+        params: dict[str, Any] = {"cursor": cursor, "limit": limit}
+        if cwd is not None:
+            params["cwd"] = str(cwd)
+        answer = await (await self.link()).call("thread/list", params)
+        return ThreadList(tuple(thread_info(thread) for thread in answer["data"]), answer.get("nextCursor"))
+
+    async def models(self) -> list[dict[str, Any]]:
+        link = await self.link()
+        models: list[dict[str, Any]] = []
+        cursor: str | None = None
+        while True:
+            answer = await link.call("model/list", {"cursor": cursor})
+            models += answer["data"]
+            cursor = answer.get("nextCursor")
+            if not cursor:
+                return models
+
+    async def aclose(self) -> None:
+        async with self._opening:
+            if self._link is not None:
+                await self._link.aclose()
+
+
+def app_server(
+    chosen: Callable[[], binary.Binary], environment: Mapping[str, str] | None = None, overrides: tuple[str, ...] = ()
+) -> Connect:
+    """How to reach Codex: its app-server as a supervised child. Nothing happens before the first call."""
+
+    async def connect(on_bytes: Callable[[bytes], None], on_end: Callable[[Exit], None]) -> Child:
+        found = chosen()
+        flags = [word for override in overrides for word in ("-c", override)]
+        try:
+            return await Child.spawn(
+                [found.path, *flags, "app-server"],
+                on_stdout=on_bytes,
+                on_end=on_end,
+                env=child_environment(os.environ if environment is None else environment),
+            )
+        except OSError as problem:
+            raise BinaryError(
+                f"{found.path} cannot be run ({problem.strerror}): reinstall Codex or name another with --codex-bin."
+            ) from problem
+
+    return connect
+
+
+def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The user's environment less our own secrets."""
+    return {
+        key: value
+        for key, value in environment.items()
+        if not (key.startswith("LANEWAY_") and key.endswith(OUR_SECRETS))
+    }
+
+
+def _common(spec: ThreadSpec) -> dict[str, Any]:
+    """Only what somebody asked for: the user's own config rules the rest."""
+    wanted = {
+        "model": spec.model,
+        "sandbox": spec.sandbox,
+        "approvalPolicy": spec.approval_policy,
+        "baseInstructions": spec.base_instructions,
+        "developerInstructions": spec.developer_instructions,
+        "config": spec.config or None,
+    }
+    return {key: value for key, value in wanted.items() if value is not None}
+
+
+def _dynamic_tool(tool: Tool) -> dict[str, Any]:
+    return {"type": "function", "name": tool.name, "description": tool.description, "inputSchema": tool.schema}

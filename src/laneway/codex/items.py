@@ -1,0 +1,207 @@
+"""Codex's thread items as activities: one table from item type to what a person sees.
+
+Pure. Unknown types become activities of kind `other`, with the item attached whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from laneway.core.model import Activity, ActivityKind, ActivityStatus, FileChange, Location
+
+SPOKEN = frozenset({"userMessage", "agentMessage", "reasoning", "plan", "hookPrompt"})
+"""Items that are words, not deeds."""
+
+_STATUS: dict[str, ActivityStatus] = {
+    "inProgress": "running",
+    "in_progress": "running",
+    "generating": "running",
+    "completed": "completed",
+    "failed": "failed",
+    "declined": "declined",
+    "interrupted": "interrupted",
+}
+_SHELL = re.compile(r"^(?:\S*/)?(?:ba|z|da|k)?sh -l?c (?P<quote>['\"])(?P<command>.*)(?P=quote)$", re.DOTALL)
+_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)", re.MULTILINE)
+
+
+def activity(turn_id: str, item: dict[str, Any], *, ended: bool, frame: bytes = b"") -> Activity:
+    """One item as it stands. `ended` makes sure that a finished item never reads as running."""
+    kind, title, details = _MAKERS.get(str(item.get("type")), _other)(item)
+    status = _STATUS.get(str(item.get("status")), "completed" if ended else "running")
+    if ended and status == "running":
+        status = "completed"
+    if ended and kind == "tool" and item.get("success") is False:
+        status = "failed"
+    return Activity(
+        turn_id=turn_id,
+        item_id=str(item.get("id", "")),
+        kind=kind,
+        title=title,
+        status=status,
+        item=item,
+        frame=frame,
+        **details,
+    )
+
+
+def file_changes(changes: list[dict[str, Any]] | None) -> tuple[FileChange, ...]:
+    found = []
+    for change in changes or []:
+        kind = change.get("kind") or {}
+        kind_name = kind.get("type", "update") if isinstance(kind, dict) else str(kind)
+        found.append(
+            FileChange(
+                path=str(change.get("path", "")),
+                kind=kind_name if kind_name in ("add", "delete") else "update",
+                diff=str(change.get("diff", "")),
+                move_path=kind.get("move_path") if isinstance(kind, dict) else None,
+            )
+        )
+    return tuple(found)
+
+
+def plain_command(command: str) -> str:
+    """What was asked for, without the shell that Codex wraps around it."""
+    found = _SHELL.match(command)
+    if not found:
+        return command
+    inner = found["command"]
+    return inner.replace("'\\''", "'") if found["quote"] == "'" else inner
+
+
+Made = tuple[ActivityKind, str, dict[str, Any]]
+
+
+def _command(item: dict[str, Any]) -> Made:
+    command = str(item.get("command", ""))
+    return (
+        "command",
+        plain_command(command),
+        {
+            "input": command,
+            "output": item.get("aggregatedOutput"),
+            "exit_code": item.get("exitCode"),
+            "cwd": item.get("cwd"),
+            "locations": tuple(
+                Location(path=str(action["path"]))
+                for action in item.get("commandActions") or []
+                if isinstance(action, dict) and action.get("path")
+            ),
+        },
+    )
+
+
+def _edit(item: dict[str, Any]) -> Made:
+    changes = file_changes(item.get("changes"))
+    locations = tuple(
+        Location(path=change.move_path or change.path, line=line)
+        for change in changes
+        for line in _hunk_lines(change)
+    )
+    return "edit", _edit_title(changes), {"changes": changes, "locations": locations}
+
+
+def _hunk_lines(change: FileChange) -> list[int]:
+    return [max(1, int(line)) for line in _HUNK.findall(change.diff)] or [1]
+
+
+def count_lines(change: FileChange) -> tuple[int, int]:
+    """Lines added and removed. Codex gives the bare text for added and deleted files."""
+    lines = change.diff.splitlines()
+    if change.kind == "add":
+        return len(lines), 0
+    if change.kind == "delete":
+        return 0, len(lines)
+    return (
+        sum(line.startswith("+") and not line.startswith("+++") for line in lines),
+        sum(line.startswith("-") and not line.startswith("---") for line in lines),
+    )
+
+
+def _edit_title(changes: tuple[FileChange, ...]) -> str:
+    if not changes:
+        return "Edit files"
+    parts = []
+    for change in changes[:3]:
+        added, removed = count_lines(change)
+        parts.append(f"{change.path.rsplit('/', 1)[-1]} (+{added} −{removed})")
+    more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""
+    return "Edit " + ", ".join(parts) + more
+
+
+def _mcp(item: dict[str, Any]) -> Made:
+    failed = item.get("error")
+    result = item.get("result") or {}
+    return (
+        "mcp",
+        f"{item.get('server', '')}.{item.get('tool', '')}",
+        {
+            "input": item.get("arguments"),
+            "content": result.get("content") if isinstance(result, dict) else result,
+            "output": failed.get("message") if isinstance(failed, dict) else None,
+        },
+    )
+
+
+def _tool(item: dict[str, Any]) -> Made:
+    content = item.get("contentItems") or []
+    texts = [str(part["text"]) for part in content if isinstance(part, dict) and "text" in part]
+    return (
+        "tool",
+        str(item.get("tool", "")),
+        {"input": item.get("arguments"), "content": content or None, "output": "\n".join(texts) or None},
+    )
+
+
+def _agent(item: dict[str, Any]) -> Made:
+    title = str(item.get("tool") or item.get("kind") or "subagent")
+    return "agent", title, {"input": item.get("prompt") or item.get("agentPath")}
+
+
+def _search(item: dict[str, Any]) -> Made:
+    return "search", str(item.get("query", "")), {"input": item.get("action"), "content": item.get("results")}
+
+
+def _image(item: dict[str, Any]) -> Made:
+    path = item.get("savedPath") or item.get("path")
+    return (
+        "image",
+        str(path or item.get("revisedPrompt") or "image"),
+        {"content": item.get("result"), "locations": (Location(path=str(path)),) if path else ()},
+    )
+
+
+def _review(item: dict[str, Any]) -> Made:
+    return "review", str(item.get("review") or item.get("type")), {}
+
+
+def _compaction(item: dict[str, Any]) -> Made:
+    return "compaction", "Compact the conversation", {}
+
+
+def _sleep(item: dict[str, Any]) -> Made:
+    return "sleep", f"Wait {int(item.get('durationMs') or 0) / 1000:g} s", {}
+
+
+def _other(item: dict[str, Any]) -> Made:
+    return "other", str(item.get("type", "item")), {}
+
+
+_MAKERS: dict[str, Callable[[dict[str, Any]], Made]] = {
+    "commandExecution": _command,
+    "fileChange": _edit,
+    "mcpToolCall": _mcp,
+    "dynamicToolCall": _tool,
+    "collabAgentToolCall": _agent,
+    "subAgentActivity": _agent,
+    "webSearch": _search,
+    "imageView": _image,
+    "imageGeneration": _image,
+    "enteredReviewMode": _review,
+    "exitedReviewMode": _review,
+    "contextCompaction": _compaction,
+    "sleep": _sleep,
+}

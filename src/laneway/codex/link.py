@@ -1,0 +1,239 @@
+"""One running app-server: the handshake, calls, and the way from its frames to threads.
+
+Its reader only decodes, resolves and posts; it awaits nobody. When the process ends,
+every waiter hears it, once. A link is never revived: `CodexEngine` opens a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from laneway import __version__
+from laneway.base.errors import (
+    ActiveWriter,
+    EngineError,
+    EngineLost,
+    EngineRefused,
+    RemoteError,
+    ThreadUnknown,
+    WireError,
+)
+from laneway.codex import binary
+from laneway.codex.translate import DELTA_EVENTS, decode_delta
+from laneway.core.ports import Abilities
+from laneway.wire.peer import METHOD_NOT_FOUND, Peer, Raw
+
+log = logging.getLogger(__name__)
+
+HANDSHAKE_S = 30.0
+"""A cold app-server answers in 0.1 s; one that needs this long never will."""
+OVERLOADED = -32001
+OVERLOAD_TRIES = 6
+OVERLOAD_BASE_S = 0.05
+KEPT_WARNINGS = 32
+"""Warnings told before any thread was there to hear them."""
+
+IDEMPOTENT = frozenset(
+    {"thread/read", "thread/list", "thread/turns/list", "thread/items/list", "thread/resume", "model/list", "account/read"}
+)
+"""Calls that may be sent again when Codex says it is overloaded; a turn never is."""
+
+
+class Transport(Protocol):
+    """What carries the bytes: a supervised child today, a socket tomorrow."""
+
+    def write(self, data: bytes) -> None: ...
+
+    @property
+    def backlog_bytes(self) -> int: ...
+
+    @property
+    def stderr_tail(self) -> str: ...
+
+    async def stop(self) -> Any: ...
+
+
+Connect = Callable[[Callable[[bytes], None], Callable[[Any], None]], Awaitable[Transport]]
+"""Open a transport: told where bytes go and whom to tell of the end."""
+
+
+class Listener(Protocol):
+    """A thread as the link sees it."""
+
+    def on_delta(self, method: str, delta: Any, frame: bytes) -> None: ...
+
+    def on_notification(self, method: str, params: dict[str, Any], frame: bytes) -> None: ...
+
+    async def on_request(self, method: str, params: dict[str, Any], request_id: bytes) -> Any: ...
+
+    def on_lost(self, how: str) -> None: ...
+
+
+class Link:
+    def __init__(self) -> None:
+        self._transport: Transport | None = None
+        self._listeners: dict[str, Listener] = {}
+        self._how: str | None = None
+        self._closing = False
+        self._ended = asyncio.Event()
+        self.abilities = Abilities(version="0")
+        self.warnings: list[str] = []
+        self.garbage = 0
+        self._peer = Peer(
+            self._write,
+            on_request=self._on_request,
+            on_notification=self._on_notification,
+            on_garbage=self._on_garbage,
+            with_header=False,
+        )
+
+    @classmethod
+    async def open(cls, connect: Connect) -> Link:
+        """Start app-server and shake hands; raise `EngineError` if it will not."""
+        link = cls()
+        link._transport = await connect(link._peer.feed, link._on_end)
+        try:
+            async with asyncio.timeout(HANDSHAKE_S):
+                hello = await link.call("initialize", _hello())
+        except TimeoutError:
+            await link.aclose()
+            raise EngineLost(f"no answer to initialize within {HANDSHAKE_S:g} s", link.stderr_tail) from None
+        except BaseException:
+            await link.aclose()
+            raise
+        link._peer.notify("initialized")
+        version = binary.parse_version(str(hello.get("userAgent", ""))) or binary.OLDEST
+        link.abilities = binary.abilities(version)
+        return link
+
+    @property
+    def is_alive(self) -> bool:
+        return self._how is None and not self._closing
+
+    @property
+    def stderr_tail(self) -> str:
+        return self._transport.stderr_tail if self._transport else ""
+
+    @property
+    def pid(self) -> int | None:
+        return getattr(self._transport, "pid", None)
+
+    def attach(self, thread_id: str, listener: Listener) -> None:
+        self._listeners[thread_id] = listener
+
+    def detach(self, thread_id: str) -> None:
+        self._listeners.pop(thread_id, None)
+
+    async def call(
+        self, method: str, params: Any = None, *, on_reply: Callable[[Raw], None] | None = None
+    ) -> Any:
+        """Ask Codex; raise `EngineLost` if it dies, `EngineRefused` if it says no."""
+        tries = OVERLOAD_TRIES if method in IDEMPOTENT else 1
+        for attempt in range(1, tries + 1):
+            try:
+                return await self._peer.call(method, params, on_reply=on_reply)
+            except RemoteError as error:
+                if error.code != OVERLOADED or attempt == tries:
+                    raise _refusal(method, params, error) from None
+                await asyncio.sleep(OVERLOAD_BASE_S * 2**attempt * random.uniform(0.5, 1.5))
+            except WireError:
+                raise EngineLost(self._how or "the connection is closed", self.stderr_tail) from None
+        raise AssertionError("unreachable")
+
+    async def aclose(self) -> None:
+        """End app-server and everything it started."""
+        self._closing = True
+        await self._peer.aclose()
+        if self._transport is not None:
+            ended = await self._transport.stop()
+            self._on_end(ended)
+
+    # ── from Codex ─────────────────────────────────────────────────────────
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def _on_notification(self, method: str, raw: Raw, frame: bytes) -> None:
+        if method in DELTA_EVENTS:
+            delta = decode_delta(raw)
+            listener = self._listeners.get(delta.threadId)
+            if listener is not None:
+                listener.on_delta(method, delta, frame)
+            return
+        params = msgspec.json.decode(raw) if raw else {}
+        if not isinstance(params, dict):
+            params = {"value": params}
+        thread_id = _thread_of(params)
+        if thread_id is None:
+            if method in ("configWarning", "warning", "deprecationNotice") and len(self.warnings) < KEPT_WARNINGS:
+                self.warnings.append(str(params.get("summary") or params.get("message") or ""))
+            for listener in list(self._listeners.values()):
+                listener.on_notification(method, params, frame)
+            return
+        if method == "serverRequest/resolved":
+            self._peer.cancel_theirs(msgspec.json.encode(params.get("requestId")))
+        if method == "thread/started":
+            self._adopt(params["thread"])
+        listener = self._listeners.get(thread_id)
+        if listener is not None:
+            listener.on_notification(method, params, frame)
+
+    def _adopt(self, thread: dict[str, Any]) -> None:
+        """A subagent's thread speaks through the thread that started it."""
+        parent = self._listeners.get(str(thread.get("parentThreadId")))
+        adopt = getattr(parent, "adopt", None)
+        if adopt is not None and thread["id"] not in self._listeners:
+            self._listeners[thread["id"]] = adopt(thread["id"])
+
+    async def _on_request(self, method: str, raw: Raw, request_id: bytes) -> Any:
+        params = msgspec.json.decode(raw) if raw else {}
+        thread_id = _thread_of(params) if isinstance(params, dict) else None
+        listener = self._listeners.get(thread_id) if thread_id else None
+        if listener is None:
+            raise RemoteError(METHOD_NOT_FOUND, f"Nobody here answers {method}")
+        return await listener.on_request(method, params, request_id)
+
+    def _on_garbage(self, frame: bytes, problem: str) -> None:
+        self.garbage += 1
+        log.warning("app-server said something that is no message (%s): %.200r", problem, frame)
+
+    def _on_end(self, ended: Any) -> None:
+        if self._how is not None:
+            return
+        self._how = str(ended)
+        self._peer.feed_eof()
+        for listener in list(self._listeners.values()):
+            listener.on_lost(self._how)
+        self._listeners.clear()
+
+
+def _hello() -> dict[str, Any]:
+    return {
+        "clientInfo": {"name": "laneway", "title": "Laneway", "version": __version__},
+        "capabilities": {"experimentalApi": True},
+    }
+
+
+def _thread_of(params: dict[str, Any]) -> str | None:
+    thread_id = params.get("threadId") or params.get("conversationId")
+    if thread_id is None and isinstance(params.get("thread"), dict):
+        thread_id = params["thread"].get("id")
+    return thread_id if isinstance(thread_id, str) else None
+
+
+def _refusal(method: str, params: Any, error: RemoteError) -> EngineError:
+    """Codex's error answers, some of which only their text tells apart: read here and nowhere else."""
+    thread_id = str(params.get("threadId")) if isinstance(params, dict) else ""
+    text = error.message.lower()
+    if "active writer" in text:
+        return ActiveWriter(thread_id, None)
+    if "thread not found" in text or "no rollout found" in text or "thread not loaded" in text:
+        return ThreadUnknown(thread_id)
+    return EngineRefused(method, error.code, error.message)

@@ -1,0 +1,241 @@
+"""Codex's requests for a decision as `Question`s, and our answers in Codex's words.
+
+Pure. Every kind has a decline, and whatever an answer does not clearly grant is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from laneway.codex.items import file_changes, plain_command
+from laneway.core.model import Answer, Choice, Field, FileChange, Question
+
+ACCEPT = Choice(choice_id="accept", label="Allow once", grants="once")
+FOR_SESSION = Choice(choice_id="acceptForSession", label="Allow for this session", grants="session")
+NO = Choice(choice_id="decline", label="Decline and go on", grants="nothing")
+STOP = Choice(choice_id="cancel", label="Decline and stop", grants="stop")
+
+_KNOWN = {choice.choice_id: choice for choice in (ACCEPT, FOR_SESSION, NO, STOP)}
+_PATCH_CHOICES = (ACCEPT, FOR_SESSION, NO, STOP)
+
+
+def ask(method: str, params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question | None:
+    """The question behind a server request; none if the method asks nobody anything."""
+    maker = _MAKERS.get(method)
+    return maker(params, question_id, item) if maker else None
+
+
+def reply(method: str, question: Question, answer: Answer) -> dict[str, Any]:
+    """What Codex is told. An answer that the question does not offer counts as decline."""
+    choice = next((c for c in question.choices if c.choice_id == answer.choice_id), None)
+    return _REPLIES[method](question, choice, answer)
+
+
+def is_valid(question: Question, answer: Answer) -> bool:
+    return any(choice.choice_id == answer.choice_id for choice in question.choices)
+
+
+# ── asking ─────────────────────────────────────────────────────────────────
+
+
+def _common(params: dict[str, Any], question_id: str) -> dict[str, Any]:
+    return {
+        "question_id": question_id,
+        "thread_id": str(params.get("threadId") or params.get("conversationId") or ""),
+        "turn_id": params.get("turnId"),
+        "item_id": params.get("itemId") or params.get("callId"),
+        "reason": params.get("reason"),
+        "cwd": params.get("cwd"),
+        "params": params,
+    }
+
+
+def _ask_command(params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question:
+    command = params.get("command") or (item or {}).get("command")
+    if isinstance(command, list):
+        command = " ".join(str(word) for word in command)
+    shown = plain_command(str(command)) if command else None
+    network = params.get("networkApprovalContext") or {}
+    message = f"Allow network access to {network.get('host')}?" if network.get("host") else "Run this command?"
+    return Question(
+        kind="command",
+        message=message,
+        command=shown,
+        choices=_offered(params.get("availableDecisions")),
+        **_common(params, question_id),
+    )
+
+
+def _offered(decisions: list[Any] | None) -> tuple[Choice, ...]:
+    """Exactly what Codex will take, and a plain decline in every case."""
+    if decisions is None:
+        return (ACCEPT, FOR_SESSION, NO, STOP)
+    choices = []
+    for number, decision in enumerate(decisions):
+        if isinstance(decision, str):
+            known = _KNOWN.get(decision)
+            if known:
+                choices.append(known)
+        elif isinstance(decision, dict) and decision:
+            choices.append(_amendment(number, decision))
+    if NO not in choices:
+        choices.append(NO)
+    return tuple(choices)
+
+
+def _amendment(number: int, decision: dict[str, Any]) -> Choice:
+    name, details = next(iter(decision.items()))
+    words = details.get("execpolicy_amendment") if isinstance(details, dict) else None
+    label = f"Always allow {' '.join(words)}" if isinstance(words, list) else f"Allow by a new rule ({name})"
+    return Choice(choice_id=f"amendment-{number}", label=label, grants="always")
+
+
+def _ask_patch(params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question:
+    # Codex names only the item here; the changes were told when it started.
+    return Question(
+        kind="patch",
+        message="Apply these changes?",
+        changes=_changes(params, item),
+        choices=_PATCH_CHOICES,
+        **_common(params, question_id),
+    )
+
+
+def _changes(params: dict[str, Any], item: dict[str, Any] | None) -> tuple[FileChange, ...]:
+    if item:
+        return file_changes(item.get("changes"))
+    legacy = params.get("fileChanges") or {}
+    return tuple(
+        FileChange(path=str(path), kind="update", diff=str((change.get("update") or {}).get("unified_diff", "")))
+        for path, change in legacy.items()
+        if isinstance(change, dict)
+    )
+
+
+def _ask_permissions(params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question:
+    return Question(
+        kind="permissions",
+        message="Grant these permissions?",
+        schema=params.get("permissions"),
+        choices=(
+            Choice(choice_id="accept", label="Grant for this turn", grants="once"),
+            Choice(choice_id="acceptForSession", label="Grant for this session", grants="session"),
+            NO,
+        ),
+        **_common(params, question_id),
+    )
+
+
+def _ask_input(params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question:
+    fields = tuple(
+        Field(
+            field_id=str(question["id"]),
+            header=str(question.get("header", "")),
+            text=str(question.get("question", "")),
+            options=tuple(str(option.get("label", "")) for option in question.get("options") or []),
+            is_secret=bool(question.get("isSecret")),
+            allows_other=bool(question.get("isOther")),
+        )
+        for question in params.get("questions") or []
+    )
+    message = fields[0].text if len(fields) == 1 else "Codex has questions."
+    return Question(
+        kind="input",
+        message=message,
+        fields=fields,
+        choices=(Choice(choice_id="accept", label="Answer", grants="once"), NO),
+        **_common(params, question_id),
+    )
+
+
+def _ask_elicitation(params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question:
+    server = params.get("serverName") or params.get("server") or "An MCP server"
+    return Question(
+        kind="elicitation",
+        message=str(params.get("message") or params.get("description") or f"{server} asks for input."),
+        schema=params.get("requestedSchema"),
+        url=params.get("url"),
+        choices=(Choice(choice_id="accept", label="Accept", grants="once"), NO, STOP),
+        **_common(params, question_id),
+    )
+
+
+_MAKERS: dict[str, Callable[[dict[str, Any], str, dict[str, Any] | None], Question]] = {
+    "item/commandExecution/requestApproval": _ask_command,
+    "execCommandApproval": _ask_command,
+    "item/fileChange/requestApproval": _ask_patch,
+    "applyPatchApproval": _ask_patch,
+    "item/permissions/requestApproval": _ask_permissions,
+    "item/tool/requestUserInput": _ask_input,
+    "mcpServer/elicitation/request": _ask_elicitation,
+}
+
+
+# ── answering ──────────────────────────────────────────────────────────────
+
+
+def _reply_decision(question: Question, choice: Choice | None, answer: Answer) -> dict[str, Any]:
+    if choice is None:
+        return {"decision": "decline"}
+    if choice.choice_id.startswith("amendment-"):
+        return {"decision": question.params["availableDecisions"][int(choice.choice_id[len("amendment-") :])]}
+    return {"decision": choice.choice_id}
+
+
+_LEGACY = {"once": "approved", "session": "approved_for_session", "stop": "abort"}
+
+
+def _reply_legacy(question: Question, choice: Choice | None, answer: Answer) -> dict[str, Any]:
+    grants = choice.grants if choice else "nothing"
+    return {"decision": _LEGACY.get(grants, {"denied": {"rejection": "The user declined."}})}
+
+
+def _reply_permissions(question: Question, choice: Choice | None, answer: Answer) -> dict[str, Any]:
+    if choice is None or choice.grants not in ("once", "session"):
+        return {"permissions": {}, "scope": "turn"}
+    return {"permissions": question.schema or {}, "scope": "session" if choice.grants == "session" else "turn"}
+
+
+def _reply_input(question: Question, choice: Choice | None, answer: Answer) -> dict[str, Any]:
+    if choice is None or choice.grants != "once":
+        return {"answers": {}}
+    answers = {}
+    for field in question.fields:
+        value = answer.values.get(field.field_id)
+        if value is not None:
+            answers[field.field_id] = {"answers": [str(v) for v in value] if isinstance(value, list) else [str(value)]}
+    return {"answers": answers}
+
+
+def _reply_elicitation(question: Question, choice: Choice | None, answer: Answer) -> dict[str, Any]:
+    grants = choice.grants if choice else "nothing"
+    if grants == "once":
+        return {"action": "accept", "content": answer.values or ({} if question.schema else None)}
+    return {"action": "cancel" if grants == "stop" else "decline"}
+
+
+_REPLIES: dict[str, Callable[[Question, Choice | None, Answer], dict[str, Any]]] = {
+    "item/commandExecution/requestApproval": _reply_decision,
+    "item/fileChange/requestApproval": _reply_decision,
+    "execCommandApproval": _reply_legacy,
+    "applyPatchApproval": _reply_legacy,
+    "item/permissions/requestApproval": _reply_permissions,
+    "item/tool/requestUserInput": _reply_input,
+    "mcpServer/elicitation/request": _reply_elicitation,
+}
+
+assert _MAKERS.keys() == _REPLIES.keys()
+
+
+def describe(question: Question) -> str:
+    """A question in one line, for logs and plain terminals."""
+    parts = [question.message, question.command, ", ".join(change.path for change in question.changes)]
+    return " ".join(part for part in parts if part)
+
+
+def with_thread(question: Question, thread_id: str) -> Question:
+    """The same question, asked in the name of the thread that a session owns."""
+    return msgspec.structs.replace(question, thread_id=thread_id)

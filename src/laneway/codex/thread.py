@@ -1,0 +1,237 @@
+"""One Codex thread behind the core's `Thread` port: turns, questions, tools, history.
+
+Owns the translator and the open questions of its thread. Bound to one link for life:
+when the link dies, the thread says so and every later call fails the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import msgspec
+
+from laneway.base.errors import EngineRefused, QuestionGone, RemoteError
+from laneway.base.ids import new_id
+from laneway.codex import context, questions
+from laneway.codex.link import Link
+from laneway.codex.translate import DELTA_EVENTS, Translator, replay
+from laneway.core.model import (
+    Answer,
+    Asked,
+    Compacted,
+    EngineGone,
+    Event,
+    FromSubagent,
+    Question,
+    Withdrawn,
+)
+from laneway.core.ports import Host, ImagePart, NativePart, Page, Part, TextPart, ThreadInfo, TurnSpec
+from laneway.wire.peer import METHOD_NOT_FOUND, Raw
+
+log = logging.getLogger(__name__)
+
+
+class CodexThread:
+    def __init__(self, link: Link, host: Host, started: dict[str, Any]) -> None:
+        self._link = link
+        self._host = host
+        self._translator = Translator(self._emit)
+        self._epoch = 0
+        self._open: dict[str, tuple[Question, asyncio.Future[Answer]]] = {}
+        self._info = thread_info(started["thread"], started)
+        link.attach(self.thread_id, self)
+
+    @property
+    def info(self) -> ThreadInfo:
+        return self._info
+
+    @property
+    def thread_id(self) -> str:
+        return self._info.thread_id
+
+    # ── asked by the core ──────────────────────────────────────────────────
+
+    async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
+        params = await self._turn_params(ticket, spec)
+        begun: list[str] = []
+
+        def begin(raw: Raw) -> None:
+            # On the reader, so that the turn is known before its first notification.
+            turn_id = msgspec.json.decode(raw)["turn"]["id"]
+            if turn_id == self._translator.turn_id:
+                log.error("turn/start steered turn %s instead of starting one", turn_id)
+                return
+            begun.append(turn_id)
+            self._translator.begin(turn_id, ticket)
+
+        await self._link.call("turn/start", params, on_reply=begin)
+        if not begun:
+            raise EngineRefused("turn/start", 0, "a turn is already running on this thread")
+        return begun[0]
+
+    async def _turn_params(self, ticket: str, spec: TurnSpec) -> dict[str, Any]:
+        params: dict[str, Any] = {
+            "threadId": self.thread_id,
+            "input": [_input(part) for part in spec.parts],
+            "clientUserMessageId": ticket,
+        }
+        if spec.model:
+            params["model"] = spec.model
+        if spec.effort:
+            params["effort"] = spec.effort
+        if spec.output_schema is not None:
+            params["outputSchema"] = spec.output_schema
+        if spec.context:
+            await self._add_context(params, spec.context)
+        return {**params, **spec.native}
+
+    async def _add_context(self, params: dict[str, Any], text: str) -> None:
+        can = self._link.abilities
+        if can.turn_context:
+            params["additionalContext"] = context.additional_context(text, self._epoch)
+        elif can.inject:
+            await self._link.call(
+                "thread/inject_items", {"threadId": self.thread_id, "items": context.injected_items(text)}
+            )
+        else:
+            log.warning("Codex %s takes no context for a turn", can.version)
+
+    async def steer(self, turn_id: str, parts: tuple[Part, ...]) -> None:
+        await self._link.call(
+            "turn/steer",
+            {"threadId": self.thread_id, "expectedTurnId": turn_id, "input": [_input(part) for part in parts]},
+        )
+
+    async def interrupt(self, turn_id: str) -> None:
+        await self._link.call("turn/interrupt", {"threadId": self.thread_id, "turnId": turn_id})
+
+    def answer(self, question_id: str, answer: Answer) -> None:
+        _, waiting = self._open.get(question_id, (None, None))
+        if waiting is None or waiting.done():
+            raise QuestionGone(question_id)
+        waiting.set_result(answer)
+
+    async def history(self, older: str | None = None, limit: int = 50) -> Page:
+        """Turns from the newest back, as the events that they were."""
+        if not self._link.abilities.history_pages:
+            whole = await self._link.call("thread/read", {"threadId": self.thread_id, "includeTurns": True})
+            turns, cursor = whole["thread"].get("turns") or [], None
+        else:
+            page = await self._link.call(
+                "thread/turns/list",
+                {"threadId": self.thread_id, "cursor": older, "limit": limit, "itemsView": "full", "sortDirection": "desc"},
+            )
+            turns, cursor = list(reversed(page["data"])), page.get("nextCursor")
+        return Page(tuple(event for turn in turns for event in replay(turn)), cursor)
+
+    async def release(self) -> None:
+        """Give up the writer lock. Codex lets go of it only when a thread is put away and fetched back."""
+        self._link.detach(self.thread_id)
+        params = {"threadId": self.thread_id}
+        try:
+            await self._link.call("thread/archive", params)
+            await self._link.call("thread/unarchive", params)
+        except EngineRefused as refused:
+            # Ephemeral and unused threads have no file to put away, and nobody else can want them.
+            log.debug("thread %s could not be put away: %s", self.thread_id, refused)
+            await self._link.call("thread/unsubscribe", params)
+
+    # ── told by the link ───────────────────────────────────────────────────
+
+    def on_delta(self, method: str, delta: Any, frame: bytes) -> None:
+        self._translator.delta(DELTA_EVENTS[method], delta, frame)
+
+    def on_notification(self, method: str, params: dict[str, Any], frame: bytes) -> None:
+        self._translator.notification(method, params, frame)
+
+    async def on_request(self, method: str, params: dict[str, Any], request_id: bytes) -> Any:
+        if method == "item/tool/call":
+            done = await self._host.on_tool(params["tool"], params.get("arguments"), str(params.get("turnId")))
+            return {"contentItems": [{"type": "inputText", "text": done.text}], "success": not done.is_error}
+        item = self._translator.item(str(params.get("itemId") or params.get("callId")))
+        return await self.ask(method, params, item)
+
+    async def ask(self, method: str, params: dict[str, Any], item: dict[str, Any] | None) -> Any:
+        question = questions.ask(method, params, new_id("q"), item)
+        if question is None:
+            raise RemoteError(METHOD_NOT_FOUND, f"Laneway does not serve {method}")
+        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._open[question.question_id] = (question, waiting)
+        try:
+            self._host.on_event(Asked(question=question))
+            answer = await waiting
+        except asyncio.CancelledError:
+            # Codex took the question back, or the link is closing.
+            self._host.on_event(Withdrawn(question_id=question.question_id))
+            raise
+        finally:
+            del self._open[question.question_id]
+        return questions.reply(method, question, answer)
+
+    def on_lost(self, how: str) -> None:
+        for question_id in list(self._open):
+            self._host.on_event(Withdrawn(question_id=question_id))
+        self._translator.lost(how)
+        self._host.on_event(EngineGone(how=how))
+
+    def adopt(self, thread_id: str) -> Subagent:
+        return Subagent(self, thread_id)
+
+    def _emit(self, event: Event) -> None:
+        if type(event) is Compacted:
+            self._epoch += 1
+        self._host.on_event(event)
+
+    def emit_from(self, subagent_id: str, event: Event) -> None:
+        self._host.on_event(FromSubagent(thread_id=subagent_id, parent_id=self.thread_id, inner=event, frame=event.frame))
+
+
+class Subagent:
+    """A thread that our thread started: its events are wrapped, its questions are ours."""
+
+    def __init__(self, parent: CodexThread, thread_id: str) -> None:
+        self._parent = parent
+        self._thread_id = thread_id
+        self._translator = Translator(lambda event: parent.emit_from(thread_id, event))
+
+    def on_delta(self, method: str, delta: Any, frame: bytes) -> None:
+        self._translator.delta(DELTA_EVENTS[method], delta, frame)
+
+    def on_notification(self, method: str, params: dict[str, Any], frame: bytes) -> None:
+        self._translator.notification(method, params, frame)
+
+    async def on_request(self, method: str, params: dict[str, Any], request_id: bytes) -> Any:
+        if method == "item/tool/call":
+            return await self._parent.on_request(method, params, request_id)
+        item = self._translator.item(str(params.get("itemId") or params.get("callId")))
+        return await self._parent.ask(method, params, item)
+
+    def on_lost(self, how: str) -> None:
+        self._translator.lost(how)
+
+    def adopt(self, thread_id: str) -> Subagent:
+        return Subagent(self._parent, thread_id)
+
+
+def thread_info(thread: dict[str, Any], started: dict[str, Any] | None = None) -> ThreadInfo:
+    return ThreadInfo(
+        thread_id=str(thread["id"]),
+        cwd=str(thread.get("cwd") or ""),
+        title=str(thread.get("name") or thread.get("preview") or ""),
+        updated_at=int(thread.get("updatedAt") or 0),
+        native=started or thread,
+    )
+
+
+def _input(part: Part) -> dict[str, Any]:
+    match part:
+        case TextPart(text):
+            return {"type": "text", "text": text}
+        case ImagePart(url=None, path=path):
+            return {"type": "localImage", "path": path}
+        case ImagePart(url=url):
+            return {"type": "image", "url": url}
+        case NativePart(value):
+            return value

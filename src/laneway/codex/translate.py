@@ -1,0 +1,354 @@
+"""Frames to events, one translator per thread.
+
+Owns what must be remembered to keep the promises of `laneway.core.model`: one
+`TurnStarted` and one last `TurnDone` per turn, every activity ended, no byte of output
+lost or told twice. Knows nothing of sessions, requests or processes. Never raises on
+what Codex sends; what it does not know it hands on as `Other`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from laneway.codex.items import SPOKEN, activity
+from laneway.core.model import (
+    Accepted,
+    Activity,
+    Compacted,
+    Diff,
+    Event,
+    Failure,
+    Notice,
+    Other,
+    Output,
+    Plan,
+    PlanStep,
+    SettingsChanged,
+    Text,
+    Thought,
+    Titled,
+    Tokens,
+    TurnDone,
+    TurnStarted,
+    Usage,
+    UserSaid,
+)
+
+log = logging.getLogger(__name__)
+
+MAX_LIVE_BYTES = 64 * 1024 * 1024
+"""Live output kept per running command for the reckoning at its end."""
+
+
+class Delta(msgspec.Struct, gc=False):
+    """The one shape of all text deltas: the hot path reads these four fields and no more."""
+
+    threadId: str
+    turnId: str
+    itemId: str
+    delta: str
+
+
+DELTA_EVENTS: dict[str, type[Text] | type[Thought] | type[Output]] = {
+    "item/agentMessage/delta": Text,
+    "item/reasoning/summaryTextDelta": Thought,
+    "item/reasoning/textDelta": Thought,
+    "item/commandExecution/outputDelta": Output,
+}
+decode_delta = msgspec.json.Decoder(Delta).decode
+
+
+class Translator:
+    """Feed it the notifications of one thread in order; it emits events in order."""
+
+    def __init__(self, emit: Callable[[Event], None]) -> None:
+        self._emit = emit
+        self._turn: str | None = None
+        self._finished: str | None = None
+        self._text = ""
+        self._said: dict[str, int] = {}
+        self._open: dict[str, dict[str, Any]] = {}
+        self._live: dict[str, list[str]] = {}
+        self._live_bytes = 0
+
+    @property
+    def turn_id(self) -> str | None:
+        return self._turn
+
+    def item(self, item_id: str) -> dict[str, Any] | None:
+        """An item that is under way, for questions that only name it."""
+        return self._open.get(item_id)
+
+    # ── turns ──────────────────────────────────────────────────────────────
+
+    def begin(self, turn_id: str, ticket: str | None, frame: bytes = b"") -> None:
+        """A turn begins: told by the answer to our request, or by Codex when somebody else asked."""
+        if turn_id in (self._turn, self._finished):
+            return
+        if self._turn is not None:
+            log.warning("turn %s began before %s had ended", turn_id, self._turn)
+            self.finish("interrupted", None, b"")
+        self._turn = turn_id
+        self._text = ""
+        self._emit(TurnStarted(turn_id=turn_id, ticket=ticket, frame=frame))
+
+    def finish(self, status: Any, failure: Failure | None, frame: bytes) -> None:
+        """The running turn ends; whatever it left open ends with it."""
+        turn_id, self._turn = self._turn, None
+        if turn_id is None:
+            return
+        for item in list(self._open.values()):
+            shown = activity(turn_id, item, ended=True)
+            if status != "completed":
+                shown = msgspec.structs.replace(shown, status="interrupted")
+            self._emit(self._with_output(shown))
+        self._open.clear()
+        self._live.clear()
+        self._live_bytes = 0
+        self._said.clear()
+        self._finished = turn_id
+        self._emit(TurnDone(turn_id=turn_id, status=status, text=self._text, failure=failure, frame=frame))
+
+    def lost(self, how: str) -> None:
+        """The engine died."""
+        failure = Failure(kind="engine_lost", message=f"Codex ended unexpectedly: {how}")
+        self.finish("failed", failure, b"")
+
+    # ── what comes from Codex ──────────────────────────────────────────────
+
+    def delta(self, kind: type[Text] | type[Thought] | type[Output], delta: Delta, frame: bytes) -> None:
+        if delta.turnId != self._turn:
+            self._stray(kind.__struct_config__.tag, {"turnId": delta.turnId, "delta": delta.delta}, frame)
+            return
+        item_id = delta.itemId
+        text = delta.delta
+        if kind is Output:
+            if self._live_bytes < MAX_LIVE_BYTES:
+                self._live_bytes += len(text)
+                self._live.setdefault(item_id, []).append(text)
+        else:
+            self._said[item_id] = self._said.get(item_id, 0) + len(text)
+        self._emit(kind(turn_id=delta.turnId, item_id=item_id, text=text, frame=frame))
+
+    def notification(self, method: str, params: dict[str, Any], frame: bytes) -> None:
+        handler = _HANDLERS.get(method)
+        if handler is None:
+            self._stray(method, params, frame)
+            return
+        try:
+            handler(self, params, frame)
+        except (KeyError, TypeError, ValueError, AttributeError) as surprise:
+            log.warning("%s has an unexpected shape: %r", method, surprise)
+            self._stray(method, params, frame)
+
+    def _stray(self, method: str, params: Any, frame: bytes) -> None:
+        self._emit(Other(method=str(method), params=params, frame=frame))
+
+    def _turn_started(self, params: dict[str, Any], frame: bytes) -> None:
+        self.begin(params["turn"]["id"], None, frame)
+
+    def _turn_completed(self, params: dict[str, Any], frame: bytes) -> None:
+        turn = params["turn"]
+        if turn["id"] != self._turn:
+            self._stray("turn/completed", params, frame)
+            return
+        status = turn.get("status")
+        if status not in ("completed", "interrupted"):
+            status = "failed"
+        error = turn.get("error")
+        failure = failure_of(error) if error else None
+        if status == "failed" and failure is None:
+            failure = Failure(kind="other", message="The turn failed and Codex did not say why")
+        self.finish(status, failure, frame)
+
+    def _item_started(self, params: dict[str, Any], frame: bytes) -> None:
+        item, turn_id = params["item"], params["turnId"]
+        if turn_id != self._turn:
+            self._stray("item/started", params, frame)
+        elif item["type"] == "userMessage":
+            self._emit(UserSaid(turn_id=turn_id, item_id=item["id"], text=_input_text(item), frame=frame))
+            self._emit(Accepted(turn_id=turn_id, client_id=item.get("clientId")))
+        elif item["type"] not in SPOKEN:
+            self._open[item["id"]] = item
+            self._emit(activity(turn_id, item, ended=False, frame=frame))
+
+    def _item_completed(self, params: dict[str, Any], frame: bytes) -> None:
+        item, turn_id = params["item"], params["turnId"]
+        kind = item["type"]
+        if turn_id != self._turn:
+            self._stray("item/completed", params, frame)
+        elif kind == "agentMessage":
+            self._text = item["text"]
+            self._say_rest(Text, turn_id, item["id"], item["text"], frame)
+        elif kind == "reasoning":
+            self._say_rest(Thought, turn_id, item["id"], "\n\n".join(item.get("summary") or []), frame)
+        elif kind == "plan":
+            self._text = item["text"]
+            self._say_rest(Text, turn_id, item["id"], item["text"], frame)
+        elif kind not in SPOKEN:
+            self._open.pop(item["id"], None)
+            self._emit(self._with_output(activity(turn_id, item, ended=True, frame=frame)))
+            if kind == "contextCompaction":
+                self._emit(Compacted(turn_id=turn_id))
+
+    def _say_rest(self, kind: type[Text] | type[Thought], turn_id: str, item_id: str, whole: str, frame: bytes) -> None:
+        """Tell what the deltas left out: all of it, where there were none."""
+        said = self._said.pop(item_id, 0)
+        if said < len(whole) and (kind is Text or said == 0):
+            self._emit(kind(turn_id=turn_id, item_id=item_id, text=whole[said:], frame=frame))
+
+    def _with_output(self, ended: Activity) -> Activity:
+        live = self._live.pop(ended.item_id, None)
+        if live is None:
+            return msgspec.structs.replace(ended, late_output=ended.output or "") if ended.kind == "command" else ended
+        complete, late = reconcile(live, ended.output)
+        return msgspec.structs.replace(ended, output=complete, late_output=late)
+
+    def _patch_updated(self, params: dict[str, Any], frame: bytes) -> None:
+        item = self._open.get(params["itemId"])
+        if item is None:
+            self._stray("item/fileChange/patchUpdated", params, frame)
+            return
+        item = {**item, "changes": params["changes"]}
+        self._open[params["itemId"]] = item
+        self._emit(activity(params["turnId"], item, ended=False, frame=frame))
+
+    def _summary_part(self, params: dict[str, Any], frame: bytes) -> None:
+        if params.get("summaryIndex", 0) > 0 and params["turnId"] == self._turn:
+            self._said[params["itemId"]] = self._said.get(params["itemId"], 0) + 2
+            self._emit(Thought(turn_id=params["turnId"], item_id=params["itemId"], text="\n\n", frame=frame))
+
+    def _plan_delta(self, params: dict[str, Any], frame: bytes) -> None:
+        self.delta(Text, Delta(params["threadId"], params["turnId"], params["itemId"], params["delta"]), frame)
+
+    def _plan(self, params: dict[str, Any], frame: bytes) -> None:
+        steps = tuple(
+            PlanStep(text=step["step"], status=_PLAN_STATUS.get(step["status"], "pending")) for step in params["plan"]
+        )
+        self._emit(Plan(turn_id=params["turnId"], steps=steps, explanation=params.get("explanation"), frame=frame))
+
+    def _diff(self, params: dict[str, Any], frame: bytes) -> None:
+        self._emit(Diff(turn_id=params["turnId"], diff=params["diff"], frame=frame))
+
+    def _usage(self, params: dict[str, Any], frame: bytes) -> None:
+        usage = params["tokenUsage"]
+        self._emit(
+            Usage(
+                turn_id=params["turnId"],
+                last=_tokens(usage["last"]),
+                total=_tokens(usage["total"]),
+                window=usage.get("modelContextWindow"),
+                frame=frame,
+            )
+        )
+
+    def _error(self, params: dict[str, Any], frame: bytes) -> None:
+        message = str(params["error"]["message"])
+        retry = bool(params.get("willRetry"))
+        self._emit(
+            Notice(level="error", message=message, turn_id=params.get("turnId"), will_retry=retry, frame=frame)
+        )
+
+    def _warning(self, params: dict[str, Any], frame: bytes) -> None:
+        message = str(params.get("message") or params.get("summary"))
+        self._emit(Notice(level="warning", message=message, frame=frame))
+
+    def _named(self, params: dict[str, Any], frame: bytes) -> None:
+        self._emit(Titled(title=str(params.get("threadName") or params.get("name") or ""), frame=frame))
+
+    def _settings(self, params: dict[str, Any], frame: bytes) -> None:
+        settings = params.get("threadSettings") or params.get("settings") or params
+        self._emit(SettingsChanged(settings=settings, frame=frame))
+
+
+_PLAN_STATUS: dict[str, Any] = {"pending": "pending", "inProgress": "running", "completed": "completed"}
+_HANDLERS: dict[str, Callable[[Translator, dict[str, Any], bytes], None]] = {
+    "turn/started": Translator._turn_started,
+    "turn/completed": Translator._turn_completed,
+    "item/started": Translator._item_started,
+    "item/completed": Translator._item_completed,
+    "item/fileChange/patchUpdated": Translator._patch_updated,
+    "item/reasoning/summaryPartAdded": Translator._summary_part,
+    "item/plan/delta": Translator._plan_delta,
+    "turn/plan/updated": Translator._plan,
+    "turn/diff/updated": Translator._diff,
+    "thread/tokenUsage/updated": Translator._usage,
+    "error": Translator._error,
+    "warning": Translator._warning,
+    "configWarning": Translator._warning,
+    "deprecationNotice": Translator._warning,
+    "guardianWarning": Translator._warning,
+    "thread/name/updated": Translator._named,
+    "thread/settings/updated": Translator._settings,
+}
+
+
+def reconcile(live: list[str], aggregated: str | None) -> tuple[str, str]:
+    """Return the complete output, and what of it the live pieces did not carry.
+
+    Codex may lose live pieces (the first one, most often) and may shorten the aggregate of a
+    very long output. Each live piece is found in the aggregate in order; the gaps are late.
+    Behind the first piece that is not there, the aggregate has been cut and the stream rules.
+    """
+    streamed = "".join(live)
+    if not aggregated or aggregated == streamed:
+        return streamed, ""
+    whole: list[str] = []
+    late: list[str] = []
+    at = 0
+    for number, piece in enumerate(live):
+        found = aggregated.find(piece, at)
+        if found < 0:
+            complete = "".join((*whole, *live[number:]))
+            return (complete, "".join(late)) if len(complete) >= len(aggregated) else (aggregated, "")
+        late.append(aggregated[at:found])
+        whole += (aggregated[at:found], piece)
+        at = found + len(piece)
+    return aggregated, "".join(late) + aggregated[at:]
+
+
+def failure_of(error: dict[str, Any]) -> Failure:
+    """Codex's error as ours. The kind is Codex's own word in snake_case."""
+    info = error.get("codexErrorInfo")
+    status = None
+    if isinstance(info, dict) and info:
+        kind, details = next(iter(info.items()))
+        status = details.get("httpStatusCode") if isinstance(details, dict) else None
+    else:
+        kind = info if isinstance(info, str) else "other"
+    snake = re.sub(r"(?<!^)(?=[A-Z])", "_", str(kind)).lower()
+    return Failure(kind=snake, message=str(error.get("message") or "no reason given"), http_status=status)
+
+
+def replay(turn: dict[str, Any]) -> list[Event]:
+    """A turn from the records as the events that it once was."""
+    events: list[Event] = []
+    translator = Translator(events.append)
+    translator.begin(turn["id"], None)
+    for item in turn.get("items") or []:
+        params = {"item": item, "turnId": turn["id"]}
+        if item.get("type") == "userMessage":
+            translator.notification("item/started", params, b"")
+        translator.notification("item/completed", params, b"")
+    if turn.get("status") != "inProgress":
+        translator.notification("turn/completed", {"turn": turn}, b"")
+    return [event for event in events if not isinstance(event, Accepted)]
+
+
+def _tokens(counts: dict[str, Any]) -> Tokens:
+    return Tokens(
+        input=counts.get("inputTokens", 0),
+        cached_input=counts.get("cachedInputTokens", 0),
+        output=counts.get("outputTokens", 0),
+        reasoning=counts.get("reasoningOutputTokens", 0),
+        total=counts.get("totalTokens", 0),
+    )
+
+
+def _input_text(item: dict[str, Any]) -> str:
+    return "\n".join(str(part["text"]) for part in item.get("content") or [] if part.get("type") == "text")

@@ -1,0 +1,1 @@
+"""Sessions and turns as values: the vocabulary, the rules and the hub. Knows no JSON-RPC, file or vendor."""

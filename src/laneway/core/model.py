@@ -1,0 +1,281 @@
+"""The vocabulary: what happens in a turn, as values. Engines produce them, doors render them.
+
+Frozen structs (msgspec: five times faster to make than dataclasses, and text deltas are
+made by the tens of thousands). Every turn has exactly one `TurnStarted` and exactly one
+`TurnDone`, which is last. What an engine does not understand is `Other` and still arrives.
+
+`frame` is the message an event came from, as it stood on the wire. A door may forward
+it; nobody parses it again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of what the events are made of."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
+    """Base of all events."""
+
+    frame: bytes = b""
+
+
+# ── what a turn is made of ─────────────────────────────────────────────────
+
+
+class Failure(Value):
+    """Why a turn failed. `kind` is for programs, `message` for people."""
+
+    kind: str
+    message: str
+    http_status: int | None = None
+
+
+class Location(Value):
+    path: str
+    line: int | None = None
+
+
+class FileChange(Value):
+    path: str
+    kind: Literal["add", "delete", "update"]
+    diff: str
+    move_path: str | None = None
+
+
+class PlanStep(Value):
+    text: str
+    status: Literal["pending", "running", "completed"]
+
+
+class Tokens(Value):
+    input: int = 0
+    cached_input: int = 0
+    output: int = 0
+    reasoning: int = 0
+    total: int = 0
+
+
+class Choice(Value):
+    """One answer a question allows. `grants` tells how far a yes reaches."""
+
+    choice_id: str
+    label: str
+    grants: Literal["once", "session", "always", "nothing", "stop"]
+
+
+class Field(Value):
+    """One thing the model wants to know from a person."""
+
+    field_id: str
+    header: str
+    text: str
+    options: tuple[str, ...] = ()
+    is_secret: bool = False
+    allows_other: bool = False
+
+
+class Question(Value):
+    """Somebody must decide. No answer in time means decline."""
+
+    question_id: str
+    kind: Literal["command", "patch", "permissions", "input", "elicitation"]
+    thread_id: str
+    turn_id: str | None
+    item_id: str | None
+    message: str
+    choices: tuple[Choice, ...]
+    reason: str | None = None
+    command: str | None = None
+    cwd: str | None = None
+    changes: tuple[FileChange, ...] = ()
+    fields: tuple[Field, ...] = ()
+    schema: Any = None
+    url: str | None = None
+    params: Any = None
+
+
+class Answer(Value):
+    """`choice_id` is one of the question's; `values` fills its fields or its schema."""
+
+    choice_id: str
+    values: dict[str, Any] = {}
+
+
+DECLINE = Answer(choice_id="decline")
+"""What every question gets when nobody, or nobody who may, answers."""
+
+
+# ── turn events ────────────────────────────────────────────────────────────
+
+Status: TypeAlias = Literal["completed", "failed", "interrupted"]
+ActivityStatus: TypeAlias = Literal["running", "completed", "failed", "declined", "interrupted"]
+ActivityKind: TypeAlias = Literal[
+    "command", "edit", "mcp", "tool", "search", "image", "agent", "review", "compaction", "sleep", "other"
+]
+
+
+class TurnStarted(Event, tag="turn_started"):
+    turn_id: str
+    ticket: str | None = None
+    """The request that asked for it; none for a turn that somebody else started."""
+
+
+class Accepted(Event, tag="accepted"):
+    """The engine has recorded an input: from here on a crash does not lose it."""
+
+    turn_id: str
+    client_id: str | None = None
+    """The ticket that the input was sent under, where the engine tells."""
+
+
+class UserSaid(Event, tag="user_said"):
+    turn_id: str
+    item_id: str
+    text: str
+
+
+class Text(Event, tag="text", gc=False):
+    turn_id: str
+    item_id: str
+    text: str
+
+
+class Thought(Event, tag="thought", gc=False):
+    turn_id: str
+    item_id: str
+    text: str
+
+
+class Output(Event, tag="output", gc=False):
+    """What a running activity prints."""
+
+    turn_id: str
+    item_id: str
+    text: str
+
+
+class Activity(Event, tag="activity"):
+    """The model does something: told when it starts, when it changes, and once when it ends."""
+
+    turn_id: str
+    item_id: str
+    kind: ActivityKind
+    title: str
+    status: ActivityStatus
+    input: Any = None
+    output: str | None = None
+    """At the end: the complete output. `Output` events carried it all but `late_output`."""
+    late_output: str = ""
+    exit_code: int | None = None
+    cwd: str | None = None
+    content: Any = None
+    changes: tuple[FileChange, ...] = ()
+    locations: tuple[Location, ...] = ()
+    item: Any = None
+    """The engine's own record, for what these fields leave out."""
+
+
+class Plan(Event, tag="plan"):
+    turn_id: str
+    steps: tuple[PlanStep, ...]
+    explanation: str | None = None
+
+
+class Diff(Event, tag="diff"):
+    """All edits of the turn so far, as one unified diff."""
+
+    turn_id: str
+    diff: str
+
+
+class Usage(Event, tag="usage"):
+    turn_id: str
+    last: Tokens
+    total: Tokens
+    window: int | None = None
+
+
+class Compacted(Event, tag="compacted"):
+    turn_id: str | None
+
+
+class Notice(Event, tag="notice"):
+    level: Literal["info", "warning", "error"]
+    message: str
+    turn_id: str | None = None
+    will_retry: bool = False
+
+
+class Asked(Event, tag="asked"):
+    question: Question
+
+
+class Withdrawn(Event, tag="withdrawn"):
+    """The question needs no answer any more."""
+
+    question_id: str
+
+
+class TurnDone(Event, tag="turn_done"):
+    turn_id: str
+    status: Status
+    text: str = ""
+    """The last message of the turn."""
+    failure: Failure | None = None
+
+
+class Other(Event, tag="other"):
+    method: str
+    params: Any = None
+
+
+class FromSubagent(Event, tag="from_subagent"):
+    """What happens in a thread that our thread started: never mistaken for our own turn."""
+
+    thread_id: str
+    parent_id: str
+    inner: Event
+
+
+# ── session events ─────────────────────────────────────────────────────────
+
+
+class Titled(Event, tag="titled"):
+    title: str
+
+
+class SettingsChanged(Event, tag="settings_changed"):
+    settings: Any
+
+
+class EngineGone(Event, tag="engine_gone"):
+    """The engine's process ended; everything in flight has been answered."""
+
+    how: str
+
+
+class EngineBack(Event, tag="engine_back"):
+    pass
+
+
+class Closed(Event, tag="closed"):
+    """The session is over; no event comes after this."""
+
+
+DELTAS = (Text, Thought, Output)
+"""Events that change no state: they go to the readers' buffers and nowhere else."""
+
+
+def public(event: Event) -> dict[str, Any]:
+    """An event as plain data for people and scripts: without the wire, without what is empty."""
+    data: dict[str, Any] = msgspec.to_builtins(event)
+    inner = getattr(event, "inner", None)
+    if inner is not None:
+        data["inner"] = public(inner)
+    return {key: value for key, value in data.items() if key not in ("frame", "item") and value not in (None, "", [], ())}

@@ -1,0 +1,153 @@
+"""What the core asks of an engine, and what an engine may ask of the core.
+
+Two small protocols for whoever adds an engine (`Engine`, `Thread`), one for whoever
+owns a thread (`Host`), and the clock. Implemented by `laneway.codex` and, hand-driven,
+by `laneway.testing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from laneway.core.model import Answer, Event
+from laneway.core.tools import Tool, ToolResult
+
+
+class TextPart(msgspec.Struct, frozen=True):
+    text: str
+
+
+class ImagePart(msgspec.Struct, frozen=True):
+    """An image by URL (`data:` included) or by local path."""
+
+    url: str | None = None
+    path: str | None = None
+
+
+class NativePart(msgspec.Struct, frozen=True):
+    """An input in the engine's own form, handed on as it is."""
+
+    value: dict[str, Any]
+
+
+Part: TypeAlias = TextPart | ImagePart | NativePart
+
+
+class ThreadSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """How a thread should be. Nothing set means nothing sent: the user's own config rules."""
+
+    cwd: Path
+    model: str | None = None
+    sandbox: str | None = None
+    approval_policy: str | None = None
+    base_instructions: str | None = None
+    developer_instructions: str | None = None
+    config: dict[str, Any] = {}
+    tools: tuple[Tool, ...] = ()
+    ephemeral: bool = False
+    native: dict[str, Any] = {}
+    """Further parameters in the engine's own form."""
+
+
+class TurnSpec(msgspec.Struct, frozen=True, kw_only=True):
+    parts: tuple[Part, ...]
+    context: str = ""
+    """What the model should know in this turn, composed anew for each."""
+    model: str | None = None
+    effort: str | None = None
+    output_schema: Any = None
+    native: dict[str, Any] = {}
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One page of history, oldest first within the page; `older` leads to the page before."""
+
+    events: tuple[Event, ...]
+    older: str | None
+
+
+class ThreadInfo(msgspec.Struct, frozen=True, kw_only=True):
+    thread_id: str
+    cwd: str = ""
+    title: str = ""
+    updated_at: int = 0
+    native: dict[str, Any] = {}
+
+
+class ThreadList(msgspec.Struct, frozen=True):
+    threads: tuple[ThreadInfo, ...]
+    cursor: str | None
+
+
+class Abilities(msgspec.Struct, frozen=True, kw_only=True):
+    """What this engine, in this version, can do beyond plain turns."""
+
+    version: str
+    steer: bool = True
+    dynamic_tools: bool = True
+    turn_context: bool = True
+    inject: bool = True
+    history_pages: bool = True
+
+
+class Host(Protocol):
+    """The owner of a thread, as its engine sees it. Called on the engine's reader."""
+
+    def on_event(self, event: Event) -> None: ...
+
+    async def on_tool(self, name: str, arguments: Any, turn_id: str) -> ToolResult: ...
+
+
+class Thread(Protocol):
+    @property
+    def info(self) -> ThreadInfo: ...
+
+    async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
+        """Return the turn's id. `TurnStarted(ticket=…)` has been told by then."""
+        ...
+
+    async def steer(self, turn_id: str, parts: tuple[Part, ...]) -> None: ...
+
+    async def interrupt(self, turn_id: str) -> None: ...
+
+    def answer(self, question_id: str, answer: Answer) -> None: ...
+
+    async def history(self, older: str | None = None, limit: int = 50) -> Page: ...
+
+    async def release(self) -> None:
+        """Give the thread up, so that another process can resume it."""
+        ...
+
+
+class Engine(Protocol):
+    async def abilities(self) -> Abilities: ...
+
+    async def start(self, spec: ThreadSpec, host: Host) -> Thread: ...
+
+    async def resume(self, thread_id: str, spec: ThreadSpec, host: Host) -> Thread: ...
+
+    async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> Thread: ...
+
+    async def read(self, thread_id: str) -> ThreadInfo: ...
+
+    async def list_threads(
+        self, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50
+    ) -> ThreadList: ...
+
+    async def models(self) -> list[dict[str, Any]]: ...
+
+    async def aclose(self) -> None: ...
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Monotonic seconds."""
+        ...
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back once, later; the returned function takes that back."""
+        ...

@@ -1,0 +1,58 @@
+"""Tools that we offer to models, said once and rendered by every engine and door."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Who calls: bound by the session, never said by the model."""
+
+    agent_id: str
+    identity: str | None = None
+    thread_id: str | None = None
+    turn_id: str | None = None
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    text: str
+    is_error: bool = False
+
+
+Handler: TypeAlias = Callable[[Caller, Mapping[str, Any]], Awaitable[ToolResult]]
+
+
+class Tool(msgspec.Struct, frozen=True):
+    name: str
+    description: str
+    schema: dict[str, Any]
+    handler: Handler
+
+
+class ToolBox:
+    """Tools by name. Two of one name are a bug in whoever joined them."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise ValueError(f"two tools are called {tool.name}")
+            self._tools[tool.name] = tool
+
+    def __iter__(self) -> Iterable[Tool]:  # type: ignore[override]
+        return iter(self._tools.values())
+
+    async def call(self, caller: Caller, name: str, arguments: Any) -> ToolResult:
+        """Run a tool. A wrong name or wrong arguments are told to the model, not raised."""
+        tool = self._tools.get(name)
+        if tool is None:
+            return ToolResult(f"There is no tool {name}.", is_error=True)
+        if not isinstance(arguments, dict):
+            return ToolResult(f"{name} takes an object of arguments.", is_error=True)
+        missing = [key for key in tool.schema.get("required", []) if key not in arguments]
+        if missing:
+            return ToolResult(f"{name} needs {', '.join(missing)}.", is_error=True)
+        return await tool.handler(caller, arguments)

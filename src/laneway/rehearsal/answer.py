@@ -1,0 +1,230 @@
+"""From one request of Codex to the stream of one scripted answer.
+
+Nothing is remembered between requests: which step comes next is read off the
+conversation that Codex sends along, so any number of threads may rehearse at once.
+Pure: a decoded request in, pieces of a server-sent stream out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import msgspec
+
+from laneway.rehearsal import script
+
+WORDS = "one two three four five six seven eight nine ten".split()
+WORDS_PER_PIECE = 400
+"""Words joined into one write when nobody asked for a pace."""
+
+
+class Pause(msgspec.Struct, frozen=True):
+    seconds: float
+
+
+class Refuse(msgspec.Struct, frozen=True):
+    """Answer with an HTTP error instead of a stream."""
+
+    status: int
+    text: str
+
+
+class Forever(msgspec.Struct, frozen=True):
+    """Say nothing until the caller goes away."""
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """Drop the connection here."""
+
+
+Piece: TypeAlias = bytes | Pause | Refuse | Forever | Cut
+
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_ids = itertools.count(1)
+
+
+def answer(request: dict[str, Any]) -> Iterator[Piece]:
+    """Yield the pieces of the answer to one `POST /v1/responses`."""
+    prompt, done = where_are_we(request.get("input", []))
+    steps = script.parse(prompt)
+    if not steps:
+        steps = [script.Say(plain_answer(prompt))]
+    return _stream(list(next_steps(steps, done)), request)
+
+
+def where_are_we(items: list[dict[str, Any]]) -> tuple[str, int]:
+    """Return the newest prompt of a person and how many tool calls have been answered since."""
+    prompt, done = "", 0
+    for item in items:
+        if item.get("type", "message") == "message" and item.get("role") == "user":
+            text = "\n".join(
+                part.get("text", "") for part in item.get("content", []) if isinstance(part, dict)
+            )
+            # Codex wraps what it adds itself (environment, context, hints) in tags.
+            if not text.lstrip().startswith("<"):
+                prompt, done = text, 0
+        elif item.get("type") in _OUTPUTS:
+            done += 1
+    return prompt, done
+
+
+def next_steps(steps: list[script.Step], done: int) -> Iterator[script.Step]:
+    """Yield the steps of this answer: after `done` tool calls, up to and including the next one."""
+    seen = 0
+    spoke = False
+    for step in steps:
+        is_call = isinstance(step, script.CALLS)
+        if seen == done:
+            yield step
+            spoke = True
+            if is_call:
+                return
+        seen += is_call
+    if not spoke:
+        yield script.Say("Done.")
+
+
+def plain_answer(prompt: str) -> str:
+    heard = " ".join(prompt.split())
+    if len(heard) > 80:
+        heard = heard[:79] + "…"
+    return f"I heard “{heard}”. This is a rehearsal: a scripted model answers, and a prompt line like %help tells it what to do."
+
+
+def _stream(steps: list[script.Step], request: dict[str, Any]) -> Iterator[Piece]:
+    for step in steps:
+        if isinstance(step, script.Fail):
+            yield Refuse(step.status, step.text)
+            return
+    response_id = f"resp_{next(_ids)}"
+    yield _event("response.created", response={"id": response_id})
+    input_tokens, output_tokens = 100, 0
+    for step in steps:
+        match step:
+            case script.Say(text):
+                output_tokens += len(text.split())
+                yield from _say(_words_of(text), 0.0)
+            case script.Stream(words, over_s):
+                output_tokens += words
+                yield from _say([w + " " for w in itertools.islice(itertools.cycle(WORDS), words)], over_s)
+            case script.Think(text):
+                yield from _think(text)
+            case script.Usage(tokens):
+                input_tokens = tokens
+            case script.Hang():
+                yield Forever()
+            case script.Break():
+                yield Cut()
+            case script.Run() | script.Patch() | script.CallTool() | script.Ask() | script.MakePlan():
+                yield _event("response.output_item.done", item=_call(step, request.get("tools", [])))
+            case script.Fail():
+                pass  # refused above, before the first byte
+    yield _event(
+        "response.completed",
+        response={
+            "id": response_id,
+            "usage": {
+                "input_tokens": input_tokens,
+                "input_tokens_details": None,
+                "output_tokens": output_tokens,
+                "output_tokens_details": None,
+                "total_tokens": input_tokens + output_tokens,
+            },
+        },
+    )
+
+
+def _words_of(text: str) -> list[str]:
+    """Split a text into deltas as a model would: a word with the space before it."""
+    pieces = text.split(" ")
+    return [pieces[0], *(" " + piece for piece in pieces[1:])]
+
+
+def _say(words: list[str], over_s: float) -> Iterator[Piece]:
+    item_id = f"msg_{next(_ids)}"
+    item = {"type": "message", "role": "assistant", "id": item_id}
+    yield _event("response.output_item.added", item={**item, "content": [{"type": "output_text", "text": ""}]})
+    # One template and one json.dumps per delta: this loop sets the pace of the benchmarks.
+    head = f'event: response.output_text.delta\ndata: {{"type":"response.output_text.delta","item_id":"{item_id}","delta":'
+    if over_s:
+        for word in words:
+            yield (head + json.dumps(word) + "}\n\n").encode()
+            yield Pause(over_s / len(words))
+    else:
+        for batch in _batches(words, WORDS_PER_PIECE):
+            yield "".join(head + json.dumps(word) + "}\n\n" for word in batch).encode()
+    yield _event(
+        "response.output_item.done", item={**item, "content": [{"type": "output_text", "text": "".join(words)}]}
+    )
+
+
+def _think(text: str) -> Iterator[bytes]:
+    item_id = f"rs_{next(_ids)}"
+    item = {"type": "reasoning", "id": item_id}
+    yield _event("response.output_item.added", item={**item, "summary": []})
+    yield _event("response.reasoning_summary_part.added", item_id=item_id, summary_index=0)
+    for word in _words_of(text):
+        yield _event("response.reasoning_summary_text.delta", item_id=item_id, summary_index=0, delta=word)
+    yield _event("response.output_item.done", item={**item, "summary": [{"type": "summary_text", "text": text}]})
+
+
+def _call(step: script.Step, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    call_id = f"call_{next(_ids)}"
+    match step:
+        case script.Run(command, escalated):
+            return _function(call_id, *_shell(command, escalated, tools))
+        case script.Patch(patch):
+            return {"type": "custom_tool_call", "name": "apply_patch", "call_id": call_id, "input": patch}
+        case script.MakePlan(steps):
+            plan = [{"step": s, "status": "in_progress" if i == 0 else "pending"} for i, s in enumerate(steps)]
+            return _function(call_id, "update_plan", {"plan": plan})
+        case script.Ask(question, options):
+            asked = {
+                "id": "choice",
+                "header": "Choose",
+                "question": question,
+                "options": [{"label": option, "description": option} for option in options],
+            }
+            return _function(call_id, "request_user_input", {"questions": [asked]})
+        case script.CallTool(name, arguments):
+            return _function(call_id, name, arguments, namespace=_namespace_of(name, tools))
+        case _:
+            raise AssertionError(step)
+
+
+def _shell(command: str, escalated: bool, tools: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    """Codex has renamed its shell tool over the years; use the one this version offers."""
+    escalation: dict[str, Any] = (
+        {"sandbox_permissions": "require_escalated", "justification": "The rehearsal asks to leave the sandbox."}
+        if escalated
+        else {}
+    )
+    names = {tool.get("name") for tool in tools}
+    if "exec_command" in names or not names & {"shell_command", "shell"}:
+        return "exec_command", {"cmd": command, **escalation}
+    if "shell_command" in names:
+        return "shell_command", {"command": command, **escalation}
+    return "shell", {"command": ["bash", "-lc", command], **escalation}
+
+
+def _namespace_of(name: str, tools: list[dict[str, Any]]) -> str | None:
+    for tool in tools:
+        if tool.get("type") == "namespace" and any(inner.get("name") == name for inner in tool.get("tools", [])):
+            return str(tool["name"])
+    return None
+
+
+def _function(call_id: str, name: str, arguments: dict[str, Any], namespace: str | None = None) -> dict[str, Any]:
+    item = {"type": "function_call", "name": name, "call_id": call_id, "arguments": json.dumps(arguments)}
+    return {**item, "namespace": namespace} if namespace else item
+
+
+def _event(kind: str, **fields: Any) -> bytes:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
+
+
+def _batches(words: list[str], size: int) -> Iterable[list[str]]:
+    return (words[at : at + size] for at in range(0, len(words), size))

@@ -1,0 +1,78 @@
+"""A throw-away `CODEX_HOME` that points the real Codex at a scripted model.
+
+Outside the system's temp folder, because Codex warns about one inside. Each is held by
+a lock for as long as its process lives; what a killed process left is swept by the next.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from laneway.base.ids import new_id
+from laneway.base.paths import cache_home
+
+CONFIG = """\
+model = "{model}"
+model_provider = "rehearsal"
+suppress_unstable_features_warning = true
+check_for_update_on_startup = false
+
+[model_providers.rehearsal]
+name = "rehearsal"
+base_url = "{base_url}"
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+requires_openai_auth = false
+
+[features]
+default_mode_request_user_input = true
+
+[tools.update_plan]
+enabled = true
+"""
+MODEL = "gpt-5.5"
+"""A name that Codex knows, so that it offers its patch tool."""
+
+
+@contextmanager
+def throwaway_home(base_url: str, model: str = MODEL, extra_config: str = "") -> Iterator[Path]:
+    """Make a `CODEX_HOME`, hold it, and remove it at the end."""
+    base = cache_home() / "rehearsals"
+    base.mkdir(parents=True, exist_ok=True, mode=0o700)
+    sweep(base)
+    home = base / new_id("home")
+    home.mkdir(mode=0o700)
+    lock = os.open(home / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (home / "config.toml").write_text(CONFIG.format(base_url=base_url, model=model) + extra_config)
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+        os.close(lock)
+
+
+def sweep(base: Path) -> list[Path]:
+    """Remove the homes whose process is gone; return them."""
+    removed = []
+    for home in base.glob("home-*"):
+        try:
+            lock = os.open(home / ".lock", os.O_RDWR)
+        except OSError:
+            continue  # being made or being removed by somebody else
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            continue  # in use
+        else:
+            shutil.rmtree(home, ignore_errors=True)
+            removed.append(home)
+        finally:
+            os.close(lock)
+    return removed

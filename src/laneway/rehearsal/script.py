@@ -1,0 +1,175 @@
+"""The rehearsal's script language: what a prompt tells the scripted model to do.
+
+A line that starts with `%` is a step; every other line of the prompt is left alone.
+A prompt without steps is a plain prompt. Pure: text in, values out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+
+HELP = """\
+%say TEXT                          answer with TEXT
+%stream N words [over S seconds]   stream N words, spread over S seconds (at once without it)
+%think TEXT                        show a thought
+%run COMMAND                       run a shell command in the sandbox
+%run! COMMAND                      run one that needs approval (asks to leave the sandbox)
+%patch FILE TEXT                   create FILE with TEXT by a patch (\\n makes a new line)
+%edit FILE OLD => NEW              replace the line OLD of FILE by NEW, by a patch
+%tool NAME {JSON}                  call a tool by its name
+%ask QUESTION? A | B | C           ask the user to choose
+%plan FIRST; SECOND; THIRD         publish a plan, its first step in progress
+%usage N                           report N input tokens for this answer
+%fail STATUS [TEXT]                fail with this HTTP status
+%break                             cut the stream in the middle of the answer
+%hang                              answer nothing until the caller gives up
+%help                              answer with this list"""
+
+
+class Say(msgspec.Struct, frozen=True):
+    text: str
+
+
+class Stream(msgspec.Struct, frozen=True):
+    words: int
+    over_s: float = 0.0
+
+
+class Think(msgspec.Struct, frozen=True):
+    text: str
+
+
+class Run(msgspec.Struct, frozen=True):
+    command: str
+    escalated: bool = False
+
+
+class Patch(msgspec.Struct, frozen=True):
+    patch: str
+
+
+class CallTool(msgspec.Struct, frozen=True):
+    name: str
+    arguments: dict[str, Any]
+
+
+class Ask(msgspec.Struct, frozen=True):
+    question: str
+    options: tuple[str, ...]
+
+
+class MakePlan(msgspec.Struct, frozen=True):
+    steps: tuple[str, ...]
+
+
+class Usage(msgspec.Struct, frozen=True):
+    input_tokens: int
+
+
+class Fail(msgspec.Struct, frozen=True):
+    status: int
+    text: str
+
+
+class Break(msgspec.Struct, frozen=True):
+    pass
+
+
+class Hang(msgspec.Struct, frozen=True):
+    pass
+
+
+Step: TypeAlias = (
+    Say | Stream | Think | Run | Patch | CallTool | Ask | MakePlan | Usage | Fail | Break | Hang
+)
+CALLS: tuple[type[Step], ...] = (Run, Patch, CallTool, Ask, MakePlan)
+"""Steps after which Codex comes back with the outcome; an answer ends at the first of them."""
+
+
+def parse(prompt: str) -> list[Step]:
+    """Return the steps of a prompt; a step that cannot be read becomes a `Say` that explains it."""
+    steps: list[Step] = []
+    for line in prompt.splitlines():
+        stripped = line.strip()
+        if stripped.startswith("%") and len(stripped) > 1 and not stripped.startswith("%%"):
+            verb, _, rest = stripped[1:].partition(" ")
+            steps.append(_step(verb, rest.strip()))
+    return steps
+
+
+def _step(verb: str, rest: str) -> Step:
+    maker = _VERBS.get(verb)
+    if maker is None:
+        return Say(f"There is no step %{verb} in a rehearsal. These exist:\n{HELP}")
+    try:
+        return maker(rest)
+    except ValueError as problem:
+        return Say(f"The rehearsal cannot read “%{verb} {rest}”: {problem}")
+
+
+def _stream(rest: str) -> Step:
+    found = re.fullmatch(r"(\d+)(?: words?)?(?: over ([\d.]+) ?s(?:econds?)?)?", rest)
+    if not found:
+        raise ValueError("write %stream N words over S seconds")
+    return Stream(int(found[1]), float(found[2] or 0))
+
+
+def _patch(rest: str) -> Step:
+    path, _, text = rest.partition(" ")
+    if not path:
+        raise ValueError("write %patch FILE TEXT")
+    lines = text.replace("\\n", "\n").split("\n")
+    return Patch("\n".join(["*** Begin Patch", f"*** Add File: {path}", *("+" + x for x in lines), "*** End Patch"]))
+
+
+def _edit(rest: str) -> Step:
+    found = re.fullmatch(r"(\S+) (.*?) => (.*)", rest)
+    if not found:
+        raise ValueError("write %edit FILE OLD => NEW")
+    path, old, new = found.groups()
+    return Patch(f"*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch")
+
+
+def _tool(rest: str) -> Step:
+    name, _, arguments = rest.partition(" ")
+    value = json.loads(arguments or "{}")
+    if not name or not isinstance(value, dict):
+        raise ValueError("write %tool NAME {JSON object}")
+    return CallTool(name, value)
+
+
+def _ask(rest: str) -> Step:
+    question, mark, options = rest.partition("?")
+    choices = tuple(x.strip() for x in options.split("|") if x.strip())
+    if not mark or len(choices) < 2:
+        raise ValueError("write %ask QUESTION? A | B")
+    return Ask(question + "?", choices)
+
+
+def _fail(rest: str) -> Step:
+    status, _, text = rest.partition(" ")
+    return Fail(int(status), text or "The rehearsal was told to fail.")
+
+
+_VERBS: dict[str, Callable[[str], Step]] = {
+    "say": lambda rest: Say(rest.replace("\\n", "\n")),
+    "stream": _stream,
+    "think": Think,
+    "run": Run,
+    "run!": lambda rest: Run(rest, escalated=True),
+    "patch": _patch,
+    "edit": _edit,
+    "tool": _tool,
+    "ask": _ask,
+    "plan": lambda rest: MakePlan(tuple(x.strip() for x in rest.split(";") if x.strip())),
+    "usage": lambda rest: Usage(int(rest)),
+    "fail": _fail,
+    "break": lambda rest: Break(),
+    "hang": lambda rest: Hang(),
+    "help": lambda rest: Say(HELP),
+}

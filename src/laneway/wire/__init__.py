@@ -1,0 +1,1 @@
+"""Bytes and processes: frames, JSON-RPC both ways, supervised process trees. Knows no vendor."""

@@ -1,0 +1,199 @@
+"""The guardian: parent and subreaper of one process tree, which it ends when we go.
+
+A program of its own, started as `python -I -S guardian.py CONTROL STATUS -- ARGV…`
+with the child's standard streams already in place. It only holds the tree; no byte
+of the child's streams passes through it.
+
+CONTROL (we write): `T` asks the tree to end, `K` ends it. End of file means that we
+are gone, for whatever reason, and the tree must go too.
+STATUS (we read): `pid N`, or `failed ERRNO`, then `exit N` or `signal N`; its end of
+file means that nothing of the tree is left.
+
+Imports only what a bare interpreter has at hand: its start is on every start-up path.
+"""
+
+import os
+import select
+import signal
+import sys
+import time
+
+OWN_END_S = 0.3
+"""The child's standard input closes with ours; this long it may end by itself."""
+TERM_S = 0.5
+"""Between SIGTERM and SIGKILL once nobody is there to wait for more."""
+SWEEP_TICK_S = 0.02
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def main(argv: list[str]) -> int:
+    control, status = int(argv[1]), int(argv[2])
+    return Guardian(control, status).run(argv[4:])
+
+
+class Guardian:
+    def __init__(self, control: int, status: int) -> None:
+        self.control = control
+        self.status = status
+        self.child = 0
+        self.wake, wake_in = os.pipe()
+        os.set_blocking(self.wake, False)
+        os.set_blocking(wake_in, False)
+        signal.set_wakeup_fd(wake_in, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self.note)
+        self.told_to_end = False
+
+    def note(self, number: int, frame: object) -> None:
+        if number != signal.SIGCHLD:
+            self.told_to_end = True
+
+    def run(self, command: list[str]) -> int:
+        # Before the child exists: one that ends at once would leave its orphans to init.
+        become_subreaper()
+        if not self.spawn(command):
+            return 127
+        # Codex's streams are Codex's: while we hold a copy, nobody would see them end.
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
+        self.watch()
+        self.sweep()
+        return 0
+
+    def spawn(self, command: list[str]) -> bool:
+        refused, refusal = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setsid()
+                for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE):
+                    signal.signal(number, signal.SIG_DFL)
+                os.close(self.control)
+                os.close(self.status)
+                os.execvp(command[0], command)
+            except OSError as problem:
+                os.write(refusal, b"%d" % (problem.errno or 0))
+            finally:
+                os._exit(127)
+        os.close(refusal)
+        errno = os.read(refused, 16)
+        os.close(refused)
+        self.child = pid
+        if errno:
+            os.waitpid(pid, 0)
+            self.tell(b"failed " + errno)
+            return False
+        self.tell(b"pid %d" % pid)
+        return True
+
+    def watch(self) -> None:
+        """Until the child has ended, or we must end it."""
+        poll = select.poll()
+        poll.register(self.wake, select.POLLIN)
+        poll.register(self.control, select.POLLIN)
+        while self.child:
+            for fd, _ in poll.poll():
+                if fd == self.wake:
+                    os.read(self.wake, 512)
+                    self.reap()
+                    if self.told_to_end:
+                        return
+                else:
+                    order = os.read(self.control, 1)
+                    if order == b"T":
+                        signal_tree(signal.SIGTERM)
+                    elif order == b"K":
+                        signal_tree(signal.SIGKILL)
+                    else:
+                        self.wait_for_child(OWN_END_S)
+                        return
+
+    def wait_for_child(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while self.child and time.monotonic() < deadline:
+            time.sleep(SWEEP_TICK_S)
+            self.reap()
+
+    def sweep(self) -> None:
+        """End whatever is left, however often it forks."""
+        signal_tree(signal.SIGTERM)
+        deadline = time.monotonic() + TERM_S
+        while self.reap():
+            if time.monotonic() > deadline:
+                signal_tree(signal.SIGKILL)
+            time.sleep(SWEEP_TICK_S)
+
+    def reap(self) -> bool:
+        """Collect the dead; return whether anybody lives."""
+        while True:
+            try:
+                pid, outcome = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self.child:
+                self.child = 0
+                code = os.waitstatus_to_exitcode(outcome)
+                self.tell(b"exit %d" % code if code >= 0 else b"signal %d" % -code)
+
+    def tell(self, line: bytes) -> None:
+        try:
+            os.write(self.status, line + b"\n")
+        except OSError:
+            pass  # nobody listens any more; the tree is ended all the same
+
+
+def become_subreaper() -> None:
+    """From here on, grandchildren that lose their parent become our children (Linux)."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def signal_tree(number: int) -> None:
+    for pid in descendants(os.getpid()):
+        try:
+            os.kill(pid, number)
+        except OSError:
+            pass  # it ended by itself in between
+
+
+def descendants(root: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for pid, parent in process_table():
+        children.setdefault(parent, []).append(pid)
+    found: list[int] = []
+    queue = [root]
+    while queue:
+        below = children.get(queue.pop(), [])
+        found += below
+        queue += below
+    return found
+
+
+def process_table() -> list[tuple[int, int]]:
+    """Every process with its parent."""
+    if not os.path.isdir("/proc/self"):
+        return process_table_by_ps()
+    table = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as stat:
+                    # The name in parentheses may hold anything, so split behind the last one.
+                    table.append((int(name), int(stat.read().rpartition(b")")[2].split()[1])))
+            except OSError:
+                pass  # it ended while we looked
+    return table
+
+
+def process_table_by_ps() -> list[tuple[int, int]]:
+    out = os.popen("/bin/ps -axo pid=,ppid=").read()  # noqa: S605  a constant; macOS has no /proc
+    return [(int(pid), int(parent)) for pid, parent in (line.split() for line in out.splitlines())]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
