@@ -19,12 +19,10 @@
         ├── SessionStuck         the engine never ended a turn it was told to stop
         ├── IdentityTaken        the identity is bound to a live session
         ├── LimitReached         too many sessions or too many waiting turns
-        ├── TurnCancelled        the caller, or a close, cancelled it
-        ├── TurnTimedOut         it ran longer than it was given (partial text kept)
         ├── NoTurn               there is no running turn to steer or interrupt
         └── QuestionGone         the question was answered, withdrawn, or never existed
 
-A failed turn is an event (`TurnDone`), not an exception.
+A turn that failed, was cancelled or ran out of time is a result, not an exception.
 """
 
 from __future__ import annotations
@@ -140,17 +138,6 @@ class LimitReached(SessionError):
         super().__init__(f"No more than {limit} {what} at once")
         self.what = what
         self.limit = limit
-
-
-class TurnCancelled(SessionError):
-    pass
-
-
-class TurnTimedOut(SessionError):
-    def __init__(self, timeout_s: float, partial: str) -> None:
-        super().__init__(f"The turn was stopped after {timeout_s:g} s")
-        self.timeout_s = timeout_s
-        self.partial = partial
 
 
 class NoTurn(SessionError):

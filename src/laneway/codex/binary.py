@@ -44,7 +44,11 @@ def find(
 ) -> Binary:
     """The Codex to use. Raises `BinaryError` with one sentence that says what to do."""
     environment = os.environ if environment is None else environment
-    for named, source in ((flag, "--codex-bin"), (environment.get(ENVIRONMENT_KEY), ENVIRONMENT_KEY), (configured, "codex_bin")):
+    for named, source in (
+        (flag, "--codex-bin"),
+        (environment.get(ENVIRONMENT_KEY), ENVIRONMENT_KEY),
+        (configured, "codex_bin"),
+    ):
         if named:
             return Binary(_checked(named, source, environment), source)
     on_path = shutil.which("codex", path=environment.get("PATH"))
@@ -63,7 +67,9 @@ def _checked(named: str, source: str, environment: Mapping[str, str]) -> str:
     path = shutil.which(named, path=environment.get("PATH")) or named
     expanded = Path(path).expanduser()
     if not expanded.is_file():
-        raise BinaryError(f"There is no Codex at {named} (named by {source}): correct the path or leave it out.")
+        raise BinaryError(
+            f"There is no Codex at {named} (named by {source}): correct the path or leave it out."
+        )
     if not os.access(expanded, os.X_OK):
         raise BinaryError(f"{named} (named by {source}) is not executable: run `chmod +x {named}`.")
     return str(expanded)
@@ -85,12 +91,15 @@ def probe(binary: Binary) -> tuple[int, ...]:
     """Run `codex --version`."""
     try:
         ran = subprocess.run(
-            [binary.path, "--version"], capture_output=True, text=True, timeout=PROBE_S, check=False, stdin=subprocess.DEVNULL
+            [binary.path, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=PROBE_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
     except OSError as problem:
-        raise BinaryError(
-            f"{binary.path} cannot be run ({problem.strerror}): reinstall Codex or name another with --codex-bin."
-        ) from problem
+        raise cannot_run(binary.path, problem) from problem
     except subprocess.TimeoutExpired as late:
         raise BinaryError(
             f"{binary.path} did not tell its version within {PROBE_S:g} s: name another with --codex-bin."
@@ -99,6 +108,12 @@ def probe(binary: Binary) -> tuple[int, ...]:
     if version is None:
         raise BinaryError(f"{binary.path} does not look like Codex: name the right one with --codex-bin.")
     return version
+
+
+def cannot_run(path: str, problem: OSError) -> BinaryError:
+    return BinaryError(
+        f"{path} cannot be run ({problem.strerror}): reinstall Codex or name another with --codex-bin."
+    )
 
 
 def parse_version(text: str) -> tuple[int, ...] | None:

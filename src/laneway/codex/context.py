@@ -27,4 +27,10 @@ def additional_context(text: str, epoch: int) -> dict[str, Any]:
 
 def injected_items(text: str) -> list[dict[str, Any]]:
     """The same for a Codex without `additionalContext`: a developer message before the turn."""
-    return [{"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text[:MAX_CHARS]}]}]
+    return [
+        {
+            "type": "message",
+            "role": "developer",
+            "content": [{"type": "input_text", "text": text[:MAX_CHARS]}],
+        }
+    ]

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from laneway.base.errors import BinaryError
 from laneway.codex import binary
 from laneway.codex.link import Connect, Link
 from laneway.codex.thread import CodexThread, thread_info
@@ -91,7 +90,9 @@ class CodexEngine:
 
 
 def app_server(
-    chosen: Callable[[], binary.Binary], environment: Mapping[str, str] | None = None, overrides: tuple[str, ...] = ()
+    chosen: Callable[[], binary.Binary],
+    environment: Mapping[str, str] | None = None,
+    overrides: tuple[str, ...] = (),
 ) -> Connect:
     """How to reach Codex: its app-server as a supervised child. Nothing happens before the first call."""
 
@@ -106,9 +107,7 @@ def app_server(
                 env=child_environment(os.environ if environment is None else environment),
             )
         except OSError as problem:
-            raise BinaryError(
-                f"{found.path} cannot be run ({problem.strerror}): reinstall Codex or name another with --codex-bin."
-            ) from problem
+            raise binary.cannot_run(found.path, problem) from problem
 
     return connect
 
@@ -136,4 +135,9 @@ def _common(spec: ThreadSpec) -> dict[str, Any]:
 
 
 def _dynamic_tool(tool: Tool) -> dict[str, Any]:
-    return {"type": "function", "name": tool.name, "description": tool.description, "inputSchema": tool.schema}
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.schema,
+    }

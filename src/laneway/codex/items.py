@@ -51,11 +51,11 @@ def file_changes(changes: list[dict[str, Any]] | None) -> tuple[FileChange, ...]
     found = []
     for change in changes or []:
         kind = change.get("kind") or {}
-        kind_name = kind.get("type", "update") if isinstance(kind, dict) else str(kind)
+        kind_name = kind.get("type") if isinstance(kind, dict) else kind
         found.append(
             FileChange(
                 path=str(change.get("path", "")),
-                kind=kind_name if kind_name in ("add", "delete") else "update",
+                kind="add" if kind_name == "add" else "delete" if kind_name == "delete" else "update",
                 diff=str(change.get("diff", "")),
                 move_path=kind.get("move_path") if isinstance(kind, dict) else None,
             )

@@ -40,7 +40,15 @@ KEPT_WARNINGS = 32
 """Warnings told before any thread was there to hear them."""
 
 IDEMPOTENT = frozenset(
-    {"thread/read", "thread/list", "thread/turns/list", "thread/items/list", "thread/resume", "model/list", "account/read"}
+    {
+        "thread/read",
+        "thread/list",
+        "thread/turns/list",
+        "thread/items/list",
+        "thread/resume",
+        "model/list",
+        "account/read",
+    }
 )
 """Calls that may be sent again when Codex says it is overloaded; a turn never is."""
 
@@ -172,7 +180,10 @@ class Link:
             params = {"value": params}
         thread_id = _thread_of(params)
         if thread_id is None:
-            if method in ("configWarning", "warning", "deprecationNotice") and len(self.warnings) < KEPT_WARNINGS:
+            if (
+                method in ("configWarning", "warning", "deprecationNotice")
+                and len(self.warnings) < KEPT_WARNINGS
+            ):
                 self.warnings.append(str(params.get("summary") or params.get("message") or ""))
             for listener in list(self._listeners.values()):
                 listener.on_notification(method, params, frame)

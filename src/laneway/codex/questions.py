@@ -22,7 +22,9 @@ _KNOWN = {choice.choice_id: choice for choice in (ACCEPT, FOR_SESSION, NO, STOP)
 _PATCH_CHOICES = (ACCEPT, FOR_SESSION, NO, STOP)
 
 
-def ask(method: str, params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question | None:
+def ask(
+    method: str, params: dict[str, Any], question_id: str, item: dict[str, Any] | None
+) -> Question | None:
     """The question behind a server request; none if the method asks nobody anything."""
     maker = _MAKERS.get(method)
     return maker(params, question_id, item) if maker else None
@@ -59,7 +61,9 @@ def _ask_command(params: dict[str, Any], question_id: str, item: dict[str, Any] 
         command = " ".join(str(word) for word in command)
     shown = plain_command(str(command)) if command else None
     network = params.get("networkApprovalContext") or {}
-    message = f"Allow network access to {network.get('host')}?" if network.get("host") else "Run this command?"
+    message = (
+        f"Allow network access to {network.get('host')}?" if network.get("host") else "Run this command?"
+    )
     return Question(
         kind="command",
         message=message,
@@ -109,7 +113,9 @@ def _changes(params: dict[str, Any], item: dict[str, Any] | None) -> tuple[FileC
         return file_changes(item.get("changes"))
     legacy = params.get("fileChanges") or {}
     return tuple(
-        FileChange(path=str(path), kind="update", diff=str((change.get("update") or {}).get("unified_diff", "")))
+        FileChange(
+            path=str(path), kind="update", diff=str((change.get("update") or {}).get("unified_diff", ""))
+        )
         for path, change in legacy.items()
         if isinstance(change, dict)
     )
@@ -196,7 +202,10 @@ def _reply_legacy(question: Question, choice: Choice | None, answer: Answer) -> 
 def _reply_permissions(question: Question, choice: Choice | None, answer: Answer) -> dict[str, Any]:
     if choice is None or choice.grants not in ("once", "session"):
         return {"permissions": {}, "scope": "turn"}
-    return {"permissions": question.schema or {}, "scope": "session" if choice.grants == "session" else "turn"}
+    return {
+        "permissions": question.schema or {},
+        "scope": "session" if choice.grants == "session" else "turn",
+    }
 
 
 def _reply_input(question: Question, choice: Choice | None, answer: Answer) -> dict[str, Any]:
@@ -206,7 +215,9 @@ def _reply_input(question: Question, choice: Choice | None, answer: Answer) -> d
     for field in question.fields:
         value = answer.values.get(field.field_id)
         if value is not None:
-            answers[field.field_id] = {"answers": [str(v) for v in value] if isinstance(value, list) else [str(value)]}
+            answers[field.field_id] = {
+                "answers": [str(v) for v in value] if isinstance(value, list) else [str(value)]
+            }
     return {"answers": answers}
 
 

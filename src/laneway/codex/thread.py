@@ -101,7 +101,11 @@ class CodexThread:
     async def steer(self, turn_id: str, parts: tuple[Part, ...]) -> None:
         await self._link.call(
             "turn/steer",
-            {"threadId": self.thread_id, "expectedTurnId": turn_id, "input": [_input(part) for part in parts]},
+            {
+                "threadId": self.thread_id,
+                "expectedTurnId": turn_id,
+                "input": [_input(part) for part in parts],
+            },
         )
 
     async def interrupt(self, turn_id: str) -> None:
@@ -121,7 +125,13 @@ class CodexThread:
         else:
             page = await self._link.call(
                 "thread/turns/list",
-                {"threadId": self.thread_id, "cursor": older, "limit": limit, "itemsView": "full", "sortDirection": "desc"},
+                {
+                    "threadId": self.thread_id,
+                    "cursor": older,
+                    "limit": limit,
+                    "itemsView": "full",
+                    "sortDirection": "desc",
+                },
             )
             turns, cursor = list(reversed(page["data"])), page.get("nextCursor")
         return Page(tuple(event for turn in turns for event in replay(turn)), cursor)
@@ -148,7 +158,9 @@ class CodexThread:
 
     async def on_request(self, method: str, params: dict[str, Any], request_id: bytes) -> Any:
         if method == "item/tool/call":
-            done = await self._host.on_tool(params["tool"], params.get("arguments"), str(params.get("turnId")))
+            done = await self._host.on_tool(
+                params["tool"], params.get("arguments"), str(params.get("turnId"))
+            )
             return {"contentItems": [{"type": "inputText", "text": done.text}], "success": not done.is_error}
         item = self._translator.item(str(params.get("itemId") or params.get("callId")))
         return await self.ask(method, params, item)
@@ -185,7 +197,9 @@ class CodexThread:
         self._host.on_event(event)
 
     def emit_from(self, subagent_id: str, event: Event) -> None:
-        self._host.on_event(FromSubagent(thread_id=subagent_id, parent_id=self.thread_id, inner=event, frame=event.frame))
+        self._host.on_event(
+            FromSubagent(thread_id=subagent_id, parent_id=self.thread_id, inner=event, frame=event.frame)
+        )
 
 
 class Subagent:

@@ -123,7 +123,7 @@ class Translator:
 
     def delta(self, kind: type[Text] | type[Thought] | type[Output], delta: Delta, frame: bytes) -> None:
         if delta.turnId != self._turn:
-            self._stray(kind.__struct_config__.tag, {"turnId": delta.turnId, "delta": delta.delta}, frame)
+            self._stray(f"late {kind.__name__}", {"turnId": delta.turnId, "delta": delta.delta}, frame)
             return
         item_id = delta.itemId
         text = delta.delta
@@ -196,7 +196,9 @@ class Translator:
             if kind == "contextCompaction":
                 self._emit(Compacted(turn_id=turn_id))
 
-    def _say_rest(self, kind: type[Text] | type[Thought], turn_id: str, item_id: str, whole: str, frame: bytes) -> None:
+    def _say_rest(
+        self, kind: type[Text] | type[Thought], turn_id: str, item_id: str, whole: str, frame: bytes
+    ) -> None:
         """Tell what the deltas left out: all of it, where there were none."""
         said = self._said.pop(item_id, 0)
         if said < len(whole) and (kind is Text or said == 0):
@@ -205,7 +207,11 @@ class Translator:
     def _with_output(self, ended: Activity) -> Activity:
         live = self._live.pop(ended.item_id, None)
         if live is None:
-            return msgspec.structs.replace(ended, late_output=ended.output or "") if ended.kind == "command" else ended
+            return (
+                msgspec.structs.replace(ended, late_output=ended.output or "")
+                if ended.kind == "command"
+                else ended
+            )
         complete, late = reconcile(live, ended.output)
         return msgspec.structs.replace(ended, output=complete, late_output=late)
 
@@ -224,13 +230,18 @@ class Translator:
             self._emit(Thought(turn_id=params["turnId"], item_id=params["itemId"], text="\n\n", frame=frame))
 
     def _plan_delta(self, params: dict[str, Any], frame: bytes) -> None:
-        self.delta(Text, Delta(params["threadId"], params["turnId"], params["itemId"], params["delta"]), frame)
+        self.delta(
+            Text, Delta(params["threadId"], params["turnId"], params["itemId"], params["delta"]), frame
+        )
 
     def _plan(self, params: dict[str, Any], frame: bytes) -> None:
         steps = tuple(
-            PlanStep(text=step["step"], status=_PLAN_STATUS.get(step["status"], "pending")) for step in params["plan"]
+            PlanStep(text=step["step"], status=_PLAN_STATUS.get(step["status"], "pending"))
+            for step in params["plan"]
         )
-        self._emit(Plan(turn_id=params["turnId"], steps=steps, explanation=params.get("explanation"), frame=frame))
+        self._emit(
+            Plan(turn_id=params["turnId"], steps=steps, explanation=params.get("explanation"), frame=frame)
+        )
 
     def _diff(self, params: dict[str, Any], frame: bytes) -> None:
         self._emit(Diff(turn_id=params["turnId"], diff=params["diff"], frame=frame))
@@ -251,7 +262,9 @@ class Translator:
         message = str(params["error"]["message"])
         retry = bool(params.get("willRetry"))
         self._emit(
-            Notice(level="error", message=message, turn_id=params.get("turnId"), will_retry=retry, frame=frame)
+            Notice(
+                level="error", message=message, turn_id=params.get("turnId"), will_retry=retry, frame=frame
+            )
         )
 
     def _warning(self, params: dict[str, Any], frame: bytes) -> None:

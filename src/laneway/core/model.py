@@ -28,7 +28,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
 # ── what a turn is made of ─────────────────────────────────────────────────
 
 
-class Failure(Value):
+class Failure(Value, frozen=True):
     """Why a turn failed. `kind` is for programs, `message` for people."""
 
     kind: str
@@ -36,24 +36,24 @@ class Failure(Value):
     http_status: int | None = None
 
 
-class Location(Value):
+class Location(Value, frozen=True):
     path: str
     line: int | None = None
 
 
-class FileChange(Value):
+class FileChange(Value, frozen=True):
     path: str
     kind: Literal["add", "delete", "update"]
     diff: str
     move_path: str | None = None
 
 
-class PlanStep(Value):
+class PlanStep(Value, frozen=True):
     text: str
     status: Literal["pending", "running", "completed"]
 
 
-class Tokens(Value):
+class Tokens(Value, frozen=True):
     input: int = 0
     cached_input: int = 0
     output: int = 0
@@ -61,7 +61,7 @@ class Tokens(Value):
     total: int = 0
 
 
-class Choice(Value):
+class Choice(Value, frozen=True):
     """One answer a question allows. `grants` tells how far a yes reaches."""
 
     choice_id: str
@@ -69,7 +69,7 @@ class Choice(Value):
     grants: Literal["once", "session", "always", "nothing", "stop"]
 
 
-class Field(Value):
+class Field(Value, frozen=True):
     """One thing the model wants to know from a person."""
 
     field_id: str
@@ -80,7 +80,7 @@ class Field(Value):
     allows_other: bool = False
 
 
-class Question(Value):
+class Question(Value, frozen=True):
     """Somebody must decide. No answer in time means decline."""
 
     question_id: str
@@ -100,7 +100,7 @@ class Question(Value):
     params: Any = None
 
 
-class Answer(Value):
+class Answer(Value, frozen=True):
     """`choice_id` is one of the question's; `values` fills its fields or its schema."""
 
     choice_id: str
@@ -120,13 +120,13 @@ ActivityKind: TypeAlias = Literal[
 ]
 
 
-class TurnStarted(Event, tag="turn_started"):
+class TurnStarted(Event, frozen=True, tag="turn_started"):
     turn_id: str
     ticket: str | None = None
     """The request that asked for it; none for a turn that somebody else started."""
 
 
-class Accepted(Event, tag="accepted"):
+class Accepted(Event, frozen=True, tag="accepted"):
     """The engine has recorded an input: from here on a crash does not lose it."""
 
     turn_id: str
@@ -134,25 +134,25 @@ class Accepted(Event, tag="accepted"):
     """The ticket that the input was sent under, where the engine tells."""
 
 
-class UserSaid(Event, tag="user_said"):
+class UserSaid(Event, frozen=True, tag="user_said"):
     turn_id: str
     item_id: str
     text: str
 
 
-class Text(Event, tag="text", gc=False):
+class Text(Event, frozen=True, tag="text", gc=False):
     turn_id: str
     item_id: str
     text: str
 
 
-class Thought(Event, tag="thought", gc=False):
+class Thought(Event, frozen=True, tag="thought", gc=False):
     turn_id: str
     item_id: str
     text: str
 
 
-class Output(Event, tag="output", gc=False):
+class Output(Event, frozen=True, tag="output", gc=False):
     """What a running activity prints."""
 
     turn_id: str
@@ -160,7 +160,7 @@ class Output(Event, tag="output", gc=False):
     text: str
 
 
-class Activity(Event, tag="activity"):
+class Activity(Event, frozen=True, tag="activity"):
     """The model does something: told when it starts, when it changes, and once when it ends."""
 
     turn_id: str
@@ -181,48 +181,48 @@ class Activity(Event, tag="activity"):
     """The engine's own record, for what these fields leave out."""
 
 
-class Plan(Event, tag="plan"):
+class Plan(Event, frozen=True, tag="plan"):
     turn_id: str
     steps: tuple[PlanStep, ...]
     explanation: str | None = None
 
 
-class Diff(Event, tag="diff"):
+class Diff(Event, frozen=True, tag="diff"):
     """All edits of the turn so far, as one unified diff."""
 
     turn_id: str
     diff: str
 
 
-class Usage(Event, tag="usage"):
+class Usage(Event, frozen=True, tag="usage"):
     turn_id: str
     last: Tokens
     total: Tokens
     window: int | None = None
 
 
-class Compacted(Event, tag="compacted"):
+class Compacted(Event, frozen=True, tag="compacted"):
     turn_id: str | None
 
 
-class Notice(Event, tag="notice"):
+class Notice(Event, frozen=True, tag="notice"):
     level: Literal["info", "warning", "error"]
     message: str
     turn_id: str | None = None
     will_retry: bool = False
 
 
-class Asked(Event, tag="asked"):
+class Asked(Event, frozen=True, tag="asked"):
     question: Question
 
 
-class Withdrawn(Event, tag="withdrawn"):
+class Withdrawn(Event, frozen=True, tag="withdrawn"):
     """The question needs no answer any more."""
 
     question_id: str
 
 
-class TurnDone(Event, tag="turn_done"):
+class TurnDone(Event, frozen=True, tag="turn_done"):
     turn_id: str
     status: Status
     text: str = ""
@@ -230,12 +230,12 @@ class TurnDone(Event, tag="turn_done"):
     failure: Failure | None = None
 
 
-class Other(Event, tag="other"):
+class Other(Event, frozen=True, tag="other"):
     method: str
     params: Any = None
 
 
-class FromSubagent(Event, tag="from_subagent"):
+class FromSubagent(Event, frozen=True, tag="from_subagent"):
     """What happens in a thread that our thread started: never mistaken for our own turn."""
 
     thread_id: str
@@ -246,25 +246,25 @@ class FromSubagent(Event, tag="from_subagent"):
 # ── session events ─────────────────────────────────────────────────────────
 
 
-class Titled(Event, tag="titled"):
+class Titled(Event, frozen=True, tag="titled"):
     title: str
 
 
-class SettingsChanged(Event, tag="settings_changed"):
+class SettingsChanged(Event, frozen=True, tag="settings_changed"):
     settings: Any
 
 
-class EngineGone(Event, tag="engine_gone"):
+class EngineGone(Event, frozen=True, tag="engine_gone"):
     """The engine's process ended; everything in flight has been answered."""
 
     how: str
 
 
-class EngineBack(Event, tag="engine_back"):
+class EngineBack(Event, frozen=True, tag="engine_back"):
     pass
 
 
-class Closed(Event, tag="closed"):
+class Closed(Event, frozen=True, tag="closed"):
     """The session is over; no event comes after this."""
 
 
@@ -278,4 +278,8 @@ def public(event: Event) -> dict[str, Any]:
     inner = getattr(event, "inner", None)
     if inner is not None:
         data["inner"] = public(inner)
-    return {key: value for key, value in data.items() if key not in ("frame", "item") and value not in (None, "", [], ())}
+    return {
+        key: value
+        for key, value in data.items()
+        if key not in ("frame", "item") and value not in (None, "", [], ())
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import msgspec
@@ -42,7 +42,7 @@ class ToolBox:
                 raise ValueError(f"two tools are called {tool.name}")
             self._tools[tool.name] = tool
 
-    def __iter__(self) -> Iterable[Tool]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
 
     async def call(self, caller: Caller, name: str, arguments: Any) -> ToolResult:

@@ -16,7 +16,7 @@ import msgspec
 
 from laneway.rehearsal import script
 
-WORDS = "one two three four five six seven eight nine ten".split()
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 WORDS_PER_PIECE = 400
 """Words joined into one write when nobody asked for a pace."""
 
@@ -91,7 +91,10 @@ def plain_answer(prompt: str) -> str:
     heard = " ".join(prompt.split())
     if len(heard) > 80:
         heard = heard[:79] + "…"
-    return f"I heard “{heard}”. This is a rehearsal: a scripted model answers, and a prompt line like %help tells it what to do."
+    return (
+        f"I heard “{heard}”. This is a rehearsal: a scripted model answers,"
+        " and a prompt line like %help tells it what to do."
+    )
 
 
 def _stream(steps: list[script.Step], request: dict[str, Any]) -> Iterator[Piece]:
@@ -146,9 +149,12 @@ def _words_of(text: str) -> list[str]:
 def _say(words: list[str], over_s: float) -> Iterator[Piece]:
     item_id = f"msg_{next(_ids)}"
     item = {"type": "message", "role": "assistant", "id": item_id}
-    yield _event("response.output_item.added", item={**item, "content": [{"type": "output_text", "text": ""}]})
+    yield _event(
+        "response.output_item.added", item={**item, "content": [{"type": "output_text", "text": ""}]}
+    )
     # One template and one json.dumps per delta: this loop sets the pace of the benchmarks.
-    head = f'event: response.output_text.delta\ndata: {{"type":"response.output_text.delta","item_id":"{item_id}","delta":'
+    kind = "response.output_text.delta"
+    head = f'event: {kind}\ndata: {{"type":"{kind}","item_id":"{item_id}","delta":'
     if over_s:
         for word in words:
             yield (head + json.dumps(word) + "}\n\n").encode()
@@ -157,7 +163,8 @@ def _say(words: list[str], over_s: float) -> Iterator[Piece]:
         for batch in _batches(words, WORDS_PER_PIECE):
             yield "".join(head + json.dumps(word) + "}\n\n" for word in batch).encode()
     yield _event(
-        "response.output_item.done", item={**item, "content": [{"type": "output_text", "text": "".join(words)}]}
+        "response.output_item.done",
+        item={**item, "content": [{"type": "output_text", "text": "".join(words)}]},
     )
 
 
@@ -168,7 +175,9 @@ def _think(text: str) -> Iterator[bytes]:
     yield _event("response.reasoning_summary_part.added", item_id=item_id, summary_index=0)
     for word in _words_of(text):
         yield _event("response.reasoning_summary_text.delta", item_id=item_id, summary_index=0, delta=word)
-    yield _event("response.output_item.done", item={**item, "summary": [{"type": "summary_text", "text": text}]})
+    yield _event(
+        "response.output_item.done", item={**item, "summary": [{"type": "summary_text", "text": text}]}
+    )
 
 
 def _call(step: script.Step, tools: list[dict[str, Any]]) -> dict[str, Any]:
@@ -179,7 +188,9 @@ def _call(step: script.Step, tools: list[dict[str, Any]]) -> dict[str, Any]:
         case script.Patch(patch):
             return {"type": "custom_tool_call", "name": "apply_patch", "call_id": call_id, "input": patch}
         case script.MakePlan(steps):
-            plan = [{"step": s, "status": "in_progress" if i == 0 else "pending"} for i, s in enumerate(steps)]
+            plan = [
+                {"step": s, "status": "in_progress" if i == 0 else "pending"} for i, s in enumerate(steps)
+            ]
             return _function(call_id, "update_plan", {"plan": plan})
         case script.Ask(question, options):
             asked = {
@@ -198,7 +209,10 @@ def _call(step: script.Step, tools: list[dict[str, Any]]) -> dict[str, Any]:
 def _shell(command: str, escalated: bool, tools: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
     """Codex has renamed its shell tool over the years; use the one this version offers."""
     escalation: dict[str, Any] = (
-        {"sandbox_permissions": "require_escalated", "justification": "The rehearsal asks to leave the sandbox."}
+        {
+            "sandbox_permissions": "require_escalated",
+            "justification": "The rehearsal asks to leave the sandbox.",
+        }
         if escalated
         else {}
     )
@@ -212,12 +226,16 @@ def _shell(command: str, escalated: bool, tools: list[dict[str, Any]]) -> tuple[
 
 def _namespace_of(name: str, tools: list[dict[str, Any]]) -> str | None:
     for tool in tools:
-        if tool.get("type") == "namespace" and any(inner.get("name") == name for inner in tool.get("tools", [])):
+        if tool.get("type") == "namespace" and any(
+            inner.get("name") == name for inner in tool.get("tools", [])
+        ):
             return str(tool["name"])
     return None
 
 
-def _function(call_id: str, name: str, arguments: dict[str, Any], namespace: str | None = None) -> dict[str, Any]:
+def _function(
+    call_id: str, name: str, arguments: dict[str, Any], namespace: str | None = None
+) -> dict[str, Any]:
     item = {"type": "function_call", "name": name, "call_id": call_id, "arguments": json.dumps(arguments)}
     return {**item, "namespace": namespace} if namespace else item
 

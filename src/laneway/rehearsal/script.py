@@ -84,9 +84,7 @@ class Hang(msgspec.Struct, frozen=True):
     pass
 
 
-Step: TypeAlias = (
-    Say | Stream | Think | Run | Patch | CallTool | Ask | MakePlan | Usage | Fail | Break | Hang
-)
+Step: TypeAlias = Say | Stream | Think | Run | Patch | CallTool | Ask | MakePlan | Usage | Fail | Break | Hang
 CALLS: tuple[type[Step], ...] = (Run, Patch, CallTool, Ask, MakePlan)
 """Steps after which Codex comes back with the outcome; an answer ends at the first of them."""
 
@@ -124,7 +122,9 @@ def _patch(rest: str) -> Step:
     if not path:
         raise ValueError("write %patch FILE TEXT")
     lines = text.replace("\\n", "\n").split("\n")
-    return Patch("\n".join(["*** Begin Patch", f"*** Add File: {path}", *("+" + x for x in lines), "*** End Patch"]))
+    return Patch(
+        "\n".join(["*** Begin Patch", f"*** Add File: {path}", *("+" + x for x in lines), "*** End Patch"])
+    )
 
 
 def _edit(rest: str) -> Step:

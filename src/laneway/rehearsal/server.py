@@ -80,7 +80,9 @@ class ModelServer:
             return False
         body = await reader.readexactly(length)
         if method != "POST" or not path.split("?")[0].endswith("/responses"):
-            writer.write(_http(404, b'{"error":{"message":"The rehearsal only answers POST /v1/responses."}}'))
+            writer.write(
+                _http(404, b'{"error":{"message":"The rehearsal only answers POST /v1/responses."}}')
+            )
             await writer.drain()
             return True
         self.requests += 1
@@ -116,8 +118,8 @@ class ModelServer:
 
 
 def _http(status: int, body: bytes) -> bytes:
-    head = f"HTTP/1.1 {status} Rehearsed\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-    return head.encode() + body
+    head = f"HTTP/1.1 {status} Rehearsed\r\ncontent-type: application/json\r\n"
+    return f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
 
 
 async def _alone() -> None:

@@ -1,1 +1,4 @@
-"""Tools for tests, ours and yours: misbehaving children, hand-driven engines and clocks. Nothing inside imports it."""
+"""Tools for tests, ours and yours: hand-driven engines and clocks, misbehaving children.
+
+Public and shipped; nothing inside Laneway imports it.
+"""

@@ -77,8 +77,17 @@ class Child:
         control_out, control_in = os.pipe()
         status_out, status_in = os.pipe()
         try:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", guardian.__file__, str(control_out), str(status_in), "--", *argv],
+            process = subprocess.Popen(  # noqa: ASYNC220  a fork takes a millisecond, once
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    guardian.__file__,
+                    str(control_out),
+                    str(status_in),
+                    "--",
+                    *argv,
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -109,10 +118,14 @@ class Child:
     ) -> None:
         loop = asyncio.get_running_loop()
         process = self._process
-        assert process.stdin and process.stdout and process.stderr
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
         _widen(process.stdout.fileno())
         drained = asyncio.Event()
-        await loop.connect_read_pipe(lambda: _Reader(self._on_status, self._on_status_end), os.fdopen(status, "rb"))
+        await loop.connect_read_pipe(
+            lambda: _Reader(self._on_status, self._on_status_end), os.fdopen(status, "rb")
+        )
         self._stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
         await loop.connect_read_pipe(lambda: _Reader(self._keep_tail, _nothing), process.stderr)
         await loop.connect_read_pipe(lambda: _Reader(on_stdout, drained.set), process.stdout)

@@ -104,7 +104,9 @@ class Peer:
     # ── out ────────────────────────────────────────────────────────────────
 
     @overload
-    async def call(self, method: str, params: Any = ..., *, on_reply: Callable[[Raw], None] | None = ...) -> Any: ...
+    async def call(
+        self, method: str, params: Any = ..., *, on_reply: Callable[[Raw], None] | None = ...
+    ) -> Any: ...
 
     @overload
     async def call(
@@ -112,7 +114,12 @@ class Peer:
     ) -> T: ...
 
     async def call(
-        self, method: str, params: Any = None, *, reply: Any = Any, on_reply: Callable[[Raw], None] | None = None
+        self,
+        method: str,
+        params: Any = None,
+        *,
+        reply: Any = Any,
+        on_reply: Callable[[Raw], None] | None = None,
     ) -> Any:
         """Send a request and return its result; raise `RemoteError`, `WireClosed` or `WireBroken`.
 
@@ -226,7 +233,7 @@ class Peer:
             if self._in_flight.pop(request_id, None) is not None:
                 self._reply_error(request_id, CLOSING, "The connection is closing")
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  the one boundary from exception to wire error
             body = b'"error":' + _encode(wire_error(error, method))
         if self._in_flight.pop(request_id, None) is not None and not self._closed:
             self._post(self._head + b'"id":' + request_id + b"," + body + b"}\n")

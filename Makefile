@@ -1,0 +1,79 @@
+# One command each: see CONTRIBUTING.md. Needs Python 3.11 or newer, pip, make and git; nothing else.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+SOURCES := $(shell find src -name '*.py') pyproject.toml README.md LICENSE
+# The system's pip installs into the environment: Debian splits off what would put a pip inside it.
+PIP    := $(PYTHON) -m pip --python $(BIN)/python
+WORKERS ?= 4
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: help setup demo test lint fmt typecheck bench chaos test-peers golden protocol lock clean
+
+help:
+	@echo "make demo        a guided walk with the real Codex, offline"
+	@echo "make test        all that must hold: format, lint, types, rings, tests"
+	@echo "make setup       .venv with the locked tools and the built wheel"
+	@echo "make fmt         format and fix"
+	@echo "make lint        format, lint, types, rings"
+	@echo "make bench       one table of ratios against the raw Codex"
+	@echo "make chaos       the full counts of the rough tests"
+	@echo "make test-peers  tests against other versions of Codex and other programs"
+	@echo "make golden      record the golden traces anew from the real Codex"
+	@echo "make protocol    generate the protocol tables anew from the real Codex"
+	@echo "make lock        resolve the dependencies anew"
+
+setup: $(VENV)/.installed
+
+# The locked tools, once; then the wheel, whenever a source file changed.
+$(VENV)/.tools: requirements/dev.txt
+	$(PYTHON) -m venv --clear --without-pip $(VENV)
+	$(PIP) install --quiet --require-hashes --no-deps -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.tools $(SOURCES)
+	@rm -rf dist
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist . >/dev/null
+	$(PIP) install --quiet --no-deps --force-reinstall dist/*.whl
+	@touch $@
+
+demo: setup
+	$(BIN)/laneway tour --rehearse
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fmt: $(VENV)/.tools
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: lint
+	$(BIN)/pytest -n $(WORKERS)
+
+chaos: setup
+	LANEWAY_CHAOS=1 $(BIN)/pytest -n $(WORKERS) -m chaos --timeout 1800
+
+test-peers: setup
+	$(BIN)/python scripts/fetch_peers.py .peers
+	LANEWAY_PEERS=$(CURDIR)/.peers $(BIN)/pytest -m peers -n 2 --timeout 600
+
+bench: setup
+	$(BIN)/python -m bench
+
+golden: setup
+	$(BIN)/python scripts/record_traces.py tests/golden
+
+protocol: setup
+	$(BIN)/python scripts/generate_protocol.py
+
+# Upgrades everything within pyproject's bounds; commit the result after `make test`.
+lock: $(VENV)/.tools
+	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --python-version 3.11 \
+	  --extra codex --group dev pyproject.toml -o requirements/dev.txt
+
+clean:
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,98 @@
+"""`laneway`: reads the command line, runs one command, turns errors into one sentence.
+
+Imports a command's module only when that command is run: `laneway --help` costs nothing
+but argparse.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+EXIT_CODES = """\
+exit codes:
+  0    done
+  1    the turn failed, or a step of the tour did not do what it says
+  2    the command line is wrong
+  3    no usable Codex was found
+  4    Codex ended, or refused, before it was done
+  130  interrupted"""
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "ask": ("laneway.cli.ask", "ask Codex one thing and watch it work"),
+    "tour": ("laneway.cli.tour", "a guided walk: the real Codex, offline, in under a minute"),
+    "version": ("laneway.cli.version", "which Laneway, which Codex"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code. Never a traceback for what users can cause."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["--version"]:
+        arguments[0] = "version"
+    parser = build_parser(arguments)
+    if not arguments:
+        parser.print_help()
+        return 2
+    options = parser.parse_args(arguments)
+    from laneway.base.errors import BinaryError, EngineError, LanewayError, UsageError
+
+    try:
+        return int(options.run(options))
+    except BrokenPipeError:
+        # Whoever read us has gone (`laneway ask … | head`); there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except UsageError as error:
+        return _fail(error, 2)
+    except BinaryError as error:
+        return _fail(error, 3)
+    except EngineError as error:
+        return _fail(error, 4)
+    except LanewayError as error:
+        return _fail(error, 1)
+
+
+def build_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The whole command line; a command's own flags only if it is named in `arguments`."""
+    parser = argparse.ArgumentParser(
+        prog="laneway",
+        description="OpenAI Codex as a colleague wherever people and agents already work.",
+        epilog=f"""\
+try it now, with no account and no network:
+  laneway tour                        see what works on this machine
+  laneway ask --rehearse "hello"      the real Codex, a scripted model
+
+{EXIT_CODES}""",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="store_true", help="show Laneway's version and Codex's")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, (module, summary) in COMMANDS.items():
+        command = commands.add_parser(
+            name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        if name in arguments or not arguments:
+            importlib.import_module(module).configure(command)
+    return parser
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Flags that every command takes which talks to Codex."""
+    parser.add_argument("--codex-bin", metavar="PATH", help="the codex executable (default: found for you)")
+    parser.add_argument(
+        "--rehearse",
+        action="store_true",
+        help="real Codex, scripted model on loopback: no account, no network",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line, for programs")
+
+
+def _fail(error: Exception, code: int) -> int:
+    print(f"laneway: {error}", file=sys.stderr)
+    return code

@@ -1,0 +1,34 @@
+"""`laneway version`, also `laneway --version`: ours and Codex's."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from laneway import __version__
+from laneway.base.errors import BinaryError
+from laneway.cli.main import add_common
+from laneway.codex import binary
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Which Laneway, and which Codex it would use."
+    add_common(parser)
+    parser.set_defaults(run=show)
+
+
+def show(options: argparse.Namespace) -> int:
+    told: dict[str, object] = {"laneway": __version__, "codex": None}
+    line = f"laneway {__version__}"
+    try:
+        found = binary.find(options.codex_bin)
+        version = binary.probe(found)
+        told |= {"codex": binary.spell(version), "path": found.path, "source": found.source}
+        line += (
+            f"\ncodex {binary.spell(version)}{binary.word_on(version)}, {found.path} (from {found.source})"
+        )
+    except BinaryError as error:
+        told["problem"] = str(error)
+        line += f"\nno codex: {error}"
+    print(json.dumps(told) if options.json else line)
+    return 0

@@ -1,0 +1,184 @@
+"""All sessions of one process: who owns them, how many there may be, and their orderly end.
+
+Doors are handed a `Hub` and nothing else. Every call carries a principal (a connection, a
+bearer token, the local user); a session and its questions exist only for their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+
+import msgspec
+
+from laneway.base.errors import IdentityTaken, LimitReached, QuestionGone, SessionUnknown
+from laneway.base.ids import new_id
+from laneway.core.model import Answer
+from laneway.core.ports import Clock, Engine, Thread, ThreadSpec, TurnSpec
+from laneway.core.session import Compose, Session, Timing, no_context
+from laneway.core.tools import ToolBox
+
+log = logging.getLogger(__name__)
+
+
+class Limits(msgspec.Struct, frozen=True):
+    sessions: int = 500
+    """Live at once. Each costs Codex about 4 MB, us some kB."""
+
+
+class Hub:
+    """`async with Hub(engine, clock) as hub:` — at the end every session is closed, then the engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        *,
+        limits: Limits = Limits(),  # noqa: B008  frozen
+        timing: Timing = Timing(),  # noqa: B008  frozen
+        tools: ToolBox | None = None,
+        compose: Compose = no_context,
+        revive: bool = True,
+        shutdown_s: float = 10.0,
+    ) -> None:
+        self.engine = engine
+        self._clock = clock
+        self._limits = limits
+        self._timing = timing
+        self._tools = tools
+        self._compose = compose
+        self._revive = revive
+        self._shutdown_s = shutdown_s
+        self._sessions: dict[str, Session] = {}
+        self._identities: dict[str, str] = {}
+        self._runs: dict[str, asyncio.Task[None]] = {}
+        self._reserved = 0
+
+    async def __aenter__(self) -> Hub:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.shutdown()
+
+    # ── sessions ───────────────────────────────────────────────────────────
+
+    async def start(self, principal: str, spec: ThreadSpec, *, identity: str | None = None) -> Session:
+        """A new thread, and a session for it."""
+        return await self._open(principal, spec, identity, lambda host: self.engine.start(host.spec, host))
+
+    async def resume(
+        self, principal: str, thread_id: str, spec: ThreadSpec, *, identity: str | None = None
+    ) -> Session:
+        """A session for a thread that exists."""
+        open_session = self.by_thread(thread_id)
+        if open_session is not None:
+            # Two sessions on one thread would break single flight; its owner may simply use it.
+            return self.get(principal, open_session.agent_id)
+        return await self._open(
+            principal, spec, identity, lambda host: self.engine.resume(thread_id, host.spec, host)
+        )
+
+    async def fork(
+        self, principal: str, thread_id: str, spec: ThreadSpec, *, identity: str | None = None
+    ) -> Session:
+        """A session for a copy of a thread."""
+        return await self._open(
+            principal, spec, identity, lambda host: self.engine.fork(thread_id, host.spec, host)
+        )
+
+    def get(self, principal: str, agent_id: str) -> Session:
+        session = self._sessions.get(agent_id)
+        if session is None or session.principal != principal:
+            raise SessionUnknown(agent_id)
+        return session
+
+    def sessions(self, principal: str) -> list[Session]:
+        return [session for session in self._sessions.values() if session.principal == principal]
+
+    def by_identity(self, identity: str) -> Session | None:
+        agent_id = self._identities.get(identity)
+        return self._sessions.get(agent_id) if agent_id else None
+
+    def by_thread(self, thread_id: str) -> Session | None:
+        return next((s for s in self._sessions.values() if s.thread_id == thread_id), None)
+
+    async def answer(self, principal: str, question_id: str, answer: Answer) -> None:
+        """Decide a question of one of the principal's sessions."""
+        for session in self.sessions(principal):
+            if any(question.question_id == question_id for question in session.questions):
+                await session.answer(question_id, answer)
+                return
+        raise QuestionGone(question_id)
+
+    async def _open(
+        self,
+        principal: str,
+        spec: ThreadSpec,
+        identity: str | None,
+        begin: Callable[[Session], Awaitable[Thread]],
+    ) -> Session:
+        agent_id = new_id("agent")
+        # Reserved before anything is awaited: of many starts at once, exactly one wins.
+        self._reserve(identity, agent_id)
+        if self._tools is not None:
+            spec = msgspec.structs.replace(spec, tools=(*spec.tools, *self._tools))
+        session = Session(
+            agent_id=agent_id,
+            principal=principal,
+            identity=identity,
+            spec=spec,
+            engine=self.engine,
+            clock=self._clock,
+            compose=self._compose,
+            timing=self._timing,
+            revive=self._revive,
+        )
+        try:
+            session.bind(await begin(session))
+        except BaseException:
+            self._free(identity, agent_id)
+            raise
+        finally:
+            self._reserved -= 1
+        self._sessions[agent_id] = session
+        run = asyncio.get_running_loop().create_task(session.run(), name=f"session {agent_id}")
+        self._runs[agent_id] = run
+        run.add_done_callback(lambda done: self._forget(session, done))
+        return session
+
+    def _reserve(self, identity: str | None, agent_id: str) -> None:
+        if len(self._sessions) + self._reserved >= self._limits.sessions:
+            raise LimitReached("sessions", self._limits.sessions)
+        if identity is not None:
+            holder = self._identities.setdefault(identity, agent_id)
+            if holder != agent_id:
+                raise IdentityTaken(identity, holder)
+        self._reserved += 1
+
+    def _free(self, identity: str | None, agent_id: str) -> None:
+        if identity is not None and self._identities.get(identity) == agent_id:
+            del self._identities[identity]
+
+    def _forget(self, session: Session, run: asyncio.Task[None]) -> None:
+        self._sessions.pop(session.agent_id, None)
+        self._runs.pop(session.agent_id, None)
+        self._free(session.identity, session.agent_id)
+        if not run.cancelled() and run.exception() is not None:
+            log.error("session %s ended by an error", session.agent_id, exc_info=run.exception())
+
+    # ── the end ────────────────────────────────────────────────────────────
+
+    async def shutdown(self, last: TurnSpec | None = None) -> None:
+        """Close all sessions side by side under one deadline, then the engine."""
+        runs = list(self._runs.values())
+        closes = [asyncio.ensure_future(session.close(last)) for session in self._sessions.values()]
+        if runs:
+            _, late = await asyncio.wait(runs, timeout=self._shutdown_s)
+            for run in late:
+                run.cancel()
+        await asyncio.gather(*runs, *closes, return_exceptions=True)
+        await self.engine.aclose()

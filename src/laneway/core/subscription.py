@@ -1,0 +1,119 @@
+"""A reader's own buffer of events: bounded, never in anybody's way.
+
+The engine's reader pushes; the door takes. Text of one item that already waits together
+is merged into one event; nothing is held back in order to be merged. A reader that falls
+too far behind loses deltas and details, which are counted, but never the events that it
+must act upon.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+
+from laneway.core.model import (
+    DELTAS,
+    Asked,
+    Closed,
+    EngineGone,
+    Event,
+    Output,
+    Text,
+    Thought,
+    TurnDone,
+    TurnStarted,
+    Withdrawn,
+)
+
+MAX_EVENTS = 4096
+"""Events that may wait: some seconds of the busiest turn. A reader this late has stopped reading."""
+MAX_TEXT_CHARS = 4 * 1024 * 1024
+"""Text that may wait in merged deltas."""
+MUST_ARRIVE = (TurnStarted, TurnDone, Asked, Withdrawn, EngineGone, Closed)
+"""Never dropped. There are few of them: their number is bounded by turns and questions."""
+
+
+class _Run:
+    """Deltas of one item that wait together."""
+
+    __slots__ = ("first", "item_id", "kind", "parts")
+
+    def __init__(self, first: Text | Thought | Output) -> None:
+        self.first = first
+        self.kind = type(first)
+        self.item_id = first.item_id
+        self.parts = [first.text]
+
+    def event(self) -> Event:
+        if len(self.parts) == 1:
+            return self.first
+        return self.kind(turn_id=self.first.turn_id, item_id=self.item_id, text="".join(self.parts))
+
+
+class Subscription:
+    """`async for event in subscription`, or `take()` for all that waits. Ends after `close`."""
+
+    def __init__(self, *, merge: bool = True) -> None:
+        self._merge = merge
+        self._waiting: deque[Event | _Run] = deque()
+        self._text_chars = 0
+        self._wake = asyncio.Event()
+        self._is_closed = False
+        self.lost = 0
+
+    def push(self, event: Event) -> None:
+        """Take an event in. Called on the engine's reader."""
+        if self._is_closed:
+            return
+        waiting = self._waiting
+        if self._merge and type(event) in DELTAS:
+            self._push_delta(event)  # type: ignore[arg-type]
+        elif len(waiting) < MAX_EVENTS or isinstance(event, MUST_ARRIVE):
+            waiting.append(event)
+        else:
+            self.lost += 1
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def _push_delta(self, event: Text | Thought | Output) -> None:
+        waiting = self._waiting
+        if self._text_chars + len(event.text) > MAX_TEXT_CHARS:
+            self.lost += 1
+            return
+        if waiting:
+            last = waiting[-1]
+            if type(last) is _Run and last.item_id == event.item_id and last.kind is type(event):
+                last.parts.append(event.text)
+                self._text_chars += len(event.text)
+                return
+            if len(waiting) >= MAX_EVENTS:
+                self.lost += 1
+                return
+        waiting.append(_Run(event))
+        self._text_chars += len(event.text)
+
+    def close(self) -> None:
+        """No more will come; what waits can still be taken."""
+        self._is_closed = True
+        self._wake.set()
+
+    def take(self) -> list[Event]:
+        """All that waits, now."""
+        events = [entry.event() if type(entry) is _Run else entry for entry in self._waiting]
+        self._waiting.clear()
+        self._text_chars = 0
+        if not self._is_closed:
+            self._wake.clear()
+        return events  # type: ignore[return-value]
+
+    async def wait(self) -> list[Event]:
+        """At least one event, as soon as there is one; an empty list means the end."""
+        if not self._waiting and not self._is_closed:
+            await self._wake.wait()
+        return self.take()
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        while events := await self.wait():
+            for event in events:
+                yield event
