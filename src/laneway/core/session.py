@@ -162,6 +162,7 @@ class Session:
         self._clock_from = 0.0
         self._timers: dict[str, Callable[[], None]] = {}
         self._group: asyncio.TaskGroup | None = None
+        self._is_over = False
 
     # ── what doors ask ─────────────────────────────────────────────────────
 
@@ -314,6 +315,9 @@ class Session:
         self._thread_id = thread.info.thread_id
 
     def post(self, letter: rules.Letter) -> None:
+        if self._is_over:
+            self._act(letter)  # nobody reads the inbox any more; the rules of a closed session answer at once
+            return
         if len(self._inbox) >= MAX_INBOX:
             raise RuntimeError(f"the inbox of {self.agent_id} is full")
         self._inbox.append(letter)
@@ -503,7 +507,8 @@ class Session:
 
     def _end(self) -> None:
         """Nothing of this session may wait for anything any more."""
-        self._state = msgspec.structs.replace(self._state, is_closed=True)
+        self._is_over = True
+        self._state = rules.State(is_closed=True)
         for name in list(self._timers):
             self._drop_timer(name)
         for ticket in [*self._requests]:

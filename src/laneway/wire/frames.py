@@ -32,7 +32,8 @@ class LineDecoder:
         lines = data.split(b"\n")
         tail = lines.pop()
         if not lines:
-            self._keep(tail)
+            if tail:
+                self._keep(tail)
             return []
         if self._skipping:
             self._skipping = False

@@ -1,0 +1,32 @@
+"""A clock that stands still until a test moves it."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+
+
+class HandClock:
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._order = itertools.count()
+        self._waiting: list[tuple[float, int, Callable[[], None]]] = []
+        self._cancelled: set[int] = set()
+
+    def now(self) -> float:
+        return self._now
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        number = next(self._order)
+        heapq.heappush(self._waiting, (self._now + seconds, number, callback))
+        return lambda: self._cancelled.add(number)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass; whatever is due is called in order."""
+        until = self._now + seconds
+        while self._waiting and self._waiting[0][0] <= until:
+            self._now, number, callback = heapq.heappop(self._waiting)
+            if number not in self._cancelled:
+                callback()
+        self._now = until

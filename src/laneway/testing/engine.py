@@ -1,0 +1,174 @@
+"""An engine in a test's hand: it does nothing by itself and everything on demand.
+
+The fake behind the ports of `laneway.core`, for the behaviour that a healthy Codex does
+not show: turns that never end, refusals, deaths at a chosen instant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from pathlib import Path
+from typing import Any
+
+from laneway.base.errors import EngineError, EngineLost, QuestionGone, ThreadUnknown
+from laneway.core.model import (
+    Accepted,
+    Answer,
+    Asked,
+    Choice,
+    EngineGone,
+    Event,
+    Failure,
+    Question,
+    Status,
+    Text,
+    TurnDone,
+    TurnStarted,
+)
+from laneway.core.ports import Abilities, Host, Page, Part, TextPart, ThreadInfo, ThreadList, ThreadSpec, TurnSpec
+
+
+class HandThread:
+    """One thread. `started`, `interrupted`, `answers` tell what was asked of it."""
+
+    def __init__(self, thread_id: str, host: Host, *, is_obedient: bool = True) -> None:
+        self.host = host
+        self.is_obedient = is_obedient
+        """Whether an interrupt ends the turn, as a healthy engine does."""
+        self.started: list[tuple[str, TurnSpec]] = []
+        self.steered: list[tuple[Part, ...]] = []
+        self.interrupted: list[str] = []
+        self.answers: dict[str, Answer] = {}
+        self.open_questions: set[str] = set()
+        self.refuse_with: EngineError | None = None
+        self.hold_starts: asyncio.Event | None = None
+        self.replies: dict[str, str] = {}
+        """Prompts that are answered at once, by themselves."""
+        self.is_released = False
+        self.turn_id: str | None = None
+        self._info = ThreadInfo(thread_id=thread_id)
+        self._numbers = itertools.count(1)
+
+    @property
+    def info(self) -> ThreadInfo:
+        return self._info
+
+    async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
+        self.started.append((ticket, spec))
+        if self.hold_starts is not None:
+            await self.hold_starts.wait()
+        if self.refuse_with is not None:
+            raise self.refuse_with
+        self.turn_id = f"{self._info.thread_id}/{next(self._numbers)}"
+        self.host.on_event(TurnStarted(turn_id=self.turn_id, ticket=ticket))
+        self.host.on_event(Accepted(turn_id=self.turn_id, client_id=ticket))
+        turn_id = self.turn_id
+        for part in spec.parts:
+            if isinstance(part, TextPart) and part.text in self.replies:
+                self.end(text=self.replies[part.text])
+        return turn_id
+
+    async def steer(self, turn_id: str, parts: tuple[Part, ...]) -> None:
+        self.steered.append(parts)
+
+    async def interrupt(self, turn_id: str) -> None:
+        self.interrupted.append(turn_id)
+        if self.is_obedient and turn_id == self.turn_id:
+            self.end("interrupted")
+
+    def answer(self, question_id: str, answer: Answer) -> None:
+        if question_id not in self.open_questions:
+            raise QuestionGone(question_id)
+        self.open_questions.discard(question_id)
+        self.answers[question_id] = answer
+
+    async def history(self, older: str | None = None, limit: int = 50) -> Page:
+        return Page((), None)
+
+    async def release(self) -> None:
+        self.is_released = True
+
+    # ── what the test makes happen ─────────────────────────────────────────
+
+    def say(self, text: str, item_id: str = "item") -> None:
+        self.host.on_event(Text(turn_id=self.turn_id or "", item_id=item_id, text=text))
+
+    def ask(self, question_id: str) -> None:
+        question = Question(
+            question_id=question_id,
+            kind="command",
+            thread_id=self._info.thread_id,
+            turn_id=self.turn_id,
+            item_id=None,
+            message="May I?",
+            choices=(
+                Choice(choice_id="accept", label="Yes", grants="once"),
+                Choice(choice_id="decline", label="No", grants="nothing"),
+            ),
+        )
+        self.open_questions.add(question_id)
+        self.host.on_event(Asked(question=question))
+
+    def end(self, status: Status = "completed", text: str = "", failure: Failure | None = None) -> None:
+        turn_id, self.turn_id = self.turn_id, None
+        assert turn_id is not None, "no turn is running"
+        self.host.on_event(TurnDone(turn_id=turn_id, status=status, text=text, failure=failure))
+
+    def emit(self, event: Event) -> None:
+        self.host.on_event(event)
+
+
+class HandEngine:
+    """Threads by id; `die` ends them all as the death of a process would."""
+
+    def __init__(self, *, is_obedient: bool = True) -> None:
+        self.threads: dict[str, HandThread] = {}
+        self.resumed: list[tuple[str, ThreadSpec]] = []
+        self.is_obedient = is_obedient
+        self.is_closed = False
+        self.hold_starts: asyncio.Event | None = None
+        self._numbers = itertools.count(1)
+
+    async def abilities(self) -> Abilities:
+        return Abilities(version="0.0.0")
+
+    async def start(self, spec: ThreadSpec, host: Host) -> HandThread:
+        if self.hold_starts is not None:
+            await self.hold_starts.wait()
+        return self._add(f"thread-{next(self._numbers)}", host)
+
+    async def resume(self, thread_id: str, spec: ThreadSpec, host: Host) -> HandThread:
+        self.resumed.append((thread_id, spec))
+        return self._add(thread_id, host)
+
+    async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> HandThread:
+        return self._add(f"{thread_id}-fork", host)
+
+    async def read(self, thread_id: str) -> ThreadInfo:
+        if thread_id not in self.threads:
+            raise ThreadUnknown(thread_id)
+        return self.threads[thread_id].info
+
+    async def list_threads(
+        self, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50
+    ) -> ThreadList:
+        return ThreadList(tuple(thread.info for thread in self.threads.values()), None)
+
+    async def models(self) -> list[dict[str, Any]]:
+        return []
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+    def die(self, how: str = "killed by SIGKILL") -> None:
+        for thread in self.threads.values():
+            thread.refuse_with = EngineLost(how)
+            if thread.turn_id is not None:
+                thread.end("failed", failure=Failure(kind="engine_lost", message=how))
+            thread.host.on_event(EngineGone(how=how))
+
+    def _add(self, thread_id: str, host: Host) -> HandThread:
+        thread = HandThread(thread_id, host, is_obedient=self.is_obedient)
+        self.threads[thread_id] = thread
+        return thread

@@ -1,0 +1,55 @@
+"""The real Codex against a scripted model, ready for a test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from laneway.base.ids import new_id
+from laneway.base.paths import cache_home
+from laneway.codex import binary
+from laneway.codex.engine import CodexEngine, app_server
+from laneway.rehearsal.answer import answer
+from laneway.rehearsal.home import MODEL, throwaway_home
+from laneway.rehearsal.server import Answerer, ModelServer
+
+
+class Rehearsal(msgspec.Struct, frozen=True):
+    engine: CodexEngine
+    model: ModelServer
+    home: Path
+    work: Path
+    """An empty folder for Codex to work in, outside the system's temp folder."""
+
+    def another_engine(self) -> CodexEngine:
+        """A second Codex process on the same home. Close it yourself."""
+        return _engine(self.home)
+
+
+@asynccontextmanager
+async def rehearsal(
+    answerer: Answerer = answer, model: str = MODEL, extra_config: str = ""
+) -> AsyncIterator[Rehearsal]:
+    """A Codex home, a work folder, a scripted model and an engine; all gone at the end."""
+    work = cache_home() / "rehearsals" / new_id("work")
+    work.mkdir(parents=True)
+    try:
+        async with ModelServer(answerer) as server:
+            with throwaway_home(server.base_url, model, extra_config) as home:
+                engine = _engine(home)
+                try:
+                    yield Rehearsal(engine, server, home, work)
+                finally:
+                    await engine.aclose()
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _engine(home: Path) -> CodexEngine:
+    environment = {**os.environ, "CODEX_HOME": str(home)}
+    return CodexEngine(app_server(binary.find, environment))

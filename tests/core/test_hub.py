@@ -1,0 +1,117 @@
+"""Who may use which session, how many there are, and how all of them end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from laneway.base.errors import IdentityTaken, LimitReached, QuestionGone, SessionClosed, SessionUnknown
+from laneway.core.hub import Limits
+from laneway.core.model import Answer
+from laneway.core.session import Session
+from tests.core.support import ME, SPEC, stage, until, words
+
+
+async def test_a_session_exists_only_for_its_own_principal() -> None:
+    """Nobody else sees it, uses it or answers its questions."""
+    async with stage() as here:
+        session, thread = await here.session()
+        assert here.hub.get(ME, session.agent_id) is session
+        assert here.hub.sessions("somebody else") == []
+        with pytest.raises(SessionUnknown):
+            here.hub.get("somebody else", session.agent_id)
+        session.say(words("a"))
+        await until(lambda: thread.turn_id)
+        thread.ask("q")
+        await until(lambda: session.questions)
+        with pytest.raises(QuestionGone):
+            await here.hub.answer("somebody else", "q", Answer(choice_id="accept"))
+        assert thread.answers == {}
+
+
+async def test_of_twenty_starts_with_one_identity_exactly_one_wins() -> None:
+    """Also while the winner is still being started."""
+    async with stage() as here:
+        here.engine.hold_starts = asyncio.Event()
+        starts = [asyncio.ensure_future(here.hub.start(ME, SPEC, identity="codex")) for _ in range(20)]
+        await until(lambda: sum(start.done() for start in starts) == 19)
+        here.engine.hold_starts.set()
+        results: list[Any] = await asyncio.gather(*starts, return_exceptions=True)
+        winner = [result for result in results if isinstance(result, Session)]
+        taken = [result for result in results if isinstance(result, IdentityTaken)]
+        assert (len(winner), len(taken)) == (1, 19)
+        assert {error.agent_id for error in taken} == {winner[0].agent_id}
+        assert here.hub.by_identity("codex") is winner[0]
+
+
+async def test_a_closed_session_gives_its_identity_back() -> None:
+    """And its place under the limit."""
+    async with stage(limits=Limits(sessions=1)) as here:
+        first, _ = await here.session("codex")
+        with pytest.raises(LimitReached):
+            await here.session("other")
+        await first.close()
+        await until(lambda: not here.hub.sessions(ME))
+        second, _ = await here.session("codex")
+        assert second.identity == "codex"
+
+
+async def test_a_start_that_fails_leaves_nothing_bound() -> None:
+    """The identity and the place are free again."""
+    async with stage(limits=Limits(sessions=1)) as here:
+        here.engine.hold_starts = asyncio.Event()
+        start = asyncio.ensure_future(here.hub.start(ME, SPEC, identity="codex"))
+        await until(lambda: here.hub._reserved == 1)
+        start.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await start
+        here.engine.hold_starts.set()
+        session, _ = await here.session("codex")
+        assert here.hub.by_identity("codex") is session
+
+
+async def test_resuming_a_thread_that_is_open_here_gives_its_owner_the_same_session() -> None:
+    """Two sessions on one thread would break single flight."""
+    async with stage() as here:
+        session, _ = await here.session()
+        assert await here.hub.resume(ME, session.thread_id, SPEC) is session
+        with pytest.raises(SessionUnknown):
+            await here.hub.resume("somebody else", session.thread_id, SPEC)
+
+
+async def test_a_fork_is_a_session_of_its_own() -> None:
+    """On a thread of its own."""
+    async with stage() as here:
+        session, _ = await here.session()
+        copy = await here.hub.fork(ME, session.thread_id, SPEC)
+        assert copy.thread_id == f"{session.thread_id}-fork"
+        assert {s.agent_id for s in here.hub.sessions(ME)} == {session.agent_id, copy.agent_id}
+
+
+async def test_shutdown_closes_all_sessions_and_then_the_engine() -> None:
+    """Running turns are interrupted, waiting ones answered, threads released."""
+    async with stage() as here:
+        pairs = [await here.session() for _ in range(5)]
+        turns = [session.say(words("a")) for session, _ in pairs]
+        await until(lambda: all(thread.turn_id for _, thread in pairs))
+        await here.hub.shutdown()
+        assert [(await turn.result()).stopped_by for turn in turns] == ["close"] * 5
+        assert all(thread.is_released for _, thread in pairs)
+        assert here.engine.is_closed
+
+
+async def test_shutdown_keeps_its_deadline_when_the_engine_is_deaf() -> None:
+    """One session that will not end does not hold up the others, nor the end."""
+    async with stage(is_obedient=False, shutdown_s=0.05) as here:
+        deaf, thread = await here.session()
+        turn = deaf.say(words("a"))
+        await until(lambda: thread.turn_id)
+        idle, idle_thread = await here.session()
+        await here.hub.shutdown()
+        assert (deaf.status, idle.status) == ("closed", "closed")
+        assert idle_thread.is_released
+        assert here.engine.is_closed
+        with pytest.raises(SessionClosed):
+            await turn.result()
