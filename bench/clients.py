@@ -1,18 +1,24 @@
-"""Three clients of the same real stream, each run as a process: `python -m bench.clients SIDE …`.
+"""Four clients of the same real stream, each run as a process: `python -m bench.clients SIDE …`.
 
-`raw` counts lines and decodes nothing, `decoding` decodes each line as any client must,
-`ours` is engine, hub, session and a subscriber that reads every event. Each prints one
-JSON line: words, seconds from asking to the turn's end, CPU seconds of its own process.
+`alone` looks into the pipe every few milliseconds and so leaves app-server undisturbed: the
+most that it can deliver. `raw` reads whatever comes at once and decodes nothing; `decoding`
+decodes each line, as any client must. `ours` is engine, hub, session and a subscriber that
+reads every event. Each prints one JSON line about the turn: words, seconds, CPU seconds of
+its own process.
 """
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
 import resource
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -23,12 +29,17 @@ from laneway.codex.engine import CodexEngine, app_server
 from laneway.core.hub import Hub
 from laneway.core.model import Text
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
+from laneway.wire.child import PIPE_BYTES
 
+READ_BYTES = 64 * 1024
+"""One read of a raw client. Asked for more, Python may fetch fresh pages from the kernel every time."""
+LOOK_S = 0.005
+"""How often `alone` looks: the wide pipe holds twenty times what comes in between."""
 DELTA = b'"method":"item/agentMessage/delta"'
 COMPLETED = b'"method":"turn/completed"'
 
 
-class RawClient(asyncio.SubprocessProtocol):
+class RawClient:
     """The least that can follow a turn: looks for two strings in whole lines."""
 
     def __init__(self) -> None:
@@ -38,16 +49,20 @@ class RawClient(asyncio.SubprocessProtocol):
         self.completed = asyncio.Event()
         self._tail = b""
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd != 1:
-            return
+    def on_readable(self, fd: int) -> bool:
+        """Read once; return whether there may be more."""
+        try:
+            data = os.read(fd, READ_BYTES)
+        except BlockingIOError:
+            return False
         self.reads += 1
         lines, newline, tail = data.rpartition(b"\n")
-        if not newline:
+        if newline:
+            whole, self._tail = self._tail + lines, tail
+            self.take(whole)
+        else:
             self._tail += data
-            return
-        whole, self._tail = self._tail + lines, tail
-        self.take(whole)
+        return bool(data)
 
     def take(self, lines: bytes) -> None:
         self.words += lines.count(DELTA)
@@ -74,10 +89,50 @@ class DecodingClient(RawClient):
                 self.answers.put_nowait(message)
 
 
-async def follow_raw(client: RawClient, prompt: str, work: str) -> dict[str, float]:
+def at_once(client: RawClient, fd: int) -> Callable[[], None]:
+    """Read whenever something is there; return how to stop."""
     loop = asyncio.get_running_loop()
-    transport, _ = await loop.subprocess_exec(lambda: client, binary.find().path, "app-server")
-    stdin = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
+    loop.add_reader(fd, client.on_readable, fd)
+
+    def stop() -> None:
+        loop.remove_reader(fd)
+
+    return stop
+
+
+def now_and_then(client: RawClient, fd: int) -> Callable[[], None]:
+    """Read all that is there every `LOOK_S`; return how to stop."""
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+
+    def look() -> None:
+        if stopped.is_set():
+            return
+        while client.on_readable(fd):
+            pass
+        loop.call_later(LOOK_S, look)
+
+    look()
+    return stopped.set
+
+
+async def follow_raw(
+    client: RawClient, prompt: str, work: str, listen: Callable[[RawClient, int], Callable[[], None]]
+) -> dict[str, float]:
+    process = subprocess.Popen(  # noqa: ASYNC220  the same as `Child` does
+        [binary.find().path, "app-server"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    stdin, fd = process.stdin, process.stdout.fileno()
+    os.set_blocking(fd, False)
+    if sys.platform == "linux":
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # as wide as ours
+    stop = listen(client, fd)
 
     async def call(number: int, method: str, params: dict[str, Any]) -> Any:
         stdin.write(msgspec.json.encode({"id": number, "method": method, "params": params}) + b"\n")
@@ -92,9 +147,9 @@ async def follow_raw(client: RawClient, prompt: str, work: str) -> dict[str, flo
     await call(3, "turn/start", {"threadId": started["thread"]["id"], "input": text})
     await client.completed.wait()
     found = watch.stop(client.words)
+    stop()
     stdin.close()
-    await transport._wait()  # type: ignore[attr-defined]  the one wait that asyncio has for a bare protocol
-    transport.close()
+    process.wait()
     return {**found, "reads": client.reads}
 
 
@@ -118,30 +173,27 @@ class Watch:
 
     def __init__(self) -> None:
         self._wall = time.perf_counter()
-        self._cpu = _cpu_s()
+        self._cpu = self._cpu_s()
 
     def stop(self, words: int) -> dict[str, float]:
-        return {
-            "words": words,
-            "wall_s": time.perf_counter() - self._wall,
-            "cpu_s": _cpu_s() - self._cpu, "minflt": resource.getrusage(0).ru_minflt, "csw": resource.getrusage(0).ru_nvcsw,
-        }
+        wall_s, cpu_s = time.perf_counter() - self._wall, self._cpu_s() - self._cpu
+        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        return {"words": words, "wall_s": wall_s, "cpu_s": cpu_s, "page_faults": faults}
 
-
-def _cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+    @staticmethod
+    def _cpu_s() -> float:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return used.ru_utime + used.ru_stime
 
 
 def main(side: str, prompt: str, work: str) -> None:
-    match side:
-        case "raw":
-            found = asyncio.run(follow_raw(RawClient(), prompt, work))
-        case "decoding":
-            found = asyncio.run(follow_raw(DecodingClient(), prompt, work))
-        case _:
-            found = asyncio.run(follow_ours(prompt, work))
-    tell(found)
+    following = {
+        "alone": lambda: follow_raw(RawClient(), prompt, work, now_and_then),
+        "raw": lambda: follow_raw(RawClient(), prompt, work, at_once),
+        "decoding": lambda: follow_raw(DecodingClient(), prompt, work, at_once),
+        "ours": lambda: follow_ours(prompt, work),
+    }
+    tell(asyncio.run(following[side]()))
 
 
 if __name__ == "__main__":

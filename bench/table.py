@@ -105,7 +105,9 @@ def render(sections: Sequence[Section]) -> str:
     for section in sections:
         lines += ["", *section.notes] if section.notes else []
     missed = [row for section in sections for row in section.rows if row.is_met is False]
-    lines += ["", *(f"MISSED: {row.what}: {row.miss}" for row in missed)] if missed else ["", "All goals met."]
+    lines += (
+        ["", *(f"MISSED: {row.what}: {row.miss}" for row in missed)] if missed else ["", "All goals met."]
+    )
     return "\n".join(lines)
 
 

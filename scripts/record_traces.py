@@ -1,20 +1,22 @@
 """Record what the real Codex says in each scenario, and the events that we make of it.
 
     python scripts/record_traces.py tests/golden [scenario ...]
+    python scripts/record_traces.py tests/golden --events-only
 
 Drives `codex app-server` with nothing of ours in between, against the scripted model, in
 a bare environment. Writes one `<scenario>.jsonl` per scenario below `<codex version>/`: a
 frame from Codex per line, with all that differs from run to run or from machine to
 machine replaced; and beside it `<scenario>.events.json`, the same trace translated.
+After a change of the translation that is meant, `--events-only` renews just the latter.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import itertools
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -319,26 +321,43 @@ async def record(scenario: Scenario, codex: str) -> list[bytes]:
     return [line for line in lines if NOISE.encode() not in line]
 
 
-async def main(target: Path, names: list[str]) -> None:
+def record_all(target: Path, names: list[str]) -> None:
     codex = binary.find()
     folder = target / binary.spell(binary.probe(codex))
     if not names:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     for scenario in SCENARIOS:
-        if names and scenario.name not in names:
-            continue
-        lines = await record(scenario, codex.path)
-        (folder / f"{scenario.name}.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
-        write_events(folder / f"{scenario.name}.events.json", told(await play(lines)))
-        print(f"{scenario.name}: {len(lines)} frames")
+        if not names or scenario.name in names:
+            lines = asyncio.run(record(scenario, codex.path))
+            trace = folder / f"{scenario.name}.jsonl"
+            trace.write_bytes(b"".join(line + b"\n" for line in lines))
+            write_events(trace)
+            print(f"{scenario.name}: {len(lines)} frames")
 
 
-def write_events(path: Path, events: list[dict[str, Any]]) -> None:
+def write_events(trace: Path) -> None:
     """One event per line, so that a change reads well as a diff."""
+    events = told(asyncio.run(play(trace.read_bytes().splitlines())))
     lines = ",\n".join(msgspec.json.encode(event).decode() for event in events)
-    path.write_text(f"[\n{lines}\n]\n")
+    trace.with_suffix(".events.json").write_text(f"[\n{lines}\n]\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Record golden traces from the real Codex.")
+    parser.add_argument("target", type=Path)
+    parser.add_argument("scenarios", nargs="*", help="only these; all without")
+    parser.add_argument("--events-only", action="store_true", help="translate the stored traces anew")
+    wanted = parser.parse_args()
+    unknown = set(wanted.scenarios) - {scenario.name for scenario in SCENARIOS}
+    if unknown:
+        parser.error(f"there is no scenario {', '.join(sorted(unknown))}")
+    if wanted.events_only:
+        for trace in sorted(wanted.target.glob("*/*.jsonl")):
+            write_events(trace)
+    else:
+        record_all(wanted.target, wanted.scenarios)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2:]))
+    main()

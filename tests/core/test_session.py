@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from laneway.base.errors import EngineLost, EngineRefused, NoTurn, QuestionGone, SessionClosed, SessionStuck
@@ -20,9 +22,14 @@ from laneway.core.model import (
 )
 from laneway.core.ports import TextPart
 from laneway.core.session import TurnResult
+from laneway.testing.engine import HandThread
 from tests.core.support import ME, stage, until, words
 
 YES = Answer(choice_id="accept")
+
+
+def is_running(thread: HandThread, turn_id: str) -> bool:
+    return thread.turn_id == turn_id
 
 
 async def test_a_turn_streams_its_events_and_ends_with_its_result() -> None:
@@ -51,11 +58,10 @@ async def test_turns_run_one_after_another_in_the_order_they_came() -> None:
     async with stage() as here:
         session, thread = await here.session()
         turns = [session.say(words(text)) for text in "abc"]
-        for text in "abc":
-            await until(lambda: thread.turn_id)
+        for number, text in enumerate("abc", 1):
+            await until(partial(is_running, thread, f"thread-1/{number}"))
             assert session.status == "busy"
             thread.end(text=text.upper())
-            await until(lambda: thread.turn_id != f"thread-1/{'abc'.index(text) + 1}")
         assert [(await turn.result()).text for turn in turns] == ["A", "B", "C"]
         assert [spec.parts for _, spec in thread.started] == [(TextPart(text),) for text in "abc"]
 
@@ -280,10 +286,9 @@ async def test_mail_waits_for_every_client() -> None:
         await until(lambda: thread.turn_id)
         session.say(words("mail"), kind="mail")
         session.say(words("client"))
-        for _ in range(2):
-            started = len(thread.started)
+        for turn_number in (2, 3):
             thread.end()
-            await until(lambda seen=started: len(thread.started) > seen and thread.turn_id)
+            await until(partial(is_running, thread, f"thread-1/{turn_number}"))
         assert [spec.parts[0] for _, spec in thread.started] == [
             TextPart("first"),
             TextPart("client"),

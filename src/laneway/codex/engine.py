@@ -12,12 +12,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from laneway.codex import binary
 from laneway.codex.link import Connect, Link
 from laneway.codex.thread import CodexThread, thread_info
 from laneway.core.ports import Abilities, Host, ThreadInfo, ThreadList, ThreadSpec
 from laneway.core.tools import Tool
 from laneway.wire.child import Child, Exit
+from laneway.wire.peer import Raw
 
 OUR_SECRETS = ("_TOKEN", "_SECRET", "_API_KEY", "_PASSWORD")
 """Endings of our own `LANEWAY_…` variables that Codex has no business with."""
@@ -46,18 +49,18 @@ class CodexEngine:
             params["ephemeral"] = True
         if spec.tools:
             params["dynamicTools"] = [_dynamic_tool(tool) for tool in spec.tools]
-        return CodexThread(link, host, await link.call("thread/start", {**params, **spec.native}))
+        return await _open(link, host, "thread/start", {**params, **spec.native})
 
     async def resume(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
         link = await self.link()
         # The developer instructions go along every time: compaction drops them otherwise.
         params = {"threadId": thread_id, "excludeTurns": True, **_common(spec)}
-        return CodexThread(link, host, await link.call("thread/resume", {**params, **spec.native}))
+        return await _open(link, host, "thread/resume", {**params, **spec.native})
 
     async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
         link = await self.link()
         params = {"threadId": thread_id, "excludeTurns": True, "cwd": str(spec.cwd), **_common(spec)}
-        return CodexThread(link, host, await link.call("thread/fork", {**params, **spec.native}))
+        return await _open(link, host, "thread/fork", {**params, **spec.native})
 
     async def read(self, thread_id: str) -> ThreadInfo:
         answer = await (await self.link()).call("thread/read", {"threadId": thread_id})
@@ -87,6 +90,17 @@ class CodexEngine:
         async with self._opening:
             if self._link is not None:
                 await self._link.aclose()
+
+
+async def _open(link: Link, host: Host, method: str, params: dict[str, Any]) -> CodexThread:
+    opened: list[CodexThread] = []
+
+    def attach(raw: Raw) -> None:
+        # On the reader: the thread must be there before its first notification, which may come along.
+        opened.append(CodexThread(link, host, msgspec.json.decode(raw)))
+
+    await link.call(method, params, on_reply=attach)
+    return opened[0]
 
 
 def app_server(

@@ -80,7 +80,17 @@ class Listener(Protocol):
 
     async def on_request(self, method: str, params: dict[str, Any], request_id: bytes) -> Any: ...
 
+    def on_resolved(self, request_id: bytes) -> None: ...
+
     def on_lost(self, how: str) -> None: ...
+
+    def has_run(self, turn_id: str) -> bool: ...
+
+    def adopt(self, thread_id: str) -> Listener: ...
+
+
+_ADOPTING = frozenset({"turn/started", "item/completed"})
+"""Notifications that may tell of a subagent's thread."""
 
 
 class Link:
@@ -188,20 +198,36 @@ class Link:
             for listener in list(self._listeners.values()):
                 listener.on_notification(method, params, frame)
             return
-        if method == "serverRequest/resolved":
-            self._peer.cancel_theirs(msgspec.json.encode(params.get("requestId")))
-        if method == "thread/started":
-            self._adopt(params["thread"])
+        if method in _ADOPTING:
+            self._adopt(method, thread_id, params)
         listener = self._listeners.get(thread_id)
-        if listener is not None:
+        if method == "serverRequest/resolved":
+            request_id = msgspec.json.encode(params.get("requestId"))
+            if listener is not None:
+                listener.on_resolved(request_id)
+            self._peer.cancel_theirs(request_id)
+        elif listener is not None:
             listener.on_notification(method, params, frame)
 
-    def _adopt(self, thread: dict[str, Any]) -> None:
-        """A subagent's thread speaks through the thread that started it."""
-        parent = self._listeners.get(str(thread.get("parentThreadId")))
-        adopt = getattr(parent, "adopt", None)
-        if adopt is not None and thread["id"] not in self._listeners:
-            self._listeners[thread["id"]] = adopt(thread["id"])
+    def _adopt(self, method: str, thread_id: str, params: dict[str, Any]) -> None:
+        """A subagent's thread speaks through the thread that started it.
+
+        Codex does not announce such threads: the first turn of one names the turn that it is
+        for, and before that existed, the parent's tool call named the thread.
+        """
+        if method == "turn/started":
+            root = params["turn"].get("rootTurnId")
+            if root is None or thread_id in self._listeners:
+                return
+            parents = (listener for listener in self._listeners.values() if listener.has_run(root))
+            parent, children = next(parents, None), [thread_id]
+        elif params["item"].get("type") == "collabAgentToolCall":
+            parent, children = self._listeners.get(thread_id), params["item"].get("receiverThreadIds") or []
+        else:
+            return
+        for child in children:
+            if parent is not None and child not in self._listeners:
+                self._listeners[child] = parent.adopt(child)
 
     async def _on_request(self, method: str, raw: Raw, request_id: bytes) -> Any:
         params = msgspec.json.decode(raw) if raw else {}

@@ -24,7 +24,7 @@ from laneway.core.model import (
     EngineGone,
     Event,
     FromSubagent,
-    Question,
+    TurnDone,
     Withdrawn,
 )
 from laneway.core.ports import Host, ImagePart, NativePart, Page, Part, TextPart, ThreadInfo, TurnSpec
@@ -33,13 +33,18 @@ from laneway.wire.peer import METHOD_NOT_FOUND, Raw
 log = logging.getLogger(__name__)
 
 
+class _OpenQuestion(msgspec.Struct, frozen=True):
+    request_id: bytes
+    answer: asyncio.Future[Answer]
+
+
 class CodexThread:
     def __init__(self, link: Link, host: Host, started: dict[str, Any]) -> None:
         self._link = link
         self._host = host
         self._translator = Translator(self._emit)
         self._epoch = 0
-        self._open: dict[str, tuple[Question, asyncio.Future[Answer]]] = {}
+        self._open: dict[str, _OpenQuestion] = {}
         self._info = thread_info(started["thread"], started)
         link.attach(self.thread_id, self)
 
@@ -98,24 +103,23 @@ class CodexThread:
         else:
             log.warning("Codex %s takes no context for a turn", can.version)
 
-    async def steer(self, turn_id: str, parts: tuple[Part, ...]) -> None:
-        await self._link.call(
-            "turn/steer",
-            {
-                "threadId": self.thread_id,
-                "expectedTurnId": turn_id,
-                "input": [_input(part) for part in parts],
-            },
-        )
+    async def steer(self, ticket: str, turn_id: str, parts: tuple[Part, ...]) -> None:
+        params = {
+            "threadId": self.thread_id,
+            "expectedTurnId": turn_id,
+            "input": [_input(part) for part in parts],
+            "clientUserMessageId": ticket,
+        }
+        await self._link.call("turn/steer", params)
 
     async def interrupt(self, turn_id: str) -> None:
         await self._link.call("turn/interrupt", {"threadId": self.thread_id, "turnId": turn_id})
 
     def answer(self, question_id: str, answer: Answer) -> None:
-        _, waiting = self._open.get(question_id, (None, None))
-        if waiting is None or waiting.done():
+        asked = self._open.pop(question_id, None)
+        if asked is None:
             raise QuestionGone(question_id)
-        waiting.set_result(answer)
+        asked.answer.set_result(answer)
 
     async def history(self, older: str | None = None, limit: int = 50) -> Page:
         """Turns from the newest back, as the events that they were."""
@@ -163,30 +167,39 @@ class CodexThread:
             )
             return {"contentItems": [{"type": "inputText", "text": done.text}], "success": not done.is_error}
         item = self._translator.item(str(params.get("itemId") or params.get("callId")))
-        return await self.ask(method, params, item)
+        return await self.ask(method, params, item, request_id)
 
-    async def ask(self, method: str, params: dict[str, Any], item: dict[str, Any] | None) -> Any:
+    async def ask(
+        self, method: str, params: dict[str, Any], item: dict[str, Any] | None, request_id: bytes
+    ) -> Any:
+        """Ask whoever owns the thread; wait for the answer, or for Codex to take the question back."""
         question = questions.ask(method, params, new_id("q"), item)
         if question is None:
             raise RemoteError(METHOD_NOT_FOUND, f"Laneway does not serve {method}")
-        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._open[question.question_id] = (question, waiting)
+        asked = _OpenQuestion(request_id, asyncio.get_running_loop().create_future())
+        self._open[question.question_id] = asked
         try:
             self._host.on_event(Asked(question=question))
-            answer = await waiting
-        except asyncio.CancelledError:
-            # Codex took the question back, or the link is closing.
-            self._host.on_event(Withdrawn(question_id=question.question_id))
-            raise
+            return questions.reply(method, question, await asked.answer)
         finally:
-            del self._open[question.question_id]
-        return questions.reply(method, question, answer)
+            self._withdraw(question.question_id)
+
+    def on_resolved(self, request_id: bytes) -> None:
+        """On the reader, so that the question is gone before the turn is done."""
+        for question_id, asked in list(self._open.items()):
+            if asked.request_id == request_id:
+                self._withdraw(question_id)
+
+    def _withdraw(self, question_id: str) -> None:
+        if self._open.pop(question_id, None) is not None:
+            self._host.on_event(Withdrawn(question_id=question_id))
 
     def on_lost(self, how: str) -> None:
-        for question_id in list(self._open):
-            self._host.on_event(Withdrawn(question_id=question_id))
         self._translator.lost(how)
         self._host.on_event(EngineGone(how=how))
+
+    def has_run(self, turn_id: str) -> bool:
+        return self._translator.has_run(turn_id)
 
     def adopt(self, thread_id: str) -> Subagent:
         return Subagent(self, thread_id)
@@ -194,6 +207,9 @@ class CodexThread:
     def _emit(self, event: Event) -> None:
         if type(event) is Compacted:
             self._epoch += 1
+        elif type(event) is TurnDone:
+            for question_id in list(self._open):
+                self._withdraw(question_id)
         self._host.on_event(event)
 
     def emit_from(self, subagent_id: str, event: Event) -> None:
@@ -220,10 +236,16 @@ class Subagent:
         if method == "item/tool/call":
             return await self._parent.on_request(method, params, request_id)
         item = self._translator.item(str(params.get("itemId") or params.get("callId")))
-        return await self._parent.ask(method, params, item)
+        return await self._parent.ask(method, params, item, request_id)
+
+    def on_resolved(self, request_id: bytes) -> None:
+        self._parent.on_resolved(request_id)
 
     def on_lost(self, how: str) -> None:
         self._translator.lost(how)
+
+    def has_run(self, turn_id: str) -> bool:
+        return self._translator.has_run(turn_id)
 
     def adopt(self, thread_id: str) -> Subagent:
         return Subagent(self._parent, thread_id)

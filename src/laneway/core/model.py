@@ -114,7 +114,8 @@ DECLINE = Answer(choice_id="decline")
 # ── turn events ────────────────────────────────────────────────────────────
 
 Status: TypeAlias = Literal["completed", "failed", "interrupted"]
-ActivityStatus: TypeAlias = Literal["running", "completed", "failed", "declined", "interrupted"]
+ActivityStatus: TypeAlias = Literal["running", "completed", "failed", "declined", "interrupted", "detached"]
+"""`detached`: the turn is over and this still runs, in the background; nobody here will tell of its end."""
 ActivityKind: TypeAlias = Literal[
     "command", "edit", "mcp", "tool", "search", "image", "agent", "review", "compaction", "sleep", "other"
 ]

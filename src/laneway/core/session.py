@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -99,7 +99,7 @@ class Turn:
 class _Request:
     """What the shell knows about a ticket and the rules need not."""
 
-    __slots__ = ("action", "answer", "done", "error", "left_s", "spec", "turn")
+    __slots__ = ("answer", "done", "error", "left_s", "parts", "spec", "turn")
 
     def __init__(
         self, *, turn: Turn | None = None, spec: TurnSpec | None = None, left_s: float | None = None
@@ -108,7 +108,7 @@ class _Request:
         self.spec = spec
         self.left_s = left_s
         self.answer: Answer = DECLINE
-        self.action: Callable[[str], Awaitable[None]] | None = None
+        self.parts: tuple[Part, ...] = ()
         self.done: TurnDone | None = None
         self.error: LanewayError | None = None
 
@@ -217,11 +217,8 @@ class Session:
     async def steer(self, parts: tuple[Part, ...]) -> None:
         """Add to the running turn; raise `NoTurn` if there is none."""
 
-        async def send(turn_id: str) -> None:
-            await self._live_thread().steer(turn_id, parts)
-
         request = _Request()
-        request.action = send
+        request.parts = parts
         await self._ask(rules.Steer(new_id("steer")), request)
 
     def cancel_all(self) -> None:
@@ -407,9 +404,8 @@ class Session:
 
     async def _steer(self, ticket: str, turn_id: str) -> None:
         request = self._requests[ticket]
-        assert request.action is not None
         try:
-            await request.action(turn_id)
+            await self._live_thread().steer(ticket, turn_id, request.parts)
         except LanewayError as error:
             request.error = error
         self._settle(ticket, "refused" if request.error else "ok", None)

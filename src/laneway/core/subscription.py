@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
 
 from laneway.core.model import (
     DELTAS,
@@ -100,20 +99,34 @@ class Subscription:
 
     def take(self) -> list[Event]:
         """All that waits, now."""
-        events = [entry.event() if type(entry) is _Run else entry for entry in self._waiting]
+        events = [_event(entry) for entry in self._waiting]
         self._waiting.clear()
         self._text_chars = 0
-        if not self._is_closed:
-            self._wake.clear()
-        return events  # type: ignore[return-value]
+        return events
 
     async def wait(self) -> list[Event]:
         """At least one event, as soon as there is one; an empty list means the end."""
-        if not self._waiting and not self._is_closed:
-            await self._wake.wait()
+        await self._wait_for_some()
         return self.take()
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        while events := await self.wait():
-            for event in events:
-                yield event
+    def __aiter__(self) -> Subscription:
+        return self
+
+    async def __anext__(self) -> Event:
+        # One at a time: a reader that stops in the middle and comes back has lost nothing.
+        await self._wait_for_some()
+        if not self._waiting:
+            raise StopAsyncIteration
+        entry = self._waiting.popleft()
+        if type(entry) is _Run:
+            self._text_chars -= sum(map(len, entry.parts))
+        return _event(entry)
+
+    async def _wait_for_some(self) -> None:
+        while not self._waiting and not self._is_closed:
+            self._wake.clear()
+            await self._wake.wait()
+
+
+def _event(entry: Event | _Run) -> Event:
+    return entry.event() if isinstance(entry, _Run) else entry

@@ -208,20 +208,19 @@ def _call(step: script.Step, tools: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _shell(command: str, escalated: bool, tools: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
     """Codex has renamed its shell tool over the years; use the one this version offers."""
-    escalation: dict[str, Any] = (
-        {
-            "sandbox_permissions": "require_escalated",
-            "justification": "The rehearsal asks to leave the sandbox.",
-        }
-        if escalated
-        else {}
-    )
-    names = {tool.get("name") for tool in tools}
-    if "exec_command" in names or not names & {"shell_command", "shell"}:
-        return "exec_command", {"cmd": command, **escalation}
-    if "shell_command" in names:
-        return "shell_command", {"command": command, **escalation}
-    return "shell", {"command": ["bash", "-lc", command], **escalation}
+    offered = {tool.get("name"): tool.get("parameters") or {} for tool in tools}
+    name = next((name for name in ("exec_command", "shell_command", "shell") if name in offered), "exec_command")
+    arguments: dict[str, Any] = {
+        "exec_command": {"cmd": command},
+        "shell_command": {"command": command},
+        "shell": {"command": ["bash", "-c", command]},
+    }[name]
+    if "login" in offered.get(name, {}).get("properties", {}):
+        arguments["login"] = False  # a rehearsal should not wait for anybody's shell profile
+    if escalated:
+        arguments["sandbox_permissions"] = "require_escalated"
+        arguments["justification"] = "The rehearsal asks to leave the sandbox."
+    return name, arguments
 
 
 def _namespace_of(name: str, tools: list[dict[str, Any]]) -> str | None:

@@ -26,7 +26,17 @@ from laneway.core.model import (
     TurnDone,
     TurnStarted,
 )
-from laneway.core.ports import Abilities, Host, Page, Part, TextPart, ThreadInfo, ThreadList, ThreadSpec, TurnSpec
+from laneway.core.ports import (
+    Abilities,
+    Host,
+    Page,
+    Part,
+    TextPart,
+    ThreadInfo,
+    ThreadList,
+    ThreadSpec,
+    TurnSpec,
+)
 
 
 class HandThread:
@@ -69,7 +79,7 @@ class HandThread:
                 self.end(text=self.replies[part.text])
         return turn_id
 
-    async def steer(self, turn_id: str, parts: tuple[Part, ...]) -> None:
+    async def steer(self, ticket: str, turn_id: str, parts: tuple[Part, ...]) -> None:
         self.steered.append(parts)
 
     async def interrupt(self, turn_id: str) -> None:

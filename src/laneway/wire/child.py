@@ -14,7 +14,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -31,7 +30,9 @@ PIPE_BYTES = 1024 * 1024
 TERM_S = 2.0
 """From SIGTERM to SIGKILL when we stop a child ourselves."""
 DRAIN_S = 1.0
-"""For the last bytes of standard output once every writer we know is gone."""
+"""A stream may stand still this long once every writer we know is gone."""
+DRAIN_TRIES = 10
+"""How often a stream that still moves is given `DRAIN_S` more: our reader may be slow, not for ever."""
 END_S = 5.0
 """From SIGKILL to giving up on hearing of it; the guardian goes on without us."""
 
@@ -51,15 +52,23 @@ class Exit(msgspec.Struct, frozen=True):
 class Child:
     """`child = await Child.spawn(argv, on_stdout=…)`, later `await child.stop()`."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: int) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        control: int,
+        program: str,
+        on_end: Callable[[Exit], None] | None,
+    ) -> None:
         self._process = process
         self._control: int | None = control
-        self._tail: deque[bytes] = deque()
-        self._tail_bytes = 0
+        self._program = program
+        self._on_end = on_end
+        self._tail = bytearray()
         self._started: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._ended: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
         self._swept = asyncio.Event()
         self._stdin: asyncio.WriteTransport | None = None
+        self._ender: asyncio.Task[None] | None = None
         self._outcome = Exit()
         self.pid = 0
 
@@ -73,7 +82,13 @@ class Child:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> Child:
-        """Start `argv`; raise `OSError` as `exec` would. `on_end` comes after the last byte."""
+        """Start `argv`; raise `OSError` as `exec` would. `on_end` comes after the last byte.
+
+        Whoever gets an exception gets no `on_end`, and nothing is left running.
+        """
+        if not argv:
+            raise ValueError("there is no program to start")
+        locale = (os.environ if env is None else env).get("LC_CTYPE")
         control_out, control_in = os.pipe()
         status_out, status_in = os.pipe()
         try:
@@ -85,6 +100,7 @@ class Child:
                     guardian.__file__,
                     str(control_out),
                     str(status_in),
+                    "" if locale is None else f"={locale}",
                     "--",
                     *argv,
                 ],
@@ -104,46 +120,55 @@ class Child:
         finally:
             os.close(control_out)
             os.close(status_in)
-        child = cls(process, control_in)
+        child = cls(process, control_in, argv[0], on_end)
+        # Not to be cut in half: every stream gets its transport, which closes it.
+        connecting = asyncio.ensure_future(child._connect(status_out, on_stdout))
         try:
-            await child._connect(status_out, on_stdout, on_end)
-            child.pid = await child._started
+            await asyncio.shield(connecting)
+            await child._started
         except BaseException:
-            child._let_go()
+            await child._abandon(connecting)
             raise
         return child
 
-    async def _connect(
-        self, status: int, on_stdout: Callable[[bytes], None], on_end: Callable[[Exit], None] | None
-    ) -> None:
+    async def _connect(self, status: int, on_stdout: Callable[[bytes], None]) -> None:
         loop = asyncio.get_running_loop()
         process = self._process
         assert process.stdin
         assert process.stdout
         assert process.stderr
         _widen(process.stdout.fileno())
-        drained = asyncio.Event()
-        await loop.connect_read_pipe(
-            lambda: _Reader(self._on_status, self._on_status_end), os.fdopen(status, "rb")
-        )
+        words, errors, output = _Reader(self._on_status), _Reader(self._keep_tail), _Reader(on_stdout)
+        words.on_end = self._on_status_end
+        await loop.connect_read_pipe(lambda: words, os.fdopen(status, "rb"))
         self._stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
-        await loop.connect_read_pipe(lambda: _Reader(self._keep_tail, _nothing), process.stderr)
-        await loop.connect_read_pipe(lambda: _Reader(on_stdout, drained.set), process.stdout)
-        self._ender = loop.create_task(self._tell_end(drained, on_end))
+        await loop.connect_read_pipe(lambda: errors, process.stderr)
+        await loop.connect_read_pipe(lambda: output, process.stdout)
+        self._ender = loop.create_task(self._tell_end(output, errors))
 
-    async def _tell_end(self, drained: asyncio.Event, on_end: Callable[[Exit], None] | None) -> None:
-        # Death is told after the last byte, so that nothing the child still said is lost. A
-        # grandchild may hold the pipe open until the tree is swept; afterwards only a stranger can.
-        await self._swept.wait()
+    async def _abandon(self, connecting: asyncio.Future[None]) -> None:
+        self._on_end = None
+        self._started.cancel()
+        self._let_go()
         try:
-            await asyncio.wait_for(drained.wait(), DRAIN_S)
+            async with asyncio.timeout(END_S):
+                await connecting
+                self._let_go()
+                await self.wait()
         except TimeoutError:
-            log.warning("somebody outside the tree of %s holds its standard output", self._process.args)
+            pass  # the guardian goes on without us
+
+    async def _tell_end(self, *streams: _Reader) -> None:
+        # Death is told after the last byte, so that nothing the child still said is lost. A
+        # grandchild may hold a pipe open until the tree is swept; afterwards only a stranger can.
+        await self._swept.wait()
+        for stream in streams:
+            if not await stream.wait_drained():
+                log.warning("somebody outside the tree of %s holds its streams", self._program)
         await asyncio.to_thread(self._process.wait)
-        if not self._ended.done():
-            self._ended.set_result(self._outcome)
-        if on_end is not None:
-            on_end(self._outcome)
+        self._ended.set_result(self._outcome)
+        if self._on_end is not None:
+            self._on_end(self._outcome)
 
     def write(self, data: bytes) -> None:
         """Queue bytes for standard input; silently nothing once the child is gone."""
@@ -156,7 +181,7 @@ class Child:
 
     @property
     def stderr_tail(self) -> str:
-        return b"".join(self._tail).decode("utf-8", "replace")
+        return self._tail[-STDERR_TAIL_BYTES:].decode("utf-8", "replace")
 
     async def wait(self) -> Exit:
         """Until the child and its whole tree are gone."""
@@ -166,12 +191,17 @@ class Child:
         """Close standard input, wait, SIGTERM, wait, SIGKILL: always ends, always tells how."""
         if self._stdin is not None:
             self._stdin.close()
-        for seconds, order in ((own_end_s, b"T"), (TERM_S, b"K"), (END_S, None)):
-            try:
-                return await asyncio.wait_for(self.wait(), seconds)
-            except TimeoutError:
-                if order is not None:
-                    self._order(order)
+        try:
+            for seconds, order in ((own_end_s, b"T"), (TERM_S, b"K"), (END_S, None)):
+                try:
+                    async with asyncio.timeout(seconds):
+                        return await self.wait()
+                except TimeoutError:
+                    if order is not None:
+                        self._order(order)
+        except asyncio.CancelledError:
+            self.kill()  # nobody is left to climb the ladder
+            raise
         return Exit()
 
     def kill(self) -> None:
@@ -190,29 +220,30 @@ class Child:
             word, _, number = line.partition(b" ")
             match word:
                 case b"pid":
-                    # Known before anyone is told: if the guardian is shot, the child is still ours to end.
+                    # Known at once, not when `spawn` resumes: if the guardian is shot, it is ours to end.
                     self.pid = int(number)
                     if not self._started.done():
                         self._started.set_result(self.pid)
                 case b"failed":
                     code = int(number) or errno.EIO
-                    self._started.set_exception(OSError(code, os.strerror(code), self._process.args))
+                    self._refuse(OSError(code, os.strerror(code), self._program))
                 case b"exit":
                     self._outcome = Exit(code=int(number))
                 case b"signal":
                     self._outcome = Exit(signal=_signal_name(int(number)))
 
     def _on_status_end(self) -> None:
-        if not self._started.done():
-            self._started.set_exception(OSError(errno.ECHILD, "the guardian ended before the child began"))
+        self._refuse(OSError(errno.ECHILD, "the guardian ended before the child began", self._program))
         if self.pid and self._outcome == Exit():
             # Somebody shot the guardian. The child is then an orphan that only we still know.
-            try:
-                os.kill(self.pid, signal.SIGKILL)
-            except OSError:
-                pass
+            guardian.kill_tree(self.pid, root_too=True)
         self._let_go()
         self._swept.set()
+
+    def _refuse(self, problem: OSError) -> None:
+        if not self._started.done():
+            self._on_end = None
+            self._started.set_exception(problem)
 
     def _let_go(self) -> None:
         if self._control is not None:
@@ -222,26 +253,45 @@ class Child:
             self._stdin.close()
 
     def _keep_tail(self, data: bytes) -> None:
-        self._tail.append(data[-STDERR_TAIL_BYTES:])
-        self._tail_bytes += len(self._tail[-1])
-        while self._tail_bytes - len(self._tail[0]) >= STDERR_TAIL_BYTES:
-            self._tail_bytes -= len(self._tail.popleft())
+        self._tail += data
+        if len(self._tail) > 2 * STDERR_TAIL_BYTES:
+            del self._tail[:-STDERR_TAIL_BYTES]
 
 
 class _Reader(asyncio.Protocol):
-    def __init__(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+    def __init__(self, on_data: Callable[[bytes], None]) -> None:
         self._on_data = on_data
-        self._on_end = on_end
+        self._chunks = 0
+        self._ended = asyncio.Event()
+        self._transport: asyncio.BaseTransport | None = None
+        self.on_end: Callable[[], None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
 
     def data_received(self, data: bytes) -> None:
+        self._chunks += 1
         self._on_data(data)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._on_end()
+        self._ended.set()
+        if self.on_end is not None:
+            self.on_end()
 
-
-def _nothing() -> None:
-    pass
+    async def wait_drained(self) -> bool:
+        """Until the end, or until nothing moves; nothing is read afterwards. Whether it was the end."""
+        for _ in range(DRAIN_TRIES):
+            before = self._chunks
+            try:
+                async with asyncio.timeout(DRAIN_S):
+                    await self._ended.wait()
+                return True
+            except TimeoutError:
+                if self._chunks == before:
+                    break
+        if self._transport is not None:
+            self._transport.close()
+        return False
 
 
 def _signal_name(number: int) -> str:

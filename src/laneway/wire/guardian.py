@@ -1,13 +1,15 @@
 """The guardian: parent and subreaper of one process tree, which it ends when we go.
 
-A program of its own, started as `python -I -S guardian.py CONTROL STATUS -- ARGV…`
-with the child's standard streams already in place. It only holds the tree; no byte
-of the child's streams passes through it.
+A program of its own, started as `python -I -S guardian.py CONTROL STATUS LOCALE -- ARGV…`
+with the child's standard streams and environment already in place. It only holds the
+tree; no byte of the child's streams passes through it.
 
 CONTROL (we write): `T` asks the tree to end, `K` ends it. End of file means that we
 are gone, for whatever reason, and the tree must go too.
 STATUS (we read): `pid N`, or `failed ERRNO`, then `exit N` or `signal N`; its end of
 file means that nothing of the tree is left.
+LOCALE: the child's `LC_CTYPE` behind an equals sign, or nothing if it has none: Python
+changes that variable for itself where the locale is C.
 
 Imports only what a bare interpreter has at hand: its start is on every start-up path.
 """
@@ -23,12 +25,20 @@ OWN_END_S = 0.3
 TERM_S = 0.5
 """Between SIGTERM and SIGKILL once nobody is there to wait for more."""
 SWEEP_TICK_S = 0.02
+FREEZE_ROUNDS = 20
+"""Looks at the process table per kill: each finds only what was forked since the last one."""
 PR_SET_CHILD_SUBREAPER = 36
+HEEDED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+"""A child would inherit that; it starts with the defaults."""
 
 
 def main(argv: list[str]) -> int:
-    control, status = int(argv[1]), int(argv[2])
-    return Guardian(control, status).run(argv[4:])
+    control, status, locale = int(argv[1]), int(argv[2]), argv[3]
+    os.environ.pop("LC_CTYPE", None)
+    if locale:
+        os.environ["LC_CTYPE"] = locale[1:]
+    return Guardian(control, status).run(argv[5:])
 
 
 class Guardian:
@@ -40,9 +50,10 @@ class Guardian:
         os.set_blocking(self.wake, False)
         os.set_blocking(wake_in, False)
         signal.set_wakeup_fd(wake_in, warn_on_full_buffer=False)
-        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in HEEDED:
             signal.signal(number, self.note)
         self.told_to_end = False
+        self.term_s = TERM_S
 
     def note(self, number: int, frame: object) -> None:
         if number != signal.SIGCHLD:
@@ -67,7 +78,7 @@ class Guardian:
         if pid == 0:
             try:
                 os.setsid()
-                for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE):
+                for number in (*HEEDED, *IGNORED_BY_PYTHON):
                     signal.signal(number, signal.SIG_DFL)
                 os.close(self.control)
                 os.close(self.status)
@@ -104,7 +115,8 @@ class Guardian:
                     if order == b"T":
                         signal_tree(signal.SIGTERM)
                     elif order == b"K":
-                        signal_tree(signal.SIGKILL)
+                        self.term_s = 0.0
+                        kill_tree(os.getpid())
                     else:
                         self.wait_for_child(OWN_END_S)
                         return
@@ -118,10 +130,10 @@ class Guardian:
     def sweep(self) -> None:
         """End whatever is left, however often it forks."""
         signal_tree(signal.SIGTERM)
-        deadline = time.monotonic() + TERM_S
+        deadline = time.monotonic() + self.term_s
         while self.reap():
-            if time.monotonic() > deadline:
-                signal_tree(signal.SIGKILL)
+            if time.monotonic() >= deadline:
+                kill_tree(os.getpid())
             time.sleep(SWEEP_TICK_S)
 
     def reap(self) -> bool:
@@ -154,7 +166,24 @@ def become_subreaper() -> None:
 
 
 def signal_tree(number: int) -> None:
-    for pid in descendants(os.getpid()):
+    signal_all(descendants(os.getpid()), number)
+
+
+def kill_tree(root: int, *, root_too: bool = False) -> None:
+    """SIGKILL everything below `root`, stopped first: what is frozen cannot fork while we look."""
+    frozen = [root] if root_too else []
+    signal_all(frozen, signal.SIGSTOP)
+    for _ in range(FREEZE_ROUNDS):
+        fresh = [pid for pid in descendants(root) if pid not in frozen]
+        if not fresh:
+            break
+        signal_all(fresh, signal.SIGSTOP)
+        frozen += fresh
+    signal_all(frozen, signal.SIGKILL)
+
+
+def signal_all(pids: list[int], number: int) -> None:
+    for pid in pids:
         try:
             os.kill(pid, number)
         except OSError:
@@ -162,20 +191,23 @@ def signal_tree(number: int) -> None:
 
 
 def descendants(root: int) -> list[int]:
+    """All below `root`, and what is left of its session: that one's parents may be gone."""
     children: dict[int, list[int]] = {}
-    for pid, parent in process_table():
-        children.setdefault(parent, []).append(pid)
     found: list[int] = []
-    queue = [root]
+    for pid, parent, session in process_table():
+        children.setdefault(parent, []).append(pid)
+        if session == root and pid != root:
+            found.append(pid)
+    queue = [root, *found]
     while queue:
-        below = children.get(queue.pop(), [])
+        below = [pid for pid in children.get(queue.pop(), []) if pid not in found]
         found += below
         queue += below
     return found
 
 
-def process_table() -> list[tuple[int, int]]:
-    """Every process with its parent."""
+def process_table() -> list[tuple[int, int, int]]:
+    """Every process with its parent and its session."""
     if not os.path.isdir("/proc/self"):
         return process_table_by_ps()
     table = []
@@ -184,15 +216,18 @@ def process_table() -> list[tuple[int, int]]:
             try:
                 with open(f"/proc/{name}/stat", "rb") as stat:
                     # The name in parentheses may hold anything, so split behind the last one.
-                    table.append((int(name), int(stat.read().rpartition(b")")[2].split()[1])))
+                    fields = stat.read().rpartition(b")")[2].split()
             except OSError:
-                pass  # it ended while we looked
+                continue  # it ended while we looked
+            table.append((int(name), int(fields[1]), int(fields[3])))
     return table
 
 
-def process_table_by_ps() -> list[tuple[int, int]]:
-    out = os.popen("/bin/ps -axo pid=,ppid=").read()  # noqa: S605  a constant; macOS has no /proc
-    return [(int(pid), int(parent)) for pid, parent in (line.split() for line in out.splitlines())]
+def process_table_by_ps() -> list[tuple[int, int, int]]:
+    # Without /proc (macOS) there is no number of a session; the process group comes near it.
+    out = os.popen("/bin/ps -axo pid=,ppid=,pgid=").read()  # noqa: S605  a constant
+    rows = (line.split() for line in out.splitlines())
+    return [(int(pid), int(parent), int(group)) for pid, parent, group in rows]
 
 
 if __name__ == "__main__":

@@ -156,26 +156,23 @@ class Peer:
         except asyncio.CancelledError:
             if self._pending.pop(request_id, None) is not None and self._cancel_notice and not self._closed:
                 # Never dropped: the other end would go on with what nobody waits for.
-                self._post(self._notification(*self._cancel_notice(request_id)))
+                self.notify(*self._cancel_notice(request_id), may_drop=False)
             raise
         try:
             return msgspec.json.decode(result, type=reply)
         except _UNREADABLE as problem:
             raise RemoteError(INTERNAL_ERROR, f"The answer to {method} cannot be read") from problem
 
-    def notify(self, method: str, params: Any = None) -> bool:
+    def notify(self, method: str, params: Any = None, *, may_drop: bool = True) -> bool:
         """Send a notification, or drop and count it when the other end has stopped reading."""
         if self._closed:
             return False
-        if self._backlog_bytes() > MAX_BACKLOG_BYTES:
+        if may_drop and self._backlog_bytes() > MAX_BACKLOG_BYTES:
             self.dropped_notifications += 1
             return False
-        self._post(self._notification(method, params))
-        return True
-
-    def _notification(self, method: str, params: Any) -> bytes:
         body = b"" if params is None else b',"params":' + _encode(params)
-        return self._head + b'"method":' + _encode(method) + body + b"}\n"
+        self._post(self._head + b'"method":' + _encode(method) + body + b"}\n")
+        return True
 
     def _post(self, message: bytes) -> None:
         # One write for all that is said in this turn of the loop; nothing waits longer than that.
@@ -259,10 +256,11 @@ class Peer:
         try:
             result = await self._on_request(method, params, request_id)
             body = b'"result":' + _encode(result)
-        except asyncio.CancelledError as error:
+        except asyncio.CancelledError:
+            # By `aclose`, which answers; by `cancel_theirs`, which took it; or by something inside.
             if not self._closing:
                 self._settle(request_id, _error_body(RemoteError(INTERNAL_ERROR, "Internal error"), method))
-            raise error
+            raise
         except Exception as error:  # noqa: BLE001  the one boundary from exception to wire error
             body = _error_body(error, method)
         self._settle(request_id, body)

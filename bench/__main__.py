@@ -1,0 +1,66 @@
+"""`python -m bench [--only NAME] [--quick]`: one run, one table, one JSON file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import time
+from pathlib import Path
+
+import msgspec
+
+from bench import cost, latency, memory, startup, stream
+from bench.rig import rig
+from bench.table import render
+from laneway import __version__
+from laneway.codex import binary
+
+SUBJECTS = {
+    "stream": stream.run,
+    "latency": latency.run,
+    "cost": cost.run,
+    "startup": startup.run,
+    "memory": memory.run,
+}
+RESULTS = Path(__file__).with_name("results.json")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Laneway beside the raw Codex.")
+    parser.add_argument("--only", action="append", choices=SUBJECTS, metavar="NAME", help=", ".join(SUBJECTS))
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: a smoke test")
+    options = parser.parse_args()
+    before = time.perf_counter()
+    sections = {}
+    with rig() as ready:
+        codex = binary.spell(binary.probe(binary.find()))
+        for name in options.only or SUBJECTS:
+            print(f"measuring {name} …", flush=True)
+            sections[name] = SUBJECTS[name](ready, quick=options.quick)
+    machine = {
+        "cpus": os.cpu_count(),
+        "load": os.getloadavg()[0],
+        "system": platform.platform(),
+        "python": platform.python_version(),
+    }
+    print(
+        f"\nLaneway {__version__} beside Codex {codex}, Python {machine['python']}, {machine['cpus']} CPUs,"
+        f" load {machine['load']:.1f}, {time.perf_counter() - before:.0f} s\n"
+    )
+    print(render(list(sections.values())))
+    told = {
+        "laneway": __version__,
+        "codex": codex,
+        "quick": options.quick,
+        "machine": machine,
+        "subjects": {
+            name: {"rows": [row.record() for row in section.rows], "samples": section.samples}
+            for name, section in sections.items()
+        },
+    }
+    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(told)) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

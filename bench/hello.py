@@ -1,0 +1,31 @@
+"""A fresh process of ours on the way to Codex: says when it is answered, and when it has a thread.
+
+Run by `bench.startup`. Imports what a door would and nothing of the bench, which would count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+from laneway.base.clock import LoopClock
+from laneway.codex import binary
+from laneway.codex.engine import CodexEngine, app_server
+from laneway.core.hub import Hub
+from laneway.core.ports import ThreadSpec
+
+
+async def greet(work: Path) -> None:
+    before = time.perf_counter()
+    engine = CodexEngine(app_server(binary.find))
+    async with Hub(engine, LoopClock()) as hub:
+        await engine.link()
+        print("hello", time.perf_counter() - before, flush=True)
+        await hub.start("bench", ThreadSpec(cwd=work))
+        print("thread", time.perf_counter() - before, flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(greet(Path(sys.argv[1])))

@@ -1,0 +1,1 @@
+"""The protocol of app-server as Codex itself describes it. Generated: see `make protocol`."""

@@ -1,0 +1,23 @@
+"""Waiting for processes without sleeping (Linux)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+
+async def wait_gone(pid: int, deadline_s: float = 20.0) -> None:
+    """Until the process has ended; raise `TimeoutError` if it does not."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    loop = asyncio.get_running_loop()
+    gone = asyncio.Event()
+    loop.add_reader(fd, gone.set)
+    try:
+        async with asyncio.timeout(deadline_s):
+            await gone.wait()
+    finally:
+        loop.remove_reader(fd)
+        os.close(fd)

@@ -1,0 +1,91 @@
+"""The real Codex on a hub, for the tests that need both."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import msgspec
+
+from laneway.base.clock import LoopClock
+from laneway.core.hub import Hub
+from laneway.core.model import Answer, Asked, Event, Question
+from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
+from laneway.core.session import Session, Timing, Turn, TurnResult
+from laneway.core.tools import ToolBox
+from laneway.rehearsal.answer import Piece, answer
+from laneway.testing.rehearse import Rehearsal, rehearsal
+
+ME = "me"
+E = TypeVar("E", bound=Event)
+
+
+class Stage:
+    """A rehearsal, a hub on it, and everything that the model was asked."""
+
+    def __init__(self, set_up: Rehearsal, hub: Hub, requests: list[dict[str, Any]]) -> None:
+        self.rehearsal = set_up
+        self.hub = hub
+        self.requests = requests
+
+    def spec(self, **fields: Any) -> ThreadSpec:
+        base = ThreadSpec(cwd=self.rehearsal.work, sandbox="workspace-write", approval_policy="on-request")
+        return msgspec.structs.replace(base, **fields)
+
+    async def session(self, **fields: Any) -> Session:
+        return await self.hub.start(ME, self.spec(**fields))
+
+    def heard(self) -> str:
+        """All that the model saw in its newest request, as one text."""
+        return msgspec.json.encode(self.requests[-1]["input"]).decode()
+
+
+@asynccontextmanager
+async def real(
+    *,
+    model: str = "gpt-5.5",
+    tools: ToolBox | None = None,
+    compose: Callable[[Session], str] = lambda session: "",
+    timing: Timing = Timing(question_s=60),  # noqa: B008  frozen
+) -> AsyncIterator[Stage]:
+    requests: list[dict[str, Any]] = []
+
+    def spy(request: dict[str, Any]) -> Iterator[Piece]:
+        requests.append(request)
+        return answer(request)
+
+    async with rehearsal(spy, model) as set_up:
+        hub = Hub(set_up.engine, LoopClock(), timing=timing, tools=tools, compose=compose)
+        async with asyncio.timeout(90), hub:
+            yield Stage(set_up, hub, requests)
+
+
+def say(session: Session, *lines: str) -> Turn:
+    return session.say(TurnSpec(parts=(TextPart("\n".join(lines)),)))
+
+
+async def play(
+    session: Session, *lines: str, decide: Callable[[Question], Answer] | None = None
+) -> tuple[list[Event], TurnResult]:
+    """Run one turn to its end; questions are answered by `decide`."""
+    turn = say(session, *lines)
+    events: list[Event] = []
+    async for event in turn.events:
+        events.append(event)
+        if isinstance(event, Asked) and decide is not None:
+            await session.answer(event.question.question_id, decide(event.question))
+    return events, await turn.result()
+
+
+async def first(turn: Turn, kind: type[E]) -> E:
+    """Read on until an event of this kind comes."""
+    async for event in turn.events:
+        if isinstance(event, kind):
+            return event
+    raise AssertionError(f"the turn ended without a {kind.__name__}: {await turn.result()}")
+
+
+def only(events: list[Event], kind: type[E]) -> list[E]:
+    return [event for event in events if isinstance(event, kind)]
