@@ -280,7 +280,6 @@ async def test_params_that_cannot_be_sent_leave_nothing_waiting() -> None:
         (WireBroken("secret"), {"code": -32603, "message": "Internal error"}),
         (OSError("secret"), {"code": -32603, "message": "Internal error"}),
         (RemoteError(-7, "mine", object()), {"code": -32603, "message": "Internal error"}),
-        (RemoteError(-7, "\ud800"), {"code": -32603, "message": "Internal error"}),
     ],
 )
 async def test_an_exception_becomes_a_wire_error_at_one_boundary(

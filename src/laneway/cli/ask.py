@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.errors import EngineLost, UsageError
-from laneway.cli.compose import LOCAL, open_hub
+from laneway.cli.compose import LOCAL, ground
 from laneway.cli.main import add_common
 from laneway.cli.terminal import Screen, Style, ask_person, show_question
 from laneway.core.model import DECLINE, Answer, Asked, Event, TurnDone, public
@@ -84,7 +84,8 @@ async def ask(options: argparse.Namespace) -> int:
         approval_policy=options.approval,
         config=dict(_override(pair) for pair in options.config),
     )
-    async with open_hub(options, Timing(turn_s=options.timeout)) as hub:
+    async with ground(options, Timing(turn_s=options.timeout)) as here:
+        hub = here.hub
         if options.thread:
             session = await hub.resume(LOCAL, options.thread, spec)
         else:

@@ -69,7 +69,7 @@ class Screen:
         match event:
             case Text():
                 if self._mid_line and event.item_id != self._last_item:
-                    self._end_line()
+                    self.end_line()
                 self._last_item = event.item_id
                 self._out.write(event.text)
                 self._out.flush()
@@ -91,9 +91,10 @@ class Screen:
             case Notice(level="warning"):
                 self._note(style.yellow(f"  {event.message}"))
             case TurnDone():
-                self._end_line()
+                self.end_line()
                 if self._diff:
                     self._note(_coloured_diff(self._diff, style))
+                    self._diff = ""
             case _:
                 pass
 
@@ -107,10 +108,10 @@ class Screen:
             self._note(style.yellow(f"  {why}: {_first_line(event.title)}"))
 
     def _note(self, text: str) -> None:
-        self._end_line()
+        self.end_line()
         print(text, file=self._side, flush=True)
 
-    def _end_line(self) -> None:
+    def end_line(self) -> None:
         if self._mid_line:
             self._out.write("\n")
             self._out.flush()

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from laneway.codex import binary
-from laneway.codex.link import Connect, Link
+from laneway.codex.link import HANDSHAKE_S, Connect, Link
 from laneway.codex.thread import CodexThread, thread_info
 from laneway.core.ports import Abilities, Host, ThreadInfo, ThreadList, ThreadSpec
 from laneway.core.tools import Tool
@@ -27,8 +27,9 @@ OUR_SECRETS = ("_TOKEN", "_SECRET", "_API_KEY", "_PASSWORD")
 
 
 class CodexEngine:
-    def __init__(self, connect: Connect) -> None:
+    def __init__(self, connect: Connect, *, handshake_s: float = HANDSHAKE_S) -> None:
         self._connect = connect
+        self._handshake_s = handshake_s
         self._link: Link | None = None
         self._opening = asyncio.Lock()
 
@@ -36,7 +37,7 @@ class CodexEngine:
         """The live link, opened if need be."""
         async with self._opening:
             if self._link is None or not self._link.is_alive:
-                self._link = await Link.open(self._connect)
+                self._link = await Link.open(self._connect, self._handshake_s)
             return self._link
 
     async def abilities(self) -> Abilities:

@@ -112,16 +112,16 @@ class Link:
         )
 
     @classmethod
-    async def open(cls, connect: Connect) -> Link:
+    async def open(cls, connect: Connect, handshake_s: float = HANDSHAKE_S) -> Link:
         """Start app-server and shake hands; raise `EngineError` if it will not."""
         link = cls()
         link._transport = await connect(link._peer.feed, link._on_end)
         try:
-            async with asyncio.timeout(HANDSHAKE_S):
+            async with asyncio.timeout(handshake_s):
                 hello = await link.call("initialize", _hello())
         except TimeoutError:
             await link.aclose()
-            raise EngineLost(f"no answer to initialize within {HANDSHAKE_S:g} s", link.stderr_tail) from None
+            raise EngineLost(f"no answer to initialize within {handshake_s:g} s", link.stderr_tail) from None
         except BaseException:
             await link.aclose()
             raise
@@ -180,11 +180,15 @@ class Link:
 
     def _on_notification(self, method: str, raw: Raw, frame: bytes) -> None:
         if method in DELTA_EVENTS:
-            delta = decode_delta(raw)
-            listener = self._listeners.get(delta.threadId)
-            if listener is not None:
-                listener.on_delta(method, delta, frame)
-            return
+            try:
+                delta = decode_delta(raw)
+            except msgspec.ValidationError:
+                pass  # an odd shape goes the way of the unknown
+            else:
+                listener = self._listeners.get(delta.threadId)
+                if listener is not None:
+                    listener.on_delta(method, delta, frame)
+                return
         params = msgspec.json.decode(raw) if raw else {}
         if not isinstance(params, dict):
             params = {"value": params}

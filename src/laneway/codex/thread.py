@@ -60,21 +60,25 @@ class CodexThread:
 
     async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
         params = await self._turn_params(ticket, spec)
-        begun: list[str] = []
+        running = self._translator.turn_id
+        begun = ""
 
         def begin(raw: Raw) -> None:
-            # On the reader, so that the turn is known before its first notification.
-            turn_id = msgspec.json.decode(raw)["turn"]["id"]
-            if turn_id == self._translator.turn_id:
-                log.error("turn/start steered turn %s instead of starting one", turn_id)
-                return
-            begun.append(turn_id)
-            self._translator.begin(turn_id, ticket)
+            # On the reader: Codex's own `turn/started` may come before this answer, or right behind it.
+            nonlocal begun
+            begun = msgspec.json.decode(raw)["turn"]["id"]
+            if begun != running:
+                self._translator.begin(begun)
 
-        await self._link.call("turn/start", params, on_reply=begin)
-        if not begun:
+        self._translator.expect(ticket)
+        try:
+            await self._link.call("turn/start", params, on_reply=begin)
+        finally:
+            self._translator.expect(None)
+        if begun == running:
+            log.error("turn/start steered turn %s instead of starting one", begun)
             raise EngineRefused("turn/start", 0, "a turn is already running on this thread")
-        return begun[0]
+        return begun
 
     async def _turn_params(self, ticket: str, spec: TurnSpec) -> dict[str, Any]:
         params: dict[str, Any] = {

@@ -72,6 +72,7 @@ class Translator:
         self._emit = emit
         self._turn: str | None = None
         self._finished: str | None = None
+        self._expected: str | None = None
         self._text = ""
         self._said: dict[str, int] = {}
         self._open: dict[str, dict[str, Any]] = {}
@@ -92,10 +93,15 @@ class Translator:
 
     # ── turns ──────────────────────────────────────────────────────────────
 
-    def begin(self, turn_id: str, ticket: str | None, frame: bytes = b"") -> None:
-        """A turn begins: told by the answer to our request, or by Codex when somebody else asked."""
+    def expect(self, ticket: str | None) -> None:
+        """A turn has been asked for: the next one that begins is this ticket's. None takes that back."""
+        self._expected = ticket
+
+    def begin(self, turn_id: str, frame: bytes = b"") -> None:
+        """A turn begins. The answer to our request and Codex's notification both tell, in either order."""
         if turn_id in (self._turn, self._finished):
             return
+        ticket, self._expected = self._expected, None
         if self._turn is not None:
             log.warning("turn %s began before %s had ended", turn_id, self._turn)
             self.finish("interrupted", None, b"")
@@ -155,7 +161,7 @@ class Translator:
         self._emit(Other(method=str(method), params=params, frame=frame))
 
     def _turn_started(self, params: dict[str, Any], frame: bytes) -> None:
-        self.begin(params["turn"]["id"], None, frame)
+        self.begin(params["turn"]["id"], frame)
 
     def _turn_completed(self, params: dict[str, Any], frame: bytes) -> None:
         turn = params["turn"]
@@ -350,7 +356,7 @@ def replay(turn: dict[str, Any]) -> list[Event]:
     """A turn from the records as the events that it once was."""
     events: list[Event] = []
     translator = Translator(events.append)
-    translator.begin(turn["id"], None)
+    translator.begin(turn["id"])
     for item in turn.get("items") or []:
         params = {"item": item, "turnId": turn["id"]}
         if item.get("type") == "userMessage":

@@ -209,12 +209,15 @@ def _call(step: script.Step, tools: list[dict[str, Any]]) -> dict[str, Any]:
 def _shell(command: str, escalated: bool, tools: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
     """Codex has renamed its shell tool over the years; use the one this version offers."""
     offered = {tool.get("name"): tool.get("parameters") or {} for tool in tools}
-    name = next((name for name in ("exec_command", "shell_command", "shell") if name in offered), "exec_command")
-    arguments: dict[str, Any] = {
+    name = next(
+        (name for name in ("exec_command", "shell_command", "shell") if name in offered), "exec_command"
+    )
+    forms: dict[str, dict[str, Any]] = {
         "exec_command": {"cmd": command},
         "shell_command": {"command": command},
         "shell": {"command": ["bash", "-c", command]},
-    }[name]
+    }
+    arguments = forms[name]
     if "login" in offered.get(name, {}).get("properties", {}):
         arguments["login"] = False  # a rehearsal should not wait for anybody's shell profile
     if escalated:

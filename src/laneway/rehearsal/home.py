@@ -1,4 +1,4 @@
-"""A throw-away `CODEX_HOME` that points the real Codex at a scripted model.
+"""A throw-away `CODEX_HOME` that points the real Codex at a scripted model, and a folder to work in.
 
 Outside the system's temp folder, because Codex warns about one inside. Each is held by
 a lock for as long as its process lives; what a killed process left is swept by the next.
@@ -42,20 +42,27 @@ MODEL = "gpt-5.5"
 
 @contextmanager
 def throwaway_home(base_url: str, model: str = MODEL, extra_config: str = "") -> Iterator[Path]:
-    """Make a `CODEX_HOME`, hold it, and remove it at the end."""
+    """Make a `CODEX_HOME`, hold it, and remove it at the end. `work_beside` it Codex may work."""
     base = cache_home() / "rehearsals"
     base.mkdir(parents=True, exist_ok=True, mode=0o700)
     sweep(base)
-    home = base / new_id("home")
-    home.mkdir(mode=0o700)
-    lock = os.open(home / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
+    held = base / new_id("home")
+    home = held / "codex"
+    home.mkdir(parents=True, mode=0o700)
+    work_beside(home).mkdir()
+    lock = os.open(held / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         (home / "config.toml").write_text(CONFIG.format(base_url=base_url, model=model) + extra_config)
         yield home
     finally:
-        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(held, ignore_errors=True)
         os.close(lock)
+
+
+def work_beside(home: Path) -> Path:
+    """The empty folder that was made along with a throw-away home."""
+    return home.parent / "work"
 
 
 def sweep(base: Path) -> list[Path]:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
 
-from laneway.base.ids import new_id
-from laneway.base.paths import cache_home
 from laneway.codex import binary
 from laneway.codex.engine import CodexEngine, app_server
 from laneway.rehearsal.answer import answer
-from laneway.rehearsal.home import MODEL, throwaway_home
+from laneway.rehearsal.home import MODEL, throwaway_home, work_beside
 from laneway.rehearsal.server import Answerer, ModelServer
 
 
@@ -36,18 +33,13 @@ async def rehearsal(
     answerer: Answerer = answer, model: str = MODEL, extra_config: str = ""
 ) -> AsyncIterator[Rehearsal]:
     """A Codex home, a work folder, a scripted model and an engine; all gone at the end."""
-    work = cache_home() / "rehearsals" / new_id("work")
-    work.mkdir(parents=True)
-    try:
-        async with ModelServer(answerer) as server:
-            with throwaway_home(server.base_url, model, extra_config) as home:
-                engine = _engine(home)
-                try:
-                    yield Rehearsal(engine, server, home, work)
-                finally:
-                    await engine.aclose()
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    async with ModelServer(answerer) as server:
+        with throwaway_home(server.base_url, model, extra_config) as home:
+            engine = _engine(home)
+            try:
+                yield Rehearsal(engine, server, home, work_beside(home))
+            finally:
+                await engine.aclose()
 
 
 def _engine(home: Path) -> CodexEngine:

@@ -162,9 +162,8 @@ class Child:
         # Death is told after the last byte, so that nothing the child still said is lost. A
         # grandchild may hold a pipe open until the tree is swept; afterwards only a stranger can.
         await self._swept.wait()
-        for stream in streams:
-            if not await stream.wait_drained():
-                log.warning("somebody outside the tree of %s holds its streams", self._program)
+        if not all(await asyncio.gather(*(stream.wait_drained() for stream in streams))):
+            log.warning("somebody outside the tree of %s holds its streams", self._program)
         await asyncio.to_thread(self._process.wait)
         self._ended.set_result(self._outcome)
         if self._on_end is not None:

@@ -225,8 +225,8 @@ def process_table() -> list[tuple[int, int, int]]:
 
 def process_table_by_ps() -> list[tuple[int, int, int]]:
     # Without /proc (macOS) there is no number of a session; the process group comes near it.
-    out = os.popen("/bin/ps -axo pid=,ppid=,pgid=").read()  # noqa: S605  a constant
-    rows = (line.split() for line in out.splitlines())
+    with os.popen("/bin/ps -axo pid=,ppid=,pgid=") as lines:  # noqa: S605  a constant
+        rows = [line.split() for line in lines]
     return [(int(pid), int(parent), int(group)) for pid, parent, group in rows]
 
 

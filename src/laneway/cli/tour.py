@@ -1,0 +1,242 @@
+"""`laneway tour`: a guided walk through what works on this machine, with the real Codex.
+
+Each stop does one thing and checks that it happened; the walk is a success only if all of
+them did what they say. Every door adds its stop here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from laneway.base.errors import LanewayError
+from laneway.cli.compose import LOCAL, Ground, ground
+from laneway.cli.main import add_common
+from laneway.cli.terminal import Screen, Style
+from laneway.core.model import DECLINE, Activity, Answer, Asked, Diff, Event, Text, UserSaid
+from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
+from laneway.core.session import Session, Turn, TurnResult
+
+STOP_S = 30.0
+"""For one stop. All of them together take a few seconds on a slow machine."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "A guided walk: the real Codex against a scripted model on loopback.\n"
+        "No account, no network, nothing of yours is touched. Needs no answers."
+    )
+    add_common(parser)
+    parser.set_defaults(run=lambda options: asyncio.run(tour(options)))
+
+
+class Missed(Exception):
+    """A stop did not do what it says."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    stop: str
+    ok: bool
+    detail: str
+    seconds: float
+
+
+async def tour(options: argparse.Namespace) -> int:
+    options.rehearse = True  # a real model would not know the script
+    guide = _Guide(quiet=options.json)
+    async with ground(options) as here:
+        assert here.work is not None
+        version = (await here.engine.abilities()).version
+        guide.open(version)
+        session = await here.hub.start(
+            LOCAL, ThreadSpec(cwd=here.work, sandbox="workspace-write", approval_policy="on-request")
+        )
+        walk = Walk(here, session, guide)
+        reports = [await guide.visit(title, stop, walk) for title, stop in STOPS]
+    is_good = all(report.ok for report in reports)
+    guide.close(version, reports)
+    return 0 if is_good else 1
+
+
+class Walk:
+    """What the stops share: one session, and a way to run a turn of it."""
+
+    def __init__(self, here: Ground, session: Session, guide: _Guide) -> None:
+        self.session = session
+        self.engine = here.engine
+        assert here.work is not None
+        self.work = here.work
+        self._guide = guide
+
+    def say(self, *lines: str) -> Turn:
+        return self.session.say(TurnSpec(parts=(TextPart("\n".join(lines)),)))
+
+    async def play(
+        self, *lines: str, decide: Callable[[Asked], Answer] | None = None
+    ) -> tuple[list[Event], TurnResult]:
+        """Run a turn to its end, on the screen; questions are answered by `decide`."""
+        turn = self.say(*lines)
+        events: list[Event] = []
+        async for event in turn.events:
+            events.append(event)
+            self._guide.show(event)
+            if isinstance(event, Asked):
+                answer = decide(event) if decide else DECLINE
+                self._guide.note(f"? {event.question.command} — answered: {answer.choice_id}")
+                await self.session.answer(event.question.question_id, answer)
+        return events, await turn.result()
+
+    async def until_text(self, turn: Turn) -> None:
+        async for event in turn.events:
+            self._guide.show(event)
+            if isinstance(event, Text):
+                return
+        raise Missed("the turn ended before it said anything")
+
+
+# ── the stops ──────────────────────────────────────────────────────────────
+
+
+async def stream(walk: Walk) -> str:
+    events, result = await walk.play("%stream 24 words over 1 seconds")
+    pieces = [event for event in events if isinstance(event, Text)]
+    check(len(result.text.split()) == 24, f"24 words were asked for: {result.text!r}")
+    check(len(pieces) > 4, "the words came all at once instead of streaming")
+    return f"24 words in {len(pieces)} pieces, as they were written"
+
+
+async def command(walk: Walk) -> str:
+    outside = walk.work.parent / "outside.txt"
+    events, _ = await walk.play("%run echo hello > inside.txt; (echo hello > ../outside.txt) || echo refused")
+    ran = [event for event in events if isinstance(event, Activity) and event.status == "completed"]
+    check(len(ran) == 1, "the command did not run to its end")
+    check((walk.work / "inside.txt").exists(), "the command could not write in its own folder")
+    check(not outside.exists(), "the sandbox let the command write outside its folder")
+    return "it wrote in its folder; the sandbox kept it from writing elsewhere"
+
+
+async def edit(walk: Walk) -> str:
+    path = walk.work / "greeting.py"
+    path.write_text('print("hello")\n')
+    events, _ = await walk.play('%edit greeting.py print("hello") => print("hello, colleague")')
+    diffs = [event.diff for event in events if isinstance(event, Diff)]
+    check(path.read_text() == 'print("hello, colleague")\n', "the file was not edited")
+    check(bool(diffs) and '+print("hello, colleague")' in diffs[-1], "the diff does not show the edit")
+    return "greeting.py was edited, and the diff says so"
+
+
+async def approval(walk: Walk) -> str:
+    answers = iter([DECLINE, Answer(choice_id="accept")])
+    declined, accepted = walk.work.parent / "declined", walk.work.parent / "accepted"
+    events, result = await walk.play(
+        "%run! touch ../declined", "%run! touch ../accepted", decide=lambda asked: next(answers)
+    )
+    check(sum(isinstance(event, Asked) for event in events) == 2, "Codex did not ask")
+    check(result.status == "completed", "the turn did not survive a declined command")
+    check(not declined.exists(), "a declined command ran")
+    check(accepted.exists(), "an approved command did not run")
+    return "declined: not run; approved: run"
+
+
+async def interrupt(walk: Walk) -> str:
+    turn = walk.say("%stream 1000 words over 60 seconds")
+    await walk.until_text(turn)
+    began = time.perf_counter()
+    turn.cancel()
+    result = await turn.result()
+    took = time.perf_counter() - began
+    check(result.status == "interrupted", f"the turn ended as {result.status}")
+    _, after = await walk.play("%say And on we go.")
+    check(after.status == "completed", "the turn after the interrupt failed")
+    return f"stopped within {took * 1000:.0f} ms, and the next turn ran"
+
+
+async def resume(walk: Walk) -> str:
+    turn = walk.say("%stream 1000 words over 60 seconds")
+    await walk.until_text(turn)
+    pid = (await walk.engine.link()).pid
+    check(pid is not None, "the engine has no process")
+    os.kill(pid or 0, signal.SIGKILL)
+    result = await turn.result()
+    check(result.status == "failed", f"the turn ended as {result.status} though Codex was killed")
+    _, after = await walk.play("%say I am back, and I remember.")
+    check(after.status == "completed", "Codex did not come back")
+    page = await walk.session.history()
+    said = [event.text for event in page.events if isinstance(event, UserSaid)]
+    check(any("24 words" in text for text in said), "the thread forgot what was said before")
+    return f"kill -9 of process {pid}; the same thread went on in a new one"
+
+
+STOPS: list[tuple[str, Callable[[Walk], Awaitable[str]]]] = [
+    ("Streamed text", stream),
+    ("A command in the sandbox", command),
+    ("An edit with its diff", edit),
+    ("An approval, asked and answered", approval),
+    ("An interrupt", interrupt),
+    ("A resume after the engine was killed", resume),
+]
+
+
+def check(condition: bool, problem: str) -> None:
+    if not condition:
+        raise Missed(problem)
+
+
+# ── on the screen ──────────────────────────────────────────────────────────
+
+
+class _Guide:
+    """Says where we are; with `--json` nothing until the end."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._style = Style(sys.stdout)
+        self._screen = Screen(sys.stdout, sys.stdout)
+        self._number = 0
+
+    def open(self, version: str) -> None:
+        line = f"The real Codex {version}, a scripted model on loopback: no account, no network."
+        self.note(self._style.bold("Laneway, a guided walk") + "\n" + line)
+
+    def show(self, event: Event) -> None:
+        if not self._quiet:
+            self._screen.show(event)
+
+    def note(self, text: str) -> None:
+        if not self._quiet:
+            print(text, flush=True)
+
+    async def visit(self, title: str, stop: Callable[[Walk], Awaitable[str]], walk: Walk) -> Report:
+        self._number += 1
+        self.note("\n" + self._style.bold(f"{self._number}  {title}"))
+        began = time.perf_counter()
+        try:
+            async with asyncio.timeout(STOP_S):
+                detail, is_good = await stop(walk), True
+        except (Missed, LanewayError) as problem:
+            detail, is_good = str(problem), False
+        except TimeoutError:
+            detail, is_good = f"nothing came of it within {STOP_S:g} s", False
+        self._screen.end_line()
+        mark = self._style.green("✔") if is_good else self._style.red("✘")
+        self.note(f"{mark} {detail}")
+        return Report(stop.__name__, is_good, detail, round(time.perf_counter() - began, 3))
+
+    def close(self, version: str, reports: list[Report]) -> None:
+        good = sum(report.ok for report in reports)
+        if self._quiet:
+            told: dict[str, Any] = {"ok": good == len(reports), "codex": version, "stops": reports}
+            sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+            return
+        seconds = sum(report.seconds for report in reports)
+        self.note(f"\n{good} of {len(reports)} stops did what they say, in {seconds:.1f} s.")
+        if good == len(reports):
+            self.note('Next: laneway ask "…" with your own Codex login, or laneway ask --rehearse "%help".')
