@@ -93,6 +93,10 @@ async def ask(options: argparse.Namespace) -> int:
         turn = session.say(TurnSpec(parts=(TextPart(prompt),)))
         with Interrupts(turn):
             show = _print_json if options.json else Screen().show
+            if options.json:
+                _print_line(
+                    {"event": "session", "thread_id": session.thread_id, "agent_id": session.agent_id}
+                )
             result = await follow(session, turn, show, can_ask=sys.stdin.isatty() and options.prompt != "-")
     if not options.json:
         print(Style(sys.stderr).dim(f"thread {session.thread_id}"), file=sys.stderr)
@@ -192,5 +196,9 @@ def _override(pair: str) -> tuple[str, object]:
 
 
 def _print_json(event: Event) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(public(event)) + b"\n")
+    _print_line(public(event))
+
+
+def _print_line(data: dict[str, object]) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(data) + b"\n")
     sys.stdout.buffer.flush()

@@ -6,6 +6,7 @@ Pure. Unknown types become activities of kind `other`, with the item attached wh
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ _STATUS: dict[str, ActivityStatus] = {
     "declined": "declined",
     "interrupted": "interrupted",
 }
-_SHELL = re.compile(r"^(?:\S*/)?(?:ba|z|da|k)?sh -l?c (?P<quote>['\"])(?P<command>.*)(?P=quote)$", re.DOTALL)
+_SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da|k)?sh -l?c ")
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)", re.MULTILINE)
 
 
@@ -65,11 +66,13 @@ def file_changes(changes: list[dict[str, Any]] | None) -> tuple[FileChange, ...]
 
 def plain_command(command: str) -> str:
     """What was asked for, without the shell that Codex wraps around it."""
-    found = _SHELL.match(command)
-    if not found:
+    if not _SHELL.match(command):
         return command
-    inner = found["command"]
-    return inner.replace("'\\''", "'") if found["quote"] == "'" else inner
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command
+    return words[2] if len(words) == 3 else command
 
 
 Made = tuple[ActivityKind, str, dict[str, Any]]

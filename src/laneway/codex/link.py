@@ -91,6 +91,15 @@ class Listener(Protocol):
 
 _ADOPTING = frozenset({"turn/started", "item/completed"})
 """Notifications that may tell of a subagent's thread."""
+_WARNINGS = frozenset({"configWarning", "warning", "deprecationNotice"})
+
+
+class _Resolved(msgspec.Struct):
+    requestId: Raw
+    """As it stood on the wire: ids are compared byte for byte."""
+
+
+_decode_resolved = msgspec.json.Decoder(_Resolved).decode
 
 
 class Link:
@@ -189,29 +198,30 @@ class Link:
                 if listener is not None:
                     listener.on_delta(method, delta, frame)
                 return
-        params = msgspec.json.decode(raw) if raw else {}
-        if not isinstance(params, dict):
-            params = {"value": params}
+        params = _object(raw)
         thread_id = _thread_of(params)
         if thread_id is None:
-            if (
-                method in ("configWarning", "warning", "deprecationNotice")
-                and len(self.warnings) < KEPT_WARNINGS
-            ):
-                self.warnings.append(str(params.get("summary") or params.get("message") or ""))
-            for listener in list(self._listeners.values()):
-                listener.on_notification(method, params, frame)
+            self._tell_everybody(method, params, frame)
             return
         if method in _ADOPTING:
             self._adopt(method, thread_id, params)
         listener = self._listeners.get(thread_id)
         if method == "serverRequest/resolved":
-            request_id = msgspec.json.encode(params.get("requestId"))
-            if listener is not None:
-                listener.on_resolved(request_id)
-            self._peer.cancel_theirs(request_id)
+            self._take_back(listener, bytes(_decode_resolved(raw).requestId))
         elif listener is not None:
             listener.on_notification(method, params, frame)
+
+    def _tell_everybody(self, method: str, params: dict[str, Any], frame: bytes) -> None:
+        if method in _WARNINGS and len(self.warnings) < KEPT_WARNINGS:
+            self.warnings.append(str(params.get("summary") or params.get("message") or ""))
+        for listener in list(self._listeners.values()):
+            listener.on_notification(method, params, frame)
+
+    def _take_back(self, listener: Listener | None, request_id: bytes) -> None:
+        """Codex needs no answer to this request any more, or has had it."""
+        if listener is not None:
+            listener.on_resolved(request_id)
+        self._peer.cancel_theirs(request_id)
 
     def _adopt(self, method: str, thread_id: str, params: dict[str, Any]) -> None:
         """A subagent's thread speaks through the thread that started it.
@@ -234,8 +244,8 @@ class Link:
                 self._listeners[child] = parent.adopt(child)
 
     async def _on_request(self, method: str, raw: Raw, request_id: bytes) -> Any:
-        params = msgspec.json.decode(raw) if raw else {}
-        thread_id = _thread_of(params) if isinstance(params, dict) else None
+        params = _object(raw)
+        thread_id = _thread_of(params)
         listener = self._listeners.get(thread_id) if thread_id else None
         if listener is None:
             raise RemoteError(METHOD_NOT_FOUND, f"Nobody here answers {method}")
@@ -260,6 +270,11 @@ def _hello() -> dict[str, Any]:
         "clientInfo": {"name": "laneway", "title": "Laneway", "version": __version__},
         "capabilities": {"experimentalApi": True},
     }
+
+
+def _object(raw: Raw) -> dict[str, Any]:
+    params = msgspec.json.decode(raw) if raw else {}
+    return params if isinstance(params, dict) else {"value": params}
 
 
 def _thread_of(params: dict[str, Any]) -> str | None:

@@ -325,14 +325,15 @@ def reconcile(live: list[str], aggregated: str | None) -> tuple[str, str]:
     streamed = "".join(live)
     if not aggregated or aggregated == streamed:
         return streamed, ""
+    if not any(piece in aggregated for piece in live):
+        return aggregated, aggregated if not streamed else ""
     whole: list[str] = []
     late: list[str] = []
     at = 0
     for number, piece in enumerate(live):
         found = aggregated.find(piece, at)
         if found < 0:
-            complete = "".join((*whole, *live[number:]))
-            return (complete, "".join(late)) if len(complete) >= len(aggregated) else (aggregated, "")
+            return "".join((*whole, *live[number:])), "".join(late)
         late.append(aggregated[at:found])
         whole += (aggregated[at:found], piece)
         at = found + len(piece)

@@ -48,16 +48,25 @@ def throwaway_home(base_url: str, model: str = MODEL, extra_config: str = "") ->
     sweep(base)
     held = base / new_id("home")
     home = held / "codex"
-    home.mkdir(parents=True, mode=0o700)
-    work_beside(home).mkdir()
-    lock = os.open(held / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
+    lock = _make_held(held)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        home.mkdir(mode=0o700)
+        work_beside(home).mkdir(mode=0o700)
         (home / "config.toml").write_text(CONFIG.format(base_url=base_url, model=model) + extra_config)
         yield home
     finally:
         shutil.rmtree(held, ignore_errors=True)
         os.close(lock)
+
+
+def _make_held(folder: Path) -> int:
+    """Make a folder that is locked from the first moment that a sweeper can see it."""
+    unseen = folder.with_name(f"new-{folder.name}")
+    unseen.mkdir(mode=0o700)
+    lock = os.open(unseen / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    unseen.rename(folder)
+    return lock
 
 
 def work_beside(home: Path) -> Path:

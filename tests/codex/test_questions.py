@@ -1,0 +1,125 @@
+"""Requests for a decision: what is offered, and what Codex is told for each answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from laneway.codex import questions
+from laneway.codex.protocol.methods import SERVER_REQUESTS
+from laneway.core.model import DECLINE, Answer, Question
+
+YES = Answer(choice_id="accept")
+AMENDMENT = {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["git", "pull"]}}
+COMMAND = {
+    "threadId": "t",
+    "turnId": "u",
+    "itemId": "i",
+    "command": "/bin/bash -lc 'git pull'",
+    "cwd": "/w",
+    "reason": "to be up to date",
+    "availableDecisions": ["accept", AMENDMENT, "cancel"],
+}
+
+
+def ask(method: str, params: dict[str, Any], item: dict[str, Any] | None = None) -> Question:
+    question = questions.ask(method, params, "q", item)
+    assert question is not None
+    return question
+
+
+def test_a_command_offers_exactly_what_codex_takes_and_a_decline() -> None:
+    """Codex takes a decline even where it does not list one."""
+    question = ask("item/commandExecution/requestApproval", COMMAND)
+    assert (question.command, question.cwd, question.reason) == ("git pull", "/w", "to be up to date")
+    assert [(c.choice_id, c.label, c.grants) for c in question.choices] == [
+        ("accept", "Allow once", "once"),
+        ("amendment-1", "Always allow git pull", "always"),
+        ("cancel", "Decline and stop", "stop"),
+        ("decline", "Decline and go on", "nothing"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("choice", "decision"),
+    [
+        ("accept", "accept"),
+        ("amendment-1", AMENDMENT),
+        ("cancel", "cancel"),
+        ("decline", "decline"),
+        ("acceptForSession", "decline"),
+        ("anything", "decline"),
+    ],
+)
+def test_what_was_not_offered_is_a_decline(choice: str, decision: Any) -> None:
+    """Approvals fail closed."""
+    method = "item/commandExecution/requestApproval"
+    assert questions.reply(method, ask(method, COMMAND), Answer(choice_id=choice)) == {"decision": decision}
+
+
+def test_permissions_are_granted_as_asked_or_not_at_all() -> None:
+    """A decline grants the empty set."""
+    method = "item/permissions/requestApproval"
+    wanted = {"network": {"enabled": True}}
+    question = ask(method, {"threadId": "t", "permissions": wanted})
+    assert questions.reply(method, question, YES) == {"permissions": wanted, "scope": "turn"}
+    session = Answer(choice_id="acceptForSession")
+    assert questions.reply(method, question, session) == {"permissions": wanted, "scope": "session"}
+    assert questions.reply(method, question, DECLINE) == {"permissions": {}, "scope": "turn"}
+
+
+def test_answers_of_a_person_go_to_the_fields_that_asked() -> None:
+    """What was not asked is not passed on."""
+    method = "item/tool/requestUserInput"
+    asked = [
+        {"id": "a", "header": "A", "question": "A?", "options": [{"label": "x"}]},
+        {"id": "b", "question": "B?"},
+    ]
+    question = ask(method, {"threadId": "t", "questions": asked})
+    assert [field.field_id for field in question.fields] == ["a", "b"]
+    answer = Answer(choice_id="accept", values={"a": ["x"], "b": "typed", "c": "extra"})
+    assert questions.reply(method, question, answer) == {
+        "answers": {"a": {"answers": ["x"]}, "b": {"answers": ["typed"]}}
+    }
+    assert questions.reply(method, question, DECLINE) == {"answers": {}}
+
+
+def test_an_elicitation_can_be_accepted_declined_or_stopped() -> None:
+    """With the content that its schema asked for."""
+    method = "mcpServer/elicitation/request"
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    question = ask(method, {"threadId": "t", "message": "Who?", "mode": "form", "requestedSchema": schema})
+    assert (question.message, question.schema) == ("Who?", schema)
+    named = Answer(choice_id="accept", values={"name": "Ann"})
+    assert questions.reply(method, question, named) == {"action": "accept", "content": {"name": "Ann"}}
+    assert questions.reply(method, question, DECLINE) == {"action": "decline"}
+    assert questions.reply(method, question, Answer(choice_id="cancel")) == {"action": "cancel"}
+
+
+def test_the_old_approval_requests_get_answers_in_their_own_words() -> None:
+    """Codex 0.104 still sends them."""
+    params = {"conversationId": "t", "callId": "c", "command": ["ls", "-l"], "cwd": "/w"}
+    question = ask("execCommandApproval", params)
+    assert (question.command, question.thread_id) == ("ls -l", "t")
+    assert questions.reply("execCommandApproval", question, YES) == {"decision": "approved"}
+    assert questions.reply("execCommandApproval", question, Answer(choice_id="cancel")) == {
+        "decision": "abort"
+    }
+    denied = questions.reply("execCommandApproval", question, DECLINE)
+    assert denied == {"decision": {"denied": {"rejection": "The user declined."}}}
+    patch = {"conversationId": "t", "fileChanges": {"/w/a": {"update": {"unified_diff": "@@"}}}}
+    assert [c.path for c in ask("applyPatchApproval", patch).changes] == ["/w/a"]
+
+
+@pytest.mark.parametrize("method", sorted(set(questions._MAKERS) & SERVER_REQUESTS))
+def test_every_question_can_be_declined_from_nothing_but_a_thread(method: str) -> None:
+    """Whatever a future Codex leaves out, the answer is no and no crash."""
+    question = ask(method, {"threadId": "t"})
+    assert any(choice.choice_id == "decline" for choice in question.choices)
+    assert questions.reply(method, question, DECLINE)
+
+
+def test_what_is_no_question_is_left_to_others() -> None:
+    """A tool call, or something brand new."""
+    assert questions.ask("item/tool/call", {}, "q", None) is None

@@ -1,0 +1,110 @@
+"""The parts of translation that traces alone do not pin down."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laneway.codex.context import MAX_CHARS, additional_context
+from laneway.codex.items import activity, plain_command
+from laneway.codex.translate import Translator, failure_of, reconcile
+from laneway.core.model import Event, Failure, Text, Thought
+
+
+@pytest.mark.parametrize(
+    ("live", "aggregated", "complete", "late"),
+    [
+        (["a", "b"], "ab", "ab", ""),
+        (["b", "c"], "abc", "abc", "a"),
+        (["a", "c"], "abcd", "abcd", "bd"),
+        (["a"], None, "a", ""),
+        (["a"], "", "a", ""),
+        (["one\n", "two\n", "three\n"], "one\n[… cut …]\nthree\n", "one\ntwo\nthree\n", ""),
+        (["two\n", "three\n", "four\n"], "one\ntwo\n[…]r\n", "one\ntwo\nthree\nfour\n", "one\n"),
+    ],
+)
+def test_output_is_complete_and_nothing_is_late_twice(
+    live: list[str], aggregated: str | None, complete: str, late: str
+) -> None:
+    """Lost pieces come late; a shortened aggregate takes nothing away from what streamed."""
+    assert reconcile(live, aggregated) == (complete, late)
+
+
+@given(st.lists(st.text(max_size=6), max_size=8), st.data())
+def test_whatever_pieces_are_lost_live_and_late_make_the_whole(
+    pieces: list[str], data: st.DataObject
+) -> None:
+    """Every character exactly once, for any loss of pieces."""
+    whole = "".join(pieces)
+    live = [piece for piece in pieces if data.draw(st.booleans())]
+    complete, late = reconcile(live, whole)
+    if whole:
+        assert complete == whole
+        assert sorted("".join(live) + late) == sorted(whole)
+
+
+def translated(*frames: tuple[str, dict[str, object]]) -> list[Event]:
+    events: list[Event] = []
+    translator = Translator(events.append)
+    translator.begin("u")
+    for method, params in frames:
+        translator.notification(method, {"threadId": "t", "turnId": "u", **params}, b"")
+    return events[1:]
+
+
+def test_a_message_without_deltas_is_told_whole_and_a_lost_end_is_told_late() -> None:
+    """Models that do not stream are heard too."""
+    item = {"type": "agentMessage", "id": "m", "text": "hello"}
+    assert translated(("item/completed", {"item": item})) == [Text(turn_id="u", item_id="m", text="hello")]
+    thought = {"type": "reasoning", "id": "r", "summary": ["a", "b"]}
+    assert translated(("item/completed", {"item": thought})) == [
+        Thought(turn_id="u", item_id="r", text="a\n\nb")
+    ]
+
+
+def test_an_item_of_a_kind_nobody_knows_is_an_activity_with_all_it_carries() -> None:
+    """New ones come with every release."""
+    item = {"type": "teleport", "id": "x", "to": "mars"}
+    shown = activity("u", item, ended=True)
+    assert (shown.kind, shown.title, shown.status, shown.item) == ("other", "teleport", "completed", item)
+
+
+@pytest.mark.parametrize(
+    ("info", "expected"),
+    [
+        ("usageLimitExceeded", Failure(kind="usage_limit_exceeded", message="no")),
+        (None, Failure(kind="other", message="no")),
+        ({"httpConnectionFailed": {"httpStatusCode": 502}}, Failure("http_connection_failed", "no", 502)),
+        ({"brandNew": {}}, Failure(kind="brand_new", message="no")),
+    ],
+)
+def test_a_failure_keeps_codexs_own_word_for_its_kind(info: object, expected: Failure) -> None:
+    """So that doors can tell a usage limit from a broken network, today and with new words."""
+    assert failure_of({"message": "no", "codexErrorInfo": info}) == expected
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "plain"),
+    [
+        ("/bin/bash -lc 'ls -l'", "ls -l"),
+        ("bash -c 'echo '\\''x'\\'''", "echo 'x'"),
+        ('/usr/bin/zsh -lc "ls"', "ls"),
+        ("/bin/bash -lc ls", "ls"),
+        ("python x.py", "python x.py"),
+    ],
+)
+def test_a_command_is_shown_as_it_was_asked_for(wrapped: str, plain: str) -> None:
+    """Without the shell that Codex wraps around it."""
+    assert plain_command(wrapped) == plain
+
+
+def test_context_is_cut_visibly_below_codexs_own_limit_and_moves_with_the_epoch() -> None:
+    """An unchanged value would be suppressed after a compaction."""
+    short = additional_context("You are codex-1.", 0)
+    assert short == {"laneway": {"kind": "application", "value": "You are codex-1.\n(context 0)"}}
+    assert additional_context("You are codex-1.", 1) != short
+    long = additional_context("x" * 10_000, 3)["laneway"]["value"]
+    assert len(long) == MAX_CHARS
+    assert long.endswith("\n[cut]\n(context 3)")
+    assert additional_context("", 0) == {}

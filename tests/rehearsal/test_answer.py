@@ -1,0 +1,75 @@
+"""From a request to the stream of an answer: what comes next is read off the conversation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from laneway.rehearsal.answer import Forever, Pause, Refuse, answer, next_steps, where_are_we
+from laneway.rehearsal.script import Run, Say, parse
+
+SCRIPT = "%say first\n%run a\n%run b\n%say last"
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+
+
+def events(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """The data of every server-sent event of an answer."""
+    stream = b"".join(piece for piece in answer(request) if isinstance(piece, bytes)).decode()
+    return [json.loads(block.partition("data: ")[2]) for block in stream.strip().split("\n\n")]
+
+
+def test_an_answer_goes_up_to_the_next_tool_call_and_the_next_goes_on_behind_it() -> None:
+    """Codex comes back with the outcome after each call."""
+    steps = parse(SCRIPT)
+    assert list(next_steps(steps, 0)) == [Say("first"), Run("a")]
+    assert list(next_steps(steps, 1)) == [Run("b")]
+    assert list(next_steps(steps, 2)) == [Say("last")]
+    assert list(next_steps(parse("%run a"), 1)) == [Say("Done.")]
+
+
+def test_the_newest_words_of_a_person_count_and_what_codex_adds_does_not() -> None:
+    """Tool outcomes are counted from there; tagged messages are Codex's own."""
+    output = {"type": "function_call_output", "call_id": "c", "output": "x"}
+    conversation = [
+        user("<environment_context>…"),
+        user("old"),
+        output,
+        user(SCRIPT),
+        output,
+        user("<hint>x</hint>"),
+    ]
+    assert where_are_we(conversation) == (SCRIPT, 1)
+
+
+def test_a_plain_prompt_gets_a_short_sensible_answer() -> None:
+    """Streamed word by word between the frame that Codex expects."""
+    kinds = [event["type"] for event in events({"input": [user("hi there")]})]
+    assert kinds[:2] == ["response.created", "response.output_item.added"]
+    assert kinds[-2:] == ["response.output_item.done", "response.completed"]
+    done = events({"input": [user("hi there")]})[-2]
+    assert done["item"]["content"][0]["text"].startswith("I heard “hi there”.")
+
+
+def test_the_shell_is_called_by_the_name_this_codex_gives_it() -> None:
+    """It has had three."""
+    for name, arguments in (
+        ("exec_command", {"cmd": "ls"}),
+        ("shell_command", {"command": "ls"}),
+        ("shell", {"command": ["bash", "-c", "ls"]}),
+    ):
+        request = {"input": [user("%run ls")], "tools": [{"type": "function", "name": name}]}
+        call = next(
+            event["item"] for event in events(request) if event["type"] == "response.output_item.done"
+        )
+        assert (call["name"], json.loads(call["arguments"])) == (name, arguments)
+
+
+def test_failing_hanging_and_pacing_are_pieces_for_the_server() -> None:
+    """Nothing here waits by itself."""
+    assert list(answer({"input": [user("%say x\n%fail 503 busy")]})) == [Refuse(503, "busy")]
+    assert Forever() in list(answer({"input": [user("%hang")]}))
+    pauses = [p for p in answer({"input": [user("%stream 4 words over 2 seconds")]}) if isinstance(p, Pause)]
+    assert pauses == [Pause(0.5)] * 4
