@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -137,7 +138,6 @@ class Interrupts:
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
-        self._main = asyncio.current_task()
         self._count = 0
 
     def __enter__(self) -> None:
@@ -154,8 +154,10 @@ class Interrupts:
         self._count += 1
         if self._count == 1:
             self._turn.cancel()
-        elif self._main is not None:
-            self._main.cancel()
+        else:
+            # At once, whatever hangs: the guardian ends Codex when our pipe to it closes.
+            sys.stdout.flush()
+            os._exit(130)
 
 
 def exit_code(result: TurnResult) -> int:

@@ -141,7 +141,7 @@ class CodexThread:
                     "sortDirection": "desc",
                 },
             )
-            turns, cursor = list(reversed(page["data"])), page.get("nextCursor")
+            turns, cursor = list(reversed(page.get("data") or [])), page.get("nextCursor")
         return Page(tuple(event for turn in turns for event in replay(turn)), cursor)
 
     async def release(self) -> None:

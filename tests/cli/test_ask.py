@@ -1,0 +1,236 @@
+"""`laneway ask`, as a person and as a program would use it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import signal
+from pathlib import Path
+
+import pytest
+
+from laneway.testing.processes import wait_gone
+from laneway.testing.rehearse import Rehearsal, rehearsal
+from laneway.wire.guardian import descendants
+from tests.cli.support import laneway, misbehaving_codex, start
+from tests.codex.support import real
+
+
+async def test_the_answer_is_all_that_standard_output_gets() -> None:
+    """The rest goes to standard error, so that a pipe gets the answer alone."""
+    ran = await laneway("ask", "--rehearse", "%run echo working\n%say The answer.")
+    assert (ran.code, ran.out) == (0, "The answer.\n")
+    assert "▸ echo working" in ran.err
+    assert "  │ working" in ran.err
+    assert "\x1b[" not in ran.err, "no colours where nobody sees them"
+
+
+async def test_json_gives_every_event_as_a_line() -> None:
+    """For programs: the thread first, then the turn from its start to its end."""
+    ran = await laneway("ask", "--rehearse", "--json", "%say hi")
+    events = [json.loads(line) for line in ran.out.splitlines()]
+    kinds = [event["event"] for event in events]
+    assert ran.code == 0
+    assert kinds[:2] == ["session", "turn_started"]
+    assert kinds[-1] == "turn_done"
+    assert events[0]["thread_id"]
+    assert "".join(event["text"] for event in events if event["event"] == "text") == "hi"
+
+
+async def test_the_prompt_may_come_from_standard_input() -> None:
+    """`git diff | laneway ask -`"""
+    ran = await laneway("ask", "--rehearse", "-", stdin="%say piped")
+    assert (ran.code, ran.out) == (0, "piped\n")
+
+
+async def test_without_a_terminal_an_approval_is_declined_and_told(tmp_path: Path) -> None:
+    """Fail closed, and say so."""
+    marker = tmp_path / "marker"
+    ran = await laneway(
+        "ask",
+        "--rehearse",
+        "-s",
+        "read-only",
+        "-a",
+        "on-request",
+        "-C",
+        str(tmp_path),
+        f"%run! touch {marker}",
+    )
+    assert ran.code == 0
+    assert f"touch {marker}" in ran.err
+    assert "declined: nobody is at a terminal to ask" in ran.err
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(("typed", "runs"), [(b"1\n", True), (b"\n", False)])
+async def test_at_a_terminal_a_person_decides(tmp_path: Path, typed: bytes, runs: bool) -> None:
+    """By number; just Enter declines."""
+    marker = tmp_path / "marker"
+    ours, theirs = pty.openpty()
+    try:
+        async with asyncio.timeout(60):
+            process = await start(
+                "ask", "--rehearse", "-a", "on-request", f"%run! touch {marker}", stdin=theirs, stderr=theirs
+            )
+            os.close(theirs)
+            await read_until(ours, b"Enter to decline: ")
+            os.write(ours, typed)
+            await process.communicate()
+        assert (process.returncode, marker.exists()) == (0, runs)
+    finally:
+        os.close(ours)
+
+
+async def read_until(fd: int, text: bytes) -> bytes:
+    """Read a terminal until it shows something."""
+    loop = asyncio.get_running_loop()
+    seen, ready = b"", asyncio.Event()
+    loop.add_reader(fd, ready.set)
+    try:
+        while text not in seen:
+            await ready.wait()
+            ready.clear()
+            seen += os.read(fd, 65536)
+    finally:
+        loop.remove_reader(fd)
+    return seen
+
+
+@pytest.mark.parametrize("line", ["%fail 500", "%break"])
+async def test_a_failed_turn_is_one_sentence_and_exit_code_one(line: str) -> None:
+    """Never a traceback."""
+    ran = await laneway("ask", "--rehearse", line)
+    assert ran.code == 1
+    assert "laneway: the turn failed: " in ran.err
+    assert "Traceback" not in ran.err
+
+
+async def test_a_codex_that_dies_is_one_sentence_and_exit_code_four(tmp_path: Path) -> None:
+    """With how it died."""
+    ran = await laneway("ask", "--codex-bin", misbehaving_codex(tmp_path), "exit 3")
+    assert ran.code == 4
+    assert ran.err.splitlines()[-1] == "laneway: Codex ended unexpectedly: exit code 3"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["ask", "--codex-bin", "/no/codex", "hi"], 3, "There is no Codex at /no/codex"),
+        (["ask", "--rehearse", "  "], 2, "There is nothing to ask"),
+        (["ask", "--rehearse", "-C", "/no/folder", "hi"], 2, "There is no folder /no/folder."),
+        (["ask", "--rehearse", "-c", "nonsense", "hi"], 2, "-c wants KEY=VALUE"),
+        (
+            ["ask", "--rehearse", "--thread", "01a1e340-0000-7000-8000-000000000000", "hi"],
+            4,
+            "knows no thread",
+        ),
+    ],
+)
+async def test_what_is_wrong_is_said_in_one_sentence(words: list[str], code: int, sentence: str) -> None:
+    """And the exit code tells programs which kind it was."""
+    ran = await laneway(*words)
+    assert ran.code == code
+    assert ran.err.startswith("laneway: ")
+    assert sentence in ran.err
+    assert ran.err.count("\n") == 1
+
+
+async def test_the_first_interrupt_stops_the_turn() -> None:
+    """Orderly: exit code 130, and the words that came are kept."""
+    async with asyncio.timeout(60):
+        process = await start("ask", "--rehearse", "%stream 1000 words over 60 seconds")
+        assert process.stdout is not None
+        assert await process.stdout.readexactly(4) == b"one "
+        process.send_signal(signal.SIGINT)
+        _, err = await process.communicate()
+    assert process.returncode == 130
+    assert b"laneway: interrupted" in err
+
+
+async def test_the_second_interrupt_leaves_at_once(tmp_path: Path) -> None:
+    """Also when Codex does not care about the first; nothing is left running."""
+    async with asyncio.timeout(60):
+        codex = misbehaving_codex(tmp_path, "--deaf")
+        process = await start("ask", "--codex-bin", codex, "hang")
+        assert process.stdout is not None
+        assert await process.stdout.readexactly(6) == b"so far"
+        tree = descendants(process.pid)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        await process.communicate()
+        assert process.returncode == 130
+        for pid in tree:
+            await wait_gone(pid)
+
+
+async def test_killed_without_warning_nothing_is_left_running() -> None:
+    """SIGKILL of ours, with a command under way that has a session of its own."""
+    async with asyncio.timeout(60):
+        process = await start(
+            "ask",
+            "--rehearse",
+            "-s",
+            "danger-full-access",
+            "-a",
+            "never",
+            "%run setsid sleep 600 & echo up; sleep 600",
+        )
+        tree: list[int] = []
+        while sum(is_sleeper(pid) for pid in tree) < 2:
+            await asyncio.sleep(0)
+            tree = descendants(process.pid)
+        process.kill()
+        await process.communicate()
+        for pid in tree:
+            await wait_gone(pid)
+
+
+def is_sleeper(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sleep\x00")
+    except OSError:
+        return False
+
+
+async def test_a_thread_can_be_taken_up_again() -> None:
+    """By the id that was told at the end."""
+    async with rehearsal() as here:
+        env = {"CODEX_HOME": str(here.home)}
+        first = await laneway("ask", "--json", "-C", str(here.work), "%say remember me", env=env)
+        thread_id = json.loads(first.out.splitlines()[0])["thread_id"]
+        again = await laneway("ask", "--thread", thread_id, "-C", str(here.work), "%say yes", env=env)
+        assert (again.code, again.out) == (0, "yes\n")
+        assert f"thread {thread_id}" in again.err
+        page = await threads_words(here, thread_id)
+        assert page == ["remember me", "yes"]
+
+
+async def threads_words(here: Rehearsal, thread_id: str) -> list[str]:
+    answer = await (await here.engine.link()).call(
+        "thread/read", {"threadId": thread_id, "includeTurns": True}
+    )
+    items = [item for turn in answer["thread"]["turns"] for item in turn["items"]]
+    return [item["text"] for item in items if item["type"] == "agentMessage"]
+
+
+async def test_every_flag_has_its_effect_on_what_codex_is_told() -> None:
+    """Model, sandbox, approval policy, config and time limit: none is decoration."""
+    async with real() as here:
+        env = {"CODEX_HOME": str(here.rehearsal.home)}
+        base = ["ask", "-C", str(here.rehearsal.work)]
+        await laneway(
+            *base, "-m", "gpt-5.4", "-s", "read-only", "-c", "model_reasoning_effort=high", "hi", env=env
+        )
+        told = here.requests[-1]
+        assert (told["model"], told["reasoning"]["effort"]) == ("gpt-5.4", "high")
+        assert '"sandbox_mode":"read-only"' in told["client_metadata"]["x-codex-turn-metadata"]
+        never = await laneway(*base, "-a", "never", "%run! touch x", env=env)
+        assert "Run this command?" not in never.err
+        late = await laneway(*base, "--timeout", "0.3", "%hang", env=env)
+        assert (late.code, late.err.splitlines()[-1]) == (
+            1,
+            "laneway: the turn took longer than --timeout and was stopped",
+        )

@@ -1,0 +1,71 @@
+"""The command line as a whole: help that can be read, versions, exits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from laneway import __version__
+from laneway.cli.main import COMMANDS, build_parser
+from laneway.codex.binary import TESTED
+from tests.cli.support import laneway, start
+
+
+@pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in COMMANDS)])
+async def test_help_is_there_for_every_command(words: list[str]) -> None:
+    """And ends well."""
+    ran = await laneway(*words)
+    assert ran.code == 0
+    assert ran.out.startswith("usage: laneway")
+    assert ran.err == ""
+
+
+async def test_the_help_lists_every_command_and_exit_code() -> None:
+    """With one line for each."""
+    ran = await laneway("--help")
+    for name, (_, summary) in COMMANDS.items():
+        assert name in ran.out
+        assert summary in ran.out
+    assert "exit codes:" in ran.out
+
+
+async def test_no_command_at_all_shows_the_help() -> None:
+    """And says by its exit code that something was missing."""
+    ran = await laneway()
+    assert (ran.code, ran.out.startswith("usage: laneway")) == (2, True)
+
+
+async def test_the_version_names_ours_and_codexs() -> None:
+    """With where that Codex comes from."""
+    plain = await laneway("--version")
+    assert plain.out.startswith(f"laneway {__version__}\ncodex {TESTED[0]}, ")
+    data = json.loads((await laneway("version", "--json")).out)
+    assert (data["laneway"], data["codex"]) == (__version__, TESTED[0])
+
+
+async def test_the_version_still_answers_without_a_codex() -> None:
+    """And says what is wrong."""
+    ran = await laneway("version", "--codex-bin", "/no/codex")
+    assert ran.code == 0
+    assert "no codex: There is no Codex at /no/codex" in ran.out
+
+
+async def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    """`laneway ask … | head -1`"""
+    async with asyncio.timeout(60):
+        process = await start("ask", "--rehearse", "%stream 200000 words")
+        assert process.stdout is not None
+        await process.stdout.readexactly(4)
+        process.stdout._transport.close()  # type: ignore[attr-defined]
+        assert process.stderr is not None
+        err = await process.stderr.read()
+        await process.wait()
+    assert b"Traceback" not in err
+
+
+def test_every_command_can_be_configured_alone() -> None:
+    """Its flags are built only when it is named."""
+    for name in COMMANDS:
+        assert name in build_parser([name]).format_help()

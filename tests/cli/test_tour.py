@@ -1,0 +1,39 @@
+"""The tour must do what it says; it is the first thing that people run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from laneway.cli.tour import STOPS
+from tests.cli.support import laneway, misbehaving_codex
+
+
+async def test_every_stop_does_what_it_says() -> None:
+    """All of them, on the real Codex, as data."""
+    ran = await laneway("tour", "--rehearse", "--json")
+    told = json.loads(ran.out)
+    assert ran.code == 0, told
+    assert [(stop["stop"], stop["ok"]) for stop in told["stops"]] == [
+        (stop.__name__, True) for _, stop in STOPS
+    ]
+
+
+async def test_a_person_sees_each_stop_and_its_outcome() -> None:
+    """Plain text where there is no terminal."""
+    ran = await laneway("tour")
+    assert ran.code == 0
+    assert ran.out.count("✔") == len(STOPS)
+    for number, (title, _) in enumerate(STOPS, 1):
+        assert f"{number}  {title}" in ran.out
+    assert '+print("hello, colleague")' in ran.out
+    assert "\x1b[" not in ran.out
+
+
+async def test_a_stop_that_does_not_do_what_it_says_fails_the_tour(tmp_path: Path) -> None:
+    """Exit 0 only if each step did what it says: here Codex answers, but does nothing."""
+    ran = await laneway("tour", "--json", "--codex-bin", misbehaving_codex(tmp_path))
+    told = json.loads(ran.out)
+    assert ran.code == 1
+    assert not told["ok"]
+    assert [stop["ok"] for stop in told["stops"]][:4] == [False] * 4
