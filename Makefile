@@ -57,7 +57,7 @@ chaos: setup
 	LANEWAY_CHAOS=1 $(BIN)/pytest -n $(WORKERS) -m chaos --timeout 1800
 
 test-peers: setup
-	$(BIN)/python scripts/fetch_peers.py .peers
+	$(PYTHON) scripts/fetch_peers.py .peers
 	LANEWAY_PEERS=$(CURDIR)/.peers $(BIN)/pytest -m peers -n 2 --timeout 600
 
 bench: setup

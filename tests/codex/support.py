@@ -49,6 +49,7 @@ async def real(
     tools: ToolBox | None = None,
     compose: Callable[[Session], str] = lambda session: "",
     timing: Timing = Timing(question_s=60),  # noqa: B008  frozen
+    deadline_s: float = 90,
 ) -> AsyncIterator[Stage]:
     requests: list[dict[str, Any]] = []
 
@@ -58,7 +59,7 @@ async def real(
 
     async with rehearsal(spy, model) as set_up:
         hub = Hub(set_up.engine, LoopClock(), timing=timing, tools=tools, compose=compose)
-        async with asyncio.timeout(90), hub:
+        async with asyncio.timeout(deadline_s), hub:
             yield Stage(set_up, hub, requests)
 
 

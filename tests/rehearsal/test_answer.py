@@ -58,7 +58,7 @@ def test_the_shell_is_called_by_the_name_this_codex_gives_it() -> None:
     for name, arguments in (
         ("exec_command", {"cmd": "ls"}),
         ("shell_command", {"command": "ls"}),
-        ("shell", {"command": ["bash", "-c", "ls"]}),
+        ("shell", {"command": ["bash", "-lc", "ls"]}),
     ):
         request = {"input": [user("%run ls")], "tools": [{"type": "function", "name": name}]}
         call = next(

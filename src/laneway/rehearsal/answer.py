@@ -185,6 +185,9 @@ def _call(step: script.Step, tools: list[dict[str, Any]]) -> dict[str, Any]:
     match step:
         case script.Run(command, escalated):
             return _function(call_id, *_shell(command, escalated, tools))
+        case script.Patch(patch) if not any(tool.get("name") == "apply_patch" for tool in tools):
+            # A Codex that does not know the model offers no patch tool, but reads patches in the shell.
+            return _function(call_id, *_shell(f"apply_patch <<'EOF'\n{patch}\nEOF\n", False, tools))
         case script.Patch(patch):
             return {"type": "custom_tool_call", "name": "apply_patch", "call_id": call_id, "input": patch}
         case script.MakePlan(steps):
@@ -215,7 +218,7 @@ def _shell(command: str, escalated: bool, tools: list[dict[str, Any]]) -> tuple[
     forms: dict[str, dict[str, Any]] = {
         "exec_command": {"cmd": command},
         "shell_command": {"command": command},
-        "shell": {"command": ["bash", "-c", command]},
+        "shell": {"command": ["bash", "-lc", command]},
     }
     arguments = forms[name]
     if "login" in offered.get(name, {}).get("properties", {}):

@@ -1,0 +1,89 @@
+"""Bring the programs that `make test-peers` runs Laneway against: older and newer versions of Codex.
+
+Uses only pip and, where it is there, npm. What cannot be had is said and left out; the
+tests count it. Run by the system's Python, which has a pip.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+FROM_PYPI = ("0.133.0", "0.153.4")
+FROM_NPM = ("0.104.0", "latest")
+MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
+
+
+def main(folder: Path) -> int:
+    folder.mkdir(exist_ok=True)
+    for version in FROM_PYPI:
+        fetch(folder / f"codex-{version}", lambda into, version=version: by_pip(version, into))
+    for version in FROM_NPM:
+        if shutil.which("npm"):
+            exact = latest() if version == "latest" else version
+            fetch(folder / f"codex-{exact}", lambda into, exact=exact: by_npm(exact, into))
+        else:
+            print(f"left out: Codex {version} comes from npm, which is not here")
+    return 0
+
+
+def fetch(into: Path, how: object) -> None:
+    """Fetch once; a half-fetched folder never looks like a whole one."""
+    if into.exists():
+        return
+    partial = into.with_name(into.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    try:
+        how(partial)  # type: ignore[operator]
+    except (subprocess.CalledProcessError, OSError) as problem:
+        print(f"left out: {into.name}: {problem}")
+        shutil.rmtree(partial, ignore_errors=True)
+        return
+    partial.rename(into)
+    print(f"fetched {into.name}")
+
+
+def by_pip(version: str, into: Path) -> None:
+    requirement = f"openai-codex-cli-bin=={version}"
+    words = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--target",
+        str(into),
+        requirement,
+    ]
+    subprocess.run(words, check=True)
+
+
+def by_npm(version: str, into: Path) -> None:
+    """The package of the npm wrapper ships one archive a platform; the binary inside is all we want."""
+    system = {"linux": "linux", "darwin": "darwin"}[sys.platform]
+    name = f"@openai/codex@{version}-{system}-{MACHINES[platform.machine().lower()]}"
+    subprocess.run(
+        ["npm", "pack", "--silent", "--pack-destination", str(into), name], check=True, capture_output=True
+    )
+    (archive,) = into.glob("*.tgz")
+    with tarfile.open(archive) as packed:
+        packed.extractall(into, filter="data")
+    archive.unlink()
+
+
+def latest() -> str:
+    told = subprocess.run(
+        ["npm", "view", "@openai/codex", "version", "--json"], check=True, capture_output=True, text=True
+    )
+    return str(json.loads(told.stdout))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Path(sys.argv[1])))
