@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: a smoke test")
     options = parser.parse_args()
     before = time.perf_counter()
+    load_before = os.getloadavg()[0]
     sections = {}
     with rig() as ready:
         codex = binary.spell(binary.probe(binary.find()))
@@ -40,14 +41,16 @@ def main() -> None:
             sections[name] = SUBJECTS[name](ready, quick=options.quick)
     machine = {
         "cpus": os.cpu_count(),
-        "load": os.getloadavg()[0],
+        "load_before": load_before,
         "system": platform.platform(),
         "python": platform.python_version(),
     }
     print(
         f"\nLaneway {__version__} beside Codex {codex}, Python {machine['python']}, {machine['cpus']} CPUs,"
-        f" load {machine['load']:.1f}, {time.perf_counter() - before:.0f} s\n"
+        f" load {load_before:.1f} before, {time.perf_counter() - before:.0f} s\n"
     )
+    if load_before > 0.5:
+        print("Others were using this machine: believe no ratio that another run does not repeat.\n")
     print(render(list(sections.values())))
     told = {
         "laneway": __version__,

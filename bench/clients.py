@@ -125,6 +125,7 @@ async def follow_raw(
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         bufsize=0,
+        start_new_session=True,  # as ours: the scheduler may give each session a share of its own
     )
     assert process.stdin is not None
     assert process.stdout is not None

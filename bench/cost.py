@@ -133,7 +133,7 @@ async def _piece(name: str) -> Callable[[bytes], Any]:
     link = await Link.open(codex.connect)
     kind = DeafThread if name == "link" else CodexThread
     thread = kind(link, DeafHost(), await link.call("thread/start", {}))
-    thread._translator.begin(stub.turn_id(0), None)
+    thread._translator.begin(stub.turn_id(0))
     return codex.feed
 
 

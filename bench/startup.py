@@ -117,6 +117,7 @@ def raw_hello(rig: Rig) -> dict[str, float]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         bufsize=0,
+        start_new_session=True,  # as ours
     )
     assert process.stdin is not None
     assert process.stdout is not None

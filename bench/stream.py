@@ -36,6 +36,7 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
             ours=speed["ours"],
             goal=goal,
             digits=0,
+            spread=_spread(runs["ours"], runs[base]),
         )
 
     def cheaper(base: str, base_is: str) -> Row:
@@ -61,3 +62,9 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
         f" {speed['raw'] / speed['alone']:.0%} of the ceiling, ours {speed['ours'] / speed['alone']:.0%}."
     ]
     return Section("Streaming from the real app-server", rows, notes, {"runs": runs})
+
+
+def _spread(ours: list[dict[str, float]], base: list[dict[str, float]]) -> tuple[float, float]:
+    """Of the rounds' own ratios. Both sides stream the same words, so time alone tells."""
+    ratios = [theirs["wall_s"] / mine["wall_s"] for mine, theirs in zip(ours, base, strict=True)]
+    return min(ratios), max(ratios)

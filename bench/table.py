@@ -29,6 +29,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ours: float
     goal: Goal | None = None
     digits: int = 2
+    spread: tuple[float, float] | None = None
+    """The lowest and the highest ratio of a single round, where rounds can be paired."""
 
     @property
     def ratio(self) -> float | None:
@@ -56,6 +58,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     def cells(self) -> tuple[str, ...]:
         ratio = f"{self.ratio:.2f}" if self.ratio is not None else "–"
+        if self.spread is not None:
+            ratio += " ({:.2f}–{:.2f})".format(*self.spread)
         ok = {None: "", True: "yes", False: "MISSED"}[self.is_met]
         base = f"{self._number(self.base)} {self.base_is}" if self.base is not None else "–"
         return (f"{self.what} [{self.unit}]", base, self._number(self.ours), ratio, self._goal(), ok)
@@ -69,6 +73,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
             "base": self.base,
             "ours": self.ours,
             "ratio": self.ratio,
+            "spread": self.spread,
             "goal": self._goal() or None,
             "ok": self.is_met,
         }

@@ -9,9 +9,14 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Throw-away homes lie outside the system's temp folder (Codex warns otherwise), and beside no user's own.
-    if "XDG_CACHE_HOME" not in os.environ:
-        os.environ["XDG_CACHE_HOME"] = str(Path(__file__).resolve().parent.parent / ".stamps" / "test-cache")
+    """No test sees the user's own home: a login shell would run its profile, and we kill some half-way.
+
+    It lies outside the system's temp folder, because Codex warns about a home inside.
+    """
+    home = Path(__file__).resolve().parent.parent / ".stamps" / "home"
+    home.mkdir(parents=True, exist_ok=True)
+    os.environ["HOME"] = str(home)
+    os.environ.pop("XDG_CACHE_HOME", None)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -9,6 +9,7 @@ import signal
 
 import pytest
 
+from laneway.base.errors import EngineLost
 from laneway.core.model import TurnDone, TurnStarted
 from laneway.testing.processes import wait_gone
 from laneway.wire.guardian import descendants
@@ -36,10 +37,10 @@ async def test_codex_killed_at_random_instants_never_costs_a_turn_its_end() -> N
         session = await here.session()
         await play(session, "%say hello")
         killed = 0
-        for number in range(ROUNDS):
+        for number in range(ROUNDS + 1):
             (here.rehearsal.work / "f.txt").unlink(missing_ok=True)
             turn = say(session, *SCRIPT)
-            after = chance.randrange(60)
+            after = chance.randrange(60) if number < ROUNDS else -1
             events = []
             async for event in turn.events:
                 events.append(event)
@@ -47,14 +48,18 @@ async def test_codex_killed_at_random_instants_never_costs_a_turn_its_end() -> N
                     pid = (await here.rehearsal.engine.link()).pid
                     assert pid is not None
                     os.kill(pid, signal.SIGKILL)
-            result = await turn.result()
             where = f"seed {seed}, round {number}, after {after} events"
+            try:
+                killed += (await turn.result()).status == "failed"
+            except EngineLost:
+                # The kill behind the last event of one turn hits the next before it has begun.
+                assert only(events, TurnStarted) == [], where
+                continue
             assert len(only(events, TurnStarted)) == len(only(events, TurnDone)) == 1, where
             assert isinstance(events[-1], TurnDone), where
-            killed += result.status == "failed"
         assert killed > ROUNDS // 4, "the kills must hit"
         _, last = await play(session, "%say still here")
-        assert last.text == "still here"
+        assert last.text == "still here", f"seed {seed}"
         assert len(here.hub.sessions("me")) == 1
 
 

@@ -32,6 +32,7 @@ requires_openai_auth = false
 
 [features]
 default_mode_request_user_input = true
+shell_snapshot = false  # would run your login shell's profile at the start of every thread
 
 [tools.update_plan]
 enabled = true
