@@ -62,15 +62,16 @@ def test_every_command_line_in_a_document_is_understood(document: Path) -> None:
 
 def command_lines(block: str) -> list[list[str]]:
     """The `laneway …` calls in a block of shell, behind pipes too; quotes may span lines."""
-    lexer = shlex.shlex(block, posix=True, punctuation_chars="|;&\n")
+    bare = re.sub(r"\s+# .*$", "", block, flags=re.MULTILINE)
+    lexer = shlex.shlex(bare, posix=True, punctuation_chars="|;&\n")
     lexer.whitespace = " \t"
-    lexer.commenters = ""  # shlex would take the end of the line along with the comment
+    lexer.commenters = ""
     found: list[list[str]] = []
     words: list[str] = []
     for word in [*lexer, "\n"]:
         if set(word) <= set("|;&\n"):
             if words[:1] == ["laneway"]:
-                found.append(words[1 : words.index("#") if "#" in words else None])
+                found.append(words[1:])
             words = []
         else:
             words.append(word)

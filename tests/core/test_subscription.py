@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from laneway.core import subscription as module
@@ -71,3 +73,21 @@ async def test_a_closed_subscription_gives_what_waits_and_then_ends() -> None:
     subscription.close()
     subscription.push(text("b"))
     assert [event async for event in subscription] == [text("a")]
+
+
+async def test_a_reader_that_waits_is_woken_and_a_second_one_is_refused() -> None:
+    """One reader per subscription: two would take each other's events."""
+    subscription = Subscription()
+    reading = asyncio.ensure_future(anext(subscription))
+    await asyncio.sleep(0)
+    with pytest.raises(RuntimeError, match="one reader"):
+        await anext(subscription)
+    subscription.push(text("a"))
+    subscription.push(text("b"))
+    async with asyncio.timeout(10):
+        assert await reading == text("ab")
+    reading = asyncio.ensure_future(anext(subscription))
+    await asyncio.sleep(0)
+    subscription.close()
+    with pytest.raises(StopAsyncIteration):
+        await reading

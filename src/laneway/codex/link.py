@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
@@ -168,7 +167,7 @@ class Link:
             except RemoteError as error:
                 if error.code != OVERLOADED or attempt == tries:
                     raise _refusal(method, params, error) from None
-                await asyncio.sleep(OVERLOAD_BASE_S * 2**attempt * random.uniform(0.5, 1.5))
+                await asyncio.sleep(_backoff_s(attempt))
             except WireError:
                 raise EngineLost(self._how or "the connection is closed", self.stderr_tail) from None
         raise AssertionError("unreachable")
@@ -263,6 +262,12 @@ class Link:
         for listener in list(self._listeners.values()):
             listener.on_lost(self._how)
         self._listeners.clear()
+
+
+def _backoff_s(attempt: int) -> float:
+    import random  # three milliseconds of start-up for what hardly ever happens
+
+    return OVERLOAD_BASE_S * float(2**attempt) * random.uniform(0.5, 1.5)
 
 
 def _hello() -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Subscription:
         self._merge = merge
         self._waiting: deque[Event | _Run] = deque()
         self._text_chars = 0
-        self._wake = asyncio.Event()
+        self._reader: asyncio.Future[None] | None = None
         self._is_closed = False
         self.lost = 0
 
@@ -72,8 +72,8 @@ class Subscription:
             waiting.append(event)
         else:
             self.lost += 1
-        if not self._wake.is_set():
-            self._wake.set()
+        if self._reader is not None:
+            self._wake()
 
     def _push_delta(self, event: Text | Thought | Output) -> None:
         waiting = self._waiting
@@ -95,7 +95,7 @@ class Subscription:
     def close(self) -> None:
         """No more will come; what waits can still be taken."""
         self._is_closed = True
-        self._wake.set()
+        self._wake()
 
     def take(self) -> list[Event]:
         """All that waits, now."""
@@ -114,9 +114,10 @@ class Subscription:
 
     async def __anext__(self) -> Event:
         # One at a time: a reader that stops in the middle and comes back has lost nothing.
-        await self._wait_for_some()
         if not self._waiting:
-            raise StopAsyncIteration
+            await self._wait_for_some()
+            if not self._waiting:
+                raise StopAsyncIteration
         entry = self._waiting.popleft()
         if type(entry) is _Run:
             self._text_chars -= sum(map(len, entry.parts))
@@ -124,8 +125,18 @@ class Subscription:
 
     async def _wait_for_some(self) -> None:
         while not self._waiting and not self._is_closed:
-            self._wake.clear()
-            await self._wake.wait()
+            if self._reader is not None:
+                raise RuntimeError("a subscription has one reader")
+            # A bare future: an Event costs twice as much a wake-up, and there is one for every few words.
+            self._reader = asyncio.get_running_loop().create_future()
+            try:
+                await self._reader
+            finally:
+                self._reader = None
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
 
 
 def _event(entry: Event | _Run) -> Event:
