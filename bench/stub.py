@@ -20,7 +20,8 @@ from laneway.codex.engine import CodexEngine
 from laneway.core.hub import Hub
 from laneway.core.model import Text, TurnStarted
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
-from laneway.core.session import Session, Turn
+from laneway.core.session import Session
+from laneway.core.turn import Turn
 
 Feed = Callable[[bytes], None]
 Taken = list[tuple[float, str]]

@@ -13,8 +13,9 @@ from laneway.base.clock import LoopClock
 from laneway.core.hub import Hub
 from laneway.core.model import Answer, Asked, Event, Question
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
-from laneway.core.session import Session, Timing, Turn, TurnResult
+from laneway.core.session import Session, Timing
 from laneway.core.tools import ToolBox
+from laneway.core.turn import Turn, TurnResult
 from laneway.rehearsal.answer import Piece, answer
 from laneway.testing.rehearse import Rehearsal, rehearsal
 

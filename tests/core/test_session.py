@@ -21,7 +21,7 @@ from laneway.core.model import (
     Withdrawn,
 )
 from laneway.core.ports import TextPart
-from laneway.core.session import TurnResult
+from laneway.core.turn import TurnResult
 from laneway.testing.engine import HandThread
 from tests.core.support import ME, stage, until, words
 

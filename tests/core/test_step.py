@@ -9,8 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from laneway.core.step import (
-    MAX_WAITING,
+from laneway.core.letters import (
     Answered,
     Begun,
     Cancel,
@@ -38,8 +37,8 @@ from laneway.core.step import (
     SteerNow,
     Tick,
     TimedOut,
-    step,
 )
+from laneway.core.step import MAX_WAITING, step
 
 
 def run(*letters: Letter, state: State | None = None) -> tuple[State, list[Effect]]:

@@ -18,7 +18,8 @@ from laneway.cli.main import add_common
 from laneway.cli.terminal import Screen, Style, ask_person, show_question
 from laneway.core.model import DECLINE, Answer, Asked, Event, TurnDone, public
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
-from laneway.core.session import Session, Timing, Turn, TurnResult
+from laneway.core.session import Session, Timing
+from laneway.core.turn import Turn, TurnResult
 
 Show = Callable[[Event], None]
 

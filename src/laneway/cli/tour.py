@@ -23,7 +23,8 @@ from laneway.cli.main import add_common
 from laneway.cli.terminal import Screen, Style
 from laneway.core.model import DECLINE, Activity, Answer, Asked, Diff, Event, Text, UserSaid
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
-from laneway.core.session import Session, Turn, TurnResult
+from laneway.core.session import Session
+from laneway.core.turn import Turn, TurnResult
 
 STOP_S = 30.0
 """For one stop. All of them together take a few seconds on a slow machine."""

@@ -27,7 +27,7 @@ from laneway.base.errors import (
     SessionStuck,
 )
 from laneway.base.ids import new_id
-from laneway.core import step as rules
+from laneway.core import letters
 from laneway.core.model import (
     DECLINE,
     DELTAS,
@@ -37,17 +37,18 @@ from laneway.core.model import (
     EngineBack,
     EngineGone,
     Event,
-    Failure,
     Question,
-    Status,
     TurnDone,
     TurnStarted,
     Usage,
     Withdrawn,
 )
-from laneway.core.ports import Clock, Engine, Part, Thread, ThreadSpec, TurnSpec
+from laneway.core.ports import Clock, Engine, Page, Part, Thread, ThreadSpec, TurnSpec
+from laneway.core.step import MAX_WAITING, step
 from laneway.core.subscription import Subscription
+from laneway.core.timers import Timers
 from laneway.core.tools import Caller, ToolBox, ToolResult
+from laneway.core.turn import Request, Turn, TurnResult
 
 log = logging.getLogger(__name__)
 
@@ -64,53 +65,6 @@ class Timing(msgspec.Struct, frozen=True):
     question_s: float = 300.0
     stop_s: float = 10.0
     """From an interrupt to calling the turn stuck."""
-
-
-class TurnResult(msgspec.Struct, frozen=True):
-    """How a turn went. `stopped_by` tells who ended it early, if anybody did."""
-
-    status: Status
-    text: str = ""
-    failure: Failure | None = None
-    stopped_by: Literal["cancel", "timeout", "close"] | None = None
-    turn_id: str | None = None
-
-
-class Turn:
-    """A caller's end of one turn: its events, its result, and the way to cancel it."""
-
-    def __init__(self, ticket: str, session: Session, events: Subscription) -> None:
-        self.ticket = ticket
-        self.events = events
-        self._session = session
-        self._settled: asyncio.Future[TurnResult] = asyncio.get_running_loop().create_future()
-        # A caller may only read the events and never ask for the result.
-        self._settled.add_done_callback(lambda settled: settled.cancelled() or settled.exception())
-
-    async def result(self) -> TurnResult:
-        """How it went. Raises only if the turn was never run."""
-        return await asyncio.shield(self._settled)
-
-    def cancel(self) -> None:
-        """Take the turn back: out of the queue, or by an interrupt. The result still comes."""
-        self._session.post(rules.Cancel(self.ticket))
-
-
-class _Request:
-    """What the shell knows about a ticket and the rules need not."""
-
-    __slots__ = ("answer", "done", "error", "left_s", "parts", "spec", "turn")
-
-    def __init__(
-        self, *, turn: Turn | None = None, spec: TurnSpec | None = None, left_s: float | None = None
-    ) -> None:
-        self.turn = turn
-        self.spec = spec
-        self.left_s = left_s
-        self.answer: Answer = DECLINE
-        self.parts: tuple[Part, ...] = ()
-        self.done: TurnDone | None = None
-        self.error: LanewayError | None = None
 
 
 Compose = Callable[["Session"], str]
@@ -143,24 +97,21 @@ class Session:
         self.turns = 0
         self.usage: Usage | None = None
         self._engine = engine
-        self._clock = clock
         self._tools = ToolBox(spec.tools)
         self._compose = compose
         self._revive = revive
         self._thread: Thread | None = None
         self._thread_id = ""
         self._lost_how: str | None = None
-        self._state = rules.State()
-        self._inbox: deque[rules.Letter] = deque()
+        self._state = letters.State()
+        self._inbox: deque[letters.Letter] = deque()
         self._wake = asyncio.Event()
-        self._requests: dict[str, _Request] = {}
+        self._requests: dict[str, Request] = {}
         self._closers: dict[str, asyncio.Future[None]] = {}
         self._questions: dict[str, Question] = {}
         self._subscribers: list[Subscription] = []
         self._current: Turn | None = None
-        self._clock_of: str | None = None
-        self._clock_from = 0.0
-        self._timers: dict[str, Callable[[], None]] = {}
+        self._timers = Timers(clock, self.post)
         self._group: asyncio.TaskGroup | None = None
         self._is_over = False
 
@@ -208,43 +159,41 @@ class Session:
         merge: bool = True,
     ) -> Turn:
         """Ask for a turn. It waits its turn; its events and its result come through the handle."""
-        turn = Turn(new_id("turn"), self, Subscription(merge=merge))
-        left_s = self.timing.turn_s if timeout_s is None else timeout_s
-        self._requests[turn.ticket] = _Request(turn=turn, spec=spec, left_s=left_s)
-        self.post(rules.Say(turn.ticket, kind))
+        turn = self._new_turn(spec, self.timing.turn_s if timeout_s is None else timeout_s, merge=merge)
+        self.post(letters.Say(turn.ticket, kind))
+        return turn
+
+    def _new_turn(self, spec: TurnSpec, timeout_s: float | None, *, merge: bool = True) -> Turn:
+        ticket = new_id("turn")
+        turn = Turn(ticket, lambda: self.post(letters.Cancel(ticket)), merge=merge)
+        self._requests[ticket] = Request(turn, spec)
+        self._timers.give(ticket, timeout_s)
         return turn
 
     async def steer(self, parts: tuple[Part, ...]) -> None:
         """Add to the running turn; raise `NoTurn` if there is none."""
 
-        request = _Request()
-        request.parts = parts
-        await self._ask(rules.Steer(new_id("steer")), request)
+        await self._ask(letters.Steer(new_id("steer")), parts=parts)
 
     def cancel_all(self) -> None:
-        self.post(rules.CancelAll())
+        self.post(letters.CancelAll())
 
     async def answer(self, question_id: str, answer: Answer) -> None:
         """Decide. The first valid answer wins; `QuestionGone` for every later one."""
         question = self._questions.get(question_id)
         if question is None or not any(c.choice_id == answer.choice_id for c in question.choices):
             raise QuestionGone(f"{question_id} does not take {answer.choice_id}")
-        request = _Request()
-        request.answer = answer
-        await self._ask(rules.Answered(new_id("answer"), question_id), request)
+        await self._ask(letters.Answered(new_id("answer"), question_id), answer=answer)
 
     async def close(self, last: TurnSpec | None = None, last_s: float = 10.0) -> TurnResult | None:
         """End the session: decline, cancel, then an optional last turn. Safe to call again."""
         if self._state.is_closed:
             return None
         closer = new_id("close")
-        turn = None
-        if last is not None:
-            turn = Turn(new_id("turn"), self, Subscription())
-            self._requests[turn.ticket] = _Request(turn=turn, spec=last, left_s=last_s)
+        turn = self._new_turn(last, last_s) if last is not None else None
         closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._closers[closer] = closed
-        self.post(rules.Close(closer, turn.ticket if turn else None))
+        self.post(letters.Close(closer, turn.ticket if turn else None))
         await asyncio.shield(closed)
         try:
             return await turn.result() if turn else None
@@ -252,7 +201,7 @@ class Session:
             log.info("session %s closed without its last turn: %s", self.agent_id, error)
             return None
 
-    async def history(self, older: str | None = None, limit: int = 50) -> Any:
+    async def history(self, older: str | None = None, limit: int = 50) -> Page:
         return await self._live_thread().history(older, limit)
 
     # ── what the engine tells (the Host port) ──────────────────────────────
@@ -271,25 +220,25 @@ class Session:
             return
         match event:
             case TurnStarted():
-                self.post(rules.Begun(event.turn_id, event.ticket))
+                self.post(letters.Begun(event.turn_id, event.ticket))
             case TurnDone():
                 if turn is not None:
                     self._requests[turn.ticket].done = event
                     turn.events.close()
                     self._current = None
-                self.post(rules.Ended(event.turn_id))
+                self.post(letters.Ended(event.turn_id))
             case Asked(question=question):
                 self._questions[question.question_id] = question
-                self.post(rules.Opened(question.question_id))
+                self.post(letters.Opened(question.question_id))
             case Withdrawn():
                 self._questions.pop(event.question_id, None)
-                self.post(rules.Gone(event.question_id))
+                self.post(letters.Gone(event.question_id))
             case Usage():
                 self.usage = event
             case EngineGone():
                 self._thread = None
                 self._lost_how = event.how
-                self.post(rules.Lost())
+                self.post(letters.Lost())
             case _:
                 pass
 
@@ -311,7 +260,7 @@ class Session:
         self._thread = thread
         self._thread_id = thread.info.thread_id
 
-    def post(self, letter: rules.Letter) -> None:
+    def post(self, letter: letters.Letter) -> None:
         if self._is_over:
             self._act(letter)  # nobody reads the inbox any more; the rules of a closed session answer at once
             return
@@ -327,7 +276,7 @@ class Session:
                 self._group = group
                 while not self._state.is_closed:
                     if not self._inbox:
-                        self._act(rules.Tick())
+                        self._act(letters.Tick())
                     if not self._inbox and not self._state.is_closed:
                         self._wake.clear()
                         await self._wake.wait()
@@ -336,36 +285,36 @@ class Session:
         finally:
             self._end()
 
-    def _act(self, letter: rules.Letter) -> None:
-        self._state, effects = rules.step(self._state, letter)
+    def _act(self, letter: letters.Letter) -> None:
+        self._state, effects = step(self._state, letter)
         for effect in effects:
             self._carry_out(effect)
 
-    def _carry_out(self, effect: rules.Effect) -> None:
+    def _carry_out(self, effect: letters.Effect) -> None:
         match effect:
-            case rules.Start(ticket):
+            case letters.Start(ticket):
                 self._spawn(self._start(ticket))
-            case rules.Interrupt(turn_id):
+            case letters.Interrupt(turn_id):
                 self._spawn(self._interrupt(turn_id))
-            case rules.SteerNow(ticket, turn_id):
+            case letters.SteerNow(ticket, turn_id):
                 self._spawn(self._steer(ticket, turn_id))
-            case rules.Settle(ticket, outcome, stop):
+            case letters.Settle(ticket, outcome, stop):
                 self._settle(ticket, outcome, stop)
-            case rules.Decline(question_id):
+            case letters.Decline(question_id):
                 self._tell(question_id, DECLINE)
-            case rules.Deliver(question_id, ticket):
+            case letters.Deliver(question_id, ticket):
                 self._tell(question_id, self._requests[ticket].answer)
-            case rules.RunClock(ticket):
-                self._run_clock(ticket)
-            case rules.WatchQuestion(question_id):
-                self._after(question_id, self.timing.question_s, rules.Expired(question_id))
-            case rules.ForgetQuestion(question_id):
-                self._drop_timer(question_id)
-            case rules.StartGrace():
-                self._after("grace", self.timing.stop_s, rules.GraceOver())
-            case rules.StopGrace():
-                self._drop_timer("grace")
-            case rules.Release():
+            case letters.RunClock(ticket):
+                self._timers.run(ticket)
+            case letters.WatchQuestion(question_id):
+                self._timers.after(question_id, self.timing.question_s, letters.Expired(question_id))
+            case letters.ForgetQuestion(question_id):
+                self._timers.drop(question_id)
+            case letters.StartGrace():
+                self._timers.after("grace", self.timing.stop_s, letters.GraceOver())
+            case letters.StopGrace():
+                self._timers.drop("grace")
+            case letters.Release():
                 self._spawn(self._release())
 
     def _spawn(self, work: Any) -> None:
@@ -381,11 +330,11 @@ class Session:
             await thread.start_turn(ticket, msgspec.structs.replace(request.spec, context=context))
         except LanewayError as error:
             request.error = error
-            self.post(rules.Refused(ticket))
+            self.post(letters.Refused(ticket))
         except Exception:
             log.exception("starting a turn of %s failed", self.agent_id)
             request.error = EngineError("The turn could not be started")
-            self.post(rules.Refused(ticket))
+            self.post(letters.Refused(ticket))
 
     async def _bring_back(self) -> Thread:
         if not self._revive or self._state.closing:
@@ -417,7 +366,7 @@ class Session:
                     await self._thread.release()
         except (LanewayError, TimeoutError) as error:
             log.info("thread %s was not released: %r", self._thread_id, error)
-        self.post(rules.Released())
+        self.post(letters.Released())
 
     def _live_thread(self) -> Thread:
         if self._thread is None:
@@ -431,63 +380,39 @@ class Session:
         except LanewayError:
             log.debug("question %s was gone before its answer", question_id)
 
-    async def _ask(self, letter: Any, request: _Request) -> None:
+    async def _ask(
+        self,
+        letter: letters.Steer | letters.Answered,
+        *,
+        answer: Answer = DECLINE,
+        parts: tuple[Part, ...] = (),
+    ) -> None:
         """Post a letter that settles its own ticket, and wait for that."""
-        request.turn = turn = Turn(letter.ticket, self, Subscription())
+        request = Request(Turn(letter.ticket, lambda: None))
+        request.answer, request.parts = answer, parts
         self._requests[letter.ticket] = request
         self.post(letter)
-        await turn.result()
-
-    # ── clocks ─────────────────────────────────────────────────────────────
-
-    def _run_clock(self, ticket: str | None) -> None:
-        if self._clock_of is not None:
-            running = self._requests.get(self._clock_of)
-            if running is not None and running.left_s is not None:
-                running.left_s -= self._clock.now() - self._clock_from
-            self._drop_timer("turn")
-        self._clock_of = ticket
-        self._clock_from = self._clock.now()
-        request = self._requests.get(ticket) if ticket else None
-        if request is not None and request.left_s is not None and ticket:
-            self._after("turn", max(0.0, request.left_s), rules.TimedOut(ticket))
-
-    def _after(self, name: str, seconds: float, letter: rules.Letter) -> None:
-        self._drop_timer(name)
-        self._timers[name] = self._clock.after(seconds, lambda: self.post(letter))
-
-    def _drop_timer(self, name: str) -> None:
-        cancel = self._timers.pop(name, None)
-        if cancel is not None:
-            cancel()
+        await request.turn.result()
 
     # ── settling ───────────────────────────────────────────────────────────
 
-    def _settle(self, ticket: str, outcome: rules.Outcome, stop: rules.Stop | None) -> None:
+    def _settle(self, ticket: str, outcome: letters.Outcome, stop: letters.Stop | None) -> None:
         closer = self._closers.pop(ticket, None)
         if closer is not None:
             closer.set_result(None)
             return
         request = self._requests.pop(ticket)
-        assert request.turn is not None
-        request.turn.events.close()
-        settled = request.turn._settled
-        if settled.done():
-            return
-        error = self._error_of(outcome, request)
-        if error is not None:
-            settled.set_exception(error)
-        else:
-            settled.set_result(_result(request, stop))
+        self._timers.forget(ticket)
+        request.turn.settle(self._error_of(outcome, request) or request.result(stop))
 
-    def _error_of(self, outcome: rules.Outcome, request: _Request) -> LanewayError | None:
+    def _error_of(self, outcome: letters.Outcome, request: Request) -> LanewayError | None:
         match outcome:
             case "done" | "cancelled" | "ok":
                 return None
             case "closed":
                 return SessionClosed(f"Session {self.agent_id} is closed")
             case "full":
-                return LimitReached("waiting turns", rules.MAX_WAITING)
+                return LimitReached("waiting turns", MAX_WAITING)
             case "stuck":
                 return SessionStuck(
                     f"Codex did not stop the turn of {self.agent_id} within {self.timing.stop_s:g} s"
@@ -504,9 +429,8 @@ class Session:
     def _end(self) -> None:
         """Nothing of this session may wait for anything any more."""
         self._is_over = True
-        self._state = rules.State(is_closed=True)
-        for name in list(self._timers):
-            self._drop_timer(name)
+        self._state = letters.State(is_closed=True)
+        self._timers.drop_all()
         for ticket in [*self._requests]:
             self._settle(ticket, "closed", None)
         for closer in self._closers.values():
@@ -516,16 +440,3 @@ class Session:
         for subscriber in self._subscribers:
             subscriber.push(Closed())
             subscriber.close()
-
-
-def _result(request: _Request, stop: rules.Stop | None) -> TurnResult:
-    done = request.done
-    if done is None:
-        return TurnResult(status="interrupted", stopped_by=stop)
-    return TurnResult(
-        status=done.status,
-        text=done.text,
-        failure=done.failure,
-        stopped_by=None if done.status == "completed" else stop,
-        turn_id=done.turn_id,
-    )

@@ -1,0 +1,81 @@
+"""A turn from the caller's side: its events, its result, and the way to cancel it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from laneway.base.errors import LanewayError
+from laneway.core.letters import Stop
+from laneway.core.model import DECLINE, Answer, Failure, Status, TurnDone
+from laneway.core.ports import Part, TurnSpec
+from laneway.core.subscription import Subscription
+
+
+class TurnResult(msgspec.Struct, frozen=True):
+    """How a turn went. `stopped_by` tells who ended it early, if anybody did."""
+
+    status: Status
+    text: str = ""
+    failure: Failure | None = None
+    stopped_by: Literal["cancel", "timeout", "close"] | None = None
+    turn_id: str | None = None
+
+
+class Turn:
+    """What `Session.say` returns at once. Read the events, await the result, or both, or neither."""
+
+    def __init__(self, ticket: str, cancel: Callable[[], None], *, merge: bool = True) -> None:
+        self.ticket = ticket
+        self.events = Subscription(merge=merge)
+        self._cancel = cancel
+        self._settled: asyncio.Future[TurnResult] = asyncio.get_running_loop().create_future()
+        # A caller may only read the events and never ask for the result.
+        self._settled.add_done_callback(lambda settled: settled.cancelled() or settled.exception())
+
+    async def result(self) -> TurnResult:
+        """How it went. Raises only if the turn was never run."""
+        return await asyncio.shield(self._settled)
+
+    def cancel(self) -> None:
+        """Take the turn back: out of the queue, or by an interrupt. The result still comes."""
+        self._cancel()
+
+    def settle(self, outcome: TurnResult | LanewayError) -> None:
+        """Only the session calls this, once."""
+        self.events.close()
+        if self._settled.done():
+            return
+        if isinstance(outcome, LanewayError):
+            self._settled.set_exception(outcome)
+        else:
+            self._settled.set_result(outcome)
+
+
+class Request:
+    """What the session keeps about a ticket and the rules need not know."""
+
+    __slots__ = ("answer", "done", "error", "parts", "spec", "turn")
+
+    def __init__(self, turn: Turn, spec: TurnSpec | None = None) -> None:
+        self.turn = turn
+        self.spec = spec
+        self.answer: Answer = DECLINE
+        self.parts: tuple[Part, ...] = ()
+        self.done: TurnDone | None = None
+        self.error: LanewayError | None = None
+
+    def result(self, stop: Stop | None) -> TurnResult:
+        done = self.done
+        if done is None:
+            return TurnResult(status="interrupted", stopped_by=stop)
+        return TurnResult(
+            status=done.status,
+            text=done.text,
+            failure=done.failure,
+            stopped_by=None if done.status == "completed" else stop,
+            turn_id=done.turn_id,
+        )
