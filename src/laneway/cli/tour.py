@@ -91,7 +91,9 @@ class Walk:
             self._guide.show(event)
             if isinstance(event, Asked):
                 answer = decide(event) if decide else DECLINE
-                self._guide.note(f"? {event.question.command} — answered: {answer.choice_id}")
+                asked = event.question
+                subject = asked.command or ", ".join(change.path for change in asked.changes) or asked.message
+                self._guide.note(f"? {subject} — answered: {answer.choice_id}")
                 await self.session.answer(event.question.question_id, answer)
         return events, await turn.result()
 
@@ -117,8 +119,11 @@ async def stream(walk: Walk) -> str:
 async def command(walk: Walk) -> str:
     outside = walk.work.parent / "outside.txt"
     events, _ = await walk.play("%run echo hello > inside.txt; (echo hello > ../outside.txt) || echo refused")
-    ran = [event for event in events if isinstance(event, Activity) and event.status == "completed"]
-    check(len(ran) == 1, "the command did not run to its end")
+    (ran,) = [event for event in events if isinstance(event, Activity) and event.status != "running"] or [
+        None
+    ]
+    check(ran is not None, "the command was not run")
+    check(ran is not None and ran.status == "completed", f"the sandbox does not work here: {_last_line(ran)}")
     check((walk.work / "inside.txt").exists(), "the command could not write in its own folder")
     check(not outside.exists(), "the sandbox let the command write outside its folder")
     return "it wrote in its folder; the sandbox kept it from writing elsewhere"
@@ -184,6 +189,10 @@ STOPS: list[tuple[str, Callable[[Walk], Awaitable[str]]]] = [
     ("An interrupt", interrupt),
     ("A resume after the engine was killed", resume),
 ]
+
+
+def _last_line(ran: Activity | None) -> str:
+    return ((ran.output or "no output") if ran else "").strip().splitlines()[-1]
 
 
 def check(condition: bool, problem: str) -> None:
