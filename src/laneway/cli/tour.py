@@ -119,11 +119,9 @@ async def stream(walk: Walk) -> str:
 async def command(walk: Walk) -> str:
     outside = walk.work.parent / "outside.txt"
     events, _ = await walk.play("%run echo hello > inside.txt; (echo hello > ../outside.txt) || echo refused")
-    (ran,) = [event for event in events if isinstance(event, Activity) and event.status != "running"] or [
-        None
-    ]
-    check(ran is not None, "the command was not run")
-    check(ran is not None and ran.status == "completed", f"the sandbox does not work here: {_last_line(ran)}")
+    ended = [event for event in events if isinstance(event, Activity) and event.status != "running"]
+    check(len(ended) == 1, "the command was not run")
+    check(ended[0].status == "completed", f"the sandbox does not work here: {_last_line(ended[0])}")
     check((walk.work / "inside.txt").exists(), "the command could not write in its own folder")
     check(not outside.exists(), "the sandbox let the command write outside its folder")
     return "it wrote in its folder; the sandbox kept it from writing elsewhere"
@@ -191,8 +189,8 @@ STOPS: list[tuple[str, Callable[[Walk], Awaitable[str]]]] = [
 ]
 
 
-def _last_line(ran: Activity | None) -> str:
-    return ((ran.output or "no output") if ran else "").strip().splitlines()[-1]
+def _last_line(ran: Activity) -> str:
+    return (ran.output or "no output").strip().splitlines()[-1]
 
 
 def check(condition: bool, problem: str) -> None:
