@@ -324,3 +324,30 @@ async def test_a_withdrawn_question_can_no_longer_be_answered() -> None:
         thread.end()
         kinds = [type(event) for event in turn.events.take()]
         assert kinds[2:4] == [Asked, Withdrawn]
+
+
+async def test_cancelling_all_stops_the_running_turn_and_forgets_the_waiting_ones() -> None:
+    """What an editor's stop button means; mail stays for later."""
+    async with stage() as here:
+        session, thread = await here.session()
+        turns = [session.say(words(text)) for text in "ab"]
+        mail = session.say(words("mail"), kind="mail")
+        await until(lambda: thread.turn_id)
+        session.cancel_all()
+        assert [(await turn.result()).stopped_by for turn in turns] == ["cancel", "cancel"]
+        await until(partial(is_running, thread, "thread-1/2"))
+        thread.end(text="read")
+        assert (await mail.result()).text == "read"
+
+
+async def test_a_reader_that_leaves_gets_nothing_more() -> None:
+    """And what it had is still its own."""
+    async with stage() as here:
+        session, thread = await here.session()
+        watching = session.subscribe()
+        turn = session.say(words("a"))
+        await until(lambda: thread.turn_id)
+        session.unsubscribe(watching)
+        thread.end()
+        await turn.result()
+        assert [type(event) async for event in watching] == [TurnStarted, Accepted]

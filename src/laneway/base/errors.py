@@ -10,7 +10,6 @@
     │   ├── BinaryError          no usable Codex: missing, too old, not executable
     │   ├── EngineLost           the engine's process ended (exit code or signal name)
     │   ├── EngineRefused        the engine answered a call with an error
-    │   ├── EngineUnable         this version or engine cannot do that
     │   ├── ActiveWriter         another process holds the thread
     │   └── ThreadUnknown        the engine knows no such thread
     └── SessionError
@@ -83,13 +82,6 @@ class EngineRefused(EngineError):
         self.method = method
         self.code = code
         self.message = message
-
-
-class EngineUnable(EngineError):
-    def __init__(self, what: str, version: str) -> None:
-        super().__init__(f"Codex {version} cannot {what}")
-        self.what = what
-        self.version = version
 
 
 class ActiveWriter(EngineError):

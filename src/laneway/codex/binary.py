@@ -27,8 +27,6 @@ TESTED = ("0.163.0",)
 PROBE_S = 10.0
 
 # What came later than OLDEST, seen in the schemas the binaries print about themselves.
-STEER_SINCE = (0, 104, 0)
-DYNAMIC_TOOLS_SINCE = (0, 104, 0)
 TURN_CONTEXT_SINCE = (0, 144, 4)
 INJECT_SINCE = (0, 133, 0)
 TURN_PAGES_SINCE = (0, 133, 0)
@@ -138,8 +136,6 @@ def abilities(version: tuple[int, ...]) -> Abilities:
     """The one table of what each version can do."""
     return Abilities(
         version=spell(version),
-        steer=version >= STEER_SINCE,
-        dynamic_tools=version >= DYNAMIC_TOOLS_SINCE,
         turn_context=version >= TURN_CONTEXT_SINCE,
         inject=version >= INJECT_SINCE,
         history_pages=version >= TURN_PAGES_SINCE,

@@ -45,7 +45,7 @@ class CodexEngine:
 
     async def start(self, spec: ThreadSpec, host: Host) -> CodexThread:
         link = await self.link()
-        params = {"cwd": str(spec.cwd), **_common(spec)}
+        params: dict[str, Any] = {"cwd": str(spec.cwd), **_common(spec)}
         if spec.ephemeral:
             params["ephemeral"] = True
         if spec.tools:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from laneway.codex.items import file_changes, plain_command
 from laneway.core.model import Answer, Choice, Field, FileChange, Question
 
@@ -34,10 +32,6 @@ def reply(method: str, question: Question, answer: Answer) -> dict[str, Any]:
     """What Codex is told. An answer that the question does not offer counts as decline."""
     choice = next((c for c in question.choices if c.choice_id == answer.choice_id), None)
     return _REPLIES[method](question, choice, answer)
-
-
-def is_valid(question: Question, answer: Answer) -> bool:
-    return any(choice.choice_id == answer.choice_id for choice in question.choices)
 
 
 # ── asking ─────────────────────────────────────────────────────────────────
@@ -239,14 +233,3 @@ _REPLIES: dict[str, Callable[[Question, Choice | None, Answer], dict[str, Any]]]
 }
 
 assert _MAKERS.keys() == _REPLIES.keys()
-
-
-def describe(question: Question) -> str:
-    """A question in one line, for logs and plain terminals."""
-    parts = [question.message, question.command, ", ".join(change.path for change in question.changes)]
-    return " ".join(part for part in parts if part)
-
-
-def with_thread(question: Question, thread_id: str) -> Question:
-    """The same question, asked in the name of the thread that a session owns."""
-    return msgspec.structs.replace(question, thread_id=thread_id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -29,6 +29,9 @@ from laneway.core.model import (
 )
 from laneway.core.ports import Host, ImagePart, NativePart, Page, Part, TextPart, ThreadInfo, TurnSpec
 from laneway.wire.peer import METHOD_NOT_FOUND, Raw
+
+if TYPE_CHECKING:
+    from laneway.codex.protocol.types import ThreadTurnsListParams, TurnStartParams, TurnSteerParams
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +84,7 @@ class CodexThread:
         return begun
 
     async def _turn_params(self, ticket: str, spec: TurnSpec) -> dict[str, Any]:
-        params: dict[str, Any] = {
+        params: TurnStartParams = {
             "threadId": self.thread_id,
             "input": [_input(part) for part in spec.parts],
             "clientUserMessageId": ticket,
@@ -96,7 +99,7 @@ class CodexThread:
             await self._add_context(params, spec.context)
         return {**params, **spec.native}
 
-    async def _add_context(self, params: dict[str, Any], text: str) -> None:
+    async def _add_context(self, params: TurnStartParams, text: str) -> None:
         can = self._link.abilities
         if can.turn_context:
             params["additionalContext"] = context.additional_context(text, self._epoch)
@@ -108,7 +111,7 @@ class CodexThread:
             log.warning("Codex %s takes no context for a turn", can.version)
 
     async def steer(self, ticket: str, turn_id: str, parts: tuple[Part, ...]) -> None:
-        params = {
+        params: TurnSteerParams = {
             "threadId": self.thread_id,
             "expectedTurnId": turn_id,
             "input": [_input(part) for part in parts],
@@ -131,16 +134,14 @@ class CodexThread:
             whole = await self._link.call("thread/read", {"threadId": self.thread_id, "includeTurns": True})
             turns, cursor = whole["thread"].get("turns") or [], None
         else:
-            page = await self._link.call(
-                "thread/turns/list",
-                {
-                    "threadId": self.thread_id,
-                    "cursor": older,
-                    "limit": limit,
-                    "itemsView": "full",
-                    "sortDirection": "desc",
-                },
-            )
+            wanted: ThreadTurnsListParams = {
+                "threadId": self.thread_id,
+                "cursor": older,
+                "limit": limit,
+                "itemsView": "full",
+                "sortDirection": "desc",
+            }
+            page = await self._link.call("thread/turns/list", wanted)
             turns, cursor = list(reversed(page.get("data") or [])), page.get("nextCursor")
         return Page(tuple(event for turn in turns for event in replay(turn)), cursor)
 
@@ -265,7 +266,7 @@ def thread_info(thread: dict[str, Any], started: dict[str, Any] | None = None) -
     )
 
 
-def _input(part: Part) -> dict[str, Any]:
+def _input(part: Part) -> Any:
     match part:
         case TextPart(text):
             return {"type": "text", "text": text}

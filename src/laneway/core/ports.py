@@ -87,11 +87,12 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     """What this engine, in this version, can do beyond plain turns."""
 
     version: str
-    steer: bool = True
-    dynamic_tools: bool = True
     turn_context: bool = True
+    """Takes context with a turn, outside of the conversation."""
     inject: bool = True
+    """Takes items into the conversation before a turn."""
     history_pages: bool = True
+    """Gives its history by the page, newest first."""
 
 
 class Host(Protocol):
