@@ -70,10 +70,11 @@ async def test_it_leads_a_session_of_its_own() -> None:
 
 
 def ignored_by_our_parent() -> int:
-    """The signals that we ignore, less those that Python added; as the kernel's mask."""
-    status = Path("/proc/self/status").read_text()
-    by_python = (1 << signal.SIGPIPE - 1) | (1 << signal.SIGXFSZ - 1)
-    return int(status.partition("SigIgn:")[2].split()[0], 16) & ~by_python
+    """The signals that we ignore, less those that Python adds or the guardian resets; the kernel's mask."""
+    mask = int(Path("/proc/self/status").read_text().partition("SigIgn:")[2].split()[0], 16)
+    for reset in ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGTERM", "SIGHUP", "SIGCHLD"):
+        mask &= ~(1 << signal.Signals[reset] - 1)
+    return mask
 
 
 @linux_only
