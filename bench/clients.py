@@ -25,7 +25,7 @@ import msgspec
 from bench.rig import tell
 from laneway.base.clock import LoopClock
 from laneway.codex import binary
-from laneway.codex.engine import CodexEngine, app_server
+from laneway.codex.engine import codex_engine
 from laneway.core.hub import Hub
 from laneway.core.model import Text
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
@@ -155,7 +155,7 @@ async def follow_raw(
 
 
 async def follow_ours(prompt: str, work: str) -> dict[str, float]:
-    engine = CodexEngine(app_server(binary.find))
+    engine = codex_engine(binary.find())
     async with Hub(engine, LoopClock()) as hub:
         session = await hub.start("bench", ThreadSpec(cwd=Path(work)))
         watch = Watch()

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from laneway.base.clock import LoopClock
 from laneway.codex import binary
-from laneway.codex.engine import CodexEngine, app_server
+from laneway.codex.engine import codex_engine
 from laneway.core.hub import Hub
 from laneway.core.ports import ThreadSpec
 
 
 async def greet(work: Path) -> None:
     before = time.perf_counter()
-    engine = CodexEngine(app_server(binary.find))
+    engine = codex_engine(binary.find())
     async with Hub(engine, LoopClock()) as hub:
         await engine.link()
         print("hello", time.perf_counter() - before, flush=True)

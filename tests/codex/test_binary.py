@@ -10,7 +10,7 @@ import pytest
 from laneway.base.errors import BinaryError
 from laneway.codex import binary
 from laneway.codex.binary import Binary
-from laneway.codex.engine import child_environment
+from laneway.codex.engine import child_environment, codex_engine
 
 
 def program(path: Path, says: str = "codex-cli 0.163.0", *, executable: bool = True) -> str:
@@ -99,3 +99,17 @@ def test_codex_gets_the_users_environment_less_our_secrets() -> None:
         "OPENAI_API_KEY": "sk",
         "LANEWAY_CODEX_BIN": "x",
     }
+
+
+@pytest.mark.parametrize(
+    ("says", "problem"),
+    [("codex-cli 0.40.0", "is older than 0.104.0: upgrade"), ("a text editor", "does not look like Codex")],
+)
+async def test_a_program_that_ends_at_once_is_named_for_what_it_is(
+    tmp_path: Path, says: str, problem: str
+) -> None:
+    """A Codex from before app-server, or something else of that name, just ends: we find out why."""
+    engine = codex_engine(Binary(program(tmp_path / "codex", says), "PATH"))
+    with pytest.raises(BinaryError, match=problem):
+        await engine.abilities()
+    await engine.aclose()

@@ -56,7 +56,7 @@ async def test_command_output_is_complete_and_never_told_twice() -> None:
     """What streamed and what came late make the whole, though Codex loses some live pieces."""
     async with real() as here:
         session = await here.session()
-        events, _ = await play(session, "%run seq 1 3000; echo end >&2; exit 7")
+        events, _ = await play(session, "%run seq 1 3000; echo end; exit 7")
         ended = [event for event in only(events, Activity) if event.status != "running"]
         (command,) = ended
         whole = "".join(f"{number}\n" for number in range(1, 3001))
@@ -65,7 +65,7 @@ async def test_command_output_is_complete_and_never_told_twice() -> None:
         streamed = "".join(event.text for event in only(events, Output))
         assert sorted((streamed + command.late_output).splitlines()) == sorted(command.output.splitlines())
         assert (command.kind, command.exit_code, command.status) == ("command", 7, "failed")
-        assert command.title == "seq 1 3000; echo end >&2; exit 7"
+        assert command.title == "seq 1 3000; echo end; exit 7"
 
 
 async def test_a_very_long_output_keeps_all_that_was_streamed() -> None:

@@ -15,12 +15,14 @@ from laneway.core.model import (
     Closed,
     EngineBack,
     EngineGone,
+    Notice,
     Text,
     TurnDone,
     TurnStarted,
     Withdrawn,
 )
 from laneway.core.ports import TextPart
+from laneway.core.subscription import MAX_EVENTS
 from laneway.core.turn import TurnResult
 from laneway.testing.engine import HandThread
 from tests.core.support import ME, stage, until, words
@@ -351,3 +353,20 @@ async def test_a_reader_that_leaves_gets_nothing_more() -> None:
         thread.end()
         await turn.result()
         assert [type(event) async for event in watching] == [TurnStarted, Accepted]
+
+
+async def test_what_slow_readers_lose_is_counted_per_session() -> None:
+    """Also after they have left, and for the reader of a single turn."""
+    async with stage() as here:
+        session, thread = await here.session()
+        watching = session.subscribe()
+        turn = session.say(words("a"))
+        await until(lambda: thread.turn_id)
+        for _ in range(MAX_EVENTS):
+            thread.emit(Notice(level="info", message="x"))
+        lost = watching.lost
+        assert lost > 0
+        session.unsubscribe(watching)
+        thread.end()
+        await turn.result()
+        assert session.lost_events == lost + turn.events.lost

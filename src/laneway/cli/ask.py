@@ -23,6 +23,9 @@ from laneway.core.turn import Turn, TurnResult
 
 Show = Callable[[Event], None]
 
+SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
+APPROVALS = ("untrusted", "on-request", "never")
+
 EPILOG = """\
 The answer goes to standard output, everything else to standard error, so a pipe gets the
 answer alone. Codex asks before it leaves the sandbox: you are asked at the terminal; where
@@ -42,19 +45,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-C", "--cwd", type=Path, default=Path.cwd(), metavar="DIR", help="where Codex works (default: here)"
     )
-    parser.add_argument("-m", "--model", help="a model, instead of your config's")
     parser.add_argument(
-        "-s",
-        "--sandbox",
-        choices=["read-only", "workspace-write", "danger-full-access"],
-        help="instead of your config's",
+        "-m", "--model", metavar="NAME", help="a model; like -s, -a and -c it overrides your config.toml"
     )
+    parser.add_argument("-s", "--sandbox", choices=SANDBOXES, metavar="MODE", help=", ".join(SANDBOXES))
+    approval = ("-a", "--ask-for-approval")
     parser.add_argument(
-        "-a",
-        "--ask-for-approval",
-        dest="approval",
-        choices=["untrusted", "on-request", "never"],
-        help="instead of your config's",
+        *approval, dest="approval", choices=APPROVALS, metavar="WHEN", help=", ".join(APPROVALS)
     )
     parser.add_argument(
         "-c",
@@ -62,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="override a value of Codex's config",
+        help="any value of Codex's config",
     )
     parser.add_argument("--thread", metavar="ID", help="go on with this thread")
     parser.add_argument(

@@ -12,7 +12,7 @@ import msgspec
 
 from laneway.base.clock import LoopClock
 from laneway.codex import binary
-from laneway.codex.engine import CodexEngine, app_server
+from laneway.codex.engine import CodexEngine, codex_engine
 from laneway.core.hub import Hub
 from laneway.core.session import Timing
 
@@ -43,6 +43,6 @@ async def ground(options: Namespace, timing: Timing = Timing()) -> AsyncIterator
             model = await stack.enter_async_context(ModelServer())
             home = stack.enter_context(throwaway_home(model.base_url))
             environment["CODEX_HOME"], work = str(home), work_beside(home)
-        engine = CodexEngine(app_server(lambda: found, environment))
+        engine = codex_engine(found, environment)
         hub = await stack.enter_async_context(Hub(engine, LoopClock(), timing=timing))
         yield Ground(hub, engine, work)

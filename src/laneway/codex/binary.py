@@ -22,7 +22,7 @@ from laneway.core.ports import Abilities
 ENVIRONMENT_KEY = "LANEWAY_CODEX_BIN"
 OLDEST = (0, 104, 0)
 """The first version whose app-server speaks the protocol we drive."""
-TESTED = ("0.163.0",)
+TESTED = ("0.163.0", "0.166.0", "0.153.4", "0.133.0", "0.104.0")
 """Versions that `make test` and `make test-peers` have run."""
 PROBE_S = 10.0
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from laneway.base.errors import EngineLost
 from laneway.codex import binary
 from laneway.codex.link import HANDSHAKE_S, Connect, Link
 from laneway.codex.thread import CodexThread, thread_info
@@ -27,9 +28,16 @@ OUR_SECRETS = ("_TOKEN", "_SECRET", "_API_KEY", "_PASSWORD")
 
 
 class CodexEngine:
-    def __init__(self, connect: Connect, *, handshake_s: float = HANDSHAKE_S) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        *,
+        handshake_s: float = HANDSHAKE_S,
+        diagnose: Callable[[], None] | None = None,
+    ) -> None:
         self._connect = connect
         self._handshake_s = handshake_s
+        self._diagnose = diagnose
         self._link: Link | None = None
         self._opening = asyncio.Lock()
 
@@ -37,8 +45,17 @@ class CodexEngine:
         """The live link, opened if need be."""
         async with self._opening:
             if self._link is None or not self._link.is_alive:
-                self._link = await Link.open(self._connect, self._handshake_s)
+                self._link = await self._open_link()
             return self._link
+
+    async def _open_link(self) -> Link:
+        try:
+            return await Link.open(self._connect, self._handshake_s)
+        except EngineLost:
+            if self._diagnose is not None:
+                # Something that is too old, or no Codex at all, also just ends: find out, in words.
+                await asyncio.to_thread(self._diagnose)
+            raise
 
     async def abilities(self) -> Abilities:
         return (await self.link()).abilities
@@ -104,19 +121,20 @@ async def _open(link: Link, host: Host, method: str, params: dict[str, Any]) -> 
     return opened[0]
 
 
-def app_server(
-    chosen: Callable[[], binary.Binary],
-    environment: Mapping[str, str] | None = None,
-    overrides: tuple[str, ...] = (),
-) -> Connect:
+def codex_engine(found: binary.Binary, environment: Mapping[str, str] | None = None) -> CodexEngine:
+    """The engine on one Codex executable."""
+    return CodexEngine(
+        app_server(found, environment), diagnose=lambda: binary.check_age(binary.probe(found), found.path)
+    )
+
+
+def app_server(found: binary.Binary, environment: Mapping[str, str] | None = None) -> Connect:
     """How to reach Codex: its app-server as a supervised child. Nothing happens before the first call."""
 
     async def connect(on_bytes: Callable[[bytes], None], on_end: Callable[[Exit], None]) -> Child:
-        found = chosen()
-        flags = [word for override in overrides for word in ("-c", override)]
         try:
             return await Child.spawn(
-                [found.path, *flags, "app-server"],
+                [found.path, "app-server"],
                 on_stdout=on_bytes,
                 on_end=on_end,
                 env=child_environment(os.environ if environment is None else environment),

@@ -110,6 +110,7 @@ class Session:
         self._closers: dict[str, asyncio.Future[None]] = {}
         self._questions: dict[str, Question] = {}
         self._subscribers: list[Subscription] = []
+        self._lost_before = 0
         self._current: Turn | None = None
         self._timers = Timers(clock, self.post)
         self._group: asyncio.TaskGroup | None = None
@@ -137,6 +138,11 @@ class Session:
         """What waits for somebody's decision."""
         return [self._questions[q] for q in self._state.questions if q in self._questions]
 
+    @property
+    def lost_events(self) -> int:
+        """Events that readers of this session were too slow for."""
+        return self._lost_before + sum(subscriber.lost for subscriber in self._subscribers)
+
     def subscribe(self, *, merge: bool = True) -> Subscription:
         """All events of this session from now on. Close it when done."""
         subscription = Subscription(merge=merge)
@@ -149,6 +155,7 @@ class Session:
         subscription.close()
         if subscription in self._subscribers:
             self._subscribers.remove(subscription)
+            self._lost_before += subscription.lost
 
     def say(
         self,
@@ -223,6 +230,7 @@ class Session:
                 self.post(letters.Begun(event.turn_id, event.ticket))
             case TurnDone():
                 if turn is not None:
+                    self._lost_before += turn.events.lost
                     self._requests[turn.ticket].done = event
                     turn.events.close()
                     self._current = None

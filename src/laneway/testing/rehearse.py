@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from laneway.codex import binary
-from laneway.codex.engine import CodexEngine, app_server
+from laneway.codex.engine import CodexEngine, codex_engine
 from laneway.rehearsal.answer import answer
 from laneway.rehearsal.home import MODEL, throwaway_home, work_beside
 from laneway.rehearsal.server import Answerer, ModelServer
@@ -44,4 +44,4 @@ async def rehearsal(
 
 def _engine(home: Path) -> CodexEngine:
     environment = {**os.environ, "CODEX_HOME": str(home)}
-    return CodexEngine(app_server(binary.find, environment))
+    return codex_engine(binary.find(), environment)
