@@ -1,0 +1,1 @@
+"""What we keep: session registry, audit log, summaries, identity locks, one SQLite file. Crash-safe, private."""
