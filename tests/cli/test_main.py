@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
@@ -69,3 +70,43 @@ def test_every_command_can_be_configured_alone() -> None:
     """Its flags are built only when it is named."""
     for name in COMMANDS:
         assert name in build_parser([name]).format_help()
+
+
+async def test_logs_go_where_they_are_told(tmp_path: Path) -> None:
+    """By flag or by environment, with the ids of the session on every line that has one."""
+    file = tmp_path / "logs" / "laneway.log"
+    ran = await laneway("ask", "--rehearse", "--log-level", "debug", "--log-file", str(file), "%say hi")
+    assert (ran.code, ran.out) == (0, "hi\n")
+    lines = file.read_text().splitlines()
+    assert any("DEBUG codex.link turn/start done  agent=agent-" in line for line in lines)
+    env = {"LANEWAY_LOG_LEVEL": "info", "LANEWAY_LOG_FORMAT": "json"}
+    ran = await laneway("ask", "--rehearse", "%say hi", env=env)
+    told = [json.loads(line) for line in ran.err.splitlines() if line.startswith("{")]
+    assert [line["message"] for line in told] == ["session started", "session closed after 1 turns"]
+    assert all(line["agent"].startswith("agent-") and line["thread"] for line in told)
+
+
+async def test_raw_bytes_are_logged_only_at_trace() -> None:
+    """And nothing of it on standard output."""
+    ran = await laneway("ask", "--rehearse", "--log-level", "trace", "%say hi")
+    assert ran.out == "hi\n"
+    assert '→ {"id":1,"method":"initialize"' in ran.err
+    assert '← {"id":1,"result":' in ran.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (
+            ["--log-level", "loud"],
+            "There is no log level loud: use one of error, warning, info, debug, trace.",
+        ),
+        (["--log-format", "xml"], "There is no log format xml: use human or json."),
+        (["--log-file", "/proc/none/log"], "The log file /proc/none/log cannot be written: "),
+    ],
+)
+async def test_a_wrong_log_flag_is_one_sentence(flags: list[str], sentence: str) -> None:
+    """Before anything is started."""
+    ran = await laneway("ask", "--rehearse", *flags, "hi")
+    assert ran.code == 2
+    assert ran.err.startswith(f"laneway: {sentence}")

@@ -41,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from laneway.base.errors import BinaryError, EngineError, LanewayError, UsageError
 
     try:
+        configure_logs(options)
         return int(options.run(options))
     except BrokenPipeError:
         # Whoever read us has gone (`laneway ask … | head`); there is nobody left to tell.
@@ -91,6 +92,31 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         help="real Codex, scripted model on loopback: no account, no network",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line, for programs")
+    logs = parser.add_argument_group("logs (also LANEWAY_LOG_LEVEL, LANEWAY_LOG_FILE, LANEWAY_LOG_FORMAT)")
+    logs.add_argument("--log-level", metavar="LEVEL", help="error, warning (default), info, debug or trace")
+    logs.add_argument("--log-file", metavar="FILE", help="log there instead of to standard error")
+    logs.add_argument("--log-format", metavar="FORM", help="human (default) or json")
+
+
+def configure_logs(options: argparse.Namespace) -> None:
+    """What flags say, else the environment, else warnings for people on standard error."""
+    from pathlib import Path
+
+    from laneway.base.errors import UsageError
+    from laneway.base.log import LEVELS, configure
+
+    def chosen(name: str, default: str) -> str:
+        return getattr(options, name, None) or os.environ.get(f"LANEWAY_{name.upper()}") or default
+
+    level, form, file = chosen("log_level", "warning"), chosen("log_format", "human"), chosen("log_file", "")
+    if level not in LEVELS:
+        raise UsageError(f"There is no log level {level}: use one of {', '.join(LEVELS)}.")
+    if form not in ("human", "json"):
+        raise UsageError(f"There is no log format {form}: use human or json.")
+    try:
+        configure(level, "json" if form == "json" else "human", Path(file).expanduser() if file else None)
+    except OSError as problem:
+        raise UsageError(f"The log file {file} cannot be written: {problem.strerror}.") from problem
 
 
 def _fail(error: Exception, code: int) -> int:

@@ -23,6 +23,7 @@ from laneway.base.errors import (
     ThreadUnknown,
     WireError,
 )
+from laneway.base.log import TRACE, timed
 from laneway.codex import binary
 from laneway.codex.translate import DELTA_EVENTS, decode_delta
 from laneway.core.ports import Abilities
@@ -123,7 +124,8 @@ class Link:
     async def open(cls, connect: Connect, handshake_s: float = HANDSHAKE_S) -> Link:
         """Start app-server and shake hands; raise `EngineError` if it will not."""
         link = cls()
-        link._transport = await connect(link._peer.feed, link._on_end)
+        feed = link._feed_traced if log.isEnabledFor(TRACE) else link._peer.feed
+        link._transport = await connect(feed, link._on_end)
         try:
             async with asyncio.timeout(handshake_s):
                 hello = await link.call("initialize", _hello())
@@ -163,7 +165,8 @@ class Link:
         tries = OVERLOAD_TRIES if method in IDEMPOTENT else 1
         for attempt in range(1, tries + 1):
             try:
-                return await self._peer.call(method, params, on_reply=on_reply)
+                with timed(log, method):
+                    return await self._peer.call(method, params, on_reply=on_reply)
             except RemoteError as error:
                 if error.code != OVERLOADED or attempt == tries:
                     raise _refusal(method, params, error) from None
@@ -182,7 +185,13 @@ class Link:
 
     # ── from Codex ─────────────────────────────────────────────────────────
 
+    def _feed_traced(self, data: bytes) -> None:
+        log.log(TRACE, "← %s", data.decode("utf-8", "replace"))
+        self._peer.feed(data)
+
     def _write(self, data: bytes) -> None:
+        if log.isEnabledFor(TRACE):
+            log.log(TRACE, "→ %s", data.decode("utf-8", "replace"))
         if self._transport is not None:
             self._transport.write(data)
 
@@ -258,6 +267,12 @@ class Link:
         if self._how is not None:
             return
         self._how = str(ended)
+        if not self._closing:
+            log.error(
+                "app-server ended: %s; its last words: %s",
+                self._how,
+                self.stderr_tail[-500:].strip() or "none",
+            )
         self._peer.feed_eof()
         for listener in list(self._listeners.values()):
             listener.on_lost(self._how)

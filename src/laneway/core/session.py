@@ -27,6 +27,7 @@ from laneway.base.errors import (
     SessionStuck,
 )
 from laneway.base.ids import new_id
+from laneway.base.log import bound
 from laneway.core import letters
 from laneway.core.model import (
     DECLINE,
@@ -279,6 +280,12 @@ class Session:
 
     async def run(self) -> None:
         """Until the session is closed. Cancelled only by the hub, when even closing took too long."""
+        with bound(agent=self.agent_id, thread=self._thread_id):
+            log.info("session started")
+            await self._live()
+            log.info("session closed after %d turns", self.turns)
+
+    async def _live(self) -> None:
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
@@ -333,6 +340,7 @@ class Session:
         request = self._requests[ticket]
         assert request.spec is not None
         try:
+            log.debug("starting %s", ticket)
             thread = self._thread or await self._bring_back()
             context = request.spec.context or self._compose(self)
             await thread.start_turn(ticket, msgspec.structs.replace(request.spec, context=context))
@@ -411,6 +419,10 @@ class Session:
             return
         request = self._requests.pop(ticket)
         self._timers.forget(ticket)
+        if outcome == "stuck" or stop == "timeout":
+            log.warning(
+                "%s: %s", ticket, "the engine did not stop it" if outcome == "stuck" else "out of time"
+            )
         request.turn.settle(self._error_of(outcome, request) or request.result(stop))
 
     def _error_of(self, outcome: letters.Outcome, request: Request) -> LanewayError | None:

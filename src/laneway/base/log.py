@@ -1,0 +1,146 @@
+"""Logs: five levels, for people or as JSON lines, to standard error or a rotating file.
+
+Built on the standard library's `logging`, which asyncio loads anyway. Every line carries
+the ids it belongs to (agent, session, thread, turn, item, request), bound once by whoever
+knows them, and passes through the one redactor. Standard output is never touched: it
+belongs to protocols.
+
+    error   a crash, a loss of data            info    sessions start and end, mail is delivered
+    warning a stale identity, a time-out       debug   messages        trace  raw bytes
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from laneway.base.redact import redact
+
+TRACE = 5
+LEVELS = {
+    "error": logging.ERROR,
+    "warning": logging.WARNING,
+    "info": logging.INFO,
+    "debug": logging.DEBUG,
+    "trace": TRACE,
+}
+IDS = ("agent", "session", "thread", "turn", "item", "request")
+FILE_BYTES = 10 * 1024 * 1024
+"""A log file before it is turned over."""
+FILES_KEPT = 3
+MAX_LINE_CHARS = 16 * 1024
+"""One line; a longer message is cut, visibly."""
+
+Form: TypeAlias = Literal["human", "json"]
+
+logging.addLevelName(TRACE, "TRACE")
+_bound: ContextVar[dict[str, str]] = ContextVar("laneway_log_ids")
+
+
+@contextmanager
+def bound(**ids: str | None) -> Iterator[None]:
+    """Every line logged inside, in this task and those it starts, carries these ids."""
+    token = _bound.set({**_bound.get({}), **{name: value for name, value in ids.items() if value}})
+    try:
+        yield
+    finally:
+        _bound.reset(token)
+
+
+@contextmanager
+def timed(log: logging.Logger, what: str, level: int = logging.DEBUG) -> Iterator[None]:
+    """Log how long something took, whether it went well or not."""
+    if not log.isEnabledFor(level):
+        yield
+        return
+    began = time.perf_counter()
+    outcome = "failed"
+    try:
+        yield
+        outcome = "done"
+    finally:
+        took = (time.perf_counter() - began) * 1e3
+        log.log(level, "%s %s", what, outcome, extra={"latency_ms": round(took, 3)})
+
+
+def configure(level: str = "warning", form: Form = "human", file: Path | None = None) -> logging.Handler:
+    """Say where Laneway's own logs go. Replaces what an earlier call said."""
+    root = logging.getLogger("laneway")
+    for old in list(root.handlers):
+        root.removeHandler(old)
+        old.close()
+    handler = _rotating(file) if file is not None else logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Json() if form == "json" else Human())
+    handler.addFilter(_add_ids)
+    root.addHandler(handler)
+    root.setLevel(LEVELS[level])
+    root.propagate = False
+    return handler
+
+
+def _add_ids(record: logging.LogRecord) -> bool:
+    record.ids = _bound.get({})
+    return True
+
+
+def _rotating(file: Path) -> logging.Handler:
+    from logging.handlers import RotatingFileHandler
+
+    class PrivateFile(RotatingFileHandler):
+        def _open(self) -> TextIOWrapper:
+            return open(self.baseFilename, "a", encoding="utf-8", opener=_private)
+
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return PrivateFile(file, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8")
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _message(record: logging.LogRecord) -> str:
+    text = record.getMessage()
+    if record.exc_info:
+        text += "\n" + logging.Formatter().formatException(record.exc_info)
+    if len(text) > MAX_LINE_CHARS:
+        text = text[:MAX_LINE_CHARS] + " [cut]"
+    return redact(text)
+
+
+class Human(logging.Formatter):
+    """`08:15:02 WARNING core.session the turn was stuck  agent=agent-1 turn=…`"""
+
+    def format(self, record: logging.LogRecord) -> str:
+        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
+        name = record.name.removeprefix("laneway.")
+        details = dict(getattr(record, "ids", {}))
+        if hasattr(record, "latency_ms"):
+            details["took"] = f"{record.latency_ms:g}ms"
+        behind = "  " + " ".join(f"{key}={value}" for key, value in details.items()) if details else ""
+        return f"{clock} {record.levelname} {name} {_message(record)}{behind}"
+
+
+class Json(logging.Formatter):
+    """One object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        whole, part = divmod(record.created, 1)
+        line: dict[str, object] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{int(part * 1e3):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _message(record),
+            **getattr(record, "ids", {}),
+        }
+        if hasattr(record, "latency_ms"):
+            line["latency_ms"] = record.latency_ms
+        return json.dumps(line, ensure_ascii=False)

@@ -1,0 +1,60 @@
+"""The one redactor: what log, audit, errors and bug reports are passed through.
+
+Knows secrets by their shape (keys of well-known services, bearer headers, private keys,
+passwords in URLs) and by their name (`…_TOKEN=`, `"api_key":`). Errs on the side of hiding:
+a lost word in a log is cheap. Pure, linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+HIDDEN = "[redacted]"
+
+_SHAPES = re.compile(
+    r"""
+      \bsk-[A-Za-z0-9_-]{12,}                                   # OpenAI, Anthropic
+    | \bgh[pousr]_[A-Za-z0-9]{20,} | \bgithub_pat_\w{20,}       # GitHub
+    | \bglpat-[\w-]{16,}                                        # GitLab
+    | \bxox[abeoprs]-[\w-]{10,}                                 # Slack
+    | \b(?:AKIA|ASIA)[0-9A-Z]{16}\b                             # AWS
+    | \bAIza[\w-]{30,}                                          # Google
+    | \bnpm_[A-Za-z0-9]{30,} | \bpypi-[\w-]{40,} | \bhf_[A-Za-z0-9]{30,}
+    | \beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?                    # JSON web tokens
+    | \b\d{8,10}:[A-Za-z0-9_-]{35}(?![\w-])                     # Telegram bots
+    | \b[A-Za-z0-9_-]{24,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}  # Discord bots
+    """,
+    re.VERBOSE,
+)
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
+)
+_HEADER = re.compile(
+    r"(?i)\b((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?|(?:bearer|basic)\s+)(?:(?:bearer|basic|token)\s+)?[^\s\"',;]{6,}"
+)
+_IN_URL = re.compile(r"(?<=://)([^\s/:@]{1,256}):[^\s/@]{1,256}@")
+_NAME = (
+    r"[\w.-]{0,64}(?:token|secret|passwd|password|passphrase|api[_-]?key|private[_-]?key|access[_-]?key"
+    r"|credentials?|cookie|session[_-]?key|auth[_-]?key)"
+)
+_PAIR = re.compile(
+    rf"(?i)(?P<name>(?<![\w.-])(?P<quote>[\"']?){_NAME}(?P=quote)\s{{0,4}}(?:=>|[:=])\s{{0,4}})"
+    r"(?P<value>\"(?:[^\"\\]|\\.){1,65536}\"|'[^'\n]{1,65536}'|[^\s\"',;}\])&]{1,65536})"
+)
+
+
+def redact(text: str) -> str:
+    """The text without what looks like a secret."""
+    text = _PRIVATE_KEY.sub(HIDDEN, text)
+    text = _HEADER.sub(lambda found: found[1] + HIDDEN, text)
+    text = _PAIR.sub(_hide_value, text)
+    text = _IN_URL.sub(rf"\1:{HIDDEN}@", text)
+    return _SHAPES.sub(HIDDEN, text)
+
+
+def _hide_value(found: re.Match[str]) -> str:
+    value = found["value"]
+    if value.lower() in ("null", "none", "true", "false", '""', "''") or HIDDEN in value:
+        return found[0]
+    mark = value[0] if value[0] in "\"'" else ""
+    return f"{found['name']}{mark}{HIDDEN}{mark}"
