@@ -99,7 +99,7 @@ async def test_raw_bytes_are_logged_only_at_trace() -> None:
     [
         (
             ["--log-level", "loud"],
-            "There is no log level loud: use one of error, warning, info, debug, trace.",
+            "There is no log level loud: use one of error, warning, info, ",
         ),
         (["--log-format", "xml"], "There is no log format xml: use human or json."),
         (["--log-file", "/proc/none/log"], "The log file /proc/none/log cannot be written: "),

@@ -93,13 +93,13 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line, for programs")
     logs = parser.add_argument_group("logs (also LANEWAY_LOG_LEVEL, LANEWAY_LOG_FILE, LANEWAY_LOG_FORMAT)")
-    logs.add_argument("--log-level", metavar="LEVEL", help="error, warning (default), info, debug or trace")
+    logs.add_argument("--log-level", metavar="LEVEL", help="error (default), warning, info, debug or trace")
     logs.add_argument("--log-file", metavar="FILE", help="log there instead of to standard error")
     logs.add_argument("--log-format", metavar="FORM", help="human (default) or json")
 
 
 def configure_logs(options: argparse.Namespace) -> None:
-    """What flags say, else the environment, else warnings for people on standard error."""
+    """What flags say, else the environment, else errors for people on standard error."""
     from pathlib import Path
 
     from laneway.base.errors import UsageError
@@ -108,7 +108,7 @@ def configure_logs(options: argparse.Namespace) -> None:
     def chosen(name: str, default: str) -> str:
         return getattr(options, name, None) or os.environ.get(f"LANEWAY_{name.upper()}") or default
 
-    level, form, file = chosen("log_level", "warning"), chosen("log_format", "human"), chosen("log_file", "")
+    level, form, file = chosen("log_level", "error"), chosen("log_format", "human"), chosen("log_file", "")
     if level not in LEVELS:
         raise UsageError(f"There is no log level {level}: use one of {', '.join(LEVELS)}.")
     if form not in ("human", "json"):

@@ -268,11 +268,9 @@ class Link:
             return
         self._how = str(ended)
         if not self._closing:
-            log.error(
-                "app-server ended: %s; its last words: %s",
-                self._how,
-                self.stderr_tail[-500:].strip() or "none",
-            )
+            # Every thread hears of it and tells its caller; here are the details for whoever wants them.
+            last_words = self.stderr_tail[-500:].strip() or "none"
+            log.warning("app-server ended: %s; its last words: %s", self._how, last_words)
         self._peer.feed_eof()
         for listener in list(self._listeners.values()):
             listener.on_lost(self._how)

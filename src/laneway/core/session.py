@@ -420,9 +420,7 @@ class Session:
         request = self._requests.pop(ticket)
         self._timers.forget(ticket)
         if outcome == "stuck" or stop == "timeout":
-            log.warning(
-                "%s: %s", ticket, "the engine did not stop it" if outcome == "stuck" else "out of time"
-            )
+            log.warning("%s ran out of time%s", ticket, " and did not stop" if outcome == "stuck" else "")
         request.turn.settle(self._error_of(outcome, request) or request.result(stop))
 
     def _error_of(self, outcome: letters.Outcome, request: Request) -> LanewayError | None:
