@@ -24,3 +24,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "peers" in item.keywords and "LANEWAY_PEERS" not in os.environ:
             item.add_marker(pytest.mark.skip(reason="needs `make test-peers`"))
+    missing = lacking() if any(item.get_closest_marker("needs") for item in items) else set()
+    for item in items:
+        lost = missing & {name for marker in item.iter_markers("needs") for name in marker.args}
+        if lost:
+            item.add_marker(pytest.mark.skip(reason=f"this Codex has no {', '.join(sorted(lost))}"))
+
+
+def lacking() -> set[str]:
+    """The features that the Codex under test does not have, by the table of `laneway.codex.binary`."""
+    from laneway.codex import binary
+
+    return {feature.name for feature in binary.lacks(binary.probe(binary.find()))}

@@ -89,6 +89,13 @@ def test_the_script_language_is_documented_word_for_word() -> None:
     assert HELP in (ROOT / "docs" / "rehearsal.md").read_text()
 
 
+def test_the_page_of_versions_is_the_table_of_the_code() -> None:
+    """`scripts/generate_versions.py` writes it."""
+    from scripts.generate_versions import PAGE, page
+
+    assert PAGE.read_text() == page()
+
+
 def test_every_module_of_the_house_is_in_its_plan() -> None:
     """A newcomer finds the room for a line of code by the names alone."""
     plan = (ROOT / "docs" / "architecture.md").read_text()

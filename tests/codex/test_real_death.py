@@ -96,6 +96,7 @@ async def test_an_input_is_kept_by_codex_once_it_is_accepted() -> None:
         assert said == ["%say ready", "%stream 1000 words over 60 seconds", "%say back"]
 
 
+@pytest.mark.needs("writer_lock")
 async def test_a_thread_in_use_is_refused_by_name_can_be_forked_and_is_free_after_release() -> None:
     """Two processes on one thread: a typed error, not a corrupted transcript."""
     async with real() as here:

@@ -80,6 +80,7 @@ async def test_a_very_long_output_keeps_all_that_was_streamed() -> None:
         assert command.output.endswith("399999\n400000\n")
 
 
+@pytest.mark.needs("item_before_question")
 @pytest.mark.parametrize(("answer", "exists"), [(YES, True), (NO, False)])
 async def test_a_command_outside_the_sandbox_runs_only_with_approval(answer: Answer, exists: bool) -> None:
     """The question shows command, folder and reason; declined means not run, and the turn goes on."""
@@ -142,6 +143,7 @@ async def test_edits_show_their_changes_and_the_diff_of_the_turn() -> None:
         assert "-two\n+2\n" in only(events, Diff)[-1].diff
 
 
+@pytest.mark.needs("user_questions")
 async def test_a_plan_and_a_question_of_the_model_arrive_as_values() -> None:
     """The answer that a person gives is what the model gets to see."""
     async with real() as here:
@@ -198,6 +200,7 @@ async def test_an_interrupt_ends_the_turn_and_the_next_one_works() -> None:
         assert again.text == "fine"
 
 
+@pytest.mark.needs("item_before_question")
 async def test_an_interrupt_withdraws_the_open_question() -> None:
     """Whoever still shows it learns that it is gone."""
     async with real() as here:
@@ -230,6 +233,7 @@ async def test_steering_adds_to_the_running_turn() -> None:
         assert only(rest, TurnStarted) == []
 
 
+@pytest.mark.needs("tool_items")
 async def test_a_tool_of_ours_is_called_in_the_sessions_name() -> None:
     """The model cannot say who it is; the thread that calls tells."""
     calls: list[tuple[Caller, Mapping[str, Any]]] = []

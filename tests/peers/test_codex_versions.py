@@ -1,9 +1,11 @@
-"""The versions of Codex that people have: the tour must work on each."""
+"""The versions of Codex that people have: the tour and the tests of the engine must hold on each."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from laneway.codex import binary
 from tests.cli.support import laneway
 
 FOLDER = os.environ.get("LANEWAY_PEERS", "")
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def codexes() -> list[str]:
@@ -24,13 +27,36 @@ def codexes() -> list[str]:
     return [str(path) for path in sorted(found, key=lambda path: binary.parse_version(str(path)) or ())]
 
 
-@pytest.mark.peers
-@pytest.mark.parametrize(
+every_codex = pytest.mark.parametrize(
     "codex", codexes(), ids=lambda path: binary.spell(binary.parse_version(path) or (0,))
 )
+
+
+@pytest.mark.peers
+@every_codex
 async def test_the_tour_works_on_this_version(codex: str) -> None:
     """Streaming, sandbox, edit, approval, interrupt, resume."""
     ran = await laneway("tour", "--json", "--codex-bin", codex)
     told = json.loads(ran.out)
     assert told["ok"], told
     assert told["codex"] == binary.spell(binary.probe(binary.find(codex)))
+
+
+@pytest.mark.peers
+@every_codex
+async def test_the_engines_tests_hold_on_this_version_but_for_what_it_lacks(codex: str) -> None:
+    """The very tests of `make test`; what the table says is missing is skipped, and nothing else is."""
+    env = {**os.environ, "LANEWAY_CODEX_BIN": codex}
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--timeout", "90"]
+    tests = [str(path) for path in sorted((ROOT / "tests" / "codex").glob("test_real_*.py"))]
+    async with asyncio.timeout(500):
+        process = await asyncio.create_subprocess_exec(
+            *words,
+            *tests,
+            cwd=ROOT,
+            env=env,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        out, _ = await process.communicate()
+    assert process.returncode == 0, out.decode()[-4000:]

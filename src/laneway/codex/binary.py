@@ -26,10 +26,26 @@ TESTED = ("0.163.0", "0.166.0", "0.153.4", "0.133.0", "0.104.0")
 """Versions that `make test` and `make test-peers` have run."""
 PROBE_S = 10.0
 
-# What came later than OLDEST, seen in the schemas the binaries print about themselves.
-TURN_CONTEXT_SINCE = (0, 144, 4)
-INJECT_SINCE = (0, 133, 0)
-TURN_PAGES_SINCE = (0, 133, 0)
+
+class Feature(msgspec.Struct, frozen=True):
+    """Something that came after `OLDEST`: the first version seen with it, and what people have by it."""
+
+    name: str
+    since: tuple[int, ...]
+    gives: str
+
+
+FEATURES = (
+    Feature("history_pages", (0, 133, 0), "history by the page instead of all at once"),
+    Feature("inject", (0, 133, 0), "context for a turn, as a message in the conversation"),
+    Feature("item_before_question", (0, 133, 0), "a command is announced before its approval is asked for"),
+    Feature("tool_items", (0, 133, 0), "calls of our own tools are shown as activities"),
+    Feature("user_questions", (0, 133, 0), "the model can ask a person outside of plan mode"),
+    Feature("subagents", (0, 133, 0), "what subagents do is told"),
+    Feature("turn_context", (0, 144, 4), "context for a turn, outside of the conversation"),
+    Feature("writer_lock", (0, 153, 4), "two processes cannot write one thread"),
+)
+"""The one table of what each version can do. `make test-peers` runs it; the docs print it."""
 
 
 class Binary(msgspec.Struct, frozen=True):
@@ -132,13 +148,19 @@ def check_age(version: tuple[int, ...], path: str) -> None:
         )
 
 
+def lacks(version: tuple[int, ...]) -> list[Feature]:
+    """What this version cannot do that a newer one can."""
+    return [feature for feature in FEATURES if version < feature.since]
+
+
 def abilities(version: tuple[int, ...]) -> Abilities:
-    """The one table of what each version can do."""
+    """What the engine must know about its version."""
+    missing = {feature.name for feature in lacks(version)}
     return Abilities(
         version=spell(version),
-        turn_context=version >= TURN_CONTEXT_SINCE,
-        inject=version >= INJECT_SINCE,
-        history_pages=version >= TURN_PAGES_SINCE,
+        turn_context="turn_context" not in missing,
+        inject="inject" not in missing,
+        history_pages="history_pages" not in missing,
     )
 
 
