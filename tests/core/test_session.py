@@ -171,6 +171,11 @@ async def test_an_engine_that_ignores_the_interrupt_cannot_wedge_the_session() -
         for turn in (stuck, behind, session.say(words("c"))):
             with pytest.raises(SessionStuck):
                 await turn.result()
+        thread.end("interrupted")
+        late = session.say(words("d"))
+        await until(partial(is_running, thread, "thread-1/2"))
+        thread.end(text="usable again, once the turn has ended after all")
+        assert (await late.result()).status == "completed"
         await session.close()
         assert session.status == "closed"
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from asyncio.subprocess import PIPE, STDOUT
 from pathlib import Path
 
 import pytest
@@ -51,12 +52,7 @@ async def test_the_engines_tests_hold_on_this_version_but_for_what_it_lacks(code
     tests = [str(path) for path in sorted((ROOT / "tests" / "codex").glob("test_real_*.py"))]
     async with asyncio.timeout(500):
         process = await asyncio.create_subprocess_exec(
-            *words,
-            *tests,
-            cwd=ROOT,
-            env=env,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+            *words, *tests, cwd=ROOT, env=env, stdout=PIPE, stderr=STDOUT
         )
         out, _ = await process.communicate()
     assert process.returncode == 0, out.decode()[-4000:]

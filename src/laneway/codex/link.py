@@ -74,6 +74,11 @@ Connect = Callable[[Callable[[bytes], None], Callable[[Any], None]], Awaitable[T
 class Listener(Protocol):
     """A thread as the link sees it."""
 
+    @property
+    def owner(self) -> Listener:
+        """The thread that a session holds: itself, or the one that a subagent speaks through."""
+        ...
+
     def on_delta(self, method: str, delta: Any, frame: bytes) -> None: ...
 
     def on_notification(self, method: str, params: dict[str, Any], frame: bytes) -> None: ...
@@ -118,6 +123,7 @@ class Link:
             on_notification=self._on_notification,
             on_garbage=self._on_garbage,
             with_header=False,
+            with_batches=False,
         )
 
     @classmethod
@@ -156,7 +162,11 @@ class Link:
         self._listeners[thread_id] = listener
 
     def detach(self, thread_id: str) -> None:
-        self._listeners.pop(thread_id, None)
+        """Listen no more, neither to this thread nor to the subagents that speak through it."""
+        gone = self._listeners.pop(thread_id, None)
+        for child, listener in list(self._listeners.items()):
+            if listener.owner is gone:
+                del self._listeners[child]
 
     async def call(
         self, method: str, params: Any = None, *, on_reply: Callable[[Raw], None] | None = None

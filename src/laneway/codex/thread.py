@@ -157,6 +157,10 @@ class CodexThread:
             log.debug("thread %s could not be put away: %s", self.thread_id, refused)
             await self._link.call("thread/unsubscribe", params)
 
+    @property
+    def owner(self) -> CodexThread:
+        return self
+
     # ── told by the link ───────────────────────────────────────────────────
 
     def on_delta(self, method: str, delta: Any, frame: bytes) -> None:
@@ -230,6 +234,10 @@ class Subagent:
         self._parent = parent
         self._thread_id = thread_id
         self._translator = Translator(lambda event: parent.emit_from(thread_id, event))
+
+    @property
+    def owner(self) -> CodexThread:
+        return self._parent
 
     def on_delta(self, method: str, delta: Any, frame: bytes) -> None:
         self._translator.delta(DELTA_EVENTS[method], delta, frame)

@@ -173,9 +173,11 @@ class Hub:
     # ── the end ────────────────────────────────────────────────────────────
 
     async def shutdown(self, last: TurnSpec | None = None) -> None:
-        """Close all sessions side by side under one deadline, then the engine."""
+        """Close all sessions side by side under one deadline, then the engine, and with it every thread."""
         runs = list(self._runs.values())
-        closes = [asyncio.ensure_future(session.close(last)) for session in self._sessions.values()]
+        closes = [
+            asyncio.ensure_future(session.close(last, release=False)) for session in self._sessions.values()
+        ]
         if runs:
             _, late = await asyncio.wait(runs, timeout=self._shutdown_s)
             for run in late:

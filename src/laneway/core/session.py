@@ -116,6 +116,7 @@ class Session:
         self._timers = Timers(clock, self.post)
         self._group: asyncio.TaskGroup | None = None
         self._is_over = False
+        self._releases = True
 
     # ── what doors ask ─────────────────────────────────────────────────────
 
@@ -193,8 +194,14 @@ class Session:
             raise QuestionGone(f"{question_id} does not take {answer.choice_id}")
         await self._ask(letters.Answered(new_id("answer"), question_id), answer=answer)
 
-    async def close(self, last: TurnSpec | None = None, last_s: float = 10.0) -> TurnResult | None:
-        """End the session: decline, cancel, then an optional last turn. Safe to call again."""
+    async def close(
+        self, last: TurnSpec | None = None, last_s: float = 10.0, *, release: bool = True
+    ) -> TurnResult | None:
+        """End the session: decline, cancel, then an optional last turn. Safe to call again.
+
+        Without `release` the engine keeps the thread: right when the engine itself ends next.
+        """
+        self._releases = release
         if self._state.is_closed:
             return None
         closer = new_id("close")
@@ -232,7 +239,9 @@ class Session:
             case TurnDone():
                 if turn is not None:
                     self._lost_before += turn.events.lost
-                    self._requests[turn.ticket].done = event
+                    request = self._requests.get(turn.ticket)
+                    if request is not None:  # else it was given up as stuck, and its caller answered
+                        request.done = event
                     turn.events.close()
                     self._current = None
                 self.post(letters.Ended(event.turn_id))
@@ -377,7 +386,7 @@ class Session:
 
     async def _release(self) -> None:
         try:
-            if self._thread is not None:
+            if self._thread is not None and self._releases:
                 async with asyncio.timeout(RELEASE_S):
                     await self._thread.release()
         except (LanewayError, TimeoutError) as error:
