@@ -16,13 +16,17 @@ EXIT_CODES = """\
 exit codes:
   0    done
   1    the turn failed, or a step of the tour did not do what it says
-  2    the command line is wrong
+  2    the command line or a setting is wrong
   3    no usable Codex was found
   4    Codex ended, or refused, before it was done
   130  interrupted"""
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("laneway.cli.ask", "ask Codex one thing and watch it work"),
+    "doctor": ("laneway.cli.doctor", "see whether everything that Laneway needs works here"),
+    "login": ("laneway.cli.login", "log in to Codex, with its own login"),
+    "config": ("laneway.cli.config", "every setting, where it comes from, and whom you trust"),
+    "completion": ("laneway.cli.completion", "completion for your shell"),
     "tour": ("laneway.cli.tour", "a guided walk: the real Codex, offline, in under a minute"),
     "version": ("laneway.cli.version", "which Laneway, which Codex"),
 }
@@ -38,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     options = parser.parse_args(arguments)
-    from laneway.base.errors import BinaryError, EngineError, LanewayError, UsageError
+    from laneway.base.errors import BinaryError, EngineError, LanewayError, SettingError, UsageError
 
     try:
         configure_logs(options)
@@ -49,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    except UsageError as error:
+    except (UsageError, SettingError) as error:
         return _fail(error, 2)
     except BinaryError as error:
         return _fail(error, 3)

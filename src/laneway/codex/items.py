@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from laneway.core.model import Activity, ActivityKind, ActivityStatus, FileChange, Location
+
+T = TypeVar("T")
 
 SPOKEN = frozenset({"userMessage", "agentMessage", "reasoning", "plan", "hookPrompt"})
 """Items that are words, not deeds."""
@@ -26,6 +28,11 @@ _STATUS: dict[str, ActivityStatus] = {
 }
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da|k)?sh -l?c ")
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)", re.MULTILINE)
+
+
+def maybe(value: Any, kind: type[T]) -> T | None:
+    """An optional field: of another type is as good as missing. A bool is no number."""
+    return value if isinstance(value, kind) and not isinstance(value, bool) else None
 
 
 def activity(turn_id: str, item: dict[str, Any], *, ended: bool, frame: bytes = b"") -> Activity:
@@ -58,7 +65,7 @@ def file_changes(changes: list[dict[str, Any]] | None) -> tuple[FileChange, ...]
                 path=str(change.get("path", "")),
                 kind="add" if kind_name == "add" else "delete" if kind_name == "delete" else "update",
                 diff=str(change.get("diff", "")),
-                move_path=kind.get("move_path") if isinstance(kind, dict) else None,
+                move_path=maybe(kind.get("move_path"), str) if isinstance(kind, dict) else None,
             )
         )
     return tuple(found)
@@ -85,9 +92,9 @@ def _command(item: dict[str, Any]) -> Made:
         plain_command(command),
         {
             "input": command,
-            "output": item.get("aggregatedOutput"),
-            "exit_code": item.get("exitCode"),
-            "cwd": item.get("cwd"),
+            "output": maybe(item.get("aggregatedOutput"), str),
+            "exit_code": maybe(item.get("exitCode"), int),
+            "cwd": maybe(item.get("cwd"), str),
             "locations": tuple(
                 Location(path=str(action["path"]))
                 for action in item.get("commandActions") or []
@@ -144,7 +151,7 @@ def _mcp(item: dict[str, Any]) -> Made:
         {
             "input": item.get("arguments"),
             "content": result.get("content") if isinstance(result, dict) else result,
-            "output": failed.get("message") if isinstance(failed, dict) else None,
+            "output": maybe(failed.get("message"), str) if isinstance(failed, dict) else None,
         },
     )
 

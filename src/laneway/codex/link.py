@@ -224,7 +224,7 @@ class Link:
         if method in _ADOPTING:
             self._adopt(method, thread_id, params)
         listener = self._listeners.get(thread_id)
-        if method == "serverRequest/resolved":
+        if method == "serverRequest/resolved" and "requestId" in params:
             self._take_back(listener, bytes(_decode_resolved(raw).requestId))
         elif listener is not None:
             listener.on_notification(method, params, frame)

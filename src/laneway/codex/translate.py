@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from laneway.codex.items import SPOKEN, activity
+from laneway.codex.items import SPOKEN, activity, maybe
 from laneway.core.model import (
     Accepted,
     Activity,
@@ -153,15 +153,15 @@ class Translator:
             return
         try:
             handler(self, params, frame)
-        except (KeyError, TypeError, ValueError, AttributeError) as surprise:
-            log.warning("%s has an unexpected shape: %r", method, surprise)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as surprise:
+            log.warning("%s has an unexpected shape: %.200r", method, surprise)
             self._stray(method, params, frame)
 
     def _stray(self, method: str, params: Any, frame: bytes) -> None:
         self._emit(Other(method=str(method), params=params, frame=frame))
 
     def _turn_started(self, params: dict[str, Any], frame: bytes) -> None:
-        self.begin(params["turn"]["id"], frame)
+        self.begin(_text(params["turn"]["id"]), frame)
 
     def _turn_completed(self, params: dict[str, Any], frame: bytes) -> None:
         turn = params["turn"]
@@ -182,10 +182,13 @@ class Translator:
         if turn_id != self._turn:
             self._stray("item/started", params, frame)
         elif item["type"] == "userMessage":
-            self._emit(UserSaid(turn_id=turn_id, item_id=item["id"], text=_input_text(item), frame=frame))
+            item_id = _text(item["id"])
+            self._emit(UserSaid(turn_id=turn_id, item_id=item_id, text=_input_text(item), frame=frame))
         elif item["type"] not in SPOKEN:
-            self._open[item["id"]] = item
-            self._emit(activity(turn_id, item, ended=False, frame=frame))
+            # Shown before it is kept: what cannot be shown now cannot be shown at the end of the turn.
+            shown = activity(turn_id, item, ended=False, frame=frame)
+            self._open[shown.item_id] = item
+            self._emit(shown)
 
     def _item_completed(self, params: dict[str, Any], frame: bytes) -> None:
         item, turn_id = params["item"], params["turnId"]
@@ -195,18 +198,18 @@ class Translator:
         elif kind == "userMessage":
             # Not when it starts: killed there, Codex kept it out of its paged history in 4 of 40
             # trials; killed here, in none.
-            self._emit(Accepted(turn_id=turn_id, client_id=item.get("clientId"), frame=frame))
-        elif kind == "agentMessage":
-            self._text = item["text"]
-            self._say_rest(Text, turn_id, item["id"], item["text"], frame)
+            self._emit(Accepted(turn_id=turn_id, client_id=maybe(item.get("clientId"), str), frame=frame))
+        elif kind in ("agentMessage", "plan"):
+            item_id, text = _text(item["id"]), _text(item["text"])
+            self._text = text
+            self._say_rest(Text, turn_id, item_id, text, frame)
         elif kind == "reasoning":
-            self._say_rest(Thought, turn_id, item["id"], "\n\n".join(item.get("summary") or []), frame)
-        elif kind == "plan":
-            self._text = item["text"]
-            self._say_rest(Text, turn_id, item["id"], item["text"], frame)
+            summary = "\n\n".join(item.get("summary") or [])
+            self._say_rest(Thought, turn_id, _text(item["id"]), summary, frame)
         elif kind not in SPOKEN:
-            self._open.pop(item["id"], None)
-            self._emit(self._with_output(activity(turn_id, item, ended=True, frame=frame)))
+            shown = activity(turn_id, item, ended=True, frame=frame)
+            self._open.pop(shown.item_id, None)
+            self._emit(self._with_output(shown))
             if kind == "contextCompaction":
                 self._emit(Compacted(turn_id=turn_id))
 
@@ -235,39 +238,38 @@ class Translator:
             self._stray("item/fileChange/patchUpdated", params, frame)
             return
         item = {**item, "changes": params["changes"]}
-        self._open[params["itemId"]] = item
-        self._emit(activity(params["turnId"], item, ended=False, frame=frame))
+        shown = activity(_text(params["turnId"]), item, ended=False, frame=frame)
+        self._open[shown.item_id] = item
+        self._emit(shown)
 
     def _summary_part(self, params: dict[str, Any], frame: bytes) -> None:
         if params.get("summaryIndex", 0) > 0 and params["turnId"] == self._turn:
-            self._said[params["itemId"]] = self._said.get(params["itemId"], 0) + 2
-            self._emit(Thought(turn_id=params["turnId"], item_id=params["itemId"], text="\n\n", frame=frame))
+            item_id = _text(params["itemId"])
+            self._said[item_id] = self._said.get(item_id, 0) + 2
+            self._emit(Thought(turn_id=params["turnId"], item_id=item_id, text="\n\n", frame=frame))
 
     def _plan_delta(self, params: dict[str, Any], frame: bytes) -> None:
-        self.delta(
-            Text, Delta(params["threadId"], params["turnId"], params["itemId"], params["delta"]), frame
-        )
+        self.delta(Text, msgspec.convert(params, Delta), frame)
 
     def _plan(self, params: dict[str, Any], frame: bytes) -> None:
         steps = tuple(
-            PlanStep(text=step["step"], status=_PLAN_STATUS.get(step["status"], "pending"))
+            PlanStep(text=_text(step["step"]), status=_PLAN_STATUS.get(step["status"], "pending"))
             for step in params["plan"]
         )
-        self._emit(
-            Plan(turn_id=params["turnId"], steps=steps, explanation=params.get("explanation"), frame=frame)
-        )
+        why = maybe(params.get("explanation"), str)
+        self._emit(Plan(turn_id=_text(params["turnId"]), steps=steps, explanation=why, frame=frame))
 
     def _diff(self, params: dict[str, Any], frame: bytes) -> None:
-        self._emit(Diff(turn_id=params["turnId"], diff=params["diff"], frame=frame))
+        self._emit(Diff(turn_id=_text(params["turnId"]), diff=_text(params["diff"]), frame=frame))
 
     def _usage(self, params: dict[str, Any], frame: bytes) -> None:
         usage = params["tokenUsage"]
         self._emit(
             Usage(
-                turn_id=params["turnId"],
+                turn_id=_text(params["turnId"]),
                 last=_tokens(usage["last"]),
                 total=_tokens(usage["total"]),
-                window=usage.get("modelContextWindow"),
+                window=maybe(usage.get("modelContextWindow"), int),
                 frame=frame,
             )
         )
@@ -275,11 +277,8 @@ class Translator:
     def _error(self, params: dict[str, Any], frame: bytes) -> None:
         message = str(params["error"]["message"])
         retry = bool(params.get("willRetry"))
-        self._emit(
-            Notice(
-                level="error", message=message, turn_id=params.get("turnId"), will_retry=retry, frame=frame
-            )
-        )
+        turn_id = maybe(params.get("turnId"), str)
+        self._emit(Notice(level="error", message=message, turn_id=turn_id, will_retry=retry, frame=frame))
 
     def _warning(self, params: dict[str, Any], frame: bytes) -> None:
         message = str(params.get("message") or params.get("summary"))
@@ -340,13 +339,15 @@ def reconcile(live: list[str], aggregated: str | None) -> tuple[str, str]:
     return aggregated, "".join(late) + aggregated[at:]
 
 
-def failure_of(error: dict[str, Any]) -> Failure:
+def failure_of(error: Any) -> Failure:
     """Codex's error as ours. The kind is Codex's own word in snake_case."""
+    if not isinstance(error, dict):
+        return Failure(kind="other", message=str(error))  # an odd error must not keep a turn from ending
     info = error.get("codexErrorInfo")
     status = None
     if isinstance(info, dict) and info:
         kind, details = next(iter(info.items()))
-        status = details.get("httpStatusCode") if isinstance(details, dict) else None
+        status = maybe(details.get("httpStatusCode"), int) if isinstance(details, dict) else None
     else:
         kind = info if isinstance(info, str) else "other"
     snake = re.sub(r"(?<!^)(?=[A-Z])", "_", str(kind)).lower()
@@ -370,13 +371,20 @@ def replay(turn: dict[str, Any]) -> list[Event]:
 
 def _tokens(counts: dict[str, Any]) -> Tokens:
     return Tokens(
-        input=counts.get("inputTokens", 0),
-        cached_input=counts.get("cachedInputTokens", 0),
-        output=counts.get("outputTokens", 0),
-        reasoning=counts.get("reasoningOutputTokens", 0),
-        total=counts.get("totalTokens", 0),
+        input=maybe(counts.get("inputTokens"), int) or 0,
+        cached_input=maybe(counts.get("cachedInputTokens"), int) or 0,
+        output=maybe(counts.get("outputTokens"), int) or 0,
+        reasoning=maybe(counts.get("reasoningOutputTokens"), int) or 0,
+        total=maybe(counts.get("totalTokens"), int) or 0,
     )
 
 
 def _input_text(item: dict[str, Any]) -> str:
     return "\n".join(str(part["text"]) for part in item.get("content") or [] if part.get("type") == "text")
+
+
+def _text(value: Any) -> str:
+    """What an event promises to be text. Structs do not look, and readers would trip over it later."""
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, got {type(value).__name__}")
+    return value

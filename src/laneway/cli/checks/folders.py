@@ -1,0 +1,164 @@
+"""Our folders: there or to be made, ours alone, writable, with room; and what killed rehearsals left.
+
+Proves by writing and removing, because permission bits do not tell of read-only mounts,
+quotas or network disks. Makes no folder that was not there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from laneway.base.paths import cache_home
+from laneway.base.trust import trust_file
+from laneway.cli.checks.model import Case, Check, Severity, in_thread
+from laneway.rehearsal.home import sweep
+from laneway.store.layout import sessions_root
+
+MIN_FREE_BYTES = 64 * 1024 * 1024
+"""Below this a database or a log of ours soon fails in the middle of a turn."""
+MAX_FILES = 2000
+"""Files whose permissions are looked at: a store of years is smaller."""
+NAMED_FILES = 3
+"""Files named in a message; the rest is counted."""
+
+
+class Folder(msgspec.Struct, frozen=True):
+    name: str
+    path: Path
+    variable: str
+    """Names another place for it."""
+    is_private: bool = True
+    """Whether it and its files must be closed to everybody else."""
+
+
+def our_folders(home: Path, environment: Mapping[str, str]) -> list[Folder]:
+    return [
+        Folder("sessions", sessions_root(environment=environment), "ATM_HOME"),
+        Folder("state", trust_file(environment, home).parent, "XDG_STATE_HOME"),
+        Folder("cache", cache_home(environment), "XDG_CACHE_HOME", is_private=False),
+    ]
+
+
+async def look(case: Case) -> list[Check]:
+    folders = our_folders(case.home, case.environment)
+    rehearsals = cache_home(case.environment) / "rehearsals"
+    return await in_thread(
+        lambda: [check for folder in folders for check in on_folder(folder)] + on_leftovers(rehearsals)
+    )
+
+
+def on_folder(folder: Folder) -> list[Check]:
+    """What is wrong with a folder, or one line that says it is right."""
+    name = f"folder-{folder.name}"
+    facts = {"path": str(folder.path)}
+    is_there = os.path.lexists(folder.path)
+    try:
+        problems = _of_existing(folder) if is_there else _of_future(folder)
+    except OSError as problem:
+        what = f"{folder.path} cannot be used: {problem.strerror}."
+        problems = [("error", what, "See that its parent folders are there and yours.")]
+    if problems:
+        return [Check(name, severity, message, remedy, facts) for severity, message, remedy in problems]
+    state = "is there and works" if is_there else "is not there yet and can be made"
+    return [Check(name, "ok", f"{folder.path} {state}.", facts=facts)]
+
+
+_Problem: TypeAlias = tuple[Severity, str, str]
+
+
+def _of_existing(folder: Folder) -> list[_Problem]:
+    path = folder.path
+    about = path.stat()
+    if not stat.S_ISDIR(about.st_mode):
+        return [("error", f"{path} is not a folder.", "Move it away.")]
+    if about.st_uid != os.geteuid():
+        return [_foreign(path)]
+    problems = [*_room(path), *_unwritable(path)]
+    mode = stat.S_IMODE(about.st_mode)
+    too_open = 0o077 if folder.is_private else 0o022
+    if mode & too_open:
+        message = f"{path} is open to other users (mode {mode:o})."
+        problems.append(("warning", message, f"Run `chmod 700 '{path}'`."))
+    if folder.is_private:
+        problems += _open_files(path)
+    return problems
+
+
+def _of_future(folder: Folder) -> list[_Problem]:
+    path = folder.path
+    parent = next(parent for parent in path.parents if parent.exists())
+    try:
+        Path(tempfile.mkdtemp(prefix=".laneway-", dir=parent)).rmdir()
+    except OSError as problem:
+        message = f"{path} cannot be made: {parent}: {problem.strerror}."
+        return [
+            ("error", message, f"Make {parent} writable for you, or name another place by {folder.variable}.")
+        ]
+    return _room(parent)
+
+
+def _room(path: Path) -> list[_Problem]:
+    free = shutil.disk_usage(path).free
+    if free >= MIN_FREE_BYTES:
+        return []
+    return [("error", f"The disk of {path} is full: {free // 1024**2} MiB are free.", "Make room on it.")]
+
+
+def _unwritable(path: Path) -> list[_Problem]:
+    try:
+        with tempfile.TemporaryFile(dir=path) as stream:
+            stream.write(b"x")
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as problem:
+        return [
+            ("error", f"{path} cannot be written in: {problem.strerror}.", f"Run `chmod u+rwx '{path}'`.")
+        ]
+    return []
+
+
+def _open_files(top: Path) -> list[_Problem]:
+    """Files that somebody else may read or owns. Links are not followed."""
+    opened: list[Path] = []
+    seen = 0
+    for folder, _, names in os.walk(top):
+        for name in names:
+            seen += 1
+            file = Path(folder, name)
+            try:
+                about = file.lstat()
+            except FileNotFoundError:
+                continue  # a living process tidies up
+            if about.st_uid != os.geteuid():
+                return [_foreign(file)]
+            if stat.S_ISREG(about.st_mode) and about.st_mode & 0o077:
+                opened.append(file)
+        if seen > MAX_FILES:
+            break
+    if not opened:
+        return []
+    named = ", ".join(str(file) for file in opened[:NAMED_FILES])
+    more = f" and {len(opened) - NAMED_FILES} more" if len(opened) > NAMED_FILES else ""
+    remedy = f"Run `chmod -R go= '{top}'`."
+    return [("warning", f"Other users may read {named}{more}.", remedy)]
+
+
+def _foreign(path: Path) -> _Problem:
+    remedy = f"Run `sudo chown -R \"$USER\" '{path}'`, and Laneway without sudo from then on."
+    return ("error", f"{path} belongs to another user.", remedy)
+
+
+def on_leftovers(rehearsals: Path) -> list[Check]:
+    removed = sweep(rehearsals)
+    if not removed:
+        return []
+    of = "a killed rehearsal" if len(removed) == 1 else f"{len(removed)} killed rehearsals"
+    return [Check("leftovers", "note", f"The leftovers of {of} were removed.")]

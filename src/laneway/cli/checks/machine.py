@@ -1,0 +1,37 @@
+"""The ground we stand on: the platform and the Python."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+from laneway.cli.checks.model import Case, Check
+
+OLDEST_PYTHON = (3, 11)
+
+
+async def look(case: Case) -> list[Check]:
+    return [on_platform(sys.platform, platform.platform()), on_python(sys.version_info[:3])]
+
+
+def on_platform(system: str, named: str) -> Check:
+    facts = {"system": system, "platform": named}
+    match system:
+        case "linux":
+            return Check("platform", "ok", f"{named}: supported and tested.", facts=facts)
+        case "darwin":
+            return Check("platform", "note", f"{named}: meant to work, not tested yet.", facts=facts)
+        case "win32":
+            remedy = "Use Laneway in WSL 2."
+            return Check("platform", "error", "Windows is not supported for now.", remedy, facts)
+        case _:
+            return Check("platform", "warning", f"{named}: nobody has tried Laneway there.", facts=facts)
+
+
+def on_python(version: tuple[int, ...]) -> Check:
+    spelled = ".".join(str(part) for part in version)
+    facts = {"version": spelled, "executable": sys.executable}
+    if version < OLDEST_PYTHON:
+        problem = f"Python {spelled} is too old."
+        return Check("python", "error", problem, "Install Laneway with Python 3.11 or newer.", facts)
+    return Check("python", "ok", f"Python {spelled}.", facts=facts)

@@ -1,0 +1,179 @@
+"""`laneway doctor`: proves by doing that what Laneway needs works here, and says what to do where not."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from laneway import __version__
+from laneway.cli.main import add_common
+from laneway.cli.terminal import Style
+
+if TYPE_CHECKING:
+    from laneway.cli.checks.model import Case, Check, Probe
+
+DEADLINE_S = 20.0
+"""For each check. The slowest takes half a second on a healthy machine."""
+EXIT = {"ok": 0, "note": 0, "warning": 1, "error": 3}
+
+EPILOG = """\
+It really starts app-server, really runs a command in the sandbox, really writes in our folders.
+It changes nothing of yours: other programs' files are only read, no model is asked.
+
+exit codes of this command:
+  0    nothing is wrong (there may be notes)
+  1    there are warnings
+  2    the command line is wrong
+  3    there are errors: something does not work
+
+  laneway doctor --report report.json    a file for a bug report: no secrets, no names
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = "See whether everything that Laneway needs works on this machine."
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="also write a redacted bundle for a bug report"
+    )
+    parser.add_argument(
+        "--deadline", type=_seconds, default=DEADLINE_S, metavar="S", help="for each check (default: 20)"
+    )
+    add_common(parser)
+    parser.set_defaults(run=run)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError("must be more than 0")
+    return seconds
+
+
+def run(options: argparse.Namespace) -> int:
+    if sys.platform == "win32":
+        # Before anything is imported that Windows does not have.
+        print("laneway: Windows is not supported for now: use Laneway in WSL 2.", file=sys.stderr)
+        return EXIT["error"]
+    return asyncio.run(doctor(options))
+
+
+async def doctor(options: argparse.Namespace) -> int:
+    from laneway.cli.checks import bundle
+    from laneway.cli.checks.model import run_probe, worst
+
+    report = bundle.open_report(options.report) if options.report else None
+    board = Board(quiet=options.json)
+    checks: list[Check] = []
+    async with AsyncExitStack() as stack:
+        case = await _admit(options, stack)
+        for probe in _probes():
+            board.wait_for(probe)
+            found = await run_probe(probe, case, options.deadline)
+            board.show(found)
+            checks += found
+    severity = worst(checks)
+    version = _spelled(case)
+    if report is not None:
+        bundle.write_report(report, bundle.bundle(checks, case))
+    if options.json:
+        told = {"laneway": __version__, "codex": version, "severity": severity, "checks": checks}
+        sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+    else:
+        board.close(checks, options.report)
+    return EXIT[severity]
+
+
+async def _admit(options: argparse.Namespace, stack: AsyncExitStack) -> Case:
+    """The case, its end arranged for; in a rehearsal with a home of its own."""
+    from laneway.cli.checks.model import Case
+
+    case = Case(Path.home(), Path.cwd(), dict(os.environ), options.codex_bin)
+    if options.rehearse:
+        from laneway.rehearsal.home import throwaway_home
+        from laneway.rehearsal.server import ModelServer
+
+        model = await stack.enter_async_context(ModelServer())
+        case.codex_environment["CODEX_HOME"] = str(stack.enter_context(throwaway_home(model.base_url)))
+    stack.push_async_callback(case.aclose)
+    return case
+
+
+def _probes() -> list[Probe]:
+    from laneway.cli.checks import clients, codex, folders, machine, sandbox, settings
+    from laneway.cli.checks.model import Probe
+    from laneway.codex.binary import PROBE_S
+
+    # The sandbox's probe sweeps what killed rehearsals left, so the folders come before it.
+    asks_versions_s = PROBE_S * (1 + codex.MAX_OTHERS) + 1
+    return [
+        Probe("platform", "looking at this machine", machine.look),
+        Probe("settings", "reading the settings", settings.look),
+        Probe("folders", "writing in our folders", folders.look),
+        Probe("codex", "looking for Codex", codex.look_for_binary, asks_versions_s),
+        Probe("app-server", "starting app-server", codex.look_at_handshake),
+        Probe("login", "asking who is logged in", codex.look_at_login),
+        Probe("codex-config", "reading Codex's configuration", codex.look_at_config),
+        Probe("sandbox", "running a command in the sandbox", sandbox.look),
+        Probe("codex-says", "listening to Codex's own warnings", codex.look_at_warnings),
+        Probe("registrations", "looking into other programs' configs", clients.look),
+    ]
+
+
+def _spelled(case: Case) -> str | None:
+    from laneway.codex.binary import spell
+
+    return None if case.version is None else spell(case.version)
+
+
+# ── on the screen ──────────────────────────────────────────────────────────
+
+
+class Board:
+    """One line per check; on a terminal also what is being waited for. With `--json` nothing."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._style = style = Style(sys.stdout)
+        self._marks = {
+            "ok": style.green("✔"),
+            "note": style.cyan("·"),
+            "warning": style.yellow("!"),
+            "error": style.red("✘"),
+        }
+
+    def wait_for(self, probe: Probe) -> None:
+        if self._style.is_on and not self._quiet:
+            print(self._style.dim(f"\r\x1b[K… {probe.doing}"), end="", flush=True)
+
+    def show(self, checks: list[Check]) -> None:
+        if self._quiet:
+            return
+        if self._style.is_on:
+            print("\r\x1b[K", end="")
+        for check in checks:
+            print(f"{self._marks[check.severity]} {check.name:<16} {printable(check.message)}", flush=True)
+            if check.remedy:
+                print(self._style.dim(f"{'':18} → {printable(check.remedy)}"), flush=True)
+
+    def close(self, checks: list[Check], report: Path | None) -> None:
+        counted = [
+            f"{count} {word}{'' if count == 1 else 's'}"
+            for word in ("error", "warning", "note")
+            if (count := sum(check.severity == word for check in checks))
+        ]
+        print(f"\n{len(checks)} checks: {', '.join(counted) or 'all is well'}.")
+        if report is not None:
+            print(f"The report is in {report}; have a look at it before you send it.")
+
+
+def printable(text: str) -> str:
+    """Other programs' words without what could command a terminal."""
+    return "".join(character if character.isprintable() else "�" for character in text)

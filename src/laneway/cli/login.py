@@ -1,0 +1,92 @@
+"""`laneway login`: Codex's own login, with the Codex that Laneway would use. We never see a key."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from laneway.base.errors import UsageError
+from laneway.cli.compose import settings_for
+from laneway.codex import binary
+
+STATUS_S = 30.0
+"""For `--status`: app-server answers in a tenth of a second."""
+
+EPILOG = """\
+Everything but the options above goes to `codex login` as it is:
+
+  laneway login                                            in the browser
+  laneway login --device-auth                              where there is none
+  printenv OPENAI_API_KEY | laneway login --with-api-key   with a key
+
+The exit code is Codex's; of --status: 0 somebody is, or nobody needs to be; 1 nobody is.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Log in to Codex: runs `codex login` of the Codex that Laneway uses."
+    parser.epilog = EPILOG
+    parser.usage = "laneway login [-h] [--status [--json]] [--codex-bin PATH] [CODEX LOGIN ARGUMENTS …]"
+    parser.allow_abbrev = False
+    parser.add_argument("--status", action="store_true", help="only say whether somebody is logged in")
+    parser.add_argument("--json", action="store_true", help="with --status: for programs")
+    parser.add_argument("--codex-bin", metavar="PATH", help="the codex executable (default: found for you)")
+    parser.set_defaults(run=login)
+    _pass_on_the_rest(parser)
+
+
+def _pass_on_the_rest(parser: argparse.ArgumentParser) -> None:
+    """Keep what we do not know, in order; `argparse.REMAINDER` refuses a rest that begins with an option."""
+    known = parser.parse_known_args
+
+    def parse(args: Sequence[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        options, rest = known(args, namespace)
+        options.rest = rest
+        return options, []
+
+    parser.parse_known_args = parse  # type: ignore[method-assign, assignment]
+
+
+def login(options: argparse.Namespace) -> int:
+    settings = settings_for(options, Path())
+    found = binary.find(options.codex_bin, settings.codex_bin)
+    if options.status:
+        if options.rest:
+            raise UsageError(f"--status takes no {options.rest[0]}.")
+        return asyncio.run(status(found, as_json=options.json))
+    from laneway.codex.engine import child_environment
+
+    sys.stdout.flush()
+    try:
+        # In our place: the terminal, the signals and the exit code are Codex's own.
+        os.execve(found.path, [found.path, "login", *options.rest], child_environment(os.environ))
+    except OSError as problem:
+        raise binary.cannot_run(found.path, problem) from problem
+
+
+async def status(found: binary.Binary, *, as_json: bool) -> int:
+    from laneway.base.errors import EngineLost
+    from laneway.cli.checks.codex import on_login, read_login
+    from laneway.codex.engine import codex_engine
+
+    engine = codex_engine(found)
+    try:
+        async with asyncio.timeout(STATUS_S):
+            check = on_login(await read_login(await engine.link()))
+    except TimeoutError:
+        raise EngineLost(f"no answer within {STATUS_S:g} s") from None
+    finally:
+        await engine.aclose()
+    if as_json:
+        told = {"logged_in": check.facts["type"] is not None, **check.facts}
+        print(msgspec.json.encode(told).decode())
+    else:
+        print(check.message + (f" {check.remedy}" if check.remedy else ""))
+    return 0 if check.severity == "ok" else 1

@@ -1,0 +1,308 @@
+"""Who still calls `codex mcp-server`, which Codex 0.154 removed: found in other programs' configs.
+
+Parsing is pure: a text in, entries out, each with the keys that lead to it, so that whoever
+rewrites a file finds the place again. Files are only read, within bounds; what cannot be
+read is a finding of its own, never an exception. Used by `doctor`, later by `migrate`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import stat
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from laneway.base.repo import find_repo
+
+REMOVED_IN = (0, 154, 0)
+"""The first Codex without `mcp-server`; there the word is taken for a prompt."""
+MAX_CONFIG_BYTES = 32 * 1024 * 1024
+"""A `.claude.json` with years of history has a few; a file beyond this is no config."""
+MAX_DEPTH = 32
+"""Objects around an entry: five in any client's file."""
+MAX_PLUGIN_FILES = 500
+"""Plugin files looked at: their folder is a checkout that may hold anything."""
+MAX_PLUGIN_FOLDERS = 5000
+
+_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "fish", "ksh"})
+_OURS = frozenset({"laneway", "atm-agent-mcp", "codex-mcp"})
+"""Programs that take a Codex as an argument and are no stale registration."""
+_WITH_VALUE = frozenset(
+    {"-c", "--config", "-m", "--model", "-s", "--sandbox", "-a", "--ask-for-approval", "-p", "--profile"}
+    | {"-C", "--cd", "--add-dir", "-i", "--image", "--enable", "--disable", "--local-provider"}
+    | {"--remote", "--remote-auth-token-env"}
+)
+"""Options of `codex` that take the next word."""
+
+
+class Registration(msgspec.Struct, frozen=True):
+    """One server entry of one file."""
+
+    file: Path
+    keys: tuple[str, ...]
+    """From the root of the file to the entry."""
+    command: str
+    args: tuple[str, ...]
+    is_enabled: bool = True
+
+    @property
+    def server(self) -> str:
+        return self.keys[-1]
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    file: Path
+    problem: str
+
+
+class Scan(msgspec.Struct, frozen=True):
+    stale: tuple[Registration, ...]
+    unreadable: tuple[Unreadable, ...]
+    read: tuple[Path, ...]
+
+
+# ── pure ───────────────────────────────────────────────────────────────────
+
+
+def entries(text: str, file: Path) -> list[Registration]:
+    """Every server entry of a config text, whatever its client calls the table.
+
+    Raises `ValueError` if the text is neither what its name says nor JSON with comments.
+    """
+    try:
+        tree = tomllib.loads(text) if file.suffix == ".toml" else _json(text)
+        return [_entry(file, keys, found) for keys, found in _commands(tree)]
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def is_stale(command: str, args: Sequence[str] = ()) -> bool:
+    """Whether these words start the removed server: `codex [options] mcp-server`, however wrapped."""
+    words = _words(command, args)
+    for at, word in enumerate(words):
+        name = _program(word)
+        if name in _OURS:
+            return False
+        if name == "codex" and _subcommand(words[at + 1 :]) == "mcp-server":
+            return True
+    return False
+
+
+def without_comments(text: str) -> str:
+    """JSON with comments and trailing commas as plain JSON; every character keeps its place."""
+    text = _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _blank(found[0]), text)
+    return _COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
+
+
+_STRING = r'"(?:\\.|[^"\\])*+(?:"|\\?\Z)'
+# An open string or comment runs to the end of the text: no second try, so no quadratic time.
+_COMMENT = re.compile(rf"(?s){_STRING}|//[^\n]*+|/\*.*?(?:\*/|\Z)")
+_COMMA = re.compile(rf"(?s){_STRING}|,(?=\s*+[}}\]])")
+
+
+def _blank(comment: str) -> str:
+    return re.sub(r"[^\n]", " ", comment)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(without_comments(text))
+
+
+def _commands(tree: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """The objects that name a command, with the keys that lead to them."""
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), tree)]
+    while waiting:
+        keys, node = waiting.pop()
+        if not isinstance(node, dict) or len(keys) > MAX_DEPTH:
+            continue
+        if keys and isinstance(node.get("command"), str | list | dict):
+            yield keys, node
+        waiting += [((*keys, str(key)), value) for key, value in reversed(node.items())]
+
+
+def _entry(file: Path, keys: tuple[str, ...], node: dict[str, Any]) -> Registration:
+    command: Any = node["command"]
+    args: Any = node.get("args")
+    if isinstance(command, dict):  # Zed
+        args, command = command.get("args"), command.get("path")
+    if isinstance(command, list):  # OpenCode
+        command, args = (command[0] if command else ""), command[1:]
+    words = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
+    is_enabled = node.get("enabled") is not False and node.get("disabled") is not True
+    return Registration(file, keys, command if isinstance(command, str) else "", tuple(words), is_enabled)
+
+
+def _words(command: str, args: Sequence[str]) -> list[str]:
+    """One flat list: a command may be a whole line, and a shell's argument one too."""
+    # A path may hold blanks: only what does not end in `codex` itself is a line.
+    words = [command] if args or _program(command) == "codex" else _split(command)
+    shell = bool(words) and _program(words[0]) in _SHELLS
+    for word in args:
+        words += _split(word) if shell and " " in word else [word]
+    return words
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()
+
+
+def _program(word: str) -> str:
+    """`codex` for `/usr/bin/codex`, `C:\\x\\codex.cmd` and `@openai/codex@latest` alike."""
+    if word.startswith("@openai/codex"):
+        return "codex"
+    name = re.split(r"[/\\]", word)[-1]
+    return re.sub(r"\.(?:exe|cmd|bat|ps1|js)$", "", name)
+
+
+def _subcommand(words: Sequence[str]) -> str:
+    rest = iter(words)
+    for word in rest:
+        if word in _WITH_VALUE:
+            next(rest, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
+
+
+# ── files ──────────────────────────────────────────────────────────────────
+
+
+def scan(places: Iterable[Path]) -> Scan:
+    """Look into the files that exist."""
+    stale: list[Registration] = []
+    unreadable: list[Unreadable] = []
+    read: list[Path] = []
+    for file in dict.fromkeys(places):
+        try:
+            text = _read(file)
+            if text is None:
+                continue
+            read.append(file)
+            stale += [entry for entry in entries(text, file) if is_stale(entry.command, entry.args)]
+        except OSError as problem:
+            unreadable.append(Unreadable(file, problem.strerror or "it cannot be read"))
+        except ValueError as problem:
+            unreadable.append(Unreadable(file, _word(problem)))
+    return Scan(tuple(stale), tuple(unreadable), tuple(read))
+
+
+def _read(file: Path) -> str | None:
+    """The text of a regular file within bounds; None if there is none."""
+    try:
+        # Not to be kept waiting by a pipe that somebody put there.
+        fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise ValueError("it is no regular file")
+        with open(fd, "rb", closefd=False) as stream:
+            data = stream.read(MAX_CONFIG_BYTES + 1)
+    finally:
+        os.close(fd)
+    if len(data) > MAX_CONFIG_BYTES:
+        raise ValueError(f"it is larger than {MAX_CONFIG_BYTES // 1024**2} MiB")
+    return data.decode("utf-8-sig")
+
+
+def _word(problem: ValueError) -> str:
+    match problem:
+        case UnicodeDecodeError():
+            return "it is not UTF-8"
+        case json.JSONDecodeError():
+            return f"it is no valid JSON: line {problem.lineno}, column {problem.colno}"
+        case tomllib.TOMLDecodeError():
+            return "it is no valid TOML"
+        case _:
+            return str(problem)
+
+
+def places(
+    home: Path, folder: Path, environment: Mapping[str, str], platform: str = sys.platform
+) -> list[Path]:
+    """Where the usual clients keep their servers: the user's files, and those around `folder`."""
+    return [
+        *_of_user(home, environment, platform),
+        *_of_plugins(_claude(home, environment)),
+        *_around(folder),
+    ]
+
+
+def _claude(home: Path, environment: Mapping[str, str]) -> Path:
+    return Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+
+
+def _of_user(home: Path, environment: Mapping[str, str], platform: str) -> Iterator[Path]:
+    config = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
+    apps = home / "Library" / "Application Support" if platform == "darwin" else config
+    claude = _claude(home, environment)
+    codex = Path(environment.get("CODEX_HOME") or home / ".codex")
+    yield home / ".claude.json"
+    yield from (claude / name for name in (".claude.json", "settings.json", "settings.local.json"))
+    yield apps / "Claude" / "claude_desktop_config.json"
+    yield codex / "config.toml"
+    yield from sorted(codex.glob("*.config.toml"))
+    if named := environment.get("OPENCODE_CONFIG"):
+        yield Path(named)
+    yield from (config / "opencode" / name for name in ("opencode.json", "opencode.jsonc", "config.json"))
+    for editor in ("Code", "Code - Insiders", "VSCodium", "Cursor"):
+        user = apps / editor / "User"
+        yield from (user / "mcp.json", user / "settings.json")
+        yield from sorted(user.glob("profiles/*/mcp.json"))
+    yield home / ".cursor" / "mcp.json"
+    yield home / ".codeium" / "windsurf" / "mcp_config.json"
+    yield home / ".gemini" / "settings.json"
+    yield config / "zed" / "settings.json"
+    yield home / ".mcp.json"
+
+
+def _of_plugins(claude: Path) -> Iterator[Path]:
+    """Files of Claude's installed plugins and marketplaces that may hold servers."""
+    found = 0
+    walk = os.walk(claude / "plugins")  # follows no links, so it ends
+    for _, (folder, subfolders, names) in zip(range(MAX_PLUGIN_FOLDERS), walk, strict=False):
+        subfolders[:] = [name for name in subfolders if name not in (".git", "node_modules")]
+        for name in (".mcp.json", "plugin.json"):
+            if name in names and found < MAX_PLUGIN_FILES:
+                found += 1
+                yield Path(folder, name)
+
+
+def _around(folder: Path) -> Iterator[Path]:
+    """The project's own files: from `folder` up to the root of its repository."""
+    repo = find_repo(folder)
+    for level in (folder, *folder.parents):
+        yield from (
+            level / name
+            for name in (
+                ".mcp.json",
+                "mcp.json",
+                ".claude/settings.json",
+                ".claude/settings.local.json",
+                ".claude-plugin/plugin.json",
+                ".codex/config.toml",
+                "opencode.json",
+                "opencode.jsonc",
+                ".opencode/opencode.json",
+                ".opencode/opencode.jsonc",
+                ".vscode/mcp.json",
+                ".vscode/settings.json",
+                ".cursor/mcp.json",
+            )
+        )
+        if repo is None or level == repo.root:
+            return
