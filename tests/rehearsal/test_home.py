@@ -33,7 +33,8 @@ def test_a_home_is_private_and_gone_afterwards(cache: Path) -> None:
     """With a folder to work in beside it."""
     with throwaway_home("http://127.0.0.1:1/v1") as home:
         assert 'base_url = "http://127.0.0.1:1/v1"' in (home / "config.toml").read_text()
-        assert stat.S_IMODE(home.parent.stat().st_mode) == 0o700
+        for folder in (home, home.parent, cache, cache.parent):
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert list(work_beside(home).iterdir()) == []
     assert list(cache.iterdir()) == []
 

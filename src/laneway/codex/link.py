@@ -231,7 +231,8 @@ class Link:
 
     def _tell_everybody(self, method: str, params: dict[str, Any], frame: bytes) -> None:
         if method in _WARNINGS and len(self.warnings) < KEPT_WARNINGS:
-            self.warnings.append(str(params.get("summary") or params.get("message") or ""))
+            told = (params.get("summary") or params.get("message"), params.get("details"))
+            self.warnings.append(" ".join(str(part) for part in told if part))
         for listener in list(self._listeners.values()):
             listener.on_notification(method, params, frame)
 

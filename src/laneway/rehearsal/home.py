@@ -45,7 +45,9 @@ MODEL = "gpt-5.5"
 def throwaway_home(base_url: str, model: str = MODEL, extra_config: str = "") -> Iterator[Path]:
     """Make a `CODEX_HOME`, hold it, and remove it at the end. `work_beside` it Codex may work."""
     base = cache_home() / "rehearsals"
-    base.mkdir(parents=True, exist_ok=True, mode=0o700)
+    cache_home().parent.mkdir(parents=True, exist_ok=True)
+    for folder in (cache_home(), base):  # `parents=True` would give our mode only to the last
+        folder.mkdir(exist_ok=True, mode=0o700)
     sweep(base)
     held = base / new_id("home")
     home = held / "codex"
