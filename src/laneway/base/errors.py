@@ -2,6 +2,7 @@
 
     LanewayError
     ├── UsageError               what the user asked for cannot be done that way
+    ├── SettingError             a setting is wrong (file and line or variable, key, what was expected)
     ├── WireError
     │   ├── WireClosed           we closed this connection
     │   ├── WireBroken           the other end went away
@@ -12,6 +13,12 @@
     │   ├── EngineRefused        the engine answered a call with an error
     │   ├── ActiveWriter         another process holds the thread
     │   └── ThreadUnknown        the engine knows no such thread
+    ├── StoreError               what we keep cannot be read or written (path)
+    │   ├── BadName              no name for a team, an identity or a thread
+    │   ├── IdentityHeld         a living process holds the identity (its pid)
+    │   ├── ClaimLost            the identity is no longer ours: given up, or its lock file replaced
+    │   ├── FileDamaged          not what we wrote; it is never overwritten
+    │   └── FileNewer            written by a newer version; it is never overwritten
     └── SessionError
         ├── SessionUnknown       no such session, or it belongs to somebody else
         ├── SessionClosed        it was closed before the call could be served
@@ -35,6 +42,20 @@ class LanewayError(Exception):
 
 class UsageError(LanewayError):
     pass
+
+
+class SettingError(LanewayError):
+    """The text is one sentence that names the place, the key and what was expected."""
+
+    def __init__(
+        self, where: str, problem: str, *, line: int | None = None, key: str = "", expected: str = ""
+    ) -> None:
+        place = where if line is None else f"{where}, line {line}"
+        super().__init__(f"{place}: {problem}")
+        self.where = where
+        self.line = line
+        self.key = key
+        self.expected = expected
 
 
 class WireError(LanewayError):
@@ -98,6 +119,51 @@ class ThreadUnknown(EngineError):
     def __init__(self, thread_id: str) -> None:
         super().__init__(f"Codex knows no thread {thread_id}")
         self.thread_id = thread_id
+
+
+class StoreError(LanewayError):
+    """The text is a plain sentence with the remedy."""
+
+    def __init__(self, text: str, path: str = "") -> None:
+        super().__init__(text)
+        self.path = path
+
+
+class BadName(StoreError):
+    pass
+
+
+class IdentityHeld(StoreError):
+    """A living process holds the identity. All but the name is what that process wrote about itself."""
+
+    def __init__(self, identity: str, pid: int | None, agent_id: str | None, started_at: str | None) -> None:
+        holder = f"process {pid}" if pid else "another process"
+        since = f" since {started_at}" if started_at else ""
+        super().__init__(
+            f"The identity {identity} is in use by {holder}{since}. End that process or take another identity."
+        )
+        self.identity = identity
+        self.pid = pid
+        self.agent_id = agent_id
+        self.started_at = started_at
+
+
+class ClaimLost(StoreError):
+    pass
+
+
+class FileDamaged(StoreError):
+    pass
+
+
+class FileNewer(StoreError):
+    def __init__(self, path: str, version: int, known: int) -> None:
+        super().__init__(
+            f"{path} is from a newer Laneway (format {version}; this one knows {known}). Update Laneway.",
+            path,
+        )
+        self.version = version
+        self.known = known
 
 
 class SessionError(LanewayError):

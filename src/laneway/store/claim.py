@@ -1,0 +1,148 @@
+"""One identity, held: the only one who writes its registry and its summaries.
+
+`Store.claim` makes one. Everything blocks for the time of a disk write; from asyncio call
+through `asyncio.to_thread`. Threads may share a claim.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from laneway.base.errors import BadName, StoreError
+from laneway.store.audit import AuditLog
+from laneway.store.files import make_folder, write_whole
+from laneway.store.locks import Holder, Lock
+from laneway.store.registry import ENDED, MAX_REGISTRY_BYTES, Book, Entry, fitted, is_older
+from laneway.store.stamps import Now
+from laneway.store.summaries import Summaries
+
+log = logging.getLogger(__name__)
+
+
+class Registry:
+    """The sessions of a held identity. A change is on the disk when the call returns, or there is none."""
+
+    def __init__(
+        self,
+        path: Path,
+        book: Book,
+        owner: tuple[str, str],
+        *,
+        max_sessions: int,
+        check: Callable[[], None],
+        summaries: Summaries,
+    ) -> None:
+        self._path = path
+        self._book = book
+        self._owner = owner
+        self._max_sessions = max_sessions
+        self._check = check
+        self._summaries = summaries
+        self._turn = threading.Lock()
+
+    def entries(self) -> tuple[Entry, ...]:
+        return self._book.entries
+
+    def get(self, agent_id: str) -> Entry | None:
+        return self._book.get(agent_id)
+
+    def update(self, entry: Entry) -> None:
+        """Add the session, or replace the one with its `agent_id`; fields that we do not know stay."""
+        if (entry.team, entry.identity) != self._owner:
+            team, identity = self._owner
+            raise StoreError(
+                f"A session of {entry.identity} in {entry.team} does not belong to {identity} in {team}."
+            )
+        self.change(lambda book: fitted(book.put(entry), self._max_sessions, keep=entry.agent_id))
+
+    def change(self, step: Callable[[Book], Book]) -> tuple[Entry, ...]:
+        """Apply a pure change and write it; the entries that it removed. Their summaries go with them."""
+        with self._turn:
+            old, new = self._book, step(self._book)
+            if new is not old and new != old:
+                self._write(new)
+            kept = {entry.agent_id for entry in new.entries}
+            removed = tuple(entry for entry in old.entries if entry.agent_id not in kept)
+            self._forget(
+                {entry.backend_id for entry in removed} - {entry.backend_id for entry in new.entries}
+            )
+            return removed
+
+    def _forget(self, backend_ids: set[str | None]) -> None:
+        for backend_id in backend_ids - {None}:
+            try:
+                self._summaries.remove(backend_id or "")
+            except BadName:
+                pass  # another program's idea of a thread: there is no file of ours by that name
+            except StoreError as problem:
+                log.warning("A summary stayed behind: %s", problem)
+
+    def _write(self, book: Book) -> None:
+        data = book.render()
+        if len(data) > MAX_REGISTRY_BYTES:
+            raise StoreError(
+                f"{self._path} would grow past {MAX_REGISTRY_BYTES} bytes. Close and prune some sessions.",
+                str(self._path),
+            )
+        self._check()
+        make_folder(self._path.parent)
+        write_whole(self._path, data)
+        self._book = book  # only now: memory never knows more than the disk
+
+
+class Claim:
+    """`with store.claim("codex") as claim:` — at the end the identity is free again."""
+
+    def __init__(
+        self,
+        lock: Lock,
+        holder: Holder,
+        registry: Registry,
+        summaries: Summaries,
+        audit: AuditLog,
+        *,
+        identity: str,
+        now: Now,
+        reports: tuple[str, ...] = (),
+    ) -> None:
+        self._lock = lock
+        self._holder = holder
+        self._now = now
+        self.identity = identity
+        self.registry = registry
+        self.summaries = summaries
+        self.audit = audit
+        self.reports = reports
+        """What the owner should be told about the files that were found, as sentences."""
+
+    def tell(self, agent_id: str) -> None:
+        """Who works under this identity now: information in the lock file, for people."""
+        self._holder = msgspec.structs.replace(self._holder, agent_id=agent_id)
+        self._lock.note(self._holder)
+
+    def prune(self, min_age: timedelta = timedelta(0)) -> tuple[Entry, ...]:
+        """Remove closed and stale sessions quiet for so long, and their summaries; what was removed."""
+        now = self._now()
+        return self.registry.change(
+            lambda book: book.without(lambda e: e.status in ENDED and is_older(e, min_age, now))
+        )
+
+    def release(self) -> None:
+        """Twice is harmless. Sessions that are still active are shown as stale from here on."""
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()

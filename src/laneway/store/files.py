@@ -1,0 +1,150 @@
+"""Files that are whole or not there: private, bounded, replaced in one step.
+
+A crash at any instant leaves the old content or the new one. Every failure of the system
+becomes a `StoreError` with a sentence for people. Blocking: from asyncio call through
+`asyncio.to_thread`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from datetime import datetime
+from pathlib import Path
+
+from laneway.base.errors import FileDamaged, StoreError
+from laneway.store.stamps import file_stamp
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+TEMPORARY = ".laneway-tmp"
+"""The end of the names of half-written files: unmistakable, so that whoever finds one may remove it."""
+MAX_ASIDE = 1000
+"""Files kept aside under one time stamp; past it something is wrong with the machine, not with a file."""
+
+NO_SPACE = "There is no space left to write {}. Free some and try again; what was saved before is whole."
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NOT_ALLOWED = {errno.EROFS, errno.EACCES, errno.EPERM}
+_WRONG_KIND = {errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO}
+
+
+def trouble(path: Path, problem: OSError, doing: str = "write") -> StoreError:
+    """The system's refusal, in words. `doing` is `write` or `read`."""
+    number = problem.errno or 0
+    if number in _NO_SPACE:
+        text = NO_SPACE.format(path)
+    elif number in _NOT_ALLOWED:
+        text = f"Laneway may not {doing} {path}. Check the owner and the permissions of its folder."
+    elif number in _WRONG_KIND:
+        text = f"Laneway cannot {doing} {path}: something of another kind lies there. Move it away."
+    else:
+        text = f"Laneway could not {doing} {path} ({errno.errorcode.get(number, number)}). Check the disk."
+    return StoreError(text, str(path))
+
+
+def make_folder(folder: Path) -> None:
+    """The folder, and those above it, for us alone. What exists already keeps its permissions."""
+    try:
+        missing = []
+        for place in (folder, *folder.parents):
+            if place.exists():
+                break
+            missing.append(place)
+        for place in reversed(missing):
+            try:
+                os.mkdir(place, FOLDER_MODE)
+            except FileExistsError:
+                pass  # another process was quicker
+            else:
+                sync_folder(place.parent)
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "")
+    except OSError as problem:
+        raise trouble(folder, problem) from problem
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Replace the file in one step, and return when that is on the disk."""
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}{TEMPORARY}")
+    try:
+        fd = os.open(
+            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE
+        )
+        try:
+            try:
+                write_all(fd, data)
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            os.replace(temporary, path)
+        except BaseException:
+            _remove(temporary)
+            raise
+        sync_folder(path.parent)
+    except OSError as problem:
+        raise trouble(path, problem) from problem
+
+
+def write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def sync_folder(folder: Path) -> None:
+    """So that a new name survives a power cut, too."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def read_whole(path: Path, max_bytes: int) -> bytes | None:
+    """All of it, or `None` if it is not there. Larger than allowed is `FileDamaged`."""
+    try:
+        # A pipe that somebody put there must not make us wait for its other end.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise trouble(path, problem, "read") from problem
+    with os.fdopen(fd, "rb") as file:
+        try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise FileDamaged(f"{path} is not a file. Move it away.", str(path))
+            data = file.read(max_bytes + 1)
+        except OSError as problem:
+            raise trouble(path, problem, "read") from problem
+    if len(data) > max_bytes:
+        raise FileDamaged(f"{path} is larger than {max_bytes} bytes; Laneway did not write that.", str(path))
+    return data
+
+
+def keep_aside(path: Path, why: str, when: datetime) -> Path:
+    """Rename to `<name>.<why>-<time>`, over nothing that is there already. The new path."""
+    try:
+        for number in range(1, MAX_ASIDE):
+            again = f"-{number}" if number > 1 else ""
+            aside = path.with_name(f"{path.name}.{why}-{file_stamp(when)}{again}")
+            if not os.path.lexists(aside):  # whoever renames here holds the lock of this folder
+                os.rename(path, aside)
+                sync_folder(path.parent)
+                return aside
+    except OSError as problem:
+        raise trouble(path, problem) from problem
+    raise StoreError(f"{path} cannot be kept aside: there are {MAX_ASIDE} others. Remove some.", str(path))
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writers that were killed left half-written. Only for who is the only writer there."""
+    for leftover in (*folder.glob(f".*{TEMPORARY}"), *folder.glob(f"*/.*{TEMPORARY}")):
+        _remove(leftover)
+
+
+def _remove(path: Path) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass  # gone already, or the next sweep's

@@ -1,0 +1,21 @@
+"""How the SQLite file came to be, step by step. Released steps are never changed; new ones go last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from laneway import __version__
+from laneway.store.stamps import stamp, utc_now
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+def m001_meta(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    facts = [("created_at", stamp(utc_now())), ("created_by", f"laneway {__version__}")]
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", facts)
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (m001_meta,)

@@ -1,0 +1,66 @@
+"""Teams, identities and threads are names, not paths: the one check behind every path we build.
+
+Pure. `layout` calls it for each part of a path; nobody else joins foreign text to a folder.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from laneway.base.errors import BadName
+
+MAX_NAME_BYTES = 128
+"""UTF-8. With `.lock` behind it a name still fits the shortest limit in use (eCryptfs: 143)."""
+
+SEPARATORS = frozenset("/\\:@")
+"""`:` separates on macOS and Windows, `@` stands between an agent and its team in a mail address."""
+
+DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
+)
+"""Windows opens these whatever stands behind the first dot; a state folder may be shared with it."""
+
+OUR_FILES = ("registry.json", "audit.jsonl")
+"""Files that lie beside folders named after identities and threads, with or without an ending."""
+
+
+def check_name(name: str, what: str) -> str:
+    """The name itself, if it can be no path and no file of ours; else `BadName`. `what` is what it names."""
+    fault = _fault(name)
+    if fault:
+        shown = ascii(name if len(name) <= MAX_NAME_BYTES else name[:MAX_NAME_BYTES] + "…")
+        raise BadName(f"{shown} cannot be the name of {what}: {fault}.")
+    return name
+
+
+def is_name(name: str) -> bool:
+    return not _fault(name)
+
+
+def _fault(name: str) -> str:
+    """What is wrong with it, as the rest of a sentence; empty if nothing is."""
+    if not name:
+        return "it is empty"
+    if any(_is_unprintable(letter) for letter in name):
+        return "it has a control character or another one that cannot be seen"
+    if len(name.encode()) > MAX_NAME_BYTES:
+        return f"it is longer than {MAX_NAME_BYTES} bytes"
+    if SEPARATORS & set(name):
+        return "the characters / \\ : @ are not allowed"
+    if name.startswith("."):
+        return "it begins with a dot"
+    if name != name.strip(" ") or name.endswith("."):
+        return "it begins or ends with a space, or ends with a dot"
+    if not unicodedata.is_normalized("NFC", name):
+        return "its accents are written apart from their letters (Unicode NFC is needed)"
+    folded = name.casefold()
+    if folded.partition(".")[0].rstrip(" ") in DEVICES:
+        return "it is the name of a device"
+    if folded.endswith(".lock") or folded.startswith(OUR_FILES):
+        return "Laneway keeps a file of that name"
+    return ""
+
+
+def _is_unprintable(letter: str) -> bool:
+    category = unicodedata.category(letter)
+    return category.startswith("C") or (category.startswith("Z") and letter != " ")

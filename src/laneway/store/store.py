@@ -1,0 +1,223 @@
+"""What one team keeps on disk: sessions by identity, locks, summaries, one audit log.
+
+    store = Store(sessions_root(), "default")
+    with store.claim("codex") as claim:
+        claim.registry.update(Entry(agent_id=…, identity="codex", team="default"))
+        claim.audit.append(AuditEvent(event_type="codex", agent_id=…, identity="codex"))
+        claim.summaries.write(backend_id, text)
+
+Any number of processes may have a store on the same folder. Looking needs no claim and
+writes nothing. Everything blocks: from asyncio call through `asyncio.to_thread`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+
+from laneway.base.errors import FileDamaged, FileNewer, IdentityHeld, StoreError
+from laneway.store.audit import AuditLog
+from laneway.store.claim import Claim, Registry
+from laneway.store.files import keep_aside, make_folder, read_whole, sweep, trouble
+from laneway.store.layout import Layout
+from laneway.store.locks import Holder, Lock, Locks
+from laneway.store.names import is_name
+from laneway.store.registry import MAX_REGISTRY_BYTES, Book, Entry, decode
+from laneway.store.retention import Retention
+from laneway.store.stamps import Now, stamp, utc_now
+from laneway.store.summaries import Summaries, read_summary
+
+log = logging.getLogger(__name__)
+
+MAX_NUMBERED = 1000
+"""`codex-2` to `codex-1000`: more colleagues of one name are a runaway, not a team."""
+
+
+class View(msgspec.Struct, frozen=True):
+    """What everybody may see."""
+
+    entries: tuple[Entry, ...]
+    """A session marked active whose identity nobody holds is shown as stale."""
+    problems: tuple[str, ...] = ()
+    """Files that cannot be read, as sentences. They are left as they are."""
+
+
+class Pruned(msgspec.Struct, frozen=True):
+    removed: tuple[Entry, ...]
+    in_use: tuple[str, ...]
+    """Identities that were left alone, because a process holds them."""
+    problems: tuple[str, ...]
+
+
+class Store:
+    def __init__(
+        self,
+        root: Path,
+        team: str,
+        *,
+        flat: bool = False,
+        retention: Retention = Retention(),  # noqa: B008  frozen
+        now: Now = utc_now,
+    ) -> None:
+        self.team = team
+        self.layout = Layout.of(root, team, flat=flat)
+        self._retention = retention
+        self._now = now
+        self._locks = Locks(self.layout.claims_gate)
+        self.audit = AuditLog(self.layout.audit, self.layout.audit_gate, retention=retention, now=now)
+
+    # ── claiming ───────────────────────────────────────────────────────────
+
+    def claim(self, identity: str, *, agent_id: str | None = None) -> Claim:
+        """Be this identity until the claim is released or we end. `IdentityHeld` if somebody is already."""
+        holder = Holder(os.getpid(), agent_id, stamp(self._now()))
+        lock = self._locks.take(self.layout.lock(identity), identity, holder)
+        try:
+            return self._settle(lock, holder, identity)
+        except BaseException:
+            lock.release()
+            raise
+
+    def claim_numbered(self, identity: str, *, agent_id: str | None = None) -> Claim:
+        """This identity, or `<identity>-2`, `<identity>-3` … if it is taken."""
+        for number in range(1, MAX_NUMBERED + 1):
+            try:
+                return self.claim(identity if number == 1 else f"{identity}-{number}", agent_id=agent_id)
+            except IdentityHeld:
+                continue
+        raise StoreError(f"{MAX_NUMBERED} processes hold {identity} and its numbers. End some of them.")
+
+    def _settle(self, lock: Lock, holder: Holder, identity: str) -> Claim:
+        home = self.layout.home(identity)
+        make_folder(home)
+        sweep(home)
+        book, reports = self._book_to_own(identity)
+        summaries = Summaries(lambda backend_id: self.layout.summary(identity, backend_id), lock.check)
+        registry = Registry(
+            self.layout.registry(identity),
+            book,
+            (self.team, identity),
+            max_sessions=self._retention.max_sessions,
+            check=lock.check,
+            summaries=summaries,
+        )
+        registry.change(Book.disowned)
+        claim = Claim(
+            lock, holder, registry, summaries, self.audit, identity=identity, now=self._now, reports=reports
+        )
+        if self._retention.session_age is not None:
+            claim.prune(self._retention.session_age)
+        self.audit.tidy()
+        return claim
+
+    def _book_to_own(self, identity: str) -> tuple[Book, tuple[str, ...]]:
+        """The identity's book. One that is not for us is kept aside first, and reported."""
+        path = self.layout.registry(identity)
+        try:
+            book = _load(path)
+        except (FileDamaged, FileNewer) as problem:
+            why = "newer" if isinstance(problem, FileNewer) else "corrupt"
+            aside = keep_aside(path, why, self._now())
+            report = f"{problem} It is kept as {aside.name}; a new registry begins."
+            log.warning("%s", report)
+            return Book(), (report,)
+        if book is not None:
+            return book, ()
+        try:
+            return self._old_book(identity), ()
+        except StoreError as problem:
+            return Book(), (str(problem),)
+
+    def _old_book(self, identity: str) -> Book:
+        """What the old team-wide registry says of an identity that has no registry of its own yet."""
+        book = _load(self.layout.old_registry) or Book()
+        rows = tuple(row for row in book.rows if row.entry and row.entry.identity == identity)
+        return Book(rows)
+
+    # ── looking ────────────────────────────────────────────────────────────
+
+    def holder(self, identity: str) -> Holder | None:
+        """Who holds the identity now; `None` if it is free."""
+        return self._locks.holder(self.layout.lock(identity))
+
+    def view(self) -> View:
+        """All sessions of the team, of living and of dead processes, and of the old registry."""
+        entries: list[Entry] = []
+        problems: list[str] = []
+        identities = self.identities()
+        for identity in identities:
+            try:
+                entries += self._look(identity).entries
+            except StoreError as problem:
+                problems.append(str(problem))
+        try:
+            for identity in self._old_identities() - set(identities):
+                entries += self._old_book(identity).disowned().entries
+        except StoreError as problem:
+            problems.append(str(problem))
+        return View(tuple(entries), tuple(problems))
+
+    def identities(self) -> tuple[str, ...]:
+        """Those with a registry of their own."""
+        try:
+            with os.scandir(self.layout.folder) as found:
+                names = sorted(item.name for item in found if item.is_dir() and is_name(item.name))
+        except FileNotFoundError:
+            return ()
+        except OSError as problem:
+            raise trouble(self.layout.folder, problem, "read") from problem
+        return tuple(name for name in names if os.path.lexists(self.layout.registry(name)))
+
+    def summary(self, identity: str, backend_id: str) -> str | None:
+        return read_summary(self.layout.summary(identity, backend_id))
+
+    def _look(self, identity: str) -> Book:
+        path = self.layout.registry(identity)
+        # A free identity is read while nobody can claim it, so that its new owner's are not shown as stale.
+        with self._locks.looking(self.layout.lock(identity)) as holder:
+            book = None if holder else _load(path)
+        if holder:
+            return _load(path) or Book()
+        return (book or Book()).disowned()
+
+    def _old_identities(self) -> set[str]:
+        book = _load(self.layout.old_registry) or Book()
+        return {entry.identity for entry in book.entries if is_name(entry.identity)}
+
+    # ── forgetting ─────────────────────────────────────────────────────────
+
+    def prune(self, min_age: timedelta = timedelta(0)) -> Pruned:
+        """Remove closed and stale sessions of all identities that nobody holds, and old audit files.
+
+        Transcripts are Codex's and stay. A holder prunes its own (`Claim.prune`).
+        """
+        removed: list[Entry] = []
+        in_use: list[str] = []
+        problems: list[str] = []
+        for identity in self._known_identities():
+            try:
+                with self.claim(identity) as claim:
+                    problems += claim.reports
+                    removed += claim.prune(min_age)
+            except IdentityHeld:
+                in_use.append(identity)
+            except StoreError as problem:
+                problems.append(str(problem))
+        self.audit.tidy()
+        return Pruned(tuple(removed), tuple(in_use), tuple(problems))
+
+    def _known_identities(self) -> list[str]:
+        """Also those that only the old registry knows; if that is damaged, those that have their own."""
+        try:
+            return sorted({*self.identities(), *self._old_identities()})
+        except (FileDamaged, FileNewer):
+            return list(self.identities())
+
+
+def _load(path: Path) -> Book | None:
+    data = read_whole(path, MAX_REGISTRY_BYTES)
+    return None if data is None else decode(data, str(path))
