@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.errors import EngineLost, UsageError
-from laneway.cli.compose import LOCAL, ground
+from laneway.base.schema import APPROVALS, SANDBOXES
+from laneway.cli.compose import LOCAL, ground, settings_for
 from laneway.cli.main import add_common
 from laneway.cli.terminal import Screen, Style, ask_person, show_question
 from laneway.core.model import DECLINE, Answer, Asked, Event, TurnDone, public
@@ -22,9 +23,6 @@ from laneway.core.session import Session, Timing
 from laneway.core.turn import Turn, TurnResult
 
 Show = Callable[[Event], None]
-
-SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
-APPROVALS = ("untrusted", "on-request", "never")
 
 EPILOG = """\
 The answer goes to standard output, everything else to standard error, so a pipe gets the
@@ -76,14 +74,21 @@ async def ask(options: argparse.Namespace) -> int:
     prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
     if not prompt.strip():
         raise UsageError("There is nothing to ask: the prompt is empty.")
-    spec = ThreadSpec(
-        cwd=_folder(options.cwd),
-        model=options.model,
-        sandbox=options.sandbox,
-        approval_policy=options.approval,
-        config=dict(_override(pair) for pair in options.config),
+    folder = _folder(options.cwd)
+    config = dict(_override(pair) for pair in options.config)
+    settings = settings_for(
+        options, folder, model=options.model, sandbox=options.sandbox, approval_policy=options.approval
     )
-    async with ground(options, Timing(turn_s=options.timeout)) as here:
+    if settings.reasoning_effort is not None:
+        config.setdefault("model_reasoning_effort", settings.reasoning_effort)
+    spec = ThreadSpec(
+        cwd=folder,
+        model=settings.model,
+        sandbox=settings.sandbox,
+        approval_policy=settings.approval_policy,
+        config=config,
+    )
+    async with ground(options, Timing(turn_s=options.timeout), settings) as here:
         hub = here.hub
         if options.thread:
             session = await hub.resume(LOCAL, options.thread, spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.clock import LoopClock
+from laneway.base.settings import Settings, load
 from laneway.codex import binary
 from laneway.codex.engine import CodexEngine, codex_engine
 from laneway.core.hub import Hub
@@ -29,11 +31,25 @@ class Ground(msgspec.Struct, frozen=True):
     """A throw-away folder to work in; only in a rehearsal."""
 
 
+def settings_for(options: Namespace, folder: Path, **flags: object) -> Settings:
+    """The settings that hold in a folder. What was ignored is told, here and only here."""
+    settings = load({"codex_bin": options.codex_bin, **flags}, os.environ, folder, Path.home())
+    for each in settings.ignored:
+        print(f"laneway: {each}", file=sys.stderr)
+    return settings
+
+
 @asynccontextmanager
-async def ground(options: Namespace, timing: Timing = Timing()) -> AsyncIterator[Ground]:  # noqa: B008  frozen
-    """A hub on the Codex that the options choose; nothing is started before it is needed."""
+async def ground(
+    options: Namespace,
+    timing: Timing = Timing(),  # noqa: B008  frozen
+    settings: Settings | None = None,
+) -> AsyncIterator[Ground]:
+    """A hub on the Codex that the settings choose; nothing is started before it is needed."""
+    if settings is None:
+        settings = settings_for(options, Path())
     # Looked up before anything is set up: a missing Codex is the first thing to say.
-    found = binary.find(options.codex_bin)
+    found = binary.find(options.codex_bin, configured=settings.codex_bin)
     async with AsyncExitStack() as stack:
         environment, work = dict(os.environ), None
         if options.rehearse:

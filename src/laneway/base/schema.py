@@ -1,0 +1,323 @@
+"""Every setting: its name, its kind, its default, its variables, who may set it.
+
+`Settings` is the schema and the result in one: a line declares a key and gives callers a
+typed attribute. Whoever adds a setting adds a line here and a row in `docs/settings.md`.
+Reads nothing: `settings.load` fills it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
+
+import msgspec
+
+from laneway.base import kinds
+from laneway.base.config_files import RepoPlace
+from laneway.base.kinds import Kind, shown
+
+T = TypeVar("T")
+Keys: TypeAlias = tuple[str, ...]
+"""`("model",)`, or inside a table `("roles", "reviewer", "model")`."""
+
+DAY_S = 24 * 60 * 60
+MAX_AGE_DAYS = 36_500
+SECRET_ENDS = ("token", "secret", "key")
+SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
+APPROVALS = ("untrusted", "on-request", "never")
+TOOL_GROUPS = ("codex", "sessions", "mail", "jobs")
+
+
+SourceKind: TypeAlias = Literal["flag", "environment", "named", "repo", "global", "default"]
+
+
+class Source(msgspec.Struct, frozen=True):
+    kind: SourceKind
+    name: str = ""
+    """The flag, the variable or the file."""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        if self.line is not None:
+            return f"{shown(self.name)}, line {self.line}"
+        return shown(self.name) if self.name else self.kind
+
+
+class Value(msgspec.Struct, frozen=True):
+    value: Any
+    source: Source
+
+
+class Ignored(msgspec.Struct, frozen=True):
+    keys: Keys
+    value: Any
+    source: Source
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: {spell(self.keys)} = {display(self.keys, self.value)} is ignored: {self.why}."
+
+
+class Role(msgspec.Struct, frozen=True):
+    """A preset that a session can be started with; what it leaves open stays as it was."""
+
+    model: str | None = None
+    sandbox: str | None = None
+    approval_policy: str | None = None
+    reasoning_effort: str | None = None
+
+
+class Key(Generic[T]):
+    """One setting. As an attribute of loaded `Settings` it is its value."""
+
+    def __init__(
+        self,
+        kind: Kind[Any],
+        default: T,
+        summary: str,
+        *,
+        also: tuple[str, ...] = (),
+        variables: tuple[str, ...] = (),
+        is_guarded: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.default = default
+        self.summary = summary
+        self.also = also
+        """Other names for it in files."""
+        self.is_guarded = is_guarded
+        """Whether a repository must be trusted to set it."""
+        self.variables = variables
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+        self.variables = (f"LANEWAY_{name.upper()}", *self.variables)
+
+    @overload
+    def __get__(self, settings: None, owner: type) -> Key[T]: ...
+    @overload
+    def __get__(self, settings: Settings, owner: type) -> T: ...
+    def __get__(self, settings: Settings | None, owner: type) -> Key[T] | T:
+        return self if settings is None else settings.values[(self.name,)].value
+
+
+def _atm(name: str) -> tuple[str, ...]:
+    return (f"ATM_AGENT_MCP_{name}",)
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What holds in one folder.
+
+    Guarded is what picks a program or a file, widens access, lets somebody in or lifts a limit.
+    """
+
+    values: dict[Keys, Value]
+    ignored: tuple[Ignored, ...]
+    repo: RepoPlace
+    files: dict[SourceKind, Path]
+    """Where files were looked for, by kind of source."""
+
+    # Codex
+    codex_bin = Key[str | None](
+        kinds.program(),
+        None,
+        "the codex executable; without it one is found on PATH or in `laneway[codex]`",
+        variables=_atm("CODEX_BIN"),
+        is_guarded=True,
+    )
+    model = Key[str | None](
+        kinds.text(), None, "the model; without it Codex's own config decides", variables=_atm("MODEL")
+    )
+    fast_model = Key[str | None](
+        kinds.text(), None, "the model that `--fast` takes", variables=_atm("FAST_MODEL")
+    )
+    reasoning_effort = Key[str | None](
+        kinds.text(),
+        None,
+        "how long the model thinks, in the model's own words",
+        variables=_atm("REASONING_EFFORT"),
+    )
+    sandbox = Key[str | None](
+        kinds.choice(*SANDBOXES), None, "what commands may touch", variables=_atm("SANDBOX"), is_guarded=True
+    )
+    approval_policy = Key[str | None](
+        # Codex dropped on-failure; on-request is what became of it.
+        kinds.choice(*APPROVALS, once={"on-failure": "on-request"}),
+        None,
+        "when Codex asks before it acts; `on-failure` is read as `on-request`",
+        variables=_atm("APPROVAL_POLICY"),
+        is_guarded=True,
+    )
+    base_prompt_file = Key[Path | None](
+        kinds.path(), None, "a file that replaces Codex's base instructions", is_guarded=True
+    )
+    extra_instructions_file = Key[Path | None](
+        kinds.path(), None, "a file that is added to every session's instructions", is_guarded=True
+    )
+    transport = Key[str](
+        kinds.choice("app-server", "mcp-server", once={"mcp": "mcp-server"}),
+        "app-server",
+        "how Codex is driven; `mcp-server` needs Codex 0.153.4 or older",
+        also=("backend",),
+        variables=_atm("TRANSPORT"),
+    )
+
+    # Sessions
+    team = Key[str](
+        kinds.named(kinds.TEAM, "a name of up to 64 letters, digits, dots, dashes and underscores"),
+        "default",
+        "the team whose state and mail are used",
+        also=("default_team",),
+        variables=("ATM_TEAM",),
+    )
+    identity = Key[str](
+        kinds.named(kinds.IDENTITY, "a name of up to 64 letters, digits, dashes and underscores"),
+        "codex",
+        "the name a session gets that asks for none",
+        also=("default_identity",),
+        variables=("ATM_IDENTITY", *_atm("IDENTITY")),
+    )
+    request_timeout_secs = Key[int](
+        kinds.whole(1, DAY_S), 300, "seconds for one call, without the time that questions are open"
+    )
+    approval_timeout_secs = Key[int](
+        kinds.whole(1, DAY_S), 300, "seconds until an unanswered question is declined"
+    )
+    unattended = Key[str](
+        kinds.choice("decline", "park"), "decline", "what becomes of a question when nobody can be asked"
+    )
+    max_concurrent_threads = Key[int](kinds.whole(1, 1000), 10, "sessions that are open at once")
+    max_turns = Key[int | None](
+        kinds.whole(1, 10**6), None, "turns that one session may take", is_guarded=True
+    )
+    max_tokens = Key[int | None](
+        kinds.whole(1, 10**12), None, "tokens that one session may use", is_guarded=True
+    )
+    persist_threads = Key[bool](kinds.switch(), True, "keep sessions so that they can be resumed")
+    summaries = Key[bool](kinds.switch(), True, "ask a session for a summary when it is closed")
+
+    # MCP
+    tools = Key[tuple[str, ...]](
+        kinds.several(
+            kinds.choice(*TOOL_GROUPS), f"a list of {', '.join(TOOL_GROUPS)}", "list of tool groups"
+        ),
+        TOOL_GROUPS,
+        "groups of tools that MCP clients are offered",
+    )
+    events = Key[str](
+        kinds.choice("full", "compact", "off"), "full", "how much of a turn MCP clients are told as it runs"
+    )
+    http_token = Key[str | None](
+        kinds.text(), None, "the bearer token of the HTTP server; without it one is made", is_guarded=True
+    )
+
+    # Mail
+    auto_mail = Key[bool](kinds.switch(), True, "let mail start turns")
+    mail_poll_interval_ms = Key[int](
+        kinds.whole(100, DAY_S * 1000),
+        5000,
+        "milliseconds between two looks into an inbox",
+        variables=_atm("MAIL_POLL_INTERVAL_MS"),
+    )
+    max_mail_messages = Key[int](kinds.whole(1, 1000), 10, "messages in one mail turn")
+    max_mail_message_length = Key[int](
+        kinds.whole(1, 10**6), 4096, "characters of a message before it is cut"
+    )
+    mail_allow = Key[tuple[str, ...] | None](
+        kinds.several(kinds.text(), "a list of names", "list of names"),
+        None,
+        "senders whose mail may start turns; without it all of them",
+        is_guarded=True,
+    )
+    mail_deny = Key[tuple[str, ...]](
+        kinds.several(kinds.text(), "a list of names", "list of names"),
+        (),
+        "senders whose mail starts no turns",
+        is_guarded=True,
+    )
+    mail_turns_per_hour = Key[int](
+        kinds.whole(0, 10_000), 60, "mail turns of one session in an hour", is_guarded=True
+    )
+    mail_steer = Key[bool](kinds.switch(), False, "let urgent mail reach a turn that is running")
+
+    # What is kept: see `store.retention`, which gives the reasons for the defaults
+    session_age_days = Key[int](
+        kinds.whole(0, MAX_AGE_DAYS),
+        90,
+        "days that closed and stale sessions stay listed; 0 keeps them until somebody prunes",
+        is_guarded=True,
+    )
+    registry_max_sessions = Key[int](
+        kinds.whole(10, 100_000), 500, "sessions listed for one identity", is_guarded=True
+    )
+    audit_max_bytes = Key[int](
+        kinds.whole(64 * 1024, 2**40),
+        10 * 1024 * 1024,
+        "size at which an audit file is put away",
+        is_guarded=True,
+    )
+    audit_files = Key[int](
+        kinds.whole(0, 1000), 5, "audit files that were put away and stay", is_guarded=True
+    )
+    audit_age_days = Key[int](
+        kinds.whole(0, MAX_AGE_DAYS), 90, "days that audit lines stay; 0 keeps them", is_guarded=True
+    )
+
+    # Logs
+    log_level = Key[str](
+        kinds.choice("error", "warning", "info", "debug", "trace"), "error", "the least that is logged"
+    )
+    log_format = Key[str](kinds.choice("human", "json"), "human", "lines for people or for programs")
+    log_file = Key[Path | None](
+        kinds.path(), None, "a file for the log instead of standard error", is_guarded=True
+    )
+
+    def value(self, name: str) -> Any:
+        """A value by the name of its key."""
+        return self.values[(name,)].value
+
+    def source(self, name: str) -> Source:
+        return self.values[(name,)].source
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """Presets by name, from `[laneway.roles.NAME]`."""
+        fields: dict[str, dict[str, str]] = {}
+        for keys, found in self.values.items():
+            if keys[0] == "roles":
+                fields.setdefault(keys[1], {})[keys[2]] = found.value
+        return {name: Role(**given) for name, given in fields.items()}
+
+    @property
+    def per_thread_auto_mail(self) -> dict[str, bool]:
+        """`auto_mail` for single sessions, by agent id."""
+        return {
+            keys[1]: found.value for keys, found in self.values.items() if keys[0] == "per_thread_auto_mail"
+        }
+
+
+KEYS: dict[str, Key[Any]] = {name: key for name, key in vars(Settings).items() if isinstance(key, Key)}
+TABLE_KEYS = {
+    "roles": "presets for sessions, one table for each: model, sandbox, approval_policy, reasoning_effort",
+    "per_thread_auto_mail": "`auto_mail` for single sessions, by agent id",
+}
+"""Keys that hold a table of a user's own names; they have no variable."""
+
+
+def spell(keys: Keys) -> str:
+    """`roles.reviewer.model`, with quotes where TOML wants them."""
+    return ".".join(
+        part if part.isascii() and part.replace("-", "").replace("_", "").isalnum() else repr(part)
+        for part in keys
+    )
+
+
+def display(keys: Keys, value: object) -> str:
+    """A value for people, with secrets kept back."""
+    from laneway.base.redact import HIDDEN, redact  # only when there is something to tell
+
+    return HIDDEN if is_secret(keys) and value is not None else redact(shown(value))
+
+
+def is_secret(keys: Keys) -> bool:
+    return keys[-1].endswith(SECRET_ENDS)

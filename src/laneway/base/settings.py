@@ -1,0 +1,264 @@
+"""From flags, environment and files to one value for each key, each with its source.
+
+    flag → environment → the file that LANEWAY_CONFIG names → repo `.atm.toml` → global config → default
+
+Merges key by key, also inside tables. Strict inside our own tables and variables: what is
+wrong there is a `SettingError`. What is shared with ATM is read if it can be and otherwise
+set aside, as is what an untrusted repository may not say: see `ignored`. `load` reads the
+files it names and nothing else, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from laneway.base import config_files, trust
+from laneway.base.config_files import ConfigFile
+from laneway.base.errors import SettingError
+from laneway.base.kinds import IDENTITY, Place, shown
+from laneway.base.schema import (
+    KEYS,
+    TABLE_KEYS,
+    Ignored,
+    Key,
+    Keys,
+    Role,
+    Settings,
+    Source,
+    SourceKind,
+    Value,
+    display,
+    is_secret,
+    spell,
+)
+
+__all__ = ["Ignored", "Role", "Settings", "Source", "Value", "load"]
+
+OUR_TABLES: tuple[Keys, ...] = (("plugins", "codex-mcp"), ("plugins", "atm-agent-mcp"), ("laneway",))
+"""One schema under three names; the later goes first."""
+SHARED_TABLES: tuple[Keys, ...] = (("core",), ("atm",))
+SHARED_NAMES = {"default_team": "team", "identity": "identity"}
+SHARED_VARIABLES = ("ATM_TEAM", "ATM_IDENTITY")
+NOBODY = "human"
+"""ATM's identity for somebody who has not said who they are."""
+ROLE_KEYS: tuple[str, ...] = Role.__struct_fields__
+NARROWEST = {"sandbox": "read-only", "approval_policy": "untrusted"}
+"""No role can widen anybody's access with these, whatever it was before."""
+NAMES = {also: name for name, key in KEYS.items() for also in (*key.also, name)}
+MAX_SHOWN_CHARS = 60
+"""Of a wrong value, in the sentence that tells of it."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    keys: Keys
+    value: Any
+    source: Source
+    is_guarded: bool = False
+
+
+class Layer(msgspec.Struct, frozen=True):
+    """What one place says: the lowest first, so that the last of a key holds."""
+
+    found: list[Found] = []
+    ignored: list[Ignored] = []
+
+
+def load(flags: Mapping[str, object], environment: Mapping[str, str], cwd: Path, home: Path) -> Settings:
+    """The settings that hold in a folder. Flags that are None were not given."""
+    place = config_files.find_repo_file(cwd)
+    paths: dict[SourceKind, Path] = {"global": config_files.global_path(environment, home)}
+    if place.file is not None:
+        paths["repo"] = place.file
+    named = _named_file(environment, home)
+    if named is not None:
+        paths["named"] = named
+    layers = []
+    for kind, path in paths.items():
+        layer = _read_file(kind, path, home)
+        if kind == "repo" and place.root is not None:
+            layer = _without_guarded(layer, place.root, environment, home)
+        layers.append(layer)
+    layers += [_read_environment(environment, home), _read_flags(flags, home)]
+    values: dict[Keys, Value] = {(name,): Value(key.default, Source("default")) for name, key in KEYS.items()}
+    for layer in layers:
+        values.update({found.keys: Value(found.value, found.source) for found in layer.found})
+    ignored = tuple(each for layer in layers for each in layer.ignored)
+    return Settings(values, ignored, place, paths)
+
+
+def _named_file(environment: Mapping[str, str], home: Path) -> Path | None:
+    for variable in ("LANEWAY_CONFIG", "ATM_CONFIG"):
+        said = environment.get(variable, "").strip()
+        if said:
+            path = home / said[2:] if said.startswith("~/") else Path(said)
+            if not os.path.exists(path):  # Path.exists() may raise
+                raise SettingError(
+                    variable, f"there is no file {shown(said)}: correct it.", expected="a file"
+                )
+            return path
+    return None
+
+
+def _read_flags(flags: Mapping[str, object], home: Path) -> Layer:
+    layer = Layer([], [])
+    for name, value in flags.items():
+        if value is not None:
+            source = Source("flag", "--" + name.replace("_", "-"))
+            layer.found.append(
+                Found((name,), _taken(KEYS[name], (name,), value, source, Place(home)), source)
+            )
+    return layer
+
+
+def _read_environment(environment: Mapping[str, str], home: Path) -> Layer:
+    layer = Layer([], [])
+    for name, key in KEYS.items():
+        for variable in reversed(key.variables):
+            said = environment.get(variable, "").strip()  # an empty one is an unset one
+            if said:
+                source, keys = Source("environment", variable), (name,)
+                if variable in SHARED_VARIABLES:
+                    _take_shared(layer, name, said, source)
+                else:
+                    value = _taken(key, keys, key.kind.spell(said), source, Place(home))
+                    layer.found.append(Found(keys, value, source))
+    return layer
+
+
+def _read_file(kind: SourceKind, path: Path, home: Path) -> Layer:
+    layer = Layer([], [])
+    file = config_files.read(path)
+    if file is None:
+        return layer
+    for where in SHARED_TABLES:
+        table = _dig(file.data, where)
+        for said, name in SHARED_NAMES.items():
+            if isinstance(table, dict) and said in table:
+                _take_shared(layer, name, table[said], _source(kind, file, (*where, said)))
+    for where in OUR_TABLES:
+        table = _dig(file.data, where)
+        if table is not None:
+            layer.found.extend(_read_table(kind, file, where, table, Place(home, path.parent)))
+    return layer
+
+
+def _take_shared(layer: Layer, name: str, value: object, source: Source) -> None:
+    """Leniently: a value that ATM may like and we cannot use is set aside."""
+    if name == "identity" and value == NOBODY:
+        return
+    try:
+        layer.found.append(Found((name,), KEYS[name].kind.take(value, Place(Path())), source))
+    except ValueError:
+        layer.ignored.append(Ignored((name,), value, source, f"it must be {KEYS[name].kind.expected}"))
+
+
+def _dig(data: Any, where: Keys) -> Any:
+    for part in where:
+        data = data.get(part) if isinstance(data, dict) else None
+    return data
+
+
+def _source(kind: SourceKind, file: ConfigFile, keys: Keys) -> Source:
+    return Source(kind, str(file.path), file.lines.find(keys))
+
+
+def _read_table(kind: SourceKind, file: ConfigFile, where: Keys, table: Any, place: Place) -> Iterator[Found]:
+    if not isinstance(table, dict):
+        _refuse(_source(kind, file, where), where, "a table", table)
+    # Other names first, so that a key's own name holds where both are given.
+    for said in sorted(table, key=lambda said: NAMES.get(said, said) == said):
+        source = _source(kind, file, (*where, said))
+        if said == "roles":
+            yield from _read_roles(kind, file, (*where, said), table[said], place)
+        elif said == "per_thread_auto_mail":
+            yield from _read_switches(kind, file, (*where, said), table[said], place)
+        elif said in NAMES:
+            key = KEYS[NAMES[said]]
+            value = _taken(key, (said,), table[said], source, place)
+            yield Found((key.name,), value, source, key.is_guarded)
+        else:
+            _unknown(source, (said,), [*NAMES, *TABLE_KEYS])
+
+
+def _read_roles(kind: SourceKind, file: ConfigFile, where: Keys, table: Any, place: Place) -> Iterator[Found]:
+    if not isinstance(table, dict):
+        _refuse(_source(kind, file, where), ("roles",), "a table with one table for each role", table)
+    for name, role in table.items():
+        source, keys = _source(kind, file, (*where, name)), ("roles", name)
+        if not IDENTITY.fullmatch(name):
+            _refuse(
+                source, keys, f"named by {KEYS['identity'].kind.expected.removeprefix('a name of ')}", role
+            )
+        if not isinstance(role, dict):
+            _refuse(source, keys, "a table", role)
+        for said, value in role.items():
+            source = _source(kind, file, (*where, name, said))
+            if said not in ROLE_KEYS:
+                _unknown(source, (*keys, said), ROLE_KEYS)
+            taken = _taken(KEYS[said], (*keys, said), value, source, place)
+            is_wide = said in NARROWEST and taken != NARROWEST[said]
+            yield Found((*keys, said), taken, source, is_wide)
+
+
+def _read_switches(
+    kind: SourceKind, file: ConfigFile, where: Keys, table: Any, place: Place
+) -> Iterator[Found]:
+    if not isinstance(table, dict):
+        _refuse(_source(kind, file, where), where[-1:], "a table of agent ids, each true or false", table)
+    for name, value in table.items():
+        source, keys = _source(kind, file, (*where, name)), (where[-1], name)
+        yield Found(keys, _taken(KEYS["auto_mail"], keys, value, source, place), source)
+
+
+def _without_guarded(layer: Layer, root: Path, environment: Mapping[str, str], home: Path) -> Layer:
+    """What a repository may say: everything if it is trusted, else only what is not guarded."""
+    if not any(found.is_guarded for found in layer.found):
+        return layer
+    given = trust.read(trust.trust_file(environment, home))
+    if given.covers(root):
+        return layer
+    why = given.problem or f"{shown(root)} is not trusted; `laneway config trust` in it allows this"
+    ignored = [
+        Ignored(found.keys, found.value, found.source, why.removesuffix("."))
+        for found in layer.found
+        if found.is_guarded
+    ]
+    return Layer([found for found in layer.found if not found.is_guarded], [*layer.ignored, *ignored])
+
+
+def _taken(key: Key[Any], keys: Keys, value: object, source: Source, place: Place) -> Any:
+    try:
+        return key.kind.take(value, place)
+    except ValueError:
+        _refuse(source, keys, key.kind.expected, value)
+
+
+def _refuse(source: Source, keys: Keys, expected: str, value: object) -> NoReturn:
+    told = display(keys, value) if is_secret(keys) or not isinstance(value, str) else repr(value)
+    told = told if len(told) <= MAX_SHOWN_CHARS else told[:MAX_SHOWN_CHARS] + " …"
+    raise SettingError(
+        shown(source.name),
+        f"{spell(keys)} must be {expected}, not {told}.",
+        line=source.line,
+        key=spell(keys),
+        expected=expected,
+    )
+
+
+def _unknown(source: Source, keys: Keys, known: Any) -> NoReturn:
+    import difflib
+
+    near = difflib.get_close_matches(keys[-1], known, n=1)
+    remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}."
+    raise SettingError(
+        shown(source.name),
+        f"there is no setting {spell(keys)}; {remedy}",
+        line=source.line,
+        key=spell(keys),
+        expected=near[0] if near else "a known key",
+    )

@@ -1,0 +1,236 @@
+"""`laneway completion bash|zsh|fish`: a script that completes every command, flag and choice.
+
+Written from the argparse parser itself, so it knows whatever the commands know. The script
+stands alone: pressing Tab starts no Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from laneway.cli.main import build_parser
+
+EPILOG = """\
+Put the script where your shell looks for it:
+
+  laneway completion bash > ~/.local/share/bash-completion/completions/laneway
+  laneway completion zsh  > ~/.zfunc/_laneway        with ~/.zfunc in fpath
+  laneway completion fish > ~/.config/fish/completions/laneway.fish
+"""
+
+Files: TypeAlias = Literal["no", "files", "folders"]
+PATHS: dict[str, Files] = {"DIR": "folders", "PATH": "files", "FILE": "files"}
+"""What a flag's metavar says about its value."""
+
+
+class Flag(msgspec.Struct, frozen=True):
+    names: tuple[str, ...]
+    summary: str
+    takes: bool
+    """Whether a value follows."""
+    words: tuple[str, ...]
+    files: Files
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A parser, as far as completion needs it. The root has an empty name."""
+
+    path: tuple[str, ...]
+    summary: str
+    flags: tuple[Flag, ...]
+    words: tuple[str, ...]
+    """What its first argument can be."""
+    files: Files
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Write a completion script for your shell to standard output."
+    parser.epilog = EPILOG
+    parser.add_argument("shell", choices=tuple(WRITERS), help="bash, zsh or fish")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    print(WRITERS[options.shell](list(commands(build_parser()))), end="")
+    return 0
+
+
+def commands(
+    parser: argparse.ArgumentParser, path: tuple[str, ...] = (), summary: str = ""
+) -> Iterator[Command]:
+    """A parser and all below it, the outermost first."""
+    flags: list[Flag] = []
+    words: tuple[str, ...] = ()
+    files: list[Files] = []
+    below: list[tuple[str, argparse.ArgumentParser, str]] = []
+    for action in parser._actions:  # argparse offers no other way
+        if action.help == argparse.SUPPRESS:
+            continue
+        if isinstance(action, argparse._SubParsersAction):
+            told = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            below = [(name, inner, told.get(name, "")) for name, inner in action.choices.items()]
+            words = tuple(action.choices)
+        elif action.option_strings:
+            flags.append(_flag(action))
+        else:
+            words = words or _words(action)
+            files.append(_files(action))
+    wanted = [kind for kind in files if kind != "no"]
+    yield Command(path, summary, tuple(flags), words, wanted[0] if wanted else "no")
+    for name, inner, told_of_it in below:
+        yield from commands(inner, (*path, name), told_of_it)
+
+
+def _flag(action: argparse.Action) -> Flag:
+    return Flag(
+        tuple(action.option_strings), action.help or "", action.nargs != 0, _words(action), _files(action)
+    )
+
+
+def _words(action: argparse.Action) -> tuple[str, ...]:
+    return tuple(str(word) for word in action.choices or ())
+
+
+def _files(action: argparse.Action) -> Files:
+    return PATHS.get(str(action.metavar), "no")
+
+
+def quoted(text: str) -> str:
+    """For any of the three shells, as one word: no quote and no backslash is left in it."""
+    plain = text.replace("\\", "/").replace("'", "’").replace("%%", "%").replace("\n", " ")
+    return f"'{plain}'"
+
+
+def bash(tree: list[Command]) -> str:
+    return f"""\
+# laneway completion for bash; made by `laneway completion bash`
+{_table(tree)}
+_laneway() {{
+    local word at= before= seen= current=${{COMP_WORDS[COMP_CWORD]}} i
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        word=${{COMP_WORDS[i]}}
+        if [[ $word == = ]]; then continue; fi  # bash cuts --flag=value into three
+        if [[ -n $before ]]; then before=; continue; fi
+        if _laneway_takes "$at $word"; then before=$word
+        elif _laneway_below "$at $word"; then at="$at $word" seen=
+        elif [[ $word != -* ]]; then seen=yes; fi
+    done
+    [[ $current == = ]] && current=
+    local offered; offered=$(_laneway_offers "$at${{before:+ $before}}" "$seen")
+    local IFS=$'\\n' kind=${{offered%%$'\\n'*}} words=
+    [[ $offered == *$'\\n'* ]] && words=${{offered#*$'\\n'}}
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+    case $kind in
+        files) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -f -- "$current")) ;;
+        folders) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -d -- "$current")) ;;
+    esac
+}}
+complete -F _laneway laneway
+"""
+
+
+def zsh(tree: list[Command]) -> str:
+    return f"""\
+#compdef laneway
+# laneway completion for zsh; made by `laneway completion zsh`
+{_table(tree)}
+_laneway() {{
+    emulate -L zsh
+    local word at= before= seen= i
+    for ((i = 2; i < CURRENT; i++)); do
+        word=$words[i]
+        if [[ -n $before ]]; then before=; continue; fi
+        if _laneway_takes "$at $word"; then before=$word
+        elif _laneway_below "$at $word"; then at="$at $word" seen=
+        elif [[ $word != -* ]]; then seen=yes; fi
+    done
+    local -a offered; offered=("${{(@f)$(_laneway_offers "$at${{before:+ $before}}" "$seen")}}")
+    (( $#offered > 1 )) && compadd -- "${{(@)offered[2,-1]}}"
+    case $offered[1] in
+        files) _files ;;
+        folders) _files -/ ;;
+    esac
+}}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _laneway "$@"; else compdef _laneway laneway; fi
+"""
+
+
+def _table(tree: list[Command]) -> str:
+    """Three functions that bash and zsh share: which flags take a value, what lies below, what is offered."""
+    takes, below, offers = [], [], []
+    for command in tree:
+        at = "".join(f" {name}" for name in command.path)
+        if command.path:
+            below.append(f"        {quoted(at)}) return 0 ;;")
+        flags = tuple(name for flag in command.flags for name in flag.names)
+        first = f'[ -n "$2" ] || {_lines(command.words)}; ' if command.words else ""
+        offers.append(f"        {quoted(at)}) {_lines((command.files,))}; {first}{_lines(flags)} ;;")
+        for flag in command.flags:
+            if flag.takes:
+                places = "|".join(quoted(f"{at} {name}") for name in flag.names)
+                takes.append(f"        {places}) return 0 ;;")
+                offers.append(f"        {places}) {_lines((flag.files, *flag.words))} ;;")
+    return "\n".join(
+        [
+            _case("_laneway_takes", [*takes, "        *) return 1 ;;"]),
+            _case("_laneway_below", [*below, "        *) return 1 ;;"]),
+            _case("_laneway_offers", offers),
+        ]
+    )
+
+
+def _case(name: str, arms: list[str]) -> str:
+    return "\n".join([f"{name}() {{", '    case "$1" in', *arms, "    esac", "}"])
+
+
+def _lines(words: tuple[str, ...]) -> str:
+    return "printf '%s\\n' " + " ".join(quoted(word) for word in words)
+
+
+def fish(tree: list[Command]) -> str:
+    lines = ["# laneway completion for fish; made by `laneway completion fish`", "complete -c laneway -f"]
+    for command in tree:
+        where = _fish_condition(command)
+        below = {
+            inner.path[-1]: inner.summary for inner in tree if inner.path[:-1] == command.path and inner.path
+        }
+        first = _fish_condition(command, first=True)
+        lines += [
+            f"complete -c laneway {first} -a {quoted(word)} -d {quoted(below.get(word, ''))}"
+            for word in command.words
+        ]
+        if command.files != "no":
+            lines.append(f"complete -c laneway {where} {_fish_files(command.files)}")
+        lines += [f"complete -c laneway {where} {_fish_flag(flag)}" for flag in command.flags]
+    return "\n".join(lines) + "\n"
+
+
+def _fish_condition(command: Command, *, first: bool = False) -> str:
+    """Where a completion is offered; its first argument only as long as there is none."""
+    if not command.path:
+        return "-n __fish_use_subcommand"
+    seen = "; and ".join(f"__fish_seen_subcommand_from {name}" for name in command.path)
+    if first:
+        seen += f"; and not __fish_seen_subcommand_from {' '.join(command.words)}"
+    return f"-n {quoted(seen)}"
+
+
+def _fish_flag(flag: Flag) -> str:
+    names = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in flag.names]
+    value = []
+    if flag.takes:
+        value = ["-x", f"-a {quoted(' '.join(flag.words))}"] if flag.words else ["-r"]
+        if flag.files != "no":
+            value = ["-r", _fish_files(flag.files)]
+    return " ".join([*names, *value, f"-d {quoted(flag.summary)}"])
+
+
+def _fish_files(files: Files) -> str:
+    return "-F" if files == "files" else "-a '(__fish_complete_directories)'"
+
+
+WRITERS = {"bash": bash, "zsh": zsh, "fish": fish}

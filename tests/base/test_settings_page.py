@@ -1,0 +1,35 @@
+"""`docs/settings.md` and the schema say the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from laneway.base.kinds import shown
+from laneway.base.schema import KEYS, TABLE_KEYS, Key
+from laneway.base.settings import NAMES
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
+HEAD = "| key | what it is | kind | default | variables | in a repository |\n|---|---|---|---|---|---|\n"
+
+
+def row(key: Key[Any]) -> str:
+    default = "" if key.default is None else f"`{shown(key.default)}`" if key.default != () else "none"
+    variables = ", ".join(f"`{name}`" for name in key.variables)
+    allowed = "if trusted" if key.is_guarded else "yes"
+    return f"| `{key.name}` | {key.summary} | {key.kind.label} | {default} | {variables} | {allowed} |\n"
+
+
+def test_the_page_has_a_row_for_every_key_and_no_other() -> None:
+    """Kind, default, variables and who may set it."""
+    assert HEAD + "".join(row(key) for key in KEYS.values()) + "\n" in PAGE.read_text()
+
+
+def test_the_page_names_the_tables_and_the_other_names() -> None:
+    """Word for word."""
+    text = PAGE.read_text()
+    for name, summary in TABLE_KEYS.items():
+        assert f"| `{name}` | {summary} |" in text
+    for also, name in NAMES.items():
+        assert f"`{also}`" in text
+        assert f"`{name}`" in text
