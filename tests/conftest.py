@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+FOR_TESTS = ("LANEWAY_PEERS", "LANEWAY_CHAOS", "LANEWAY_CODEX_BIN")
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """No test sees the user's own home: a login shell would run its profile, and we kill some half-way.
@@ -16,7 +18,10 @@ def pytest_configure(config: pytest.Config) -> None:
     home = Path(__file__).resolve().parent.parent / ".stamps" / "home"
     home.mkdir(parents=True, exist_ok=True)
     os.environ["HOME"] = str(home)
-    os.environ.pop("XDG_CACHE_HOME", None)
+    for name in list(os.environ):
+        # A developer's own settings do not reach the tests.
+        if name.startswith(("XDG_", "LANEWAY_", "ATM_")) and name not in FOR_TESTS:
+            del os.environ[name]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

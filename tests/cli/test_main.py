@@ -97,16 +97,25 @@ async def test_raw_bytes_are_logged_only_at_trace() -> None:
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (
-            ["--log-level", "loud"],
-            "There is no log level loud: use one of error, warning, info, ",
-        ),
-        (["--log-format", "xml"], "There is no log format xml: use human or json."),
-        (["--log-file", "/proc/none/log"], "The log file /proc/none/log cannot be written: "),
+        (["--log-level", "loud"], "argument --log-level: invalid choice: 'loud'"),
+        (["--log-format", "xml"], "argument --log-format: invalid choice: 'xml'"),
+        (["--log-file", "/proc/none/log"], "laneway: The log file /proc/none/log cannot be written: "),
     ],
 )
-async def test_a_wrong_log_flag_is_one_sentence(flags: list[str], sentence: str) -> None:
-    """Before anything is started."""
+async def test_a_wrong_log_flag_is_told_before_anything_is_started(flags: list[str], sentence: str) -> None:
+    """With exit code 2, as for every wrong command line."""
     ran = await laneway("ask", "--rehearse", *flags, "hi")
     assert ran.code == 2
-    assert ran.err.startswith(f"laneway: {sentence}")
+    assert sentence in ran.err
+
+
+async def test_log_settings_in_a_file_count_too(tmp_path: Path) -> None:
+    """The global configuration, below flags and environment."""
+    config = tmp_path / ".config" / "atm" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[laneway]\nlog_level = "info"\nlog_format = "json"\n')
+    env = {"HOME": str(tmp_path)}
+    ran = await laneway("ask", "--rehearse", "%say hi", env=env)
+    assert '"message": "session started"' in ran.err
+    quiet = await laneway("ask", "--rehearse", "--log-level", "error", "%say hi", env=env)
+    assert "session started" not in quiet.err

@@ -140,7 +140,7 @@ class IdentityHeld(StoreError):
         holder = f"process {pid}" if pid else "another process"
         since = f" since {started_at}" if started_at else ""
         super().__init__(
-            f"The identity {identity} is in use by {holder}{since}. End that process or take another identity."
+            f"The identity {identity} is in use by {holder}{since}: end that process or take another identity"
         )
         self.identity = identity
         self.pid = pid

@@ -9,8 +9,15 @@ from pathlib import Path
 
 def cache_home(environment: Mapping[str, str] | None = None) -> Path:
     """Our folder for what may be lost: `$XDG_CACHE_HOME/laneway`."""
-    environment = os.environ if environment is None else environment
-    named = environment.get("XDG_CACHE_HOME", "")
-    # The specification wants relative values ignored.
-    base = Path(named) if named.startswith("/") else Path.home() / ".cache"
-    return base / "laneway"
+    return _ours("XDG_CACHE_HOME", ".cache", environment, None)
+
+
+def state_home(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path:
+    """Our folder for what must not: `$XDG_STATE_HOME/laneway`."""
+    return _ours("XDG_STATE_HOME", ".local/state", environment, home)
+
+
+def _ours(variable: str, default: str, environment: Mapping[str, str] | None, home: Path | None) -> Path:
+    named = (os.environ if environment is None else environment).get(variable, "")
+    # The specification wants relative values ignored; that also keeps a repository from holding them.
+    return (Path(named) if named.startswith("/") else (home or Path.home()) / default) / "laneway"

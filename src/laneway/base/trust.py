@@ -19,6 +19,7 @@ import msgspec
 
 from laneway.base.errors import FileDamaged, FileNewer, StoreError
 from laneway.base.kinds import shown
+from laneway.base.paths import state_home
 
 VERSION = 1
 MAX_FILE_BYTES = 4 * 1024 * 1024
@@ -29,10 +30,7 @@ LOCK_S = 5.0
 
 def trust_file(environment: Mapping[str, str], home: Path) -> Path:
     """`$XDG_STATE_HOME/laneway/trust.json`."""
-    named = environment.get("XDG_STATE_HOME", "")
-    # The specification wants relative values ignored; here that also keeps a repository from holding it.
-    base = Path(named) if named.startswith("/") else home / ".local" / "state"
-    return base / "laneway" / "trust.json"
+    return state_home(environment, home) / "trust.json"
 
 
 class Trust(msgspec.Struct, frozen=True):

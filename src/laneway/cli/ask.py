@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("prompt", help="what to ask; - reads it from standard input")
     parser.add_argument(
-        "-C", "--cwd", type=Path, default=Path.cwd(), metavar="DIR", help="where Codex works (default: here)"
+        "-C", "--cwd", type=Path, default=Path(), metavar="DIR", help="where Codex works (default: here)"
     )
     parser.add_argument(
         "-m", "--model", metavar="NAME", help="a model; like -s, -a and -c it overrides your config.toml"

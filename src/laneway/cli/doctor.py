@@ -30,7 +30,7 @@ It changes nothing of yours: other programs' files are only read, no model is as
 exit codes of this command:
   0    nothing is wrong (there may be notes)
   1    there are warnings
-  2    the command line is wrong
+  2    the command line, or a setting, is wrong
   3    there are errors: something does not work
 
   laneway doctor --report report.json    a file for a bug report: no secrets, no names

@@ -96,29 +96,30 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         help="real Codex, scripted model on loopback: no account, no network",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line, for programs")
-    logs = parser.add_argument_group("logs (also LANEWAY_LOG_LEVEL, LANEWAY_LOG_FILE, LANEWAY_LOG_FORMAT)")
-    logs.add_argument("--log-level", metavar="LEVEL", help="error (default), warning, info, debug or trace")
+    logs = parser.add_argument_group("logs (also settings: see docs/settings.md)")
+    levels = ("error", "warning", "info", "debug", "trace")
+    logs.add_argument("--log-level", choices=levels, metavar="LEVEL", help=", ".join(levels))
     logs.add_argument("--log-file", metavar="FILE", help="log there instead of to standard error")
-    logs.add_argument("--log-format", metavar="FORM", help="human (default) or json")
+    logs.add_argument("--log-format", choices=("human", "json"), metavar="FORM", help="human, json")
 
 
 def configure_logs(options: argparse.Namespace) -> None:
-    """What flags say, else the environment, else errors for people on standard error."""
+    """Where logs go, by flag or setting; errors for people on standard error by default."""
     from pathlib import Path
 
-    from laneway.base.errors import UsageError
-    from laneway.base.log import LEVELS, configure
+    from laneway.base.errors import SettingError, UsageError
+    from laneway.base.log import configure
+    from laneway.base.settings import load
 
-    def chosen(name: str, default: str) -> str:
-        return getattr(options, name, None) or os.environ.get(f"LANEWAY_{name.upper()}") or default
-
-    level, form, file = chosen("log_level", "error"), chosen("log_format", "human"), chosen("log_file", "")
-    if level not in LEVELS:
-        raise UsageError(f"There is no log level {level}: use one of {', '.join(LEVELS)}.")
-    if form not in ("human", "json"):
-        raise UsageError(f"There is no log format {form}: use human or json.")
+    flags = {name: getattr(options, name, None) for name in ("log_level", "log_format", "log_file")}
     try:
-        configure(level, "json" if form == "json" else "human", Path(file).expanduser() if file else None)
+        chosen = load(flags, os.environ, Path(), Path.home())
+    except SettingError:
+        configure("error")  # whichever command needs the settings says what is wrong with them
+        return
+    file = Path(chosen.log_file).expanduser() if chosen.log_file else None
+    try:
+        configure(chosen.log_level, "json" if chosen.log_format == "json" else "human", file)
     except OSError as problem:
         raise UsageError(f"The log file {file} cannot be written: {problem.strerror}.") from problem
 

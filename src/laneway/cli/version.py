@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+from pathlib import Path
 
 from laneway import __version__
-from laneway.base.errors import BinaryError
+from laneway.base.errors import BinaryError, SettingError
+from laneway.base.settings import load
 from laneway.cli.main import add_common
 from laneway.codex import binary
 
@@ -21,13 +24,14 @@ def show(options: argparse.Namespace) -> int:
     told: dict[str, object] = {"laneway": __version__, "codex": None}
     line = f"laneway {__version__}"
     try:
-        found = binary.find(options.codex_bin)
+        settings = load({"codex_bin": options.codex_bin}, os.environ, Path(), Path.home())
+        found = binary.find(options.codex_bin, configured=settings.codex_bin)
         version = binary.probe(found)
         told |= {"codex": binary.spell(version), "path": found.path, "source": found.source}
         line += (
             f"\ncodex {binary.spell(version)}{binary.word_on(version)}, {found.path} (from {found.source})"
         )
-    except BinaryError as error:
+    except (BinaryError, SettingError) as error:
         told["problem"] = str(error)
         line += f"\nno codex: {error}"
     print(json.dumps(told) if options.json else line)

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from laneway.base.errors import FileDamaged, FileNewer, StoreError
+from laneway.base.paths import state_home
 from laneway.store.files import FILE_MODE, NO_SPACE, keep_aside, make_folder, trouble
 from laneway.store.locks import gate
 from laneway.store.migrations import MIGRATIONS
@@ -34,11 +35,7 @@ BUSY_MS = 10_000
 
 def database_path(environment: Mapping[str, str] | None = None) -> Path:
     """`$XDG_STATE_HOME/laneway/laneway.db`."""
-    environment = os.environ if environment is None else environment
-    named = environment.get("XDG_STATE_HOME", "")
-    # The specification wants relative values ignored.
-    base = Path(named) if named.startswith("/") else Path.home() / ".local" / "state"
-    return base / "laneway" / "laneway.db"
+    return state_home(environment) / "laneway.db"
 
 
 class Database:
