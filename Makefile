@@ -8,7 +8,7 @@ PIP    := $(PYTHON) -m pip --python $(BIN)/python
 WORKERS ?= 4
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test lint fmt typecheck bench chaos test-peers golden protocol lock clean
+.PHONY: help setup demo test lint fmt typecheck bench chaos fuzz test-peers golden protocol lock clean
 
 help:
 	@echo "make demo        a guided walk with the real Codex, offline"
@@ -18,6 +18,7 @@ help:
 	@echo "make lint        format, lint, types, rings"
 	@echo "make bench       one table of ratios against the raw Codex"
 	@echo "make chaos       the full counts of the rough tests"
+	@echo "make fuzz        coverage-guided fuzzing of what reads foreign bytes"
 	@echo "make test-peers  tests against other versions of Codex and other programs"
 	@echo "make golden      record the golden traces anew from the real Codex"
 	@echo "make protocol    generate the protocol tables anew from the real Codex"
@@ -55,6 +56,13 @@ test: lint
 
 chaos: setup
 	LANEWAY_CHAOS=1 $(BIN)/pytest -n $(WORKERS) -m chaos --timeout 1800
+	$(MAKE) fuzz
+
+# SECONDS_EACH=300 make fuzz: longer than the twenty seconds that each target has in make chaos.
+SECONDS_EACH ?= 20
+fuzz: setup
+	$(PYTHON) scripts/fuzz.py --fetch
+	$(BIN)/python scripts/fuzz.py --seconds $(SECONDS_EACH)
 
 test-peers: setup
 	$(PYTHON) scripts/fetch_peers.py .peers

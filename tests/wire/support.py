@@ -82,7 +82,7 @@ class Desk:
     def _send(self, data: bytes) -> None:
         self.writes += 1
         assert data.endswith(b"\n")
-        for line in data.splitlines():
+        for line in data[:-1].split(b"\n"):
             self._sent.put_nowait(line)
 
     async def _on_request(self, method: str, params: Raw, request_id: bytes) -> Any:

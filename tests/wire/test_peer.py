@@ -241,7 +241,7 @@ async def test_an_answer_without_result_or_error_ends_the_call(answer: bytes) ->
 
     with pytest.raises(RemoteError, match="an answer that is none"):
         await call
-    assert garbage == [(answer, "neither request nor answer")]
+    assert garbage == [(answer, "This is not a JSON-RPC message")]
 
 
 async def test_a_typed_reply_is_decoded_and_a_misfit_is_the_other_ends_error() -> None:
@@ -304,6 +304,19 @@ async def test_a_result_that_cannot_be_sent_is_an_internal_error() -> None:
     desk.says({"id": 1, "method": "m"})
 
     assert (await desk.sent())["error"] == {"code": -32603, "message": "Internal error"}
+
+
+async def test_params_that_were_not_there_are_passed_on_as_none() -> None:
+    """A proxy hands on what it got: nothing is null in an answer, and left out of a request."""
+    desk = Desk(with_header=False)
+    desk.on("echo", echo)
+    desk.says({"id": 1, "method": "echo"})
+    desk.peer.notify("told", Raw())
+
+    assert {await desk.sent_bytes(), await desk.sent_bytes()} == {
+        b'{"id":1,"result":null}',
+        b'{"method":"told"}',
+    }
 
 
 async def test_an_id_in_use_is_refused_and_the_first_request_is_still_answered() -> None:

@@ -209,14 +209,18 @@ class Link:
         if method in DELTA_EVENTS:
             try:
                 delta = decode_delta(raw)
-            except msgspec.ValidationError:
+            except (msgspec.DecodeError, UnicodeDecodeError):
                 pass  # an odd shape goes the way of the unknown
             else:
                 listener = self._listeners.get(delta.threadId)
                 if listener is not None:
                     listener.on_delta(method, delta, frame)
                 return
-        params = _object(raw)
+        try:
+            params = _object(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+            self._on_garbage(frame, str(problem))
+            return
         thread_id = _thread_of(params)
         if thread_id is None:
             self._tell_everybody(method, params, frame)
@@ -249,17 +253,18 @@ class Link:
         for, and before that existed, the parent's tool call named the thread.
         """
         if method == "turn/started":
-            root = params["turn"].get("rootTurnId")
+            root = _field(params, "turn", "rootTurnId")
             if root is None or thread_id in self._listeners:
                 return
             parents = (listener for listener in self._listeners.values() if listener.has_run(root))
-            parent, children = next(parents, None), [thread_id]
-        elif params["item"].get("type") == "collabAgentToolCall":
-            parent, children = self._listeners.get(thread_id), params["item"].get("receiverThreadIds") or []
+            parent, children = next(parents, None), list[Any]((thread_id,))
+        elif _field(params, "item", "type") == "collabAgentToolCall":
+            named = _field(params, "item", "receiverThreadIds")
+            parent, children = self._listeners.get(thread_id), named if isinstance(named, list) else []
         else:
             return
         for child in children:
-            if parent is not None and child not in self._listeners:
+            if parent is not None and isinstance(child, str) and child not in self._listeners:
                 self._listeners[child] = parent.adopt(child)
 
     async def _on_request(self, method: str, raw: Raw, request_id: bytes) -> Any:
@@ -304,6 +309,12 @@ def _hello() -> dict[str, Any]:
 def _object(raw: Raw) -> dict[str, Any]:
     params = msgspec.json.decode(raw) if raw else {}
     return params if isinstance(params, dict) else {"value": params}
+
+
+def _field(params: dict[str, Any], outer: str, inner: str) -> Any:
+    """A field of an object inside, if there is such an object."""
+    value = params.get(outer)
+    return value.get(inner) if isinstance(value, dict) else None
 
 
 def _thread_of(params: dict[str, Any]) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from laneway.codex.items import file_changes, plain_command
+from laneway.codex.items import file_changes, maybe, plain_command
 from laneway.core.model import Answer, Choice, Field, FileChange, Question
 
 ACCEPT = Choice(choice_id="accept", label="Allow once", grants="once")
@@ -41,10 +41,10 @@ def _common(params: dict[str, Any], question_id: str) -> dict[str, Any]:
     return {
         "question_id": question_id,
         "thread_id": str(params.get("threadId") or params.get("conversationId") or ""),
-        "turn_id": params.get("turnId"),
-        "item_id": params.get("itemId") or params.get("callId"),
-        "reason": params.get("reason"),
-        "cwd": params.get("cwd"),
+        "turn_id": maybe(params.get("turnId"), str),
+        "item_id": maybe(params.get("itemId") or params.get("callId"), str),
+        "reason": maybe(params.get("reason"), str),
+        "cwd": maybe(params.get("cwd"), str),
         "params": params,
     }
 
@@ -157,7 +157,7 @@ def _ask_elicitation(params: dict[str, Any], question_id: str, item: dict[str, A
         kind="elicitation",
         message=str(params.get("message") or params.get("description") or f"{server} asks for input."),
         schema=params.get("requestedSchema"),
-        url=params.get("url"),
+        url=maybe(params.get("url"), str),
         choices=(Choice(choice_id="accept", label="Accept", grants="once"), NO, STOP),
         **_common(params, question_id),
     )

@@ -1,7 +1,8 @@
 """Bytes to messages: newline-delimited JSON, bounded, whatever the chunks.
 
 Splits and joins; decodes nothing. A message over the bound is skipped whole, told
-once, and the stream goes on after its newline.
+once, and the stream goes on after its newline. `laneway.wire.headers` reads streams
+that also carry messages under a Content-Length.
 """
 
 from __future__ import annotations
@@ -12,20 +13,27 @@ MAX_FRAME_BYTES = 64 * 1024 * 1024
 """One message. Past it a peer is broken or hostile; images and long outputs stay below."""
 
 
-def _ignore(size: int) -> None:
+def ignore_size(size: int) -> None:
     pass
+
+
+def as_line(message: bytes) -> bytes:
+    """A JSON text as one line. Inside JSON a bare newline is only ever white space."""
+    if b"\n" in message:
+        message = message.replace(b"\n", b" ")
+    return message + b"\n"
 
 
 class LineDecoder:
     """Feed it chunks as they come; it returns the complete lines, without their newline."""
 
     def __init__(
-        self, max_bytes: int = MAX_FRAME_BYTES, on_oversize: Callable[[int], None] = _ignore
+        self, max_bytes: int = MAX_FRAME_BYTES, on_oversize: Callable[[int], None] = ignore_size
     ) -> None:
         self._max_bytes = max_bytes
         self._on_oversize = on_oversize
-        self._parts: list[bytes] = []
-        self._waiting = 0
+        # One buffer, not a list of parts: a message that trickles in costs what it is long.
+        self._part = bytearray()
         self._skipping = False
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -38,24 +46,28 @@ class LineDecoder:
         if self._skipping:
             self._skipping = False
             del lines[0]
-        elif self._waiting:
-            if self._waiting + len(lines[0]) > self._max_bytes:
-                self._on_oversize(self._waiting + len(lines[0]))
+        elif self._part:
+            self._part += lines[0]
+            if len(self._part) > self._max_bytes:
+                self._on_oversize(len(self._part))
                 del lines[0]
             else:
-                lines[0] = b"".join((*self._parts, lines[0]))
-        self._parts.clear()
-        self._waiting = 0
+                lines[0] = bytes(self._part)
+            self._part = bytearray()
         if len(data) > self._max_bytes:
             lines = [line for line in lines if self._fits(line)]
         if tail:
             self._keep(tail)
         return [line for line in lines if line] if b"" in lines else lines
 
+    def wrap(self, message: bytes) -> bytes:
+        """A message as it goes out to the same peer."""
+        return as_line(message)
+
     @property
     def waiting_bytes(self) -> int:
         """Bytes of a message whose end has not come yet."""
-        return self._waiting
+        return len(self._part)
 
     def _fits(self, line: bytes) -> bool:
         if len(line) <= self._max_bytes:
@@ -66,10 +78,8 @@ class LineDecoder:
     def _keep(self, part: bytes) -> None:
         if self._skipping:
             return
-        self._parts.append(part)
-        self._waiting += len(part)
-        if self._waiting > self._max_bytes:
-            self._on_oversize(self._waiting)
-            self._parts.clear()
-            self._waiting = 0
+        self._part += part
+        if len(self._part) > self._max_bytes:
+            self._on_oversize(len(self._part))
+            self._part = bytearray()
             self._skipping = True

@@ -1,11 +1,12 @@
 """JSON-RPC both ways over any byte pipe: the one dispatcher for app-server, MCP and ACP.
 
 Sans-IO: bytes come in through `feed`, bytes go out through the `send` it was given.
-Owns the two id spaces (ours: `pending`; theirs: `in_flight`), their cancellation and
-the one boundary where an exception becomes a wire error. Knows no method by name.
+Owns our own requests (`pending`) and the reader; theirs are `Service`'s, what leaves is
+`Outbox`'s, what a message is `laneway.wire.messages` knows. Knows no method by name.
 
 The reader awaits nobody: notifications are handed over in receive order by a plain
-call; each request gets a task of its own.
+call; each request gets a task of its own. Whatever comes, `feed` does not raise, every
+request that has an id gets exactly one answer, and what is kept is bounded.
 """
 
 from __future__ import annotations
@@ -13,77 +14,47 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 import msgspec
 
 from laneway.base.errors import RemoteError, WireBroken, WireClosed, WireError
+from laneway.wire import batch as batches
+from laneway.wire.batch import Batch
 from laneway.wire.frames import MAX_FRAME_BYTES, LineDecoder
+from laneway.wire.headers import MixedDecoder
+from laneway.wire.messages import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    NOT_A_MESSAGE,
+    PARSE_ERROR,
+    SHOWN_CHARS,
+    UNREADABLE,
+    Envelope,
+    Fault,
+    Raw,
+    decode_envelope,
+    encode,
+    fault_of,
+    is_utf8,
+    mend,
+    remote_error,
+)
+from laneway.wire.outbox import MAX_BACKLOG_BYTES, Outbox, do_nothing, no_backlog
+from laneway.wire.service import MAX_IN_FLIGHT, OnRequest, Service
+
+__all__ = ["MAX_BACKLOG_BYTES", "MAX_IN_FLIGHT", "METHOD_NOT_FOUND", "Peer", "Raw"]
 
 log = logging.getLogger(__name__)
 
-MAX_BACKLOG_BYTES = 8 * 1024 * 1024
-"""Unsent bytes past which notifications are dropped: a reader this far behind has stopped reading."""
-MAX_IN_FLIGHT = 1024
-"""Requests of the other end served at once; the next one is refused, not queued."""
-CLOSE_S = 2.0
-"""For handlers to end once they are cancelled; whoever takes longer is answered for."""
-
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
-CLOSING = -32000
-
 T = TypeVar("T")
-Raw = msgspec.Raw
-
-
-class Envelope(msgspec.Struct):
-    """Any JSON-RPC message; what is inside stays undecoded until somebody wants it."""
-
-    id: Raw = Raw()
-    method: str | None = None
-    params: Raw = Raw()
-    result: Raw = Raw()
-    error: Raw = Raw()
-
-
-class _ErrorBody(msgspec.Struct):
-    code: int = INTERNAL_ERROR
-    message: str = ""
-    data: Any = None
-
-
-class _Claim(msgspec.Struct):
-    """What can still be told of an object that is no message."""
-
-    id: Raw = Raw()
-    method: Raw = Raw()
-
-
-_decode_envelope = msgspec.json.Decoder(Envelope).decode
-_decode_error = msgspec.json.Decoder(_ErrorBody).decode
-_decode_claim = msgspec.json.Decoder(_Claim).decode
-_encode = msgspec.json.Encoder().encode
-
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""All that decoding foreign bytes can raise; bad UTF-8 is no `DecodeError` to msgspec."""
-_UNSPEAKABLE = (TypeError, ValueError, RecursionError)
-"""All that encoding our own values can raise."""
 
 OnNotification = Callable[[str, Raw, bytes], None]
 """method, params, the whole frame. Called on the reader: it must not block or await."""
-OnRequest = Callable[[str, Raw, bytes], Awaitable[Any]]
-"""method, params, the request's id as it stood on the wire; returns the result or raises."""
 Notice = Callable[[bytes], tuple[str, Any]]
 """From the id of a call that we gave up to the notification that says so."""
-
-
-def _no_backlog() -> int:
-    return 0
 
 
 class Peer:
@@ -93,30 +64,40 @@ class Peer:
         *,
         on_request: OnRequest,
         on_notification: OnNotification,
-        backlog_bytes: Callable[[], int] = _no_backlog,
+        backlog_bytes: Callable[[], int] = no_backlog,
+        pause_reading: Callable[[], None] = do_nothing,
+        resume_reading: Callable[[], None] = do_nothing,
         on_garbage: Callable[[bytes, str], None] | None = None,
         cancel_notice: Notice | None = None,
         with_header: bool = True,
+        with_lengths: bool = False,
+        with_batches: bool = True,
         max_bytes: int = MAX_FRAME_BYTES,
     ) -> None:
-        self._send_bytes = send
-        self._on_request = on_request
+        """`with_lengths`: read messages under a Content-Length, too, and answer in kind.
+
+        For the two hooks of reading see `laneway.wire.outbox`.
+        """
+        self._outbox = Outbox(
+            send, backlog_bytes=backlog_bytes, pause_reading=pause_reading, resume_reading=resume_reading
+        )
+        self._service = Service(on_request, self._reply)
         self._on_notification = on_notification
-        self._backlog_bytes = backlog_bytes
         self._on_garbage = on_garbage
         self._cancel_notice = cancel_notice
         # app-server omits "jsonrpc"; MCP and ACP demand it. Both are read.
         self._head = b'{"jsonrpc":"2.0",' if with_header else b"{"
-        self._decoder = LineDecoder(max_bytes, self._report_oversize)
+        self._decoder = (
+            MixedDecoder(max_bytes, self._report_oversize, self._report_headers)
+            if with_lengths
+            else LineDecoder(max_bytes, self._report_oversize)
+        )
         self._ids = itertools.count(1)
         self._pending: dict[bytes, tuple[asyncio.Future[Raw], Callable[[Raw], None] | None]] = {}
-        self._in_flight: dict[bytes, asyncio.Task[None]] = {}
-        # Also those that `cancel_theirs` has stopped and that are not through yet.
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._outbox: list[bytes] = []
-        self._flush_scheduled = False
-        self._closing = False
+        self._open_batches = 0
         self._closed: WireError | None = None
+        self.with_batches = with_batches
+        """May change while we are connected: some protocols settle it in their handshake."""
         self.dropped_notifications = 0
 
     # ── out ────────────────────────────────────────────────────────────────
@@ -147,10 +128,10 @@ class Peer:
             # Raised many times: without this it would gather a traceback, with its frames, each time.
             raise self._closed.with_traceback(None)
         request_id = b"%d" % next(self._ids)
-        body = b"" if params is None else b',"params":' + _encode(params)
+        body = _params(params)
         answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
         self._pending[request_id] = (answer, on_reply)
-        self._post(self._head + b'"id":' + request_id + b',"method":' + _encode(method) + body + b"}\n")
+        self._post(self._head + b'"id":' + request_id + b',"method":' + encode(method) + body + b"}")
         try:
             result = await answer
         except asyncio.CancelledError:
@@ -160,33 +141,25 @@ class Peer:
             raise
         try:
             return msgspec.json.decode(result, type=reply)
-        except _UNREADABLE as problem:
+        except UNREADABLE as problem:
             raise RemoteError(INTERNAL_ERROR, f"The answer to {method} cannot be read") from problem
 
     def notify(self, method: str, params: Any = None, *, may_drop: bool = True) -> bool:
         """Send a notification, or drop and count it when the other end has stopped reading."""
         if self._closed:
             return False
-        if may_drop and self._backlog_bytes() > MAX_BACKLOG_BYTES:
+        if may_drop and self._outbox.is_behind:
             self.dropped_notifications += 1
             return False
-        body = b"" if params is None else b',"params":' + _encode(params)
-        self._post(self._head + b'"method":' + _encode(method) + body + b"}\n")
+        self._post(self._head + b'"method":' + encode(method) + _params(params) + b"}")
         return True
 
-    def _post(self, message: bytes) -> None:
-        # One write for all that is said in this turn of the loop; nothing waits longer than that.
-        self._outbox.append(message)
-        if not self._flush_scheduled:
-            self._flush_scheduled = True
-            asyncio.get_running_loop().call_soon(self._flush)
+    def drained(self) -> None:
+        """The transport's write buffer has run low: if we had stopped reading, we go on."""
+        self._outbox.drained()
 
-    def _flush(self) -> None:
-        self._flush_scheduled = False
-        if self._outbox:
-            data = b"".join(self._outbox)
-            self._outbox.clear()
-            self._send_bytes(data)
+    def _post(self, message: bytes) -> None:
+        self._outbox.post(self._decoder.wrap(message))
 
     # ── in ─────────────────────────────────────────────────────────────────
 
@@ -195,39 +168,91 @@ class Peer:
         notify = self._on_notification
         for frame in self._decoder.feed(data):
             try:
-                message = _decode_envelope(frame)
-            except _UNREADABLE as problem:
-                self._garbage(frame, problem)
+                message = decode_envelope(frame)
+            except UNREADABLE:
+                self._puzzle(frame)
                 continue
             if message.method is None:
-                self._resolve(message, frame)
+                self._resolve(message, frame, None)
             elif message.id:
-                self._serve(message.method, message.params, bytes(message.id))
+                self._serve(message, frame, None)
             else:
                 try:
                     notify(message.method, message.params, frame)
-                except Exception:
-                    log.exception("handling notification %s failed", message.method)
+                except Exception:  # noqa: BLE001  a listener's failure is not the reader's
+                    self._unheard(message.method, frame, None)
 
     def feed_eof(self, error: WireError | None = None) -> None:
         """The other end is gone: everything that waits for it hears so."""
         self._shut(error or WireBroken("The connection ended"))
-        self._in_flight.clear()
-        for task in self._tasks:
-            task.cancel()
+        self._service.abandon()
 
-    def _resolve(self, message: Envelope, frame: bytes) -> None:
+    def _puzzle(self, frame: bytes) -> None:
+        """No message as it stands: white space, a batch, a text with half an emoji, or nonsense."""
+        if frame.isspace():
+            return
+        mended = mend(frame)
+        if not batches.is_array(frame):
+            self._take(mended, None)
+        elif not self.with_batches:
+            self._garbage(frame, batches.REFUSED, None)
+        else:
+            self._take_batch(mended)
+
+    def _take_batch(self, frame: bytes) -> None:
+        messages = batches.elements(frame)
+        if isinstance(messages, Fault):
+            self._garbage(frame, messages, None)
+        elif self._open_batches >= batches.MAX_OPEN_BATCHES:
+            self._garbage(frame, batches.TOO_MANY, None)
+        else:
+            batch = Batch(self._end_batch)
+            self._open_batches += 1
+            for message in messages:
+                self._take(message, batch)
+            batch.answer(None)
+
+    def _end_batch(self, answers: list[bytes]) -> None:
+        self._open_batches -= 1
+        if answers and not self._closed:
+            self._post(b"[" + b",".join(answers) + b"]")
+
+    def _take(self, frame: bytes, batch: Batch | None) -> None:
+        """One message outside the hot path."""
+        try:
+            message = decode_envelope(frame)
+        except UNREADABLE:
+            self._garbage(frame, fault_of(frame), batch)
+            return
+        if message.method is None:
+            self._resolve(message, frame, batch)
+        elif message.id:
+            self._serve(message, frame, batch)
+        else:
+            try:
+                self._on_notification(message.method, message.params, frame)
+            except Exception:  # noqa: BLE001  as in `feed`
+                self._unheard(message.method, frame, batch)
+
+    def _unheard(self, method: str, frame: bytes, batch: Batch | None) -> None:
+        """A listener failed. Whether it could read its params at all is looked at only now: it costs."""
+        if is_utf8(frame):
+            log.exception("handling notification %s failed", method[:SHOWN_CHARS])
+        else:
+            self._garbage(frame, fault_of(frame), batch)
+
+    def _resolve(self, message: Envelope, frame: bytes, batch: Batch | None) -> None:
         is_error = bool(message.error) and bytes(message.error) != b"null"
         if not (message.id and (message.result or is_error)):
-            self._garbage(frame, None)
+            self._garbage(frame, NOT_A_MESSAGE, batch)
         waiting = self._pending.pop(bytes(message.id), None)
         if waiting is None:
-            log.debug("an answer to no open request: %s", bytes(message.id)[:80])
+            log.debug("an answer to no open request: %s", bytes(message.id)[:SHOWN_CHARS])
             return
         answer, on_reply = waiting
         try:
             if is_error or not message.result:
-                raise _remote_error(message.error)
+                raise remote_error(message.error)
             if on_reply is not None:
                 on_reply(message.result)
         except Exception as error:  # noqa: BLE001  it belongs to the caller, not to the reader
@@ -237,74 +262,52 @@ class Peer:
         if not answer.done():
             answer.set_result(message.result)
 
-    def _serve(self, method: str, params: Raw, request_id: bytes) -> None:
+    def _serve(self, message: Envelope, frame: bytes, batch: Batch | None) -> None:
         if self._closed:
             return
-        if self._closing:
-            self._reply_error(request_id, CLOSING, "The connection is closing")
-        elif request_id in self._in_flight:
-            self._reply_error(request_id, INVALID_REQUEST, "This request id is in use")
-        elif len(self._in_flight) >= MAX_IN_FLIGHT:
-            self._reply_error(request_id, CLOSING, f"More than {MAX_IN_FLIGHT} requests at once")
-        else:
-            task = asyncio.get_running_loop().create_task(self._run(method, params, request_id))
-            task.add_done_callback(self._tasks.discard)
-            self._tasks.add(task)
-            self._in_flight[request_id] = task
-
-    async def _run(self, method: str, params: Raw, request_id: bytes) -> None:
-        try:
-            result = await self._on_request(method, params, request_id)
-            body = b'"result":' + _encode(result)
-        except asyncio.CancelledError:
-            # By `aclose`, which answers; by `cancel_theirs`, which took it; or by something inside.
-            if not self._closing:
-                self._settle(request_id, _error_body(RemoteError(INTERNAL_ERROR, "Internal error"), method))
-            raise
-        except Exception as error:  # noqa: BLE001  the one boundary from exception to wire error
-            body = _error_body(error, method)
-        self._settle(request_id, body)
-
-    def _settle(self, request_id: bytes, body: bytes) -> None:
-        # A cancelled handler may end after its id was used anew: only the task that holds it answers.
-        if self._in_flight.get(request_id) is asyncio.current_task():
-            del self._in_flight[request_id]
-            self._reply(request_id, body)
+        if not is_utf8(frame):
+            self._garbage(frame, fault_of(frame), batch)
+            return
+        assert message.method is not None
+        self._service.serve(message.method, message.params, bytes(message.id), size=len(frame), batch=batch)
 
     def cancel_theirs(self, request_id: bytes, answer: RemoteError | None = None) -> bool:
         """The other end gave up one of its requests: stop serving it, answer only if told to."""
-        task = self._in_flight.pop(request_id, None)
-        if task is None:
-            return False
-        task.cancel()
-        if answer is not None:
-            self._reply(request_id, _error_body(answer, "a cancelled request"))
-        return True
+        return self._service.cancel(request_id, answer)
 
-    def _reply_error(self, request_id: bytes, code: int, message: str) -> None:
-        self._reply(request_id, b'"error":' + _encode({"code": code, "message": message}))
-
-    def _reply(self, request_id: bytes, body: bytes) -> None:
-        if not self._closed:
-            self._post(self._head + b'"id":' + request_id + b"," + body + b"}\n")
-
-    def _garbage(self, frame: bytes, problem: Exception | None) -> None:
-        if frame.isspace():
+    def _reply(self, request_id: bytes, body: bytes, batch: Batch | None = None) -> None:
+        if self._closed:
             return
-        is_json = problem is None or isinstance(problem, msgspec.ValidationError)
-        request_id = _claimed_id(frame) if isinstance(problem, msgspec.ValidationError) else None
+        message = self._head + b'"id":' + request_id + b"," + body + b"}"
+        if batch is None:
+            self._post(message)
+        else:
+            batch.answer(message)
+
+    def _garbage(self, frame: bytes, fault: Fault, batch: Batch | None) -> None:
         if self._on_garbage is not None:
-            self._tell_garbage(frame, str(problem or "neither request nor answer"))
-        if request_id is not None or self._on_garbage is None:
-            code, text = (INVALID_REQUEST, "a JSON-RPC message") if is_json else (PARSE_ERROR, "JSON")
-            self._reply_error(request_id or b"null", code, f"This is not {text}")
+            self._tell_garbage(frame, fault.text)
+        if fault.request_id is not None or self._on_garbage is None:
+            if batch is not None:
+                batch.expect()
+            self._reply_fault(fault, batch)
+
+    def _reply_fault(self, fault: Fault, batch: Batch | None = None) -> None:
+        body = b'"error":' + encode({"code": fault.code, "message": fault.text})
+        self._reply(fault.request_id or b"null", body, batch)
 
     def _report_oversize(self, size: int) -> None:
         log.warning("a message of at least %d bytes was skipped", size)
         if self._on_garbage is not None:
             self._tell_garbage(b"", f"a message of at least {size} bytes was skipped")
         else:
-            self._reply_error(b"null", INVALID_REQUEST, "The message is too long and was skipped")
+            self._reply_fault(Fault(INVALID_REQUEST, "The message is too long and was skipped"))
+
+    def _report_headers(self, problem: str) -> None:
+        if self._on_garbage is not None:
+            self._tell_garbage(b"", problem)
+        else:
+            self._reply_fault(Fault(PARSE_ERROR, problem))
 
     def _tell_garbage(self, frame: bytes, problem: str) -> None:
         assert self._on_garbage
@@ -320,20 +323,11 @@ class Peer:
 
         May be called by a handler: that one is answered too, and goes on.
         """
-        self._closing = True
-        tasks = {task for task in self._tasks if task is not asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
         try:
-            if tasks:
-                await asyncio.wait(tasks, timeout=CLOSE_S)
+            await self._service.aclose()
         finally:
-            # Handlers that would not end, and those that were cancelled before they began.
-            for request_id in self._in_flight:
-                self._reply_error(request_id, CLOSING, "The connection is closing")
-            self._in_flight.clear()
             self._shut(WireClosed("The connection was closed"))
-            self._flush()
+            self._outbox.flush()
 
     def _shut(self, error: WireError) -> None:
         if self._closed is None:
@@ -344,37 +338,7 @@ class Peer:
         self._pending.clear()
 
 
-def wire_error(error: Exception, method: str) -> dict[str, Any]:
-    """The one place where an exception becomes a wire error. Foreign texts stay inside."""
-    if isinstance(error, RemoteError):
-        body: dict[str, Any] = {"code": error.code, "message": error.message}
-        return body if error.data is None else {**body, "data": error.data}
-    if isinstance(error, msgspec.ValidationError):
-        return {"code": INVALID_PARAMS, "message": f"Invalid params: {error}"}
-    log.error("serving %s failed", method, exc_info=error)
-    return {"code": INTERNAL_ERROR, "message": "Internal error"}
-
-
-def _error_body(error: Exception, method: str) -> bytes:
-    try:
-        return b'"error":' + _encode(wire_error(error, method))
-    except _UNSPEAKABLE:
-        log.exception("the error of %s cannot be put into JSON", method)
-        return b'"error":' + _encode({"code": INTERNAL_ERROR, "message": "Internal error"})
-
-
-def _remote_error(raw: Raw) -> RemoteError:
-    try:
-        body = _decode_error(raw)
-    except _UNREADABLE:
-        body = _ErrorBody(message="The other end sent an answer that is none")
-    return RemoteError(body.code, body.message, body.data)
-
-
-def _claimed_id(frame: bytes) -> bytes | None:
-    """The id of a malformed request. One without `method` may be an answer, and its id is ours."""
-    try:
-        claim = _decode_claim(frame)
-    except _UNREADABLE:
-        return None
-    return bytes(claim.id) if claim.id and claim.method else None
+def _params(params: Any) -> bytes:
+    encoded = b"" if params is None else encode(params)
+    # An empty `Raw` stands for params that were not there.
+    return b',"params":' + encoded if encoded else b""

@@ -1,0 +1,87 @@
+"""What leaves a peer: one write for each turn of the loop, and the bounds on what is unsent.
+
+Notifications may be dropped (`is_behind`); requests and answers never are. So there is
+a second bound: past it we stop reading from a peer that does not read from us, until it
+has taken what it asked for. Whoever gives `pause_reading` and `resume_reading` (those of
+an asyncio read transport fit) must call `drained` when its write buffer has run low (from
+a protocol's `resume_writing`), and must take the loss of the *writing* end for the end of
+the connection, since nothing is heard from the reading one meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+MAX_BACKLOG_BYTES = 8 * 1024 * 1024
+"""Unsent bytes past which notifications are dropped: a reader this far behind has stopped reading."""
+MAX_UNSENT_BYTES = 2 * MAX_BACKLOG_BYTES
+"""Unsent bytes past which nothing more is read. More than the other bound, so that notifications go
+first; a client that writes all its requests before it reads one answer has this much room."""
+
+
+def no_backlog() -> int:
+    return 0
+
+
+def do_nothing() -> None:
+    pass
+
+
+class Outbox:
+    def __init__(
+        self,
+        send: Callable[[bytes], None],
+        *,
+        backlog_bytes: Callable[[], int] = no_backlog,
+        pause_reading: Callable[[], None] = do_nothing,
+        resume_reading: Callable[[], None] = do_nothing,
+    ) -> None:
+        self._send = send
+        self._backlog_bytes = backlog_bytes
+        self._pause_reading = pause_reading
+        self._resume_reading = resume_reading
+        self._messages: list[bytes] = []
+        self._waiting = 0
+        self._flush_scheduled = False
+        self.has_paused = False
+        """Whether reading stands still because the other end does not read."""
+
+    @property
+    def unsent_bytes(self) -> int:
+        """With the transport, and still here until the end of this turn of the loop."""
+        return self._waiting + self._backlog_bytes()
+
+    @property
+    def is_behind(self) -> bool:
+        return self.unsent_bytes > MAX_BACKLOG_BYTES
+
+    def post(self, message: bytes) -> None:
+        # One write for all that is said in this turn of the loop; nothing waits longer than that.
+        self._messages.append(message)
+        self._waiting += len(message)
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush_soon)
+
+    def flush(self) -> None:
+        if self._messages:
+            data = b"".join(self._messages)
+            self._messages.clear()
+            self._waiting = 0
+            self._send(data)
+        self.drained()
+
+    def drained(self) -> None:
+        """The transport has sent something: see whether reading must stop or may go on."""
+        unsent = self.unsent_bytes
+        if not self.has_paused and unsent > MAX_UNSENT_BYTES:
+            self.has_paused = True
+            self._pause_reading()
+        elif self.has_paused and unsent <= MAX_BACKLOG_BYTES:
+            self.has_paused = False
+            self._resume_reading()
+
+    def _flush_soon(self) -> None:
+        self._flush_scheduled = False
+        self.flush()
