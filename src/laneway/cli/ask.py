@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.errors import EngineLost, UsageError
+from laneway.base.redact import redact
 from laneway.base.schema import APPROVALS, SANDBOXES
 from laneway.cli.compose import LOCAL, ground, settings_for
 from laneway.cli.main import add_common
@@ -176,7 +177,8 @@ def exit_code(result: TurnResult) -> int:
     failure = result.failure
     if failure is not None and failure.kind == "engine_lost":
         raise EngineLost(failure.message.partition(": ")[2] or failure.message)
-    print(f"laneway: the turn failed: {failure.message if failure else 'no reason given'}", file=sys.stderr)
+    why = redact(failure.message) if failure else "no reason given"
+    print(f"laneway: the turn failed: {why}", file=sys.stderr)
     return 1
 
 

@@ -28,6 +28,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("laneway.cli.config", "every setting, where it comes from, and whom you trust"),
     "completion": ("laneway.cli.completion", "completion for your shell"),
     "tour": ("laneway.cli.tour", "a guided walk: the real Codex, offline, in under a minute"),
+    "sessions": ("laneway.cli.sessions", "the sessions that are kept, and their pruning"),
+    "summary": ("laneway.cli.summary", "what a session that ended said of itself"),
     "version": ("laneway.cli.version", "which Laneway, which Codex"),
 }
 
@@ -125,5 +127,7 @@ def configure_logs(options: argparse.Namespace) -> None:
 
 
 def _fail(error: Exception, code: int) -> int:
-    print(f"laneway: {error}", file=sys.stderr)
+    from laneway.base.redact import redact
+
+    print(f"laneway: {redact(str(error))}", file=sys.stderr)
     return code

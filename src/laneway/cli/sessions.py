@@ -1,0 +1,136 @@
+"""`laneway sessions`: the sessions that are kept, of living and of dead processes; and their pruning."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from laneway.base.settings import Settings, load
+from laneway.cli.terminal import Style
+from laneway.store.layout import sessions_root
+from laneway.store.registry import Entry
+from laneway.store.retention import Retention
+from laneway.store.store import Store
+
+EPILOG = """\
+A session marked active whose process is gone is shown as stale. Pruning removes closed and stale
+ones from the list, and their summaries; the transcripts are Codex's and stay. Sessions whose
+identity a living process holds are left alone.
+
+  laneway sessions                          what is going on in your team
+  laneway sessions --identity codex --json  one identity, for programs
+  laneway sessions --prune --older-than 30  forget what ended more than 30 days ago
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = "The sessions that are kept, newest first."
+    parser.epilog = EPILOG
+    add_team(parser)
+    parser.add_argument("--identity", metavar="NAME", help="only this identity's")
+    parser.add_argument("--status", choices=("active", "stale", "closed", "interrupted"), help="only these")
+    parser.add_argument("--prune", action="store_true", help="remove closed and stale sessions from the list")
+    parser.add_argument(
+        "--older-than", type=float, default=0.0, metavar="DAYS", help="prune only what is older"
+    )
+    parser.add_argument("--json", action="store_true", help="as data, for programs")
+    parser.set_defaults(run=run)
+
+
+def add_team(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--team", metavar="NAME", help="the team (default: by your settings)")
+
+
+def open_store(team: str | None) -> Store:
+    """The store of a team, kept as the settings say."""
+    settings = load({"team": team}, os.environ, Path(), Path.home())
+    # Whoever looks or prunes by hand removes what was asked for and nothing else; age is for the doors.
+    kept = msgspec.structs.replace(retention(settings), session_age=None)
+    return Store(sessions_root(), settings.team or "default", retention=kept)
+
+
+def retention(settings: Settings) -> Retention:
+    """How long things are kept; 0 days keep them."""
+
+    def days(number: int) -> timedelta | None:
+        return timedelta(days=number) if number else None
+
+    return Retention(
+        session_age=days(settings.session_age_days),
+        max_sessions=settings.registry_max_sessions,
+        audit_max_bytes=settings.audit_max_bytes,
+        audit_files=settings.audit_files,
+        audit_age=days(settings.audit_age_days),
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    store = open_store(options.team)
+    if options.prune:
+        return prune(store, options)
+    view = store.view()
+    shown = [
+        entry
+        for entry in sorted(view.entries, key=lambda entry: entry.last_active, reverse=True)
+        if options.identity in (None, entry.identity) and options.status in (None, entry.status)
+    ]
+    if options.json:
+        print(
+            json.dumps(
+                {"team": store.team, "sessions": [public(e) for e in shown], "problems": view.problems}
+            )
+        )
+    else:
+        show(store.team, shown)
+        tell_problems(view.problems)
+    return 1 if view.problems else 0
+
+
+def prune(store: Store, options: argparse.Namespace) -> int:
+    pruned = store.prune(timedelta(days=options.older_than))
+    if options.json:
+        removed = [public(entry) for entry in pruned.removed]
+        print(json.dumps({"removed": removed, "in_use": pruned.in_use, "problems": pruned.problems}))
+    else:
+        print(f"{len(pruned.removed)} removed.")
+        for identity in pruned.in_use:
+            print(f"{identity} is in use and was left alone.")
+        tell_problems(pruned.problems)
+    return 1 if pruned.problems else 0
+
+
+def public(entry: Entry) -> dict[str, Any]:
+    return {
+        "agent_id": entry.agent_id,
+        "thread_id": entry.backend_id,
+        "identity": entry.identity,
+        "team": entry.team,
+        "status": entry.status,
+        "started_at": entry.started_at,
+        "last_active": entry.last_active,
+        "cwd": entry.cwd,
+        "branch": entry.branch,
+        "tag": entry.tag,
+    }
+
+
+def show(team: str, entries: list[Entry]) -> None:
+    style = Style(sys.stdout)
+    if not entries:
+        print(f"No sessions in team {team}.")
+    for entry in entries:
+        where = " ".join(part for part in (entry.cwd, entry.branch and f"({entry.branch})") if part)
+        print(f"{style.bold(entry.identity):<20} {entry.status:<12} {entry.last_active:<26} {where}")
+        print(style.dim(f"  {entry.agent_id}  thread {entry.backend_id or 'none yet'}"))
+
+
+def tell_problems(problems: tuple[str, ...]) -> None:
+    for problem in problems:
+        print(f"laneway: {problem}", file=sys.stderr)
