@@ -107,7 +107,7 @@ async def test_a_summary_is_found_by_agent_or_thread(store: Store, env: dict[str
     ).err == "laneway: Session codex:bob left no summary.\n"
     missing = await laneway("summary", "codex:none", env=env)
     assert (missing.code, missing.err.count("\n")) == (2, 1)
-    assert "Team default has no session codex:none" in missing.err
+    assert "There is no session codex:none in team default" in missing.err
 
 
 async def test_an_empty_team_says_so(env: dict[str, str]) -> None:
