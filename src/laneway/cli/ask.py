@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.errors import EngineLost, UsageError
+from laneway.base.plain import plain
 from laneway.base.redact import redact
 from laneway.base.schema import APPROVALS, SANDBOXES
 from laneway.cli.compose import LOCAL, ground, settings_for
@@ -177,7 +178,7 @@ def exit_code(result: TurnResult) -> int:
     failure = result.failure
     if failure is not None and failure.kind == "engine_lost":
         raise EngineLost(failure.message.partition(": ")[2] or failure.message)
-    why = redact(failure.message) if failure else "no reason given"
+    why = plain(redact(failure.message)) if failure else "no reason given"
     print(f"laneway: the turn failed: {why}", file=sys.stderr)
     return 1
 

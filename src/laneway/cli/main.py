@@ -127,7 +127,8 @@ def configure_logs(options: argparse.Namespace) -> None:
 
 
 def _fail(error: Exception, code: int) -> int:
+    from laneway.base.plain import plain
     from laneway.base.redact import redact
 
-    print(f"laneway: {redact(str(error))}", file=sys.stderr)
+    print(f"laneway: {plain(redact(str(error)))}", file=sys.stderr)
     return code

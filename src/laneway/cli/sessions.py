@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from laneway.base.plain import plain
 from laneway.base.settings import Settings, load
 from laneway.cli.terminal import Style
 from laneway.store.layout import sessions_root
@@ -127,10 +128,11 @@ def show(team: str, entries: list[Entry]) -> None:
         print(f"No sessions in team {team}.")
     for entry in entries:
         where = " ".join(part for part in (entry.cwd, entry.branch and f"({entry.branch})") if part)
-        print(f"{style.bold(entry.identity):<20} {entry.status:<12} {entry.last_active:<26} {where}")
-        print(style.dim(f"  {entry.agent_id}  thread {entry.backend_id or 'none yet'}"))
+        row = plain(f"{entry.identity:<20} {entry.status:<12} {entry.last_active:<26} {where}")
+        print(style.bold(row))
+        print(style.dim(plain(f"  {entry.agent_id}  thread {entry.backend_id or 'none yet'}")))
 
 
 def tell_problems(problems: tuple[str, ...]) -> None:
     for problem in problems:
-        print(f"laneway: {problem}", file=sys.stderr)
+        print(f"laneway: {plain(problem)}", file=sys.stderr)

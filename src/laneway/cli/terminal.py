@@ -1,4 +1,8 @@
-"""Events for a person at a terminal: the answer on standard output, the work on standard error."""
+"""Events for a person at a terminal: the answer on standard output, the work on standard error.
+
+What a model, a command or a repository says never reaches a terminal raw: an escape sequence in a
+command could hide that very command from whoever is asked to approve it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import os
 import sys
 from typing import TextIO
 
+from laneway.base.plain import plain
 from laneway.core.model import (
     DECLINE,
     Activity,
@@ -60,6 +65,7 @@ class Screen:
         self._out = out or sys.stdout
         self._side = side or sys.stderr
         self._style = Style(self._side)
+        self._is_terminal = self._out.isatty()
         self._mid_line = False
         self._last_item = ""
         self._diff = ""
@@ -71,25 +77,25 @@ class Screen:
                 if self._mid_line and event.item_id != self._last_item:
                     self.end_line()
                 self._last_item = event.item_id
-                self._out.write(event.text)
+                self._out.write(plain(event.text) if self._is_terminal else event.text)
                 self._out.flush()
                 self._mid_line = not event.text.endswith("\n")
             case Thought():
                 pass  # shown as a whole would drown the answer; `--json` has it
             case Activity(status="running"):
-                self._note(style.cyan("▸ " + _first_line(event.title)))
+                self._note(style.cyan("▸ " + _first_line(plain(event.title))))
             case Output():
                 pass  # the end of the activity shows it complete and in order
             case Activity():
                 self._show_end(event)
             case Plan():
-                self._note("\n".join(f"  {MARKS[step.status]} {step.text}" for step in event.steps))
+                self._note("\n".join(f"  {MARKS[step.status]} {plain(step.text)}" for step in event.steps))
             case Diff():
                 self._diff = event.diff
             case Notice(level="error", will_retry=True):
-                self._note(style.yellow(f"  {event.message} (Codex tries again)"))
+                self._note(style.yellow(f"  {plain(event.message)} (Codex tries again)"))
             case Notice(level="warning"):
-                self._note(style.yellow(f"  {event.message}"))
+                self._note(style.yellow(f"  {plain(event.message)}"))
             case TurnDone():
                 self.end_line()
                 if self._diff:
@@ -102,10 +108,10 @@ class Screen:
         style = self._style
         if event.kind == "command":
             for line in (event.output or "").splitlines()[-10:]:
-                self._note(style.dim("  │ " + line))
+                self._note(style.dim("  │ " + plain(line)))
         if event.status != "completed" or event.exit_code:
             why = f"exit code {event.exit_code}" if event.exit_code else event.status
-            self._note(style.yellow(f"  {why}: {_first_line(event.title)}"))
+            self._note(style.yellow(f"  {why}: {_first_line(plain(event.title))}"))
 
     def _note(self, text: str) -> None:
         self.end_line()
@@ -119,14 +125,14 @@ class Screen:
 
 
 def show_question(question: Question, side: TextIO, style: Style) -> None:
-    lines = [style.bold("? " + question.message)]
+    lines = [style.bold("? " + plain(question.message))]
     if question.command:
-        lines.append(f"    {question.command}")
+        lines.append(f"    {plain(question.command)}")
     if question.cwd:
-        lines.append(style.dim(f"    in {question.cwd}"))
-    lines += [f"    {change.kind} {change.path}" for change in question.changes]
+        lines.append(style.dim(f"    in {plain(question.cwd)}"))
+    lines += [f"    {change.kind} {plain(change.path)}" for change in question.changes]
     if question.reason:
-        lines.append(style.dim(f"    because: {question.reason}"))
+        lines.append(style.dim(f"    because: {plain(question.reason)}"))
     print("\n".join(lines), file=side, flush=True)
 
 
@@ -138,13 +144,13 @@ async def ask_person(question: Question, side: TextIO) -> Answer:
         values = {}
         for field in question.fields:
             for number, option in enumerate(field.options, 1):
-                print(f"    {number}) {option}", file=side)
-            typed = await _read_line(f"  {field.text} ", side)
+                print(f"    {number}) {plain(option)}", file=side)
+            typed = await _read_line(f"  {plain(field.text)} ", side)
             chosen = int(typed) - 1 if typed.isdigit() else -1
             values[field.field_id] = [field.options[chosen] if 0 <= chosen < len(field.options) else typed]
         return Answer(choice_id="accept", values=values)
     for number, choice in enumerate(question.choices, 1):
-        print(f"    {number}) {choice.label}", file=side)
+        print(f"    {number}) {plain(choice.label)}", file=side)
     typed = await _read_line(f"  1–{len(question.choices)}, or Enter to decline: ", side)
     if typed.isdigit() and 1 <= int(typed) <= len(question.choices):
         return Answer(choice_id=question.choices[int(typed) - 1].choice_id)
@@ -183,5 +189,5 @@ def _coloured_diff(diff: str, style: Style) -> str:
             return style.red(line)
         return style.dim(line)
 
-    shown = (line for line in diff.splitlines() if not line.startswith("index "))
+    shown = (plain(line) for line in diff.split("\n") if line and not line.startswith("index "))
     return "\n".join("  " + colour(line) for line in shown)
