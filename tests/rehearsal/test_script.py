@@ -50,7 +50,18 @@ def test_the_help_names_every_verb() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["%stream lots", "%patch", "%edit a.txt", "%tool x [1]", "%tool x {", "%ask now", "%fail soon", "%dance"],
+    [
+        "%stream lots",
+        "%stream 99999999999999999 words",
+        "%tool x " + "[" * 5000,
+        "%patch",
+        "%edit a.txt",
+        "%tool x [1]",
+        "%tool x {",
+        "%ask now",
+        "%fail soon",
+        "%dance",
+    ],
 )
 def test_a_step_that_cannot_be_read_says_so(line: str) -> None:
     """In the answer, where whoever wrote it will see it."""

@@ -358,10 +358,11 @@ def replay(turn: dict[str, Any]) -> list[Event]:
     """A turn from the records as the events that it once was."""
     events: list[Event] = []
     translator = Translator(events.append)
-    translator.begin(turn["id"])
+    turn_id = str(turn.get("id") or "")
+    translator.begin(turn_id)
     for item in turn.get("items") or []:
-        params = {"item": item, "turnId": turn["id"]}
-        if item.get("type") == "userMessage":
+        params = {"item": item, "turnId": turn_id}
+        if isinstance(item, dict) and item.get("type") == "userMessage":
             translator.notification("item/started", params, b"")
         translator.notification("item/completed", params, b"")
     if turn.get("status") != "inProgress":

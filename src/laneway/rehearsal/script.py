@@ -13,6 +13,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+MAX_WORDS = 1_000_000
+"""What `%stream` may be asked for: the words are made before they are sent."""
+
 HELP = """\
 %say TEXT                          answer with TEXT
 %stream N words [over S seconds]   stream N words, spread over S seconds (at once without it)
@@ -106,7 +109,7 @@ def _step(verb: str, rest: str) -> Step:
         return Say(f"There is no step %{verb} in a rehearsal. These exist:\n{HELP}")
     try:
         return maker(rest)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         return Say(f"The rehearsal cannot read “%{verb} {rest}”: {problem}")
 
 
@@ -114,6 +117,8 @@ def _stream(rest: str) -> Step:
     found = re.fullmatch(r"(\d+)(?: words?)?(?: over ([\d.]+) ?s(?:econds?)?)?", rest)
     if not found:
         raise ValueError("write %stream N words over S seconds")
+    if len(found[1]) > len(str(MAX_WORDS)) or int(found[1]) > MAX_WORDS:
+        raise ValueError(f"no more than {MAX_WORDS} words")
     return Stream(int(found[1]), float(found[2] or 0))
 
 
