@@ -14,7 +14,7 @@ from bench import cost, latency, memory, startup, stream
 from bench.rig import rig
 from bench.table import render
 from laneway import __version__
-from laneway.codex import binary
+from laneway.codex import binary, locate
 
 SUBJECTS = {
     "stream": stream.run,
@@ -35,7 +35,7 @@ def main() -> None:
     load_before = os.getloadavg()[0]
     sections = {}
     with rig() as ready:
-        codex = binary.spell(binary.probe(binary.find()))
+        codex = binary.spell(binary.probe(locate.find()))
         for name in options.only or SUBJECTS:
             print(f"measuring {name} …", flush=True)
             sections[name] = SUBJECTS[name](ready, quick=options.quick)

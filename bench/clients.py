@@ -24,7 +24,7 @@ import msgspec
 
 from bench.rig import tell
 from laneway.base.clock import LoopClock
-from laneway.codex import binary
+from laneway.codex import locate
 from laneway.codex.engine import codex_engine
 from laneway.core.hub import Hub
 from laneway.core.model import Text
@@ -120,7 +120,7 @@ async def follow_raw(
     client: RawClient, prompt: str, work: str, listen: Callable[[RawClient, int], Callable[[], None]]
 ) -> dict[str, float]:
     process = subprocess.Popen(  # noqa: ASYNC220  the same as `Child` does
-        [binary.find().path, "app-server"],
+        [locate.find().path, "app-server"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -155,7 +155,7 @@ async def follow_raw(
 
 
 async def follow_ours(prompt: str, work: str) -> dict[str, float]:
-    engine = codex_engine(binary.find())
+    engine = codex_engine(locate.find())
     async with Hub(engine, LoopClock()) as hub:
         session = await hub.start("bench", ThreadSpec(cwd=Path(work)))
         watch = Watch()

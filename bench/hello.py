@@ -1,17 +1,24 @@
 """A fresh process of ours on the way to Codex: says when it is answered, and when it has a thread.
 
-Run by `bench.startup`. Imports what a door would and nothing of the bench, which would count.
+Run by `bench.startup`. Starts Codex as `laneway ask` does, before the imports (with `--late` as other
+callers do, behind them), and imports what a door would and nothing of the bench, which would count.
 """
 
 from __future__ import annotations
 
-import asyncio
 import sys
+
+from laneway.cli import early
+
+if "--late" not in sys.argv:
+    early.begin(["ask", "hello"])
+
+import asyncio
 import time
 from pathlib import Path
 
 from laneway.base.clock import LoopClock
-from laneway.codex import binary
+from laneway.codex import locate
 from laneway.codex.engine import codex_engine
 from laneway.core.hub import Hub
 from laneway.core.ports import ThreadSpec
@@ -19,7 +26,8 @@ from laneway.core.ports import ThreadSpec
 
 async def greet(work: Path) -> None:
     before = time.perf_counter()
-    engine = codex_engine(binary.find())
+    found = locate.find()
+    engine = codex_engine(found, launched=early.take(found.path))
     async with Hub(engine, LoopClock()) as hub:
         await engine.link()
         print("hello", time.perf_counter() - before, flush=True)

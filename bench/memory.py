@@ -15,7 +15,7 @@ from pathlib import Path
 from bench import stub
 from bench.rig import Rig, tell
 from bench.table import Goal, Row, Section
-from laneway.codex import binary
+from laneway.codex import locate
 from laneway.codex.engine import codex_engine
 
 SESSIONS = (1, 50, 500)
@@ -88,7 +88,7 @@ async def ours(sessions: int, *, used: bool) -> float:
 
 async def codex(threads: int, work: str) -> float:
     """The app-server's own memory; its threads are started as bare as they can be."""
-    engine = codex_engine(binary.find())
+    engine = codex_engine(locate.find())
     link = await engine.link()
     for _ in range(threads):
         await link.call("thread/start", {"cwd": str(Path(work))})

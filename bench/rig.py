@@ -15,7 +15,7 @@ import msgspec
 
 from laneway.base.ids import new_id
 from laneway.base.paths import cache_home
-from laneway.codex import binary
+from laneway.codex import locate
 from laneway.rehearsal.home import throwaway_home
 
 CHILD_S = 120.0
@@ -58,7 +58,7 @@ def rig() -> Iterator[Rig]:
     try:
         with model(environment) as base_url, throwaway_home(base_url) as home:
             environment["CODEX_HOME"] = str(home)
-            yield Rig(binary.find().path, home, work, environment)
+            yield Rig(locate.find().path, home, work, environment)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

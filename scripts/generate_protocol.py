@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from laneway.codex import binary, engine, link, questions, thread, translate
+from laneway.codex import binary, engine, link, locate, questions, thread, translate
 
 TARGET = Path(__file__).resolve().parent.parent / "src" / "laneway" / "codex" / "protocol"
 HEADER = (
@@ -275,7 +275,7 @@ def formatted(text: str, name: str) -> str:
 
 
 def main(folder: Path) -> None:
-    codex = binary.find()
+    codex = locate.find()
     version = binary.spell(binary.probe(codex))
     definitions = load(codex.path)
     folder.mkdir(parents=True, exist_ok=True)

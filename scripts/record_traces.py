@@ -24,7 +24,7 @@ import msgspec
 
 from laneway.base.ids import new_id
 from laneway.base.paths import cache_home
-from laneway.codex import binary
+from laneway.codex import binary, locate
 from laneway.rehearsal.home import MODEL, throwaway_home
 from laneway.rehearsal.server import ModelServer
 from laneway.testing.tape import play, told
@@ -322,7 +322,7 @@ async def record(scenario: Scenario, codex: str) -> list[bytes]:
 
 
 def record_all(target: Path, names: list[str]) -> None:
-    codex = binary.find()
+    codex = locate.find()
     folder = target / binary.spell(binary.probe(codex))
     if not names:
         shutil.rmtree(folder, ignore_errors=True)

@@ -38,6 +38,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def lacking() -> set[str]:
     """The features that the Codex under test does not have, by the table of `laneway.codex.binary`."""
-    from laneway.codex import binary
+    from laneway.codex import binary, locate
 
-    return {feature.name for feature in binary.lacks(binary.probe(binary.find()))}
+    return {feature.name for feature in binary.lacks(binary.probe(locate.find()))}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from laneway.base.clock import LoopClock
 from laneway.base.errors import EngineError, ThreadUnknown
-from laneway.codex import binary
+from laneway.codex import locate
 from laneway.codex.engine import codex_engine
 from laneway.core.hub import Hub
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
@@ -32,7 +32,7 @@ def tell(words: str) -> None:
 
 async def main(root: Path, cwd: Path) -> None:
     with Store(root, "default").claim(ME) as claim:
-        async with Hub(codex_engine(binary.find()), LoopClock()) as hub:
+        async with Hub(codex_engine(locate.find()), LoopClock()) as hub:
             session = await take_up(hub, claim, ThreadSpec(cwd=cwd, sandbox="workspace-write"))
             note(claim, session)
             tell(f"up {session.thread_id}")

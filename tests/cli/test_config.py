@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from laneway.base.schema import KEYS
-from laneway.codex.binary import find
+from laneway.codex.locate import find
 from tests.base.folders import Folders
 from tests.cli.support import laneway
 

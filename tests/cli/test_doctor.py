@@ -14,7 +14,7 @@ import pytest
 
 from laneway.cli.checks.bundle import Person, clean
 from laneway.cli.doctor import printable
-from laneway.codex import binary
+from laneway.codex import binary, locate
 from tests.cli.support import laneway, misbehaving_codex, start
 from tests.cli.test_ask import read_until
 
@@ -244,7 +244,7 @@ def talkative_codex(folder: Path, home: Path) -> str:
         f" | reading {home}/work/notes.txt | hello margarethe"
     )
     path = folder / "codex"
-    path.write_text(f"#!/bin/sh\necho '{said}' >&2\nexec '{binary.find().path}' \"$@\"\n")
+    path.write_text(f"#!/bin/sh\necho '{said}' >&2\nexec '{locate.find().path}' \"$@\"\n")
     path.chmod(0o700)
     return str(path)
 

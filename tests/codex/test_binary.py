@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from laneway.base.errors import BinaryError
-from laneway.codex import binary
-from laneway.codex.binary import Binary
-from laneway.codex.engine import child_environment, codex_engine
+from laneway.codex import binary, locate
+from laneway.codex.engine import codex_engine
+from laneway.codex.locate import Binary, child_environment
 
 
 def program(path: Path, says: str = "codex-cli 0.163.0", *, executable: bool = True) -> str:
@@ -25,19 +25,19 @@ def test_the_flag_goes_before_the_environment_before_the_config_before_path(tmp_
     flag, variable, configured = (program(tmp_path / name) for name in ("flag", "variable", "configured"))
     on_path = program(tmp_path / "bin" / "codex")
     environment = {"LANEWAY_CODEX_BIN": variable, "PATH": str(tmp_path / "bin")}
-    assert binary.find(flag, configured, environment) == Binary(flag, "--codex-bin")
-    assert binary.find(None, configured, environment) == Binary(variable, "LANEWAY_CODEX_BIN")
+    assert locate.find(flag, configured, environment) == Binary(flag, "--codex-bin")
+    assert locate.find(None, configured, environment) == Binary(variable, "LANEWAY_CODEX_BIN")
     del environment["LANEWAY_CODEX_BIN"]
-    assert binary.find(None, configured, environment) == Binary(configured, "codex_bin")
-    assert binary.find(None, None, environment) == Binary(on_path, "PATH")
-    bundled = binary.find(None, None, {"PATH": ""})
+    assert locate.find(None, configured, environment) == Binary(configured, "codex_bin")
+    assert locate.find(None, None, environment) == Binary(on_path, "PATH")
+    bundled = locate.find(None, None, {"PATH": ""})
     assert (bundled.source, Path(bundled.path).name) == ("laneway[codex]", "codex")
 
 
 def test_a_path_that_leads_nowhere_is_one_sentence_with_the_remedy(tmp_path: Path) -> None:
     """It names what was named and by whom."""
     with pytest.raises(BinaryError) as missing:
-        binary.find(str(tmp_path / "none"))
+        locate.find(str(tmp_path / "none"))
     assert str(missing.value) == (
         f"There is no Codex at {tmp_path / 'none'} (named by --codex-bin): correct the path or leave it out."
     )
@@ -47,7 +47,7 @@ def test_a_file_that_cannot_be_executed_says_how_to_mend_it(tmp_path: Path) -> N
     """Told apart from a missing one."""
     path = program(tmp_path / "codex", executable=False)
     with pytest.raises(BinaryError, match=rf"not executable: run `chmod \+x {path}`"):
-        binary.find(path)
+        locate.find(path)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
 
 def test_the_installed_codex_is_one_that_was_tested() -> None:
     """Otherwise the lock file and this list have drifted apart."""
-    version = binary.probe(binary.find(environment={"PATH": ""}))
+    version = binary.probe(locate.find(environment={"PATH": ""}))
     assert binary.spell(version) in binary.TESTED
     assert binary.word_on(version) == ""
     assert binary.word_on((9, 9, 9)) == " (untested with this Laneway)"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from laneway.codex import binary
+from laneway.codex import binary, locate
 from tests.cli.support import laneway
 
 FOLDER = os.environ.get("LANEWAY_PEERS", "")
@@ -40,7 +40,7 @@ async def test_the_tour_works_on_this_version(codex: str) -> None:
     ran = await laneway("tour", "--json", "--codex-bin", codex)
     told = json.loads(ran.out)
     assert told["ok"], told
-    assert told["codex"] == binary.spell(binary.probe(binary.find(codex)))
+    assert told["codex"] == binary.spell(binary.probe(locate.find(codex)))
 
 
 @pytest.mark.peers

@@ -13,7 +13,8 @@ import msgspec
 
 from laneway.base.clock import LoopClock
 from laneway.base.settings import Settings, load
-from laneway.codex import binary
+from laneway.cli import early
+from laneway.codex import locate
 from laneway.codex.engine import CodexEngine, codex_engine
 from laneway.core.hub import Hub
 from laneway.core.session import Timing
@@ -49,7 +50,7 @@ async def ground(
     if settings is None:
         settings = settings_for(options, Path())
     # Looked up before anything is set up: a missing Codex is the first thing to say.
-    found = binary.find(options.codex_bin, configured=settings.codex_bin)
+    found = locate.find(options.codex_bin, configured=settings.codex_bin)
     async with AsyncExitStack() as stack:
         environment, work = dict(os.environ), None
         if options.rehearse:
@@ -59,6 +60,8 @@ async def ground(
             model = await stack.enter_async_context(ModelServer())
             home = stack.enter_context(throwaway_home(model.base_url))
             environment["CODEX_HOME"], work = str(home), work_beside(home)
-        engine = codex_engine(found, environment)
+        # Not in a rehearsal, whose Codex must see another home than the one that is on its way.
+        launched = None if options.rehearse else early.take(found.path)
+        engine = codex_engine(found, environment, launched)
         hub = await stack.enter_async_context(Hub(engine, LoopClock(), timing=timing))
         yield Ground(hub, engine, work)

@@ -14,7 +14,7 @@ import msgspec
 
 from laneway.base.errors import UsageError
 from laneway.cli.compose import settings_for
-from laneway.codex import binary
+from laneway.codex import binary, locate
 
 STATUS_S = 30.0
 """For `--status`: app-server answers in a tenth of a second."""
@@ -56,12 +56,12 @@ def _pass_on_the_rest(parser: argparse.ArgumentParser) -> None:
 
 def login(options: argparse.Namespace) -> int:
     settings = settings_for(options, Path())
-    found = binary.find(options.codex_bin, settings.codex_bin)
+    found = locate.find(options.codex_bin, settings.codex_bin)
     if options.status:
         if options.rest:
             raise UsageError(f"--status takes no {options.rest[0]}.")
         return asyncio.run(status(found, as_json=options.json))
-    from laneway.codex.engine import child_environment
+    from laneway.codex.locate import child_environment
 
     sys.stdout.flush()
     try:
@@ -71,7 +71,7 @@ def login(options: argparse.Namespace) -> int:
         raise binary.cannot_run(found.path, problem) from problem
 
 
-async def status(found: binary.Binary, *, as_json: bool) -> int:
+async def status(found: locate.Binary, *, as_json: bool) -> int:
     from laneway.base.errors import EngineLost
     from laneway.cli.checks.codex import on_login, read_login
     from laneway.codex.engine import codex_engine

@@ -12,6 +12,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from laneway.cli import early
+
 EXIT_CODES = """\
 exit codes:
   0    done
@@ -39,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["--version"]:
         arguments[0] = "version"
+    early.begin(arguments)
     parser = build_parser(arguments)
     if not arguments:
         parser.print_help()

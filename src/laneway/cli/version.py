@@ -11,7 +11,7 @@ from laneway import __version__
 from laneway.base.errors import BinaryError, SettingError
 from laneway.base.settings import load
 from laneway.cli.main import add_common
-from laneway.codex import binary
+from laneway.codex import binary, locate
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def show(options: argparse.Namespace) -> int:
     line = f"laneway {__version__}"
     try:
         settings = load({"codex_bin": options.codex_bin}, os.environ, Path(), Path.home())
-        found = binary.find(options.codex_bin, configured=settings.codex_bin)
+        found = locate.find(options.codex_bin, configured=settings.codex_bin)
         version = binary.probe(found)
         told |= {"codex": binary.spell(version), "path": found.path, "source": found.source}
         line += (

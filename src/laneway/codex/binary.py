@@ -1,25 +1,20 @@
-"""Which Codex, and what that version can do.
+"""What a version of Codex can do, and which versions are tested.
 
-Finds the executable in the design's order and words every failure as one sentence with
-its remedy. Starts nothing on a start-up path: the version comes with app-server's first
-answer; only `probe` runs the binary for it.
+Starts nothing on a start-up path: the version comes with app-server's first answer; only
+`probe` runs the binary for it. Finding the binary is `laneway.codex.locate`'s.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
-from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
 
 from laneway.base.errors import BinaryError
+from laneway.codex.locate import Binary
 from laneway.core.ports import Abilities
 
-ENVIRONMENT_KEY = "LANEWAY_CODEX_BIN"
 OLDEST = (0, 104, 0)
 """The first version whose app-server speaks the protocol we drive."""
 TESTED = ("0.163.0", "0.166.0", "0.153.4", "0.133.0", "0.104.0")
@@ -46,59 +41,6 @@ FEATURES = (
     Feature("writer_lock", (0, 153, 4), "two processes cannot write one thread"),
 )
 """The one table of what each version can do. `make test-peers` runs it; the docs print it."""
-
-
-class Binary(msgspec.Struct, frozen=True):
-    path: str
-    source: str
-
-
-def find(
-    flag: str | None = None, configured: str | None = None, environment: Mapping[str, str] | None = None
-) -> Binary:
-    """The Codex to use. Raises `BinaryError` with one sentence that says what to do."""
-    environment = os.environ if environment is None else environment
-    for named, source in (
-        (flag, "--codex-bin"),
-        (environment.get(ENVIRONMENT_KEY), ENVIRONMENT_KEY),
-        (configured, "codex_bin"),
-    ):
-        if named:
-            return Binary(_checked(named, source, environment), source)
-    on_path = shutil.which("codex", path=environment.get("PATH"))
-    if on_path:
-        return Binary(on_path, "PATH")
-    bundled = _bundled()
-    if bundled:
-        return Binary(bundled, "laneway[codex]")
-    raise BinaryError(
-        "No Codex was found: install one with `pip install 'laneway[codex]'`, put `codex` on PATH,"
-        " or name it with --codex-bin."
-    )
-
-
-def _checked(named: str, source: str, environment: Mapping[str, str]) -> str:
-    path = shutil.which(named, path=environment.get("PATH")) or named
-    expanded = Path(path).expanduser()
-    if not expanded.is_file():
-        raise BinaryError(
-            f"There is no Codex at {named} (named by {source}): correct the path or leave it out."
-        )
-    if not os.access(expanded, os.X_OK):
-        raise BinaryError(f"{named} (named by {source}) is not executable: run `chmod +x {named}`.")
-    return str(expanded)
-
-
-def _bundled() -> str | None:
-    try:
-        from codex_cli_bin import bundled_codex_path
-    except ImportError:
-        return None
-    try:
-        path: Path = bundled_codex_path()
-    except FileNotFoundError:
-        return None
-    return str(path)
 
 
 def probe(binary: Binary) -> tuple[int, ...]:

@@ -17,14 +17,13 @@ import msgspec
 from laneway.base.errors import EngineLost
 from laneway.codex import binary
 from laneway.codex.link import HANDSHAKE_S, Connect, Link
+from laneway.codex.locate import Binary, child_environment
 from laneway.codex.thread import CodexThread, thread_info
 from laneway.core.ports import Abilities, Host, ThreadInfo, ThreadList, ThreadSpec
 from laneway.core.tools import Tool
 from laneway.wire.child import Child, Exit
+from laneway.wire.launch import Launched
 from laneway.wire.peer import Raw
-
-OUR_SECRETS = ("_TOKEN", "_SECRET", "_API_KEY", "_PASSWORD")
-"""Endings of our own `LANEWAY_…` variables that Codex has no business with."""
 
 
 class CodexEngine:
@@ -121,18 +120,27 @@ async def _open(link: Link, host: Host, method: str, params: dict[str, Any]) -> 
     return opened[0]
 
 
-def codex_engine(found: binary.Binary, environment: Mapping[str, str] | None = None) -> CodexEngine:
-    """The engine on one Codex executable."""
+def codex_engine(
+    found: Binary, environment: Mapping[str, str] | None = None, launched: Launched | None = None
+) -> CodexEngine:
+    """The engine on one Codex executable; `launched` is an app-server of it that is already on its way."""
     return CodexEngine(
-        app_server(found, environment), diagnose=lambda: binary.check_age(binary.probe(found), found.path)
+        app_server(found, environment, launched),
+        diagnose=lambda: binary.check_age(binary.probe(found), found.path),
     )
 
 
-def app_server(found: binary.Binary, environment: Mapping[str, str] | None = None) -> Connect:
+def app_server(
+    found: Binary, environment: Mapping[str, str] | None = None, launched: Launched | None = None
+) -> Connect:
     """How to reach Codex: its app-server as a supervised child. Nothing happens before the first call."""
 
     async def connect(on_bytes: Callable[[bytes], None], on_end: Callable[[Exit], None]) -> Child:
+        nonlocal launched
+        early, launched = launched, None
         try:
+            if early is not None:
+                return await Child.adopt(early, on_stdout=on_bytes, on_end=on_end)
             return await Child.spawn(
                 [found.path, "app-server"],
                 on_stdout=on_bytes,
@@ -143,15 +151,6 @@ def app_server(found: binary.Binary, environment: Mapping[str, str] | None = Non
             raise binary.cannot_run(found.path, problem) from problem
 
     return connect
-
-
-def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment less our own secrets."""
-    return {
-        key: value
-        for key, value in environment.items()
-        if not (key.startswith("LANEWAY_") and key.endswith(OUR_SECRETS))
-    }
 
 
 def _common(spec: ThreadSpec) -> dict[str, Any]:

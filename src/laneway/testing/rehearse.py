@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from laneway.codex import binary
+from laneway.codex import locate
 from laneway.codex.engine import CodexEngine, codex_engine
 from laneway.rehearsal.answer import answer
 from laneway.rehearsal.home import MODEL, throwaway_home, work_beside
@@ -44,4 +44,4 @@ async def rehearsal(
 
 def _engine(home: Path) -> CodexEngine:
     environment = {**os.environ, "CODEX_HOME": str(home)}
-    return codex_engine(binary.find(), environment)
+    return codex_engine(locate.find(), environment)

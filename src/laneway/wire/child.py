@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from laneway.wire import guardian
+from laneway.wire.launch import Launched, launch
 
 log = logging.getLogger(__name__)
 
@@ -86,43 +87,20 @@ class Child:
 
         Whoever gets an exception gets no `on_end`, and nothing is left running.
         """
-        if not argv:
-            raise ValueError("there is no program to start")
-        locale = (os.environ if env is None else env).get("LC_CTYPE")
-        control_out, control_in = os.pipe()
-        status_out, status_in = os.pipe()
-        try:
-            process = subprocess.Popen(  # noqa: ASYNC220  a fork takes a millisecond, once
-                [
-                    sys.executable,
-                    "-I",
-                    "-S",
-                    guardian.__file__,
-                    str(control_out),
-                    str(status_in),
-                    "" if locale is None else f"={locale}",
-                    "--",
-                    *argv,
-                ],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=(control_out, status_in),
-                start_new_session=True,
-                env=env,
-                cwd=cwd,
-                bufsize=0,
-            )
-        except BaseException:
-            os.close(control_in)
-            os.close(status_out)
-            raise
-        finally:
-            os.close(control_out)
-            os.close(status_in)
-        child = cls(process, control_in, argv[0], on_end)
+        return await cls.adopt(launch(argv, env=env, cwd=cwd), on_stdout=on_stdout, on_end=on_end)
+
+    @classmethod
+    async def adopt(
+        cls,
+        launched: Launched,
+        *,
+        on_stdout: Callable[[bytes], None],
+        on_end: Callable[[Exit], None] | None = None,
+    ) -> Child:
+        """Take over what `launch` started; raise as `spawn` does."""
+        child = cls(launched.process, launched.control, launched.program, on_end)
         # Not to be cut in half: every stream gets its transport, which closes it.
-        connecting = asyncio.ensure_future(child._connect(status_out, on_stdout))
+        connecting = asyncio.ensure_future(child._connect(launched.status, on_stdout))
         try:
             await asyncio.shield(connecting)
             await child._started

@@ -11,7 +11,7 @@ import msgspec
 from laneway.base.errors import BinaryError, EngineLost, EngineRefused
 from laneway.base.redact import redact
 from laneway.cli.checks.model import UNTESTED, Case, Check, in_thread, sentence
-from laneway.codex import binary
+from laneway.codex import binary, locate
 from laneway.codex.engine import CodexEngine, app_server
 from laneway.codex.link import Link
 
@@ -30,7 +30,7 @@ async def look_for_binary(case: Case) -> list[Check]:
     )
     try:
         configured = case.settings.codex_bin if case.settings else None
-        found = case.found = binary.find(case.codex_bin, configured, case.environment)
+        found = case.found = locate.find(case.codex_bin, configured, case.environment)
         case.version = await in_thread(lambda: binary.probe(found))
         binary.check_age(case.version, found.path)
     except BinaryError as error:
@@ -38,7 +38,7 @@ async def look_for_binary(case: Case) -> list[Check]:
     return [_about(found, case.version), versions, *await in_thread(lambda: _others(case, found))]
 
 
-def _about(found: binary.Binary, version: tuple[int, ...]) -> Check:
+def _about(found: locate.Binary, version: tuple[int, ...]) -> Check:
     spelled = binary.spell(version)
     is_tested = spelled in binary.TESTED
     facts = {"version": spelled, "path": found.path, "source": found.source, "tested": is_tested}
@@ -48,7 +48,7 @@ def _about(found: binary.Binary, version: tuple[int, ...]) -> Check:
     return Check("codex", "note", f"{message}, not tested with this Laneway.", UNTESTED, facts)
 
 
-def _others(case: Case, found: binary.Binary) -> list[Check]:
+def _others(case: Case, found: locate.Binary) -> list[Check]:
     """What else is called `codex` on PATH: the usual reason why two programs see different versions."""
     seen = {os.path.realpath(found.path)}
     others: list[str] = []
@@ -68,7 +68,7 @@ def _others(case: Case, found: binary.Binary) -> list[Check]:
 
 def _version_of(path: str) -> str | None:
     try:
-        return binary.spell(binary.probe(binary.Binary(path, "PATH")))
+        return binary.spell(binary.probe(locate.Binary(path, "PATH")))
     except BinaryError:
         return None
 

@@ -12,9 +12,9 @@ import msgspec
 
 from laneway.base.errors import LanewayError
 from laneway.base.settings import Settings
-from laneway.codex.binary import Binary
 from laneway.codex.engine import CodexEngine
 from laneway.codex.link import Link
+from laneway.codex.locate import Binary
 
 Severity: TypeAlias = Literal["ok", "note", "warning", "error"]
 SEVERITIES: tuple[Severity, ...] = ("ok", "note", "warning", "error")

@@ -19,9 +19,10 @@ from laneway.base.redact import redact
 from laneway.cli.checks.codex import not_looked
 from laneway.cli.checks.model import Case, Check, sentence
 from laneway.cli.compose import LOCAL, ground
-from laneway.codex import binary
-from laneway.codex.engine import CodexEngine, child_environment
+from laneway.codex import binary, locate
+from laneway.codex.engine import CodexEngine
 from laneway.codex.link import Connect
+from laneway.codex.locate import child_environment
 from laneway.core.model import Activity
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.rehearsal.home import throwaway_home, work_beside
@@ -60,7 +61,7 @@ async def look(case: Case) -> list[Check]:
     return [on_outcome(outcome, helps_landlock=await _does_landlock_help(case, case.found))]
 
 
-async def _does_landlock_help(case: Case, found: binary.Binary) -> bool:
+async def _does_landlock_help(case: Case, found: locate.Binary) -> bool:
     try:
         return (await _by_command(case, found, LANDLOCK)).is_good
     except EngineRefused:
@@ -73,7 +74,7 @@ class _Answer(msgspec.Struct, frozen=True):
     stderr: str = ""
 
 
-async def _by_command(case: Case, found: binary.Binary, options: Sequence[str] = ()) -> Outcome:
+async def _by_command(case: Case, found: locate.Binary, options: Sequence[str] = ()) -> Outcome:
     with throwaway_home(NOWHERE) as home:
         work = work_beside(home)
         engine = CodexEngine(_server_in(work, case, found, options))
@@ -98,7 +99,7 @@ async def _by_command(case: Case, found: binary.Binary, options: Sequence[str] =
         return _seen(work, answer.stdout, answer.stderr)
 
 
-def _server_in(work: Path, case: Case, found: binary.Binary, options: Sequence[str]) -> Connect:
+def _server_in(work: Path, case: Case, found: locate.Binary, options: Sequence[str]) -> Connect:
     """An app-server of its own, started in that folder.
 
     What a command may write in is the server's folder, not the command's: one started in
@@ -120,7 +121,7 @@ def _server_in(work: Path, case: Case, found: binary.Binary, options: Sequence[s
     return connect
 
 
-async def _by_turn(case: Case, found: binary.Binary) -> Outcome:
+async def _by_turn(case: Case, found: locate.Binary) -> Outcome:
     options = Namespace(codex_bin=found.path, rehearse=True)
     async with ground(options, settings=case.settings) as here:
         assert here.work is not None

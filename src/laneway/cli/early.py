@@ -1,0 +1,62 @@
+"""Codex, started before the rest of us is loaded: it needs as long to start as our imports do.
+
+Only for commands that always need Codex, and only in the plain case, where nothing but the
+environment can choose which one. Everything else starts it when it is needed, as ever. What is
+started here and not taken ends with this process: its guardian sees to that.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from laneway.wire.launch import Launched
+
+COMMANDS = frozenset({"ask"})
+_CHOOSING = ("--rehearse", "--codex-bin", "-C", "--cwd", "-h", "--help")
+"""Words of a command line that make it somebody else's decision, or nobody's."""
+
+_started: tuple[str, Launched] | None = None
+
+
+def begin(arguments: list[str]) -> None:
+    """Start app-server if this command line will surely want the one that we would find."""
+    global _started
+    if not arguments or arguments[0] not in COMMANDS:
+        return
+    if any(word.startswith(_CHOOSING) for word in arguments[1:]) or _is_configured():
+        return
+    from laneway.base.errors import BinaryError
+    from laneway.codex.locate import child_environment, find
+    from laneway.wire.launch import launch
+
+    try:
+        found = find()
+        _started = (found.path, launch([found.path, "app-server"], env=child_environment(os.environ)))
+    except (BinaryError, OSError):
+        _started = None  # the command says what is wrong, when it gets there
+
+
+def take(path: str) -> Launched | None:
+    """What was started, once, if it is this executable."""
+    global _started
+    if _started is None or _started[0] != path:
+        return None
+    (_, launched), _started = _started, None
+    return launched
+
+
+def _is_configured() -> bool:
+    """Whether a settings file could name another Codex: then they must be read first."""
+    if any(os.environ.get(name) for name in ("LANEWAY_CONFIG", "ATM_CONFIG")):
+        return True
+    home = os.environ.get("ATM_HOME") or os.path.expanduser("~")
+    folder = os.getcwd()
+    while True:
+        if os.path.exists(os.path.join(folder, ".atm.toml")):
+            return True
+        above = os.path.dirname(folder)
+        if above == folder:
+            return os.path.exists(os.path.join(home, ".config", "atm", "config.toml"))
+        folder = above

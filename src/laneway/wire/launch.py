@@ -1,0 +1,59 @@
+"""Start a program under its guardian: the part that needs no event loop.
+
+Apart from `laneway.wire.child`, which needs one, so that a slow child can be started before asyncio
+and the rest of us are even imported. Whoever launches must hand the outcome to a `Child`, or end
+itself: the guardian sees either.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+
+GUARDIAN = os.path.join(os.path.dirname(__file__), "guardian.py")
+
+
+class Launched:
+    """A guardian on its way, with our ends of its pipes."""
+
+    __slots__ = ("control", "process", "program", "status")
+
+    def __init__(self, process: subprocess.Popen[bytes], control: int, status: int, program: str) -> None:
+        self.process = process
+        self.control = control
+        self.status = status
+        self.program = program
+
+
+def launch(
+    argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | os.PathLike[str] | None = None
+) -> Launched:
+    """Start the guardian of `argv`. That `argv` itself cannot be run is told later, on its status pipe."""
+    if not argv:
+        raise ValueError("there is no program to start")
+    locale = (os.environ if env is None else env).get("LC_CTYPE")
+    control_out, control_in = os.pipe()
+    status_out, status_in = os.pipe()
+    words = [str(control_out), str(status_in), "" if locale is None else f"={locale}", "--", *argv]
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", GUARDIAN, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(control_out, status_in),
+            start_new_session=True,
+            env=env,
+            cwd=cwd,
+            bufsize=0,
+        )
+    except BaseException:
+        os.close(control_in)
+        os.close(status_out)
+        raise
+    finally:
+        os.close(control_out)
+        os.close(status_in)
+    return Launched(process, control_in, status_out, argv[0])
