@@ -41,6 +41,9 @@ async def test_whatever_is_killed_the_store_is_whole_and_the_next_start_goes_on(
                 told += rest.count(b"turn ")
                 for pid in tree:
                     await wait_gone(pid)
+                # A kill between fork and exec leaves the lock with the fork until its exec, an instant later.
+                while store.holder(ME) is not None:
+                    await asyncio.sleep(0)
             check_store(store, told, f"seed {seed}, round {number}")
 
 
@@ -91,4 +94,3 @@ def check_store(store: Store, told: int, where: str) -> None:
     assert len(audit.lines) >= told, where
     # A thread that has completed a turn is taken up again for ever after.
     assert len({line["thread_id"] for line in audit.lines if line["outcome"] == "completed"}) <= 1, where
-    assert store.holder(ME) is None, where
