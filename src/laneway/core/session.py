@@ -29,6 +29,7 @@ from laneway.base.errors import (
 from laneway.base.ids import new_id
 from laneway.base.log import bound
 from laneway.core import letters
+from laneway.core.audience import Audience
 from laneway.core.model import (
     DECLINE,
     DELTAS,
@@ -110,9 +111,7 @@ class Session:
         self._requests: dict[str, Request] = {}
         self._closers: dict[str, asyncio.Future[None]] = {}
         self._questions: dict[str, Question] = {}
-        self._subscribers: list[Subscription] = []
-        self._lost_before = 0
-        self._current: Turn | None = None
+        self._audience = Audience()
         self._timers = Timers(clock, self.post)
         self._group: asyncio.TaskGroup | None = None
         self._is_over = False
@@ -143,21 +142,18 @@ class Session:
     @property
     def lost_events(self) -> int:
         """Events that readers of this session were too slow for."""
-        return self._lost_before + sum(subscriber.lost for subscriber in self._subscribers)
+        return self._audience.lost
 
     def subscribe(self, *, merge: bool = True) -> Subscription:
         """All events of this session from now on. Close it when done."""
         subscription = Subscription(merge=merge)
-        self._subscribers.append(subscription)
+        self._audience.join(subscription)
         if self._state.is_closed:
             subscription.close()
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        subscription.close()
-        if subscription in self._subscribers:
-            self._subscribers.remove(subscription)
-            self._lost_before += subscription.lost
+        self._audience.leave(subscription)
 
     def say(
         self,
@@ -226,24 +222,17 @@ class Session:
         kind = type(event)
         if kind is TurnStarted:
             self._on_started(event)  # type: ignore[arg-type]
-        turn = self._current
-        if turn is not None:
-            turn.events.push(event)
-        for subscriber in self._subscribers:
-            subscriber.push(event)
+        self._audience.tell(event)
         if kind in DELTAS:
             return
         match event:
             case TurnStarted():
                 self.post(letters.Begun(event.turn_id, event.ticket))
             case TurnDone():
-                if turn is not None:
-                    self._lost_before += turn.events.lost
-                    request = self._requests.get(turn.ticket)
-                    if request is not None:  # else it was given up as stuck, and its caller answered
-                        request.done = event
-                    turn.events.close()
-                    self._current = None
+                turn = self._audience.end_turn()
+                request = self._requests.get(turn.ticket) if turn else None
+                if request is not None:  # else it was given up as stuck, and its caller answered
+                    request.done = event
                 self.post(letters.Ended(event.turn_id))
             case Asked(question=question):
                 self._questions[question.question_id] = question
@@ -262,7 +251,7 @@ class Session:
 
     def _on_started(self, event: TurnStarted) -> None:
         request = self._requests.get(event.ticket) if event.ticket else None
-        self._current = request.turn if request else None
+        self._audience.turn = request.turn if request else None
         if request:
             self.turns += 1
 
@@ -365,8 +354,7 @@ class Session:
         if not self._revive or self._state.closing:
             raise EngineLost(self._lost_how or "it is not running")
         self.bind(await self._engine.resume(self._thread_id, self.spec, self))
-        for subscriber in self._subscribers:
-            subscriber.push(EngineBack())
+        self._audience.tell(EngineBack())
         return self._live_thread()
 
     async def _interrupt(self, turn_id: str) -> None:
@@ -464,6 +452,4 @@ class Session:
             if not closer.done():
                 closer.set_result(None)
         self._closers.clear()
-        for subscriber in self._subscribers:
-            subscriber.push(Closed())
-            subscriber.close()
+        self._audience.dismiss(Closed())

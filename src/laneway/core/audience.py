@@ -1,0 +1,53 @@
+"""Who reads a session's events: its subscribers, and the caller of the turn that runs.
+
+Hands events on and counts what slow readers lost. Called on the engine's reader: nothing waits.
+"""
+
+from __future__ import annotations
+
+from laneway.core.model import Event
+from laneway.core.subscription import Subscription
+from laneway.core.turn import Turn
+
+
+class Audience:
+    def __init__(self) -> None:
+        self._readers: list[Subscription] = []
+        self._lost_before = 0
+        self.turn: Turn | None = None
+        """The caller's end of the running turn; none while nobody's, or somebody else's, runs."""
+
+    @property
+    def lost(self) -> int:
+        """Events that readers were too slow for, those that have left included."""
+        return self._lost_before + sum(reader.lost for reader in self._readers)
+
+    def join(self, reader: Subscription) -> None:
+        self._readers.append(reader)
+
+    def leave(self, reader: Subscription) -> None:
+        reader.close()
+        if reader in self._readers:
+            self._readers.remove(reader)
+            self._lost_before += reader.lost
+
+    def tell(self, event: Event) -> None:
+        """Everybody, the turn's caller first."""
+        if self.turn is not None:
+            self.turn.events.push(event)
+        for reader in self._readers:
+            reader.push(event)
+
+    def end_turn(self) -> Turn | None:
+        """The running turn is over; return its caller's end."""
+        turn, self.turn = self.turn, None
+        if turn is not None:
+            self._lost_before += turn.events.lost
+            turn.events.close()
+        return turn
+
+    def dismiss(self, last: Event) -> None:
+        """One last event for the subscribers, and the end."""
+        for reader in self._readers:
+            reader.push(last)
+            reader.close()
