@@ -8,7 +8,7 @@ PIP    := $(PYTHON) -m pip --python $(BIN)/python
 WORKERS ?= 4
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test lint fmt typecheck bench chaos fuzz test-peers golden protocol lock clean
+.PHONY: help setup demo test lint fmt bench chaos fuzz test-peers golden protocol lock clean
 
 help:
 	@echo "make demo        a guided walk with the real Codex, offline"

@@ -24,10 +24,10 @@ from laneway.base.errors import FileDamaged, FileNewer, SettingError, StoreError
 from laneway.codex.link import Link
 from laneway.codex.thread import CodexThread
 from laneway.codex.translate import Translator
-from laneway.core.model import DECLINE, Asked, Event, FromSubagent, TurnDone, TurnStarted, public
-from laneway.core.tools import ToolResult
+from laneway.core.model import Event, FromSubagent, TurnDone, TurnStarted, public
 from laneway.rehearsal import script
 from laneway.store import registry
+from laneway.testing.tape import DecliningHost
 from laneway.wire.batch import MAX_BATCH
 from laneway.wire.frames import LineDecoder
 from laneway.wire.headers import MAX_SKIP_FRAMES, MixedDecoder
@@ -177,7 +177,7 @@ async def _link(data: bytes) -> None:
     logger = logging.getLogger("laneway.wire.peer")
     logger.addHandler(failures)
     try:
-        one, host = Link(), _Host()
+        one, host = Link(), DecliningHost()
         host.thread = CodexThread(one, host, {"thread": {"id": THREAD}})
         host.thread._translator.begin(TURN)
         for frame in Shapes(data).frames():
@@ -197,20 +197,6 @@ class _Failures(logging.Handler):
 
     def handleError(self, record: logging.LogRecord) -> None:
         raise
-
-
-class _Host:
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.thread: CodexThread | None = None
-
-    def on_event(self, event: Event) -> None:
-        self.events.append(event)
-        if isinstance(event, Asked) and self.thread is not None:
-            self.thread.answer(event.question.question_id, DECLINE)
-
-    async def on_tool(self, name: str, arguments: Any, turn_id: str) -> ToolResult:
-        return ToolResult(text="")
 
 
 def check_events(events: list[Event]) -> None:

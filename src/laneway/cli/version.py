@@ -10,13 +10,13 @@ from pathlib import Path
 from laneway import __version__
 from laneway.base.errors import BinaryError, SettingError
 from laneway.base.settings import load
-from laneway.cli.main import add_common
 from laneway.codex import binary, locate
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "Which Laneway, and which Codex it would use."
-    add_common(parser)
+    parser.add_argument("--codex-bin", metavar="PATH", help="the codex executable (default: found for you)")
+    parser.add_argument("--json", action="store_true", help="as data, for programs")
     parser.set_defaults(run=show)
 
 

@@ -26,7 +26,7 @@ PLAY_S = 30.0
 async def play(frames: Iterable[bytes]) -> list[Event]:
     """Return what the owner of the thread hears. The n-th turn that a trace asked for is `ticket-<n>`."""
     transport = _Transport()
-    host = _Host()
+    host = DecliningHost()
     async with asyncio.timeout(PLAY_S):
         lines = iter(frames)
         link = await transport.answer(Link.open(transport.connect), next(lines))
@@ -37,7 +37,7 @@ async def play(frames: Iterable[bytes]) -> list[Event]:
             await link.aclose()
 
 
-async def _play(lines: Iterable[bytes], transport: _Transport, link: Link, host: _Host) -> None:
+async def _play(lines: Iterable[bytes], transport: _Transport, link: Link, host: DecliningHost) -> None:
     tickets = 0
     for line in lines:
         frame = msgspec.json.decode(line)
@@ -100,7 +100,7 @@ class _Transport:
         return "the tape ended"
 
 
-class _Host:
+class DecliningHost:
     """Owns the thread, keeps what it hears, and declines: on a tape Codex has heard its answer already."""
 
     def __init__(self) -> None:

@@ -32,7 +32,9 @@ def _on_stale(entry: Registration, version: tuple[int, ...] | None) -> Check:
     if not entry.is_enabled:
         message = f"{what}, but it is switched off."
         return Check("registrations", "note", message, "Remove it when you get to it.", facts)
-    remedy = "Let it start `laneway mcp-server` with the same arguments instead."
+    remedy = (
+        "Remove the entry, or pin Codex 0.153.4 for it: Laneway's own replacement is not in this version yet."
+    )
     removed = f"Codex {spell(REMOVED_IN)} removed that"
     if version is not None and version < REMOVED_IN:
         return Check(
