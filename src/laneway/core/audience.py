@@ -5,14 +5,26 @@ Hands events on and counts what slow readers lost. Called on the engine's reader
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from laneway.core.model import Event
-from laneway.core.subscription import Subscription
 from laneway.core.turn import Turn
+
+
+class Reader(Protocol):
+    """Takes events on the engine's reader: it must not block, await or raise."""
+
+    lost: int
+    """Events that it could not keep."""
+
+    def push(self, event: Event) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Audience:
     def __init__(self) -> None:
-        self._readers: list[Subscription] = []
+        self._readers: list[Reader] = []
         self._lost_before = 0
         self.turn: Turn | None = None
         """The caller's end of the running turn; none while nobody's, or somebody else's, runs."""
@@ -22,10 +34,10 @@ class Audience:
         """Events that readers were too slow for, those that have left included."""
         return self._lost_before + sum(reader.lost for reader in self._readers)
 
-    def join(self, reader: Subscription) -> None:
+    def join(self, reader: Reader) -> None:
         self._readers.append(reader)
 
-    def leave(self, reader: Subscription) -> None:
+    def leave(self, reader: Reader) -> None:
         reader.close()
         if reader in self._readers:
             self._readers.remove(reader)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
+from typing import NamedTuple
 
 import msgspec
 
 from laneway.base.errors import IdentityTaken, LimitReached, QuestionGone, SessionUnknown
 from laneway.base.ids import new_id
+from laneway.core.audience import Reader
 from laneway.core.model import Answer
 from laneway.core.ports import Clock, Engine, Thread, ThreadSpec, TurnSpec
 from laneway.core.session import Compose, Session, Timing, no_context
@@ -26,6 +28,15 @@ log = logging.getLogger(__name__)
 class Limits(msgspec.Struct, frozen=True):
     sessions: int = 500
     """Live at once. Each costs Codex about 4 MB, us some kB."""
+
+
+class _Who(NamedTuple):
+    """Whose session it is to be, and who listens."""
+
+    principal: str
+    identity: str | None
+    agent_id: str | None
+    readers: Sequence[Reader]
 
 
 class Hub:
@@ -66,29 +77,50 @@ class Hub:
 
     # ── sessions ───────────────────────────────────────────────────────────
 
-    async def start(self, principal: str, spec: ThreadSpec, *, identity: str | None = None) -> Session:
-        """A new thread, and a session for it."""
-        return await self._open(principal, spec, identity, lambda host: self.engine.start(host.spec, host))
+    async def start(
+        self,
+        principal: str,
+        spec: ThreadSpec,
+        *,
+        identity: str | None = None,
+        agent_id: str | None = None,
+        readers: Sequence[Reader] = (),
+    ) -> Session:
+        """A new thread, and a session for it. The readers hear everything, from the first event on."""
+        who = _Who(principal, identity, agent_id, readers)
+        return await self._open(who, spec, lambda host: self.engine.start(host.spec, host))
 
     async def resume(
-        self, principal: str, thread_id: str, spec: ThreadSpec, *, identity: str | None = None
+        self,
+        principal: str,
+        thread_id: str,
+        spec: ThreadSpec,
+        *,
+        identity: str | None = None,
+        agent_id: str | None = None,
+        readers: Sequence[Reader] = (),
     ) -> Session:
         """A session for a thread that exists."""
         open_session = self.by_thread(thread_id)
         if open_session is not None:
             # Two sessions on one thread would break single flight; its owner may simply use it.
             return self.get(principal, open_session.agent_id)
-        return await self._open(
-            principal, spec, identity, lambda host: self.engine.resume(thread_id, host.spec, host)
-        )
+        who = _Who(principal, identity, agent_id, readers)
+        return await self._open(who, spec, lambda host: self.engine.resume(thread_id, host.spec, host))
 
     async def fork(
-        self, principal: str, thread_id: str, spec: ThreadSpec, *, identity: str | None = None
+        self,
+        principal: str,
+        thread_id: str,
+        spec: ThreadSpec,
+        *,
+        identity: str | None = None,
+        agent_id: str | None = None,
+        readers: Sequence[Reader] = (),
     ) -> Session:
         """A session for a copy of a thread."""
-        return await self._open(
-            principal, spec, identity, lambda host: self.engine.fork(thread_id, host.spec, host)
-        )
+        who = _Who(principal, identity, agent_id, readers)
+        return await self._open(who, spec, lambda host: self.engine.fork(thread_id, host.spec, host))
 
     def get(self, principal: str, agent_id: str) -> Session:
         session = self._sessions.get(agent_id)
@@ -115,20 +147,16 @@ class Hub:
         raise QuestionGone(question_id)
 
     async def _open(
-        self,
-        principal: str,
-        spec: ThreadSpec,
-        identity: str | None,
-        begin: Callable[[Session], Awaitable[Thread]],
+        self, who: _Who, spec: ThreadSpec, begin: Callable[[Session], Awaitable[Thread]]
     ) -> Session:
-        agent_id = new_id("agent")
+        identity, agent_id = who.identity, who.agent_id or new_id("agent")
         # Reserved before anything is awaited: of many starts at once, exactly one wins.
         self._reserve(identity, agent_id)
         if self._tools is not None:
             spec = msgspec.structs.replace(spec, tools=(*spec.tools, *self._tools))
         session = Session(
             agent_id=agent_id,
-            principal=principal,
+            principal=who.principal,
             identity=identity,
             spec=spec,
             engine=self.engine,
@@ -137,6 +165,8 @@ class Hub:
             timing=self._timing,
             revive=self._revive,
         )
+        for reader in who.readers:
+            session.attach(reader)
         try:
             session.bind(await begin(session))
         except BaseException:

@@ -29,7 +29,7 @@ from laneway.base.errors import (
 from laneway.base.ids import new_id
 from laneway.base.log import bound
 from laneway.core import letters
-from laneway.core.audience import Audience
+from laneway.core.audience import Audience, Reader
 from laneway.core.model import (
     DECLINE,
     DELTAS,
@@ -152,8 +152,12 @@ class Session:
             subscription.close()
         return subscription
 
-    def unsubscribe(self, subscription: Subscription) -> None:
-        self._audience.leave(subscription)
+    def attach(self, reader: Reader) -> None:
+        """Hand every event to a reader as it comes, from now on."""
+        self._audience.join(reader)
+
+    def unsubscribe(self, reader: Reader) -> None:
+        self._audience.leave(reader)
 
     def say(
         self,
@@ -162,9 +166,15 @@ class Session:
         kind: Literal["client", "mail"] = "client",
         timeout_s: float | None = None,
         merge: bool = True,
+        events: bool = True,
     ) -> Turn:
-        """Ask for a turn. It waits its turn; its events and its result come through the handle."""
+        """Ask for a turn. It waits its turn; its events and its result come through the handle.
+
+        Without `events` only the result does: for a caller that reads the session's events anyway.
+        """
         turn = self._new_turn(spec, self.timing.turn_s if timeout_s is None else timeout_s, merge=merge)
+        if not events:
+            turn.events.close()
         self.post(letters.Say(turn.ticket, kind))
         return turn
 
