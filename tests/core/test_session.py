@@ -82,6 +82,25 @@ async def test_a_cancelled_turn_is_interrupted_and_the_next_one_runs() -> None:
         assert (await second.result()).text == "ok"
 
 
+async def test_an_interrupt_that_comes_too_early_is_said_again() -> None:
+    """Codex refuses to stop a turn that it has announced and not yet begun, and would run it to its end."""
+    async with stage() as here:
+        session, thread = await here.session()
+        thread.is_deaf = True
+        turn = session.say(words("a"))
+        await until(lambda: thread.turn_id)
+        turn.cancel()
+        await until(lambda: thread.interrupted)
+
+        def is_heard() -> bool:
+            here.clock.advance(0.05)
+            return len(thread.interrupted) == 2
+
+        await until(is_heard)
+        assert (await turn.result()).status == "interrupted"
+        assert thread.interrupted == ["thread-1/1", "thread-1/1"]
+
+
 async def test_a_turn_over_time_is_stopped_with_what_there_is_and_the_session_lives_on() -> None:
     """The time limit cancels, tells so, and leaves the session usable."""
     async with stage() as here:

@@ -2,6 +2,7 @@
 
     LanewayError
     ├── UsageError               what the user asked for cannot be done that way
+    ├── ClientFileError          another program's file cannot be read or edited (path)
     ├── SettingError             a setting is wrong (file and line or variable, key, what was expected)
     ├── WireError
     │   ├── WireClosed           we closed this connection
@@ -25,6 +26,7 @@
         ├── SessionStuck         the engine never ended a turn it was told to stop
         ├── IdentityTaken        the identity is bound to a live session
         ├── LimitReached         too many sessions or too many waiting turns
+        ├── BudgetSpent          the session has used up its turns or its tokens
         ├── NoTurn               there is no running turn to steer or interrupt
         └── QuestionGone         the question was answered, withdrawn, or never existed
 
@@ -42,6 +44,14 @@ class LanewayError(Exception):
 
 class UsageError(LanewayError):
     pass
+
+
+class ClientFileError(LanewayError):
+    """The text is a plain sentence with the remedy; nothing was written."""
+
+    def __init__(self, text: str, path: str = "") -> None:
+        super().__init__(text)
+        self.path = path
 
 
 class SettingError(LanewayError):
@@ -196,6 +206,19 @@ class LimitReached(SessionError):
         super().__init__(f"No more than {limit} {what} at once")
         self.what = what
         self.limit = limit
+
+
+class BudgetSpent(SessionError):
+    """`what` is `turns` or `tokens`; a session may be given a budget of either."""
+
+    def __init__(self, agent_id: str, what: str, limit: int, used: int) -> None:
+        super().__init__(
+            f"Session {agent_id} has used {used} of its {limit} {what}: close it, or raise max_{what}"
+        )
+        self.agent_id = agent_id
+        self.what = what
+        self.limit = limit
+        self.used = used
 
 
 class NoTurn(SessionError):

@@ -12,6 +12,8 @@ import msgspec
 
 MAX_HEAD_BYTES = 4096
 """A HEAD file is one line; a longer one is none of git's."""
+SHORT_COMMIT = 12
+"""Letters of a commit: never ambiguous, still short."""
 
 
 class Repo(msgspec.Struct, frozen=True):
@@ -30,6 +32,13 @@ def find_repo(folder: Path) -> Repo | None:
     return None
 
 
+def detached_at(root: Path) -> str | None:
+    """The commit, shortened, that a repository's head stands on without a branch."""
+    git = _git_dir(root / ".git")
+    head = _head(git) if git is not None else ""
+    return head[:SHORT_COMMIT] if len(head) >= 40 and not set(head) - set("0123456789abcdef") else None
+
+
 def _git_dir(dot_git: Path) -> Path | None:
     """`.git` is a folder, or in worktrees and submodules a file that names one."""
     if dot_git.is_dir():
@@ -45,9 +54,13 @@ def _git_dir(dot_git: Path) -> Path | None:
     return named if named.is_dir() else None
 
 
-def _branch(git: Path) -> str | None:
+def _head(git: Path) -> str:
     try:
-        head = (git / "HEAD").read_text(encoding="utf-8", errors="replace")[:MAX_HEAD_BYTES].strip()
+        return (git / "HEAD").read_text(encoding="utf-8", errors="replace")[:MAX_HEAD_BYTES].strip()
     except OSError:
-        return None
+        return ""
+
+
+def _branch(git: Path) -> str | None:
+    head = _head(git)
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else None

@@ -15,7 +15,7 @@ import msgspec
 from laneway.base.errors import EngineLost, UsageError
 from laneway.base.plain import plain
 from laneway.base.redact import redact
-from laneway.base.schema import APPROVALS, SANDBOXES
+from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, folder, overrides
 from laneway.cli.compose import LOCAL, ground, settings_for
 from laneway.cli.main import add_common
 from laneway.cli.terminal import Screen, Style, ask_person, show_question
@@ -45,22 +45,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-C", "--cwd", type=Path, default=Path(), metavar="DIR", help="where Codex works (default: here)"
     )
-    parser.add_argument(
-        "-m", "--model", metavar="NAME", help="a model; like -s, -a and -c it overrides your config.toml"
-    )
-    parser.add_argument("-s", "--sandbox", choices=SANDBOXES, metavar="MODE", help=", ".join(SANDBOXES))
-    approval = ("-a", "--ask-for-approval")
-    parser.add_argument(
-        *approval, dest="approval", choices=APPROVALS, metavar="WHEN", help=", ".join(APPROVALS)
-    )
-    parser.add_argument(
-        "-c",
-        "--config",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="any value of Codex's config",
-    )
+    add_model(parser)
+    add_sandbox(parser)
+    add_approval(parser)
+    add_config(parser)
     parser.add_argument("--thread", metavar="ID", help="go on with this thread")
     parser.add_argument(
         "--timeout",
@@ -76,22 +64,22 @@ async def ask(options: argparse.Namespace) -> int:
     prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
     if not prompt.strip():
         raise UsageError("There is nothing to ask: the prompt is empty.")
-    folder = _folder(options.cwd)
-    config = dict(_override(pair) for pair in options.config)
+    here = folder(options.cwd)
+    config = overrides(options.config)
     settings = settings_for(
-        options, folder, model=options.model, sandbox=options.sandbox, approval_policy=options.approval
+        options, here, model=options.model, sandbox=options.sandbox, approval_policy=options.approval
     )
     if settings.reasoning_effort is not None:
         config.setdefault("model_reasoning_effort", settings.reasoning_effort)
     spec = ThreadSpec(
-        cwd=folder,
+        cwd=here,
         model=settings.model,
         sandbox=settings.sandbox,
         approval_policy=settings.approval_policy,
         config=config,
     )
-    async with ground(options, Timing(turn_s=options.timeout), settings) as here:
-        hub = here.hub
+    async with ground(options, Timing(turn_s=options.timeout), settings) as base:
+        hub = base.hub
         if options.thread:
             session = await hub.resume(LOCAL, options.thread, spec)
         else:
@@ -181,26 +169,6 @@ def exit_code(result: TurnResult) -> int:
     why = plain(redact(failure.message)) if failure else "no reason given"
     print(f"laneway: the turn failed: {why}", file=sys.stderr)
     return 1
-
-
-def _folder(path: Path) -> Path:
-    folder = path.expanduser().resolve()
-    if not folder.is_dir():
-        raise UsageError(f"There is no folder {path}.")
-    return folder
-
-
-def _override(pair: str) -> tuple[str, object]:
-    """`key=value` as Codex reads it: the value is TOML, or else a plain string."""
-    import tomllib
-
-    key, mark, value = pair.partition("=")
-    if not mark or not key.strip():
-        raise UsageError(f"-c wants KEY=VALUE, not {pair!r}.")
-    try:
-        return key.strip(), tomllib.loads(f"x = {value}")["x"]
-    except tomllib.TOMLDecodeError:
-        return key.strip(), value.strip()
 
 
 def _print_json(event: Event) -> None:

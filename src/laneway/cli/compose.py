@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -16,8 +18,9 @@ from laneway.base.settings import Settings, load
 from laneway.cli import early
 from laneway.codex import locate
 from laneway.codex.engine import CodexEngine, codex_engine
-from laneway.core.hub import Hub
-from laneway.core.session import Timing
+from laneway.core.hub import Hub, Limits
+from laneway.core.session import Compose, Timing, no_context
+from laneway.doors.mcp.events import Script, Silence
 
 LOCAL = "local"
 """The principal of whoever sits at this terminal."""
@@ -30,6 +33,8 @@ class Ground(msgspec.Struct, frozen=True):
     engine: CodexEngine
     work: Path | None
     """A throw-away folder to work in; only in a rehearsal."""
+    state: Path | None = None
+    """Where a rehearsal keeps its sessions, so that they are not taken for real ones."""
 
 
 def settings_for(options: Namespace, folder: Path, **flags: object) -> Settings:
@@ -45,6 +50,8 @@ async def ground(
     options: Namespace,
     timing: Timing = Timing(),  # noqa: B008  frozen
     settings: Settings | None = None,
+    limits: Limits = Limits(),  # noqa: B008  frozen
+    compose: Compose = no_context,
 ) -> AsyncIterator[Ground]:
     """A hub on the Codex that the settings choose; nothing is started before it is needed."""
     if settings is None:
@@ -52,7 +59,7 @@ async def ground(
     # Looked up before anything is set up: a missing Codex is the first thing to say.
     found = locate.find(options.codex_bin, configured=settings.codex_bin)
     async with AsyncExitStack() as stack:
-        environment, work = dict(os.environ), None
+        environment, work, state = dict(os.environ), None, None
         if options.rehearse:
             from laneway.rehearsal.home import throwaway_home, work_beside
             from laneway.rehearsal.server import ModelServer
@@ -60,8 +67,25 @@ async def ground(
             model = await stack.enter_async_context(ModelServer())
             home = stack.enter_context(throwaway_home(model.base_url))
             environment["CODEX_HOME"], work = str(home), work_beside(home)
+            state = home.parent / "sessions"
         # Not in a rehearsal, whose Codex must see another home than the one that is on its way.
         launched = None if options.rehearse else early.take(found.path)
         engine = codex_engine(found, environment, launched)
-        hub = await stack.enter_async_context(Hub(engine, LoopClock(), timing=timing))
-        yield Ground(hub, engine, work)
+        hub = await stack.enter_async_context(
+            Hub(engine, LoopClock(), limits=limits, timing=timing, compose=compose)
+        )
+        yield Ground(hub, engine, work, state)
+
+
+def script(events: str) -> Callable[[], Script]:
+    """The words in which MCP clients are told of events, one set for each session."""
+    if events == "off":
+        return Silence
+    from laneway.codex.legacy import Legacy
+
+    return partial(Legacy, "compact" if events == "compact" else "full")
+
+
+def raw_events(events: str) -> dict[str, Any]:
+    """What Codex must be asked for at the start of a thread: the old server told the raw items, too."""
+    return {"experimentalRawEvents": True} if events == "full" else {}

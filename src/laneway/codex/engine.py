@@ -1,7 +1,7 @@
 """The Codex engine: threads on one app-server, which is started when it is first needed.
 
-Holds at most one live link. After a death the next `start` or `resume` opens a new one;
-whether that may happen is the caller's decision, never this module's.
+Holds at most one live link. After a death the next call opens a new one; whether that may
+happen is the caller's decision (`renews`, `renew`), never this module's.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from laneway.base.errors import EngineLost
 from laneway.codex import binary
 from laneway.codex.link import HANDSHAKE_S, Connect, Link
 from laneway.codex.locate import Binary, child_environment
-from laneway.codex.thread import CodexThread, thread_info
-from laneway.core.ports import Abilities, Host, ThreadInfo, ThreadList, ThreadSpec
+from laneway.codex.thread import CodexThread, history, thread_info
+from laneway.core.ports import Abilities, Host, Page, ThreadInfo, ThreadList, ThreadSpec
 from laneway.core.tools import Tool
 from laneway.wire.child import Child, Exit
 from laneway.wire.launch import Launched
@@ -39,11 +39,30 @@ class CodexEngine:
         self._diagnose = diagnose
         self._link: Link | None = None
         self._opening = asyncio.Lock()
+        self.renews = True
+
+    @property
+    def is_running(self) -> bool:
+        return self._link is not None and self._link.is_alive
+
+    @property
+    def ended(self) -> str | None:
+        return self._link.ended if self._link is not None else None
+
+    @property
+    def pid(self) -> int | None:
+        return self._link.pid if self._link is not None and self._link.is_alive else None
+
+    def renew(self) -> None:
+        if self.ended is not None:
+            self._link = None
 
     async def link(self) -> Link:
         """The live link, opened if need be."""
         async with self._opening:
             if self._link is None or not self._link.is_alive:
+                if self._link is not None and self._link.ended is not None and not self.renews:
+                    raise EngineLost(self._link.ended, self._link.stderr_tail)
                 self._link = await self._open_link()
             return self._link
 
@@ -72,12 +91,17 @@ class CodexEngine:
         link = await self.link()
         # The developer instructions go along every time: compaction drops them otherwise.
         params = {"threadId": thread_id, "excludeTurns": True, **_common(spec)}
+        if spec.moves:
+            params["cwd"] = str(spec.cwd)
         return await _open(link, host, "thread/resume", {**params, **spec.native})
 
     async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
         link = await self.link()
         params = {"threadId": thread_id, "excludeTurns": True, "cwd": str(spec.cwd), **_common(spec)}
         return await _open(link, host, "thread/fork", {**params, **spec.native})
+
+    async def history(self, thread_id: str, older: str | None = None, limit: int = 50) -> Page:
+        return await history(await self.link(), thread_id, older, limit)
 
     async def read(self, thread_id: str) -> ThreadInfo:
         answer = await (await self.link()).call("thread/read", {"threadId": thread_id})

@@ -151,6 +151,11 @@ class Link:
         return self._how is None and not self._closing
 
     @property
+    def ended(self) -> str | None:
+        """How the process ended, if it did so by itself."""
+        return None if self._closing else self._how
+
+    @property
     def stderr_tail(self) -> str:
         return self._transport.stderr_tail if self._transport else ""
 

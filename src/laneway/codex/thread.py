@@ -130,20 +130,7 @@ class CodexThread:
 
     async def history(self, older: str | None = None, limit: int = 50) -> Page:
         """Turns from the newest back, as the events that they were."""
-        if not self._link.abilities.history_pages:
-            whole = await self._link.call("thread/read", {"threadId": self.thread_id, "includeTurns": True})
-            turns, cursor = whole["thread"].get("turns") or [], None
-        else:
-            wanted: ThreadTurnsListParams = {
-                "threadId": self.thread_id,
-                "cursor": older,
-                "limit": limit,
-                "itemsView": "full",
-                "sortDirection": "desc",
-            }
-            page = await self._link.call("thread/turns/list", wanted)
-            turns, cursor = list(reversed(page.get("data") or [])), page.get("nextCursor")
-        return Page(tuple(event for turn in turns for event in replay(turn)), cursor)
+        return await history(self._link, self.thread_id, older, limit)
 
     async def release(self) -> None:
         """Give up the writer lock. Codex lets go of it only when a thread is put away and fetched back."""
@@ -262,6 +249,24 @@ class Subagent:
 
     def adopt(self, thread_id: str) -> Subagent:
         return Subagent(self._parent, thread_id)
+
+
+async def history(link: Link, thread_id: str, older: str | None, limit: int) -> Page:
+    """Turns of any thread, loaded or not."""
+    if not link.abilities.history_pages:
+        whole = await link.call("thread/read", {"threadId": thread_id, "includeTurns": True})
+        turns, cursor = whole["thread"].get("turns") or [], None
+    else:
+        wanted: ThreadTurnsListParams = {
+            "threadId": thread_id,
+            "cursor": older,
+            "limit": limit,
+            "itemsView": "full",
+            "sortDirection": "desc",
+        }
+        page = await link.call("thread/turns/list", wanted)
+        turns, cursor = list(reversed(page.get("data") or [])), page.get("nextCursor")
+    return Page(tuple(event for turn in turns for event in replay(turn)), cursor)
 
 
 def thread_info(thread: dict[str, Any], started: dict[str, Any] | None = None) -> ThreadInfo:

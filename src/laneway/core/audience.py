@@ -5,10 +5,13 @@ Hands events on and counts what slow readers lost. Called on the engine's reader
 
 from __future__ import annotations
 
-from typing import Protocol
+import logging
+from typing import Literal, Protocol
 
-from laneway.core.model import Event
+from laneway.core.model import Event, Usage
 from laneway.core.turn import Turn
+
+log = logging.getLogger(__name__)
 
 
 class Reader(Protocol):
@@ -20,6 +23,14 @@ class Reader(Protocol):
     def push(self, event: Event) -> None: ...
 
     def close(self) -> None: ...
+
+
+class Observer(Protocol):
+    """Whoever keeps books about a session. Called where things happen: it must not wait."""
+
+    def on_status(self, status: Literal["idle", "busy", "closed"]) -> None: ...
+
+    def on_usage(self, usage: Usage) -> None: ...
 
 
 class Audience:
@@ -48,7 +59,12 @@ class Audience:
         if self.turn is not None:
             self.turn.events.push(event)
         for reader in self._readers:
-            reader.push(event)
+            try:
+                reader.push(event)
+            except Exception:
+                # A door's mistake in rendering must not keep the session from learning of its own turn.
+                reader.lost += 1
+                log.exception("a reader failed at %s", type(event).__name__)
 
     def end_turn(self) -> Turn | None:
         """The running turn is over; return its caller's end."""

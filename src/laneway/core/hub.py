@@ -56,7 +56,7 @@ class Hub:
     ) -> None:
         self.engine = engine
         self._clock = clock
-        self._limits = limits
+        self.limits = limits
         self._timing = timing
         self._tools = tools
         self._compose = compose
@@ -181,8 +181,8 @@ class Hub:
         return session
 
     def _reserve(self, identity: str | None, agent_id: str) -> None:
-        if len(self._sessions) + self._reserved >= self._limits.sessions:
-            raise LimitReached("sessions", self._limits.sessions)
+        if len(self._sessions) + self._reserved >= self.limits.sessions:
+            raise LimitReached("sessions", self.limits.sessions)
         if identity is not None:
             holder = self._identities.setdefault(identity, agent_id)
             if holder != agent_id:
@@ -201,6 +201,18 @@ class Hub:
             log.error("session %s ended by an error", session.agent_id, exc_info=run.exception())
 
     # ── the end ────────────────────────────────────────────────────────────
+
+    async def wait_gone(self, agent_id: str) -> None:
+        """Until a session that was closed is over: its identity and its place are free then."""
+        run = self._runs.get(agent_id)
+        if run is not None:
+            await asyncio.wait((run,))
+
+    def abort(self, agent_id: str) -> None:
+        """End a session that takes too long to close. Everybody who waits for it is answered."""
+        run = self._runs.get(agent_id)
+        if run is not None:
+            run.cancel()
 
     async def shutdown(self, last: TurnSpec | None = None) -> None:
         """Close all sessions side by side under one deadline, then the engine, and with it every thread."""

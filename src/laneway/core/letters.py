@@ -14,7 +14,7 @@ Kind: TypeAlias = Literal["client", "mail", "last"]
 Outcome: TypeAlias = Literal[
     "done", "cancelled", "closed", "refused", "stuck", "lost", "full", "no_turn", "question_gone", "ok"
 ]
-Stop: TypeAlias = Literal["cancel", "timeout", "close"]
+Stop: TypeAlias = Literal["cancel", "timeout", "close", "budget"]
 
 
 # ── state ──────────────────────────────────────────────────────────────────
@@ -65,6 +65,7 @@ class Say(msgspec.Struct, frozen=True):
 
 class Cancel(msgspec.Struct, frozen=True):
     ticket: str
+    why: Stop = "cancel"
 
 
 class CancelAll(msgspec.Struct, frozen=True):
@@ -116,6 +117,12 @@ class TimedOut(msgspec.Struct, frozen=True):
     ticket: str
 
 
+class Unheard(msgspec.Struct, frozen=True):
+    """The engine would not stop a turn, and some time has passed."""
+
+    turn_id: str
+
+
 class GraceOver(msgspec.Struct, frozen=True):
     """The time is up in which a stopped turn should have ended."""
 
@@ -146,6 +153,7 @@ Letter: TypeAlias = (
     | Gone
     | Expired
     | TimedOut
+    | Unheard
     | GraceOver
     | Lost
     | Released

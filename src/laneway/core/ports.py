@@ -41,6 +41,8 @@ class ThreadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """How a thread should be. Nothing set means nothing sent: the user's own config rules."""
 
     cwd: Path
+    moves: bool = False
+    """On a resume: work in `cwd` from now on. Else the thread stays where it was."""
     model: str | None = None
     sandbox: str | None = None
     approval_policy: str | None = None
@@ -125,6 +127,24 @@ class Thread(Protocol):
 
 
 class Engine(Protocol):
+    renews: bool
+    """Whether the next call may start another process when one has ended by itself; else it raises."""
+
+    @property
+    def is_running(self) -> bool: ...
+
+    @property
+    def ended(self) -> str | None:
+        """How the last process ended, if it did so by itself and none has followed."""
+        ...
+
+    @property
+    def pid(self) -> int | None: ...
+
+    def renew(self) -> None:
+        """Forget a process that ended: the next call may start another, this once."""
+        ...
+
     async def abilities(self) -> Abilities: ...
 
     async def start(self, spec: ThreadSpec, host: Host) -> Thread: ...
@@ -134,6 +154,10 @@ class Engine(Protocol):
     async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> Thread: ...
 
     async def read(self, thread_id: str) -> ThreadInfo: ...
+
+    async def history(self, thread_id: str, older: str | None = None, limit: int = 50) -> Page:
+        """Of any thread, also one that nobody has open."""
+        ...
 
     async def list_threads(
         self, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50

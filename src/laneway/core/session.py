@@ -19,6 +19,7 @@ import msgspec
 from laneway.base.errors import (
     EngineError,
     EngineLost,
+    EngineRefused,
     LanewayError,
     LimitReached,
     NoTurn,
@@ -29,7 +30,7 @@ from laneway.base.errors import (
 from laneway.base.ids import new_id
 from laneway.base.log import bound
 from laneway.core import letters
-from laneway.core.audience import Audience, Reader
+from laneway.core.audience import Audience, Observer, Reader
 from laneway.core.model import (
     DECLINE,
     DELTAS,
@@ -45,7 +46,7 @@ from laneway.core.model import (
     Usage,
     Withdrawn,
 )
-from laneway.core.ports import Clock, Engine, Page, Part, Thread, ThreadSpec, TurnSpec
+from laneway.core.ports import Clock, Engine, Page, Part, Thread, ThreadInfo, ThreadSpec, TurnSpec
 from laneway.core.step import MAX_WAITING, step
 from laneway.core.subscription import Subscription
 from laneway.core.timers import Timers
@@ -56,6 +57,8 @@ log = logging.getLogger(__name__)
 
 MAX_INBOX = 4096
 """Letters a session may fall behind by. Past it the oldest rule is broken: that is a bug, not load."""
+INTERRUPT_AGAIN_S = 0.05
+"""Between two attempts to stop a turn: it takes Codex some milliseconds to begin one."""
 RELEASE_S = 5.0
 """For the engine to let go of a thread; a session closes all the same."""
 
@@ -97,12 +100,15 @@ class Session:
         self.spec = spec
         self.timing = timing
         self.turns = 0
+        self.observer: Observer | None = None
         self.usage: Usage | None = None
         self._engine = engine
         self._tools = ToolBox(spec.tools)
         self._compose = compose
         self._revive = revive
         self._thread: Thread | None = None
+        self.info = ThreadInfo(thread_id="")
+        """What the engine said of the thread when it was opened."""
         self._thread_id = ""
         self._lost_how: str | None = None
         self._state = letters.State()
@@ -133,6 +139,11 @@ class Session:
     @property
     def is_engine_lost(self) -> bool:
         return self._thread is None
+
+    @property
+    def lost_how(self) -> str | None:
+        """How the engine's process ended, if it did."""
+        return self._lost_how
 
     @property
     def questions(self) -> list[Question]:
@@ -180,7 +191,7 @@ class Session:
 
     def _new_turn(self, spec: TurnSpec, timeout_s: float | None, *, merge: bool = True) -> Turn:
         ticket = new_id("turn")
-        turn = Turn(ticket, lambda: self.post(letters.Cancel(ticket)), merge=merge)
+        turn = Turn(ticket, lambda why: self.post(letters.Cancel(ticket, why)), merge=merge)
         self._requests[ticket] = Request(turn, spec)
         self._timers.give(ticket, timeout_s)
         return turn
@@ -252,6 +263,8 @@ class Session:
                 self.post(letters.Gone(event.question_id))
             case Usage():
                 self.usage = event
+                if self.observer is not None:
+                    self.observer.on_usage(event)
             case EngineGone():
                 self._thread = None
                 self._lost_how = event.how
@@ -275,6 +288,7 @@ class Session:
 
     def bind(self, thread: Thread) -> None:
         self._thread = thread
+        self.info = thread.info
         self._thread_id = thread.info.thread_id
 
     def post(self, letter: letters.Letter) -> None:
@@ -301,12 +315,17 @@ class Session:
                     if not self._inbox:
                         self._act(letters.Tick())
                     if not self._inbox and not self._state.is_closed:
+                        self._tell_status()
                         self._wake.clear()
                         await self._wake.wait()
                     while self._inbox:
                         self._act(self._inbox.popleft())
         finally:
             self._end()
+
+    def _tell_status(self) -> None:
+        if self.observer is not None:
+            self.observer.on_status(self.status)
 
     def _act(self, letter: letters.Letter) -> None:
         self._state, effects = step(self._state, letter)
@@ -370,8 +389,11 @@ class Session:
     async def _interrupt(self, turn_id: str) -> None:
         try:
             await self._live_thread().interrupt(turn_id)
+        except EngineRefused as refused:
+            # It has ended in between; or Codex has announced it and not yet begun: then it must hear it again.
+            log.debug("interrupting %s: %s", turn_id, refused)
+            self._timers.after("interrupt", INTERRUPT_AGAIN_S, letters.Unheard(turn_id))
         except LanewayError as error:
-            # The turn may have ended in between; if not, the grace period sees to it.
             log.debug("interrupting %s: %s", turn_id, error)
 
     async def _steer(self, ticket: str, turn_id: str) -> None:
@@ -402,6 +424,8 @@ class Session:
             self._live_thread().answer(question_id, answer)
         except LanewayError:
             log.debug("question %s was gone before its answer", question_id)
+        # Whoever else asks somebody the same thing can stop.
+        self._audience.tell(Withdrawn(question_id=question_id))
 
     async def _ask(
         self,
@@ -411,7 +435,7 @@ class Session:
         parts: tuple[Part, ...] = (),
     ) -> None:
         """Post a letter that settles its own ticket, and wait for that."""
-        request = Request(Turn(letter.ticket, lambda: None))
+        request = Request(Turn(letter.ticket, lambda why: None))
         request.answer, request.parts = answer, parts
         self._requests[letter.ticket] = request
         self.post(letter)
@@ -463,3 +487,4 @@ class Session:
                 closer.set_result(None)
         self._closers.clear()
         self._audience.dismiss(Closed())
+        self._tell_status()

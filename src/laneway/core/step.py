@@ -49,6 +49,7 @@ from laneway.core.letters import (
     StopGrace,
     Tick,
     TimedOut,
+    Unheard,
     WatchQuestion,
 )
 
@@ -60,8 +61,8 @@ def step(state: State, letter: Letter) -> tuple[State, list[Effect]]:
     match letter:
         case Say(ticket, kind):
             return _say(state, ticket, kind)
-        case Cancel(ticket):
-            return _cancel(state, ticket)
+        case Cancel(ticket, why):
+            return _cancel(state, ticket, why)
         case CancelAll():
             return _cancel_all(state)
         case Steer(ticket):
@@ -89,6 +90,9 @@ def step(state: State, letter: Letter) -> tuple[State, list[Effect]]:
             if state.live and state.live.ticket == ticket and not state.live.stop:
                 return _stop_live(state, state.live, "timeout")
             return state, []
+        case Unheard(turn_id):
+            runs = (state.live is not None and state.live.turn_id == turn_id) or state.foreign == turn_id
+            return state, [Interrupt(turn_id)] if runs else []
         case GraceOver():
             return _grace_over(state)
         case Lost():
@@ -113,14 +117,14 @@ def _say(state: State, ticket: str, kind: Kind) -> tuple[State, list[Effect]]:
     return replace(state, clients=(*state.clients, ticket)), []
 
 
-def _cancel(state: State, ticket: str) -> tuple[State, list[Effect]]:
+def _cancel(state: State, ticket: str, why: Stop) -> tuple[State, list[Effect]]:
     if ticket in state.clients or ticket in state.mail:
         clients = tuple(t for t in state.clients if t != ticket)
         mail = tuple(t for t in state.mail if t != ticket)
-        return replace(state, clients=clients, mail=mail), [Settle(ticket, "cancelled", "cancel")]
+        return replace(state, clients=clients, mail=mail), [Settle(ticket, "cancelled", why)]
     live = state.live
     if live and live.ticket == ticket and not live.stop and live.kind != "last":
-        return _stop_live(state, live, "cancel")
+        return _stop_live(state, live, why)
     return state, []
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Literal
 
 import msgspec
 
@@ -21,14 +20,14 @@ class TurnResult(msgspec.Struct, frozen=True):
     status: Status
     text: str = ""
     failure: Failure | None = None
-    stopped_by: Literal["cancel", "timeout", "close"] | None = None
+    stopped_by: Stop | None = None
     turn_id: str | None = None
 
 
 class Turn:
     """What `Session.say` returns at once. Read the events, await the result, or both, or neither."""
 
-    def __init__(self, ticket: str, cancel: Callable[[], None], *, merge: bool = True) -> None:
+    def __init__(self, ticket: str, cancel: Callable[[Stop], None], *, merge: bool = True) -> None:
         self.ticket = ticket
         self.events = Subscription(merge=merge)
         self._cancel = cancel
@@ -40,9 +39,18 @@ class Turn:
         """How it went. Raises only if the turn was never run."""
         return await asyncio.shield(self._settled)
 
-    def cancel(self) -> None:
+    def cancel(self, why: Stop = "cancel") -> None:
         """Take the turn back: out of the queue, or by an interrupt. The result still comes."""
-        self._cancel()
+        self._cancel(why)
+
+    def on_settled(self, then: Callable[[TurnResult | LanewayError], None]) -> None:
+        """Be told the outcome, whether or not anybody awaits it."""
+
+        def tell(settled: asyncio.Future[TurnResult]) -> None:
+            error = settled.exception()
+            then(error if isinstance(error, LanewayError) else settled.result())
+
+        self._settled.add_done_callback(tell)
 
     def settle(self, outcome: TurnResult | LanewayError) -> None:
         """Only the session calls this, once."""

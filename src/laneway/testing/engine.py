@@ -11,7 +11,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from laneway.base.errors import EngineError, EngineLost, QuestionGone, ThreadUnknown
+from laneway.base.errors import EngineError, EngineLost, EngineRefused, QuestionGone, ThreadUnknown
 from laneway.core.model import (
     Accepted,
     Answer,
@@ -49,6 +49,8 @@ class HandThread:
         self.started: list[tuple[str, TurnSpec]] = []
         self.steered: list[tuple[Part, ...]] = []
         self.interrupted: list[str] = []
+        self.is_deaf = False
+        """Whether the next interrupt comes too early, as Codex says of a turn that it has only announced."""
         self.answers: dict[str, Answer] = {}
         self.open_questions: set[str] = set()
         self.refuse_with: EngineError | None = None
@@ -84,6 +86,9 @@ class HandThread:
 
     async def interrupt(self, turn_id: str) -> None:
         self.interrupted.append(turn_id)
+        if self.is_deaf:
+            self.is_deaf = False
+            raise EngineRefused("turn/interrupt", -32600, "expected another active turn id")
         if self.is_obedient and turn_id == self.turn_id:
             self.end("interrupted")
 
@@ -138,6 +143,13 @@ class HandEngine:
         self.is_obedient = is_obedient
         self.is_closed = False
         self.hold_starts: asyncio.Event | None = None
+        self.refuse_with: EngineError | None = None
+        """What every start and resume is refused with."""
+        self.specs: list[ThreadSpec] = []
+        self.renews = True
+        self.is_running = False
+        self.ended: str | None = None
+        self.pid: int | None = None
         self._numbers = itertools.count(1)
 
     async def abilities(self) -> Abilities:
@@ -146,19 +158,28 @@ class HandEngine:
     async def start(self, spec: ThreadSpec, host: Host) -> HandThread:
         if self.hold_starts is not None:
             await self.hold_starts.wait()
+        self._begin()
+        self.specs.append(spec)
         return self._add(f"thread-{next(self._numbers)}", host)
 
     async def resume(self, thread_id: str, spec: ThreadSpec, host: Host) -> HandThread:
+        if self.hold_starts is not None:
+            await self.hold_starts.wait()
+        self._begin()
         self.resumed.append((thread_id, spec))
         return self._add(thread_id, host)
 
     async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> HandThread:
+        self._begin()
         return self._add(f"{thread_id}-fork", host)
 
     async def read(self, thread_id: str) -> ThreadInfo:
         if thread_id not in self.threads:
             raise ThreadUnknown(thread_id)
         return self.threads[thread_id].info
+
+    async def history(self, thread_id: str, older: str | None = None, limit: int = 50) -> Page:
+        return await self.threads[thread_id].history(older, limit)
 
     async def list_threads(
         self, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50
@@ -170,13 +191,25 @@ class HandEngine:
 
     async def aclose(self) -> None:
         self.is_closed = True
+        self.is_running = False
+
+    def renew(self) -> None:
+        self.ended = None
 
     def die(self, how: str = "killed by SIGKILL") -> None:
+        self.is_running, self.ended = False, how
         for thread in self.threads.values():
             thread.refuse_with = EngineLost(how)
             if thread.turn_id is not None:
                 thread.end("failed", failure=Failure(kind="engine_lost", message=how))
             thread.host.on_event(EngineGone(how=how))
+
+    def _begin(self) -> None:
+        if self.ended is not None and not self.renews:
+            raise EngineLost(self.ended)
+        if self.refuse_with is not None:
+            raise self.refuse_with
+        self.is_running, self.ended = True, None
 
     def _add(self, thread_id: str, host: Host) -> HandThread:
         thread = HandThread(thread_id, host, is_obedient=self.is_obedient)

@@ -271,6 +271,10 @@ class Peer:
         assert message.method is not None
         self._service.serve(message.method, message.params, bytes(message.id), size=len(frame), batch=batch)
 
+    async def wait_served(self, timeout_s: float) -> None:
+        """Until nothing of theirs is being served, or the time is up."""
+        await self._service.wait_idle(timeout_s)
+
     def cancel_theirs(self, request_id: bytes, answer: RemoteError | None = None) -> bool:
         """The other end gave up one of its requests: stop serving it, answer only if told to."""
         return self._service.cancel(request_id, answer)

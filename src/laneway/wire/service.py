@@ -106,6 +106,10 @@ class Service:
     def _refuse(self, request_id: bytes, code: int, message: str, batch: Batch | None) -> None:
         self._reply(request_id, error_body(RemoteError(code, message), "a refused request"), batch)
 
+    async def wait_idle(self, timeout_s: float) -> None:
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=timeout_s)
+
     def abandon(self) -> None:
         """Nobody is left to answer."""
         self._in_flight.clear()

@@ -1,0 +1,99 @@
+"""`laneway mcp-server`: in the place of the removed `codex mcp-server`, with the same flags."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from laneway import __version__
+from laneway.base.clock import LoopClock
+from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, folder, overrides
+from laneway.cli.compose import ground, raw_events, script, settings_for
+from laneway.cli.main import add_common
+from laneway.doors.mcp.dropin import DropIn
+from laneway.doors.mcp.presets import House
+from laneway.doors.mcp.stdio import serve_stdio
+
+EPILOG = """\
+Change one word in your client's config, and nothing else:
+
+  codex -m gpt-5.5 mcp-server          as it was, until Codex 0.154 removed it
+  laneway -m gpt-5.5 mcp-server        as it is now (the flags may stand on either side)
+
+`laneway migrate` does that for all clients that it finds. For sessions with names, limits and
+mail see `laneway mcp`.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "An MCP server with the tools `codex` and `codex-reply`, on standard input and output."
+    )
+    parser.epilog = EPILOG
+    add_model(parser)
+    add_sandbox(parser)
+    add_approval(parser)
+    add_config(parser)
+    parser.add_argument("-p", "--profile", metavar="NAME", help="a profile of your config.toml")
+    parser.add_argument("-C", "--cd", type=Path, default=Path(), metavar="DIR", help="where Codex works")
+    parser.add_argument("--add-dir", action="append", default=[], metavar="DIR", help="may be written, too")
+    parser.add_argument("--enable", action="append", default=[], metavar="FEATURE", help="a feature of Codex")
+    parser.add_argument("--disable", action="append", default=[], metavar="FEATURE", help="the opposite")
+    parser.add_argument("--search", action="store_true", help="let the model search the web")
+    parser.add_argument("--full-auto", action="store_true", help="like -s workspace-write -a on-request")
+    parser.add_argument(
+        "--dangerously-bypass-approvals-and-sandbox",
+        "--yolo",
+        dest="yolo",
+        action="store_true",
+        help="like -s danger-full-access -a never",
+    )
+    parser.add_argument(
+        "--events",
+        choices=("full", "compact", "off"),
+        metavar="HOW",
+        help="how much of a turn the client is told as it runs: full (default), compact, off",
+    )
+    add_common(parser, has_json=False)
+    parser.set_defaults(run=lambda options: asyncio.run(serve(options)))
+
+
+async def serve(options: argparse.Namespace) -> int:
+    here = folder(options.cd)
+    # Only what the flags say: this is the old server, and the user's own config.toml rules it.
+    settings = settings_for(options, here, events=options.events)
+    async with ground(options, settings=settings) as base:
+        house = house_of(options, base.work or here, settings.events)
+        door = DropIn(base.hub, LoopClock(), house, script(settings.events))
+        await serve_stdio(door.server(__version__), base.hub.shutdown)
+    return 0
+
+
+def house_of(options: argparse.Namespace, cwd: Path, events: str) -> House:
+    """What the command line asks for every thread that is started here."""
+    config: dict[str, Any] = {}
+    for feature in options.enable:
+        config[f"features.{feature}"] = True
+    for feature in options.disable:
+        config[f"features.{feature}"] = False
+    if options.profile:
+        config["profile"] = options.profile
+    if options.search:
+        config["web_search"] = "live"
+    if options.add_dir:
+        config["sandbox_workspace_write.writable_roots"] = [str(folder(Path(d))) for d in options.add_dir]
+    sandbox, approval = options.sandbox, options.approval
+    if options.yolo:
+        sandbox, approval = "danger-full-access", "never"
+    elif options.full_auto:
+        sandbox, approval = sandbox or "workspace-write", approval or "on-request"
+    return House(
+        cwd=cwd,
+        model=options.model,
+        sandbox=sandbox,
+        approval_policy=approval,
+        config={**config, **overrides(options.config)},
+        native=raw_events(events),
+    )

@@ -1,0 +1,162 @@
+"""One live session with a name: its books, its budget, and what it is told before its first words.
+
+Made by `Colleagues` and handed to doors, which read it and use its `session`. It watches the
+session and has its record written when something changed; it decides nothing about others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from laneway.base.errors import LanewayError
+from laneway.core.background import Keeper
+from laneway.core.briefing import place_of
+from laneway.core.judgement import overdrawn
+from laneway.core.model import Usage
+from laneway.core.opening import Budget, at
+from laneway.core.ports import TextPart, TurnSpec
+from laneway.core.records import Record, Status
+from laneway.core.session import Session
+from laneway.core.turn import Turn, TurnResult
+
+PREFACE = "What you reported when this session was last closed:\n\n{summary}\n\nIt goes on with this:"
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """What closing a session came to."""
+
+    agent_id: str
+    identity: str
+    thread_id: str | None
+    was: Literal["busy", "idle", "active", "stale", "closed", "interrupted"]
+    status: Status
+    summary: str | None = None
+
+
+class Colleague:
+    def __init__(
+        self,
+        session: Session,
+        record: Record,
+        *,
+        keeper: Callable[[Callable[[], Record]], Keeper],
+        budget: Budget,
+        now: Callable[[], str],
+        summary: str | None,
+    ) -> None:
+        self.session = session
+        self.identity = record.identity
+        self.keeper = keeper(lambda: self.record)
+        self.ending: asyncio.Task[Ended] | None = None
+        """Set once it is being closed."""
+        self.on_closed: Callable[[], None] = lambda: None
+        self._record = msgspec.structs.replace(record, thread_id=session.thread_id)
+        self._turns_before = record.turns
+        self._tokens_before = record.tokens
+        self._asked = 0
+        self._budget = budget
+        self._now = now
+        self._summary = summary
+        self._status: str = "idle"
+        self._turns: dict[str, Turn] = {}
+
+    @property
+    def agent_id(self) -> str:
+        return self.session.agent_id
+
+    @property
+    def principal(self) -> str:
+        return self.session.principal
+
+    @property
+    def thread_id(self) -> str:
+        return self.session.thread_id
+
+    @property
+    def state(self) -> Literal["busy", "idle", "closed"]:
+        return self.session.status
+
+    @property
+    def turns(self) -> int:
+        """Asked for so far, in all lives of the session."""
+        return self._turns_before + self._asked
+
+    @property
+    def tokens(self) -> int:
+        """Used so far; Codex's own count goes on over a resume."""
+        return max(self._tokens_before, self.session.usage.total.total if self.session.usage else 0)
+
+    @property
+    def has_summary(self) -> bool:
+        """Whether a saved summary will stand in front of the next turn."""
+        return self._summary is not None
+
+    @property
+    def is_kept(self) -> bool:
+        return not self._record.ephemeral
+
+    @property
+    def record(self) -> Record:
+        """As of now; git is asked anew."""
+        return msgspec.structs.replace(
+            at(self._record, place_of(self.session.spec.cwd)),
+            state="busy" if self.state == "busy" else "idle",
+            turns=self.turns,
+            tokens=self.tokens,
+        )
+
+    # ── turns ──────────────────────────────────────────────────────────────
+
+    def take_turn(self, spec: TurnSpec, say: Callable[[TurnSpec], Turn]) -> Turn:
+        """Ask for a turn within the budget; the saved summary goes in front of the first one."""
+        spent = overdrawn(self._budget, self.agent_id, self.turns, self.tokens)
+        if spent is not None:
+            raise spent
+        self._asked += 1
+        summary, self._summary = self._summary, None
+        if summary is not None:
+            preface = TextPart(PREFACE.format(summary=summary))
+            spec = msgspec.structs.replace(spec, parts=(preface, *spec.parts))
+        if spec.effort is None:
+            spec = msgspec.structs.replace(spec, effort=self._record.effort)
+        turn = say(spec)
+        self._turns[turn.ticket] = turn
+        turn.on_settled(lambda end: self._settled(turn.ticket, end, summary))
+        self._be_active()
+        return turn
+
+    def _settled(self, ticket: str, end: TurnResult | LanewayError, summary: str | None) -> None:
+        del self._turns[ticket]
+        if isinstance(end, LanewayError):
+            # It never ran: it costs nothing, and the model has not seen the summary.
+            self._asked -= 1
+            self._summary = self._summary or summary
+        self._be_active()
+
+    def _be_active(self) -> None:
+        self._record = msgspec.structs.replace(self._record, last_active=self._now())
+        self.keeper.touch()
+
+    # ── what the session tells (the Observer port) ─────────────────────────
+
+    def on_status(self, status: Literal["idle", "busy", "closed"]) -> None:
+        if status == self._status:
+            return
+        self._status = status
+        self._be_active()
+        if status == "closed":
+            self.on_closed()
+
+    def on_usage(self, usage: Usage) -> None:
+        if self.has_tokens_left:
+            return
+        for turn in self._turns.values():
+            turn.cancel("budget")
+
+    @property
+    def has_tokens_left(self) -> bool:
+        return self._budget.max_tokens is None or self.tokens < self._budget.max_tokens

@@ -1,0 +1,36 @@
+"""Whether Codex may be asked again after it died, and who has been told (ruling 11)."""
+
+from __future__ import annotations
+
+from laneway.base.errors import EngineLost, LanewayError
+from laneway.core.judgement import Restart, after_death
+from laneway.core.ports import Engine
+from laneway.core.turn import TurnResult
+
+
+class Mortality:
+    def __init__(self, engine: Engine, policy: Restart) -> None:
+        self._engine = engine
+        self._policy = policy
+        self._is_told = False
+        # From here on a dead process is replaced by nobody but us.
+        engine.renews = policy == "always"
+
+    def check(self) -> None:
+        """Before every call: raise `EngineLost` if Codex is dead and may not be replaced now."""
+        engine = self._engine
+        match after_death(self._policy, engine.ended, is_told=self._is_told):
+            case "refuse":
+                self._is_told = True
+                raise EngineLost(engine.ended or "it is not running")
+            case "renew":
+                engine.renew()
+                self._is_told = False
+            case "go":
+                pass
+
+    def hear(self, end: TurnResult | LanewayError) -> None:
+        """Of every turn that is over: its caller may be the one who was told."""
+        failure = end.failure if isinstance(end, TurnResult) else None
+        if isinstance(end, EngineLost) or (failure is not None and failure.kind == "engine_lost"):
+            self._is_told = self._engine.ended is not None

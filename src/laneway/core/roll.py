@@ -1,0 +1,119 @@
+"""Who is there: the rows of `agent_sessions` and the health of `agent_status`, as values. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from laneway.core.colleague import Colleague
+from laneway.core.records import Record
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One session, live or kept, under both names where the seeds differ."""
+
+    agent_id: str
+    backend: str = "codex"
+    backend_id: str | None
+    thread_id: str | None
+    team: str
+    identity: str
+    agent_name: str | None
+    agent_source: str | None
+    status: str
+    state: str
+    """`busy`, `idle` or `closed`."""
+    last_active: str
+    last_active_at: str
+    tag: str | None
+    role: str | None
+    cwd: str | None
+    repo_root: str | None
+    repo_name: str | None
+    branch: str | None
+    resumable: bool
+    turns: int
+    tokens: int
+    dropped_events: int = 0
+    is_mine: bool = False
+    """Live here, and the caller's."""
+
+
+class Roll(msgspec.Struct, frozen=True):
+    rows: tuple[Row, ...]
+    problems: tuple[str, ...] = ()
+
+
+class Bound(msgspec.Struct, frozen=True):
+    agent_id: str
+    thread_id: str
+    state: str
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    child_alive: bool
+    child_ended: str | None
+    """How it ended, if it did so by itself: an exit code or a signal's name, in words."""
+    child_pid: int | None
+    team: str
+    uptime_s: float
+    active: int
+    limit: int
+    identities: dict[str, Bound]
+    pending_mail: int = 0
+
+
+def row(record: Record, live: Colleague | None = None, *, is_mine: bool = False) -> Row:
+    state = record.state if record.status == "active" else "closed"
+    return Row(
+        agent_id=record.agent_id,
+        backend_id=record.thread_id,
+        thread_id=record.thread_id,
+        team=record.team,
+        identity=record.identity,
+        agent_name=record.agent_name,
+        agent_source=record.agent_source,
+        status=record.status,
+        state=live.state if live else state,
+        last_active=record.last_active,
+        last_active_at=record.last_active,
+        tag=record.tag,
+        role=record.role,
+        cwd=record.cwd,
+        repo_root=record.repo_root,
+        repo_name=record.repo_name,
+        branch=record.branch,
+        resumable=record.is_resumable,
+        turns=record.turns,
+        tokens=record.tokens,
+        dropped_events=live.session.lost_events if live else 0,
+        is_mine=is_mine,
+    )
+
+
+def rows(
+    kept: Iterable[Record],
+    live: dict[str, Colleague],
+    principal: str,
+    *,
+    identity: str | None = None,
+    repo_root: str | None = None,
+    include_closed: bool = True,
+) -> tuple[Row, ...]:
+    """Live ones as they are now, whatever the disk says; the most recently active first."""
+    records = {record.agent_id: record for record in kept}
+    records |= {agent_id: colleague.record for agent_id, colleague in live.items()}
+    wanted = [
+        record
+        for record in records.values()
+        if identity in (None, record.identity)
+        and repo_root in (None, record.repo_root)
+        and (include_closed or record.status == "active")
+    ]
+    wanted.sort(key=lambda record: record.last_active, reverse=True)
+    return tuple(_row(record, live.get(record.agent_id), principal) for record in wanted)
+
+
+def _row(record: Record, live: Colleague | None, principal: str) -> Row:
+    return row(record, live, is_mine=live is not None and live.principal == principal)

@@ -1,0 +1,1 @@
+"""The ways in: each door speaks one protocol to its clients and is handed what it opens onto."""

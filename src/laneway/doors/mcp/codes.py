@@ -1,0 +1,128 @@
+"""Our errors as JSON-RPC errors: one place, one table. The codes are those of the seed's NFR-6.
+
+A client such as Claude Code shows its model the message alone, so each is a whole sentence that
+names the session and the way out. `data.error_source` tells whether we or Codex said no.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laneway.base.errors import (
+    ActiveWriter,
+    BadName,
+    BinaryError,
+    BudgetSpent,
+    EngineLost,
+    EngineRefused,
+    IdentityHeld,
+    IdentityTaken,
+    LanewayError,
+    LimitReached,
+    QuestionGone,
+    RemoteError,
+    SessionClosed,
+    SessionStuck,
+    SessionUnknown,
+    SettingError,
+    ThreadUnknown,
+    UsageError,
+)
+
+IDENTITY_CONFLICT = -32001
+SESSION_NOT_FOUND = -32002
+SESSION_CLOSED = -32003
+MAX_SESSIONS_EXCEEDED = -32004
+CHILD_PROCESS_DEAD = -32005
+REQUEST_TIMEOUT = -32006
+INVALID_SESSION_PARAMS = -32007
+AGENT_FILE_NOT_FOUND = -32008
+IDENTITY_REQUIRED = -32009
+BUDGET_SPENT = -32010
+THREAD_IN_USE = -32011
+INTERNAL_ERROR = -32603
+
+OURS = range(-32019, -31999)
+"""What MCP leaves to servers. A code of Codex's in there means something else and is not passed on."""
+
+
+def proxy_error(code: int, message: str, **data: Any) -> RemoteError:
+    """An error that we found ourselves."""
+    return RemoteError(code, message, {"error_source": "proxy", **data})
+
+
+def wire_error(error: LanewayError, **facts: Any) -> RemoteError:
+    """The answer to a request that ended like this; `facts` are put beside what the error knows."""
+    match error:
+        case RemoteError():
+            return error
+        case IdentityTaken():
+            return proxy_error(
+                IDENTITY_CONFLICT,
+                f"Identity conflict: '{error.identity}' is already bound to agent_id '{error.agent_id}'. "
+                "Use that session, close it, or ask for another identity.",
+                identity=error.identity,
+                conflicting_agent_id=error.agent_id,
+                **facts,
+            )
+        case IdentityHeld():
+            return proxy_error(
+                IDENTITY_CONFLICT,
+                f"Identity conflict: {error}",
+                identity=error.identity,
+                conflicting_agent_id=error.agent_id,
+                holder_pid=error.pid,
+                **facts,
+            )
+        case EngineRefused():
+            child = {"code": error.code, "message": error.message}
+            code = INTERNAL_ERROR if error.code in OURS or not error.code else error.code
+            return RemoteError(
+                code,
+                f"Codex refused {error.method}: {error.message}",
+                {"error_source": "child", "child_error": child, **facts},
+            )
+        case _:
+            code = next((code for kind, code in _CODES if isinstance(error, kind)), INTERNAL_ERROR)
+            return proxy_error(code, _sentence(error), **_facts(error), **facts)
+
+
+_CODES: tuple[tuple[type[LanewayError], int], ...] = (
+    (SessionUnknown, SESSION_NOT_FOUND),
+    (ThreadUnknown, SESSION_NOT_FOUND),
+    (SessionClosed, SESSION_CLOSED),
+    (BudgetSpent, BUDGET_SPENT),
+    (LimitReached, MAX_SESSIONS_EXCEEDED),
+    (EngineLost, CHILD_PROCESS_DEAD),
+    (BinaryError, CHILD_PROCESS_DEAD),
+    (SessionStuck, REQUEST_TIMEOUT),
+    (BadName, INVALID_SESSION_PARAMS),
+    (QuestionGone, INVALID_SESSION_PARAMS),
+    (UsageError, INVALID_SESSION_PARAMS),
+    (SettingError, INVALID_SESSION_PARAMS),
+    (ActiveWriter, THREAD_IN_USE),
+)
+
+
+def _sentence(error: LanewayError) -> str:
+    match error:
+        case SessionUnknown():
+            return f"{error}. agent_sessions lists those there are."
+        case EngineLost():
+            return f"{error}. Reconnect to this MCP server to start Codex again; sessions can be resumed."
+        case LimitReached():
+            return f"{error}. Close a session first, or raise max_concurrent_threads."
+        case _:
+            return str(error)
+
+
+def _facts(error: LanewayError) -> dict[str, Any]:
+    match error:
+        case EngineLost():
+            return {"exit": error.how}
+        case LimitReached():
+            return {"what": error.what, "limit": error.limit}
+        case BudgetSpent():
+            return {"what": error.what, "limit": error.limit, "used": error.used}
+        case _:
+            return {}

@@ -1,0 +1,208 @@
+"""What a session's owner is told while it works: `codex/event`, and `notifications/progress`.
+
+One `Teller` per session, called on the engine's reader: it renders and posts, and waits for
+nobody. A client that does not read loses these, counted; it never loses an answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+from laneway.core.model import (
+    Activity,
+    Asked,
+    Event,
+    Notice,
+    Plan,
+    Question,
+    Text,
+    TurnDone,
+    TurnStarted,
+    Withdrawn,
+)
+from laneway.core.ports import ThreadInfo
+from laneway.doors.mcp.server import Line
+
+MAX_HELD = 1000
+"""Events of a thread that is still being started: a line or two for each MCP server of the user."""
+MAX_PARTIAL_CHARS = 256 * 1024
+"""Of a message that is being written, kept for a caller whose time runs out."""
+MESSAGE_CHARS = 200
+"""Of a progress message: clients show it in one line."""
+
+
+class Script(Protocol):
+    """The words for events, as the clients of one kind know them. One for each session."""
+
+    def opening(self, info: ThreadInfo) -> list[Any]:
+        """What is told of a thread once it is there."""
+        ...
+
+    def of(self, event: Event) -> list[Any]: ...
+
+
+class Silence:
+    """For clients that want no events."""
+
+    def opening(self, info: ThreadInfo) -> list[Any]:
+        return []
+
+    def of(self, event: Event) -> list[Any]:
+        return []
+
+
+class Listener(Protocol):
+    """Who waits for a turn: a run."""
+
+    request_id: bytes
+    progress_token: Any
+    line: Line
+
+    def on_question(self, question: Question) -> None: ...
+
+    def on_withdrawn(self, question_id: str) -> None: ...
+
+
+class Teller:
+    """A session's reader (see `core.audience.Reader`) on behalf of the client that owns it."""
+
+    def __init__(self, line: Line, script: Script) -> None:
+        self.lost = 0
+        self.is_closed = False
+        self._line = line
+        self._script = script
+        self._marks: dict[str, Any] = {}
+        self._thread_id = ""
+        self._held: list[Event] | None = []
+        self._listeners: dict[str, Listener] = {}
+        self._current: Listener | None = None
+        self._partial: list[str] = []
+        self._partial_chars = 0
+        self._turn_id = ""
+        self._steps = 0
+
+    def open(self, info: ThreadInfo, marks: dict[str, Any], first: Listener, *, is_new: bool) -> None:
+        """The session is there: tell what the client should know first, then what happened meanwhile.
+
+        Only the first call counts. A thread that was resumed is not introduced again.
+        """
+        if self._held is None:
+            return
+        self._thread_id, self._marks, self._current = info.thread_id, marks, first
+        opening = self._script.opening(info)
+        for body in opening if is_new else ():
+            self._tell(body)
+        held, self._held = self._held, None
+        for event in held:
+            self.push(event)
+
+    def follow(self, ticket: str, listener: Listener) -> None:
+        """From its start on, the turn with this ticket is this listener's."""
+        self._listeners[ticket] = listener
+
+    def unfollow(self, ticket: str) -> None:
+        self._listeners.pop(ticket, None)
+
+    @property
+    def partial(self) -> str:
+        """The text of the running turn as far as it has come."""
+        return "".join(self._partial)
+
+    # ── the engine's reader ────────────────────────────────────────────────
+
+    def push(self, event: Event) -> None:
+        if self._held is not None:
+            if len(self._held) < MAX_HELD:
+                self._held.append(event)
+            else:
+                self.lost += 1
+            return
+        kind = type(event)
+        if kind is Text:
+            self._note(event.text)  # type: ignore[attr-defined]
+        elif kind is TurnStarted:
+            self._begin(event)  # type: ignore[arg-type]
+        for body in self._script.of(event):
+            self._tell(body)
+        if kind is not Text:
+            self._progress(event)
+            self._hand_over(event)
+
+    def close(self) -> None:
+        """The session is over."""
+        self.is_closed = True
+        self._listeners.clear()
+        self._current = None
+
+    def _begin(self, event: TurnStarted) -> None:
+        self._current = self._listeners.get(event.ticket or "")
+        self._turn_id = event.turn_id
+        self._partial.clear()
+        self._partial_chars = 0
+
+    def _note(self, text: str) -> None:
+        if self._partial_chars < MAX_PARTIAL_CHARS:
+            self._partial.append(text)
+            self._partial_chars += len(text)
+
+    def _hand_over(self, event: Event) -> None:
+        listener = self._current
+        if isinstance(event, TurnDone):
+            self._current = None
+        elif listener is None:
+            return
+        elif isinstance(event, Asked):
+            listener.on_question(event.question)
+        elif isinstance(event, Withdrawn):
+            listener.on_withdrawn(event.question_id)
+
+    # ── to the client ──────────────────────────────────────────────────────
+
+    def _tell(self, body: Any) -> None:
+        listener = self._current
+        meta: dict[str, Any] = {"threadId": self._thread_id, **self._marks}
+        if listener is not None:
+            meta = {"requestId": msgspec.Raw(listener.request_id), **meta}
+        line = listener.line if listener is not None else self._line
+        if not line.notify("codex/event", {"_meta": meta, "msg": body, "id": self._turn_id, **self._marks}):
+            self.lost += 1
+
+    def _progress(self, event: Event) -> None:
+        listener = self._current
+        if listener is None or listener.progress_token is None:
+            return
+        message = progress_of(event)
+        if message:
+            self.progress(listener, message)
+
+    def progress(self, listener: Listener, message: str) -> None:
+        """Say that work goes on: clients that hear nothing for long give up."""
+        self._steps += 1
+        told = {
+            "progressToken": listener.progress_token,
+            "progress": self._steps,
+            "message": message[:MESSAGE_CHARS],
+        }
+        if not listener.line.notify("notifications/progress", told):
+            self.lost += 1
+
+
+def progress_of(event: Event) -> str:
+    """One line for people; empty if there is nothing to say."""
+    match event:
+        case TurnStarted():
+            return "Codex has begun."
+        case Activity(status="running", title=title):
+            return title
+        case Plan(steps=steps):
+            running = next((step.text for step in steps if step.status == "running"), "")
+            done = sum(step.status == "completed" for step in steps)
+            return f"{done} of {len(steps)} steps done. {running}".strip()
+        case Notice(message=message, will_retry=True):
+            return f"Trying again: {message}"
+        case Asked(question=question):
+            return f"Waiting for an answer: {question.message}"
+        case _:
+            return ""

@@ -1,0 +1,77 @@
+"""The tools around sessions: which there are, how we are, and their end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from laneway.base.errors import LanewayError
+from laneway.core.colleagues import Colleagues
+from laneway.doors.mcp.codes import INVALID_SESSION_PARAMS, proxy_error, wire_error
+from laneway.doors.mcp.names import Names
+from laneway.doors.mcp.server import INVALID_PARAMS, Call
+
+
+class Office:
+    def __init__(self, colleagues: Colleagues, names: Names) -> None:
+        self._colleagues = colleagues
+        self._names = names
+
+    async def sessions(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+        _only(arguments, {"identity": str, "include_closed": bool, "repo_root": str})
+        try:
+            roll = await self._colleagues.sessions(call.principal, **arguments)
+        except LanewayError as error:
+            raise wire_error(error) from error
+        rows = [self._told(msgspec.to_builtins(row)) for row in roll.rows]
+        return shown({"sessions": rows, "problems": list(roll.problems)})
+
+    async def status(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+        health = msgspec.to_builtins(self._colleagues.status())
+        health["identities"] = {name: self._told(bound) for name, bound in health["identities"].items()}
+        return shown(health)
+
+    async def close(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+        _only(arguments, {self._names.agent_id: str, "identity": str})
+        agent_id, identity = arguments.get(self._names.agent_id), arguments.get("identity")
+        if agent_id is None and identity is None:
+            raise proxy_error(
+                INVALID_SESSION_PARAMS, f"{self._names.close} needs {self._names.agent_id} or identity."
+            )
+        # Both may be given, and then both must be meant: the id decides, the name is checked.
+        try:
+            if agent_id is not None and identity is not None:
+                record = await self._colleagues.lookup(agent_id=agent_id)
+                if record.identity != identity:
+                    raise proxy_error(
+                        INVALID_SESSION_PARAMS, f"Session {agent_id} is {record.identity}, not {identity}."
+                    )
+                identity = None
+            ended = await self._colleagues.close(call.principal, agent_id=agent_id, identity=identity)
+        except LanewayError as error:
+            raise wire_error(error) from error
+        return shown(self._told(msgspec.to_builtins(ended)))
+
+    def _told(self, row: dict[str, Any]) -> dict[str, Any]:
+        """A row in the words of this profile."""
+        agent_id = row.pop("agent_id", None)
+        if agent_id is None:
+            return row
+        return {**self._names.told(agent_id), **row}
+
+
+def shown(data: dict[str, Any]) -> dict[str, Any]:
+    """Data for programs, and the same as text for models whose client shows nothing else."""
+    text = msgspec.json.encode(data).decode()
+    return {"content": [{"type": "text", "text": text}], "structuredContent": data}
+
+
+def _only(arguments: dict[str, Any], known: dict[str, type]) -> None:
+    for name, value in list(arguments.items()):
+        if value is None:
+            del arguments[name]
+        elif name not in known:
+            raise proxy_error(INVALID_PARAMS, f"There is no argument {name[:100]}.")
+        elif not isinstance(value, known[name]):
+            raise proxy_error(INVALID_PARAMS, f"{name} must be a {known[name].__name__}.")

@@ -1,0 +1,138 @@
+"""From what a caller asks for to how a thread is started: arguments, then role, then settings.
+
+Pure but for the files that a call or a setting names, which are read within bounds. A server
+that was started read-only stays so, whatever a caller asks for.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from laneway.core.ports import ThreadSpec
+from laneway.doors.mcp.codes import AGENT_FILE_NOT_FOUND, INVALID_SESSION_PARAMS, proxy_error
+
+MAX_FILE_BYTES = 256 * 1024
+"""Of a prompt or instructions: more than this does not fit a model's head beside its work."""
+
+
+class Preset(msgspec.Struct, frozen=True, kw_only=True):
+    """A role: what it leaves open stays as it was."""
+
+    model: str | None = None
+    sandbox: str | None = None
+    approval_policy: str | None = None
+    reasoning_effort: str | None = None
+
+
+class House(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for every session of this server, unless a call or its role says otherwise."""
+
+    cwd: Path
+    model: str | None = None
+    fast_model: str | None = None
+    """Taken where nobody names a model; only with `--fast`."""
+    sandbox: str | None = None
+    approval_policy: str | None = None
+    reasoning_effort: str | None = None
+    base_prompt_file: Path | None = None
+    extra_instructions_file: Path | None = None
+    config: dict[str, Any] = {}
+    roles: Mapping[str, Preset] = {}
+    role: str | None = None
+    """Of calls that name none."""
+    is_read_only: bool = False
+    native: dict[str, Any] = {}
+
+
+def spec_of(house: House, arguments: dict[str, Any]) -> ThreadSpec:
+    """The thread that checked arguments ask for."""
+    role = role_of(house, arguments.get("role"))
+    config = {**house.config, **_further(arguments), **arguments.get("config", {})}
+    effort = role.reasoning_effort or house.reasoning_effort
+    if effort is not None:
+        config.setdefault("model_reasoning_effort", effort)
+    return ThreadSpec(
+        cwd=house.cwd / os.path.expanduser(arguments.get("cwd", "")),
+        model=arguments.get("model") or role.model or house.model or house.fast_model,
+        sandbox=_sandbox(house, arguments.get("sandbox") or role.sandbox or house.sandbox),
+        approval_policy=arguments.get("approval-policy") or role.approval_policy or house.approval_policy,
+        base_instructions=arguments.get("base-instructions") or _text_of(house.base_prompt_file),
+        developer_instructions=_joined(
+            arguments.get("developer-instructions"), _text_of(house.extra_instructions_file)
+        ),
+        config=config,
+        native=house.native,
+    )
+
+
+def role_of(house: House, asked: str | None) -> Preset:
+    name = asked or house.role
+    if name is None:
+        return Preset()
+    if name not in house.roles:
+        known = ", ".join(sorted(house.roles)) or "none is configured"
+        raise proxy_error(INVALID_SESSION_PARAMS, f"There is no role '{name}' ({known}).", role=name)
+    return house.roles[name]
+
+
+def _sandbox(house: House, wanted: str | None) -> str | None:
+    if not house.is_read_only:
+        return wanted
+    if wanted not in (None, "read-only"):
+        raise proxy_error(
+            INVALID_SESSION_PARAMS,
+            f"This server was started with --readonly: a session with {wanted} access cannot be started.",
+            sandbox=wanted,
+        )
+    return "read-only"
+
+
+_CONFIG_KEYS = {
+    "compact-prompt": "compact_prompt",
+    "profile": "profile",
+    "include-plan-tool": "tools.update_plan.enabled",
+}
+"""Parameters of the old tools that are plain config today."""
+
+
+def _further(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {key: arguments[name] for name, key in _CONFIG_KEYS.items() if arguments.get(name) is not None}
+
+
+def _joined(*texts: str | None) -> str | None:
+    return "\n\n".join(text for text in texts if text) or None
+
+
+def _text_of(path: Path | None) -> str | None:
+    return None if path is None else read_text(path, "prompt file")
+
+
+def read_text(path: Path, what: str) -> str:
+    """A file that somebody named; -32008 in words if it cannot be had."""
+
+    def refused(why: str) -> Exception:
+        return proxy_error(AGENT_FILE_NOT_FOUND, f"The {what} {path} {why}.", path=str(path))
+
+    try:
+        # Not a pipe or a device: opening those could wait for ever.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise refused("is not a file")
+        with open(path, "rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError as problem:
+        raise refused("does not exist") from problem
+    except (OSError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or str(problem)
+        raise refused(f"cannot be read: {why}") from problem
+    if len(data) > MAX_FILE_BYTES:
+        raise refused(f"is longer than {MAX_FILE_BYTES} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as problem:
+        raise refused("is not UTF-8 text") from problem

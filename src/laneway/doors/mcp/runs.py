@@ -1,0 +1,274 @@
+"""A turn on behalf of a client, over one call or several.
+
+Clients that shook hands are asked while their call waits. In the stateless era a call ends with
+`input_required` and the next one goes on where it left: the run is found again by a state that
+cannot be guessed and that only its owner may use. A question that nobody can be asked is
+declined, and said so; or, by setting, parked until `agent_answer`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+from laneway.base.errors import QuestionGone, RemoteError, WireError
+from laneway.core.model import DECLINE, Answer, Question
+from laneway.core.ports import Clock
+from laneway.core.session import Session
+from laneway.core.turn import Turn, TurnResult
+from laneway.doors.mcp import elicitation
+from laneway.doors.mcp.events import Teller
+from laneway.doors.mcp.server import INVALID_PARAMS, Call, Line
+
+log = logging.getLogger(__name__)
+
+HEARTBEAT_S = 10.0
+"""Between two signs of life: clients give up on a call that is silent for one to thirty minutes."""
+KEEP_S = 900.0
+"""For a client to come back for what it left waiting; the question itself expires sooner."""
+MAX_PARKED = 1000
+"""Runs that wait for their client: more is a client that never comes back."""
+
+Unattended = Literal["decline", "park"]
+
+
+class InputRequired(msgspec.Struct, frozen=True):
+    """Somebody must decide before the turn can go on."""
+
+    questions: tuple[Question, ...]
+    is_parked: bool
+    """Whether the client cannot ask, so that `agent_answer` must bring the answer."""
+
+
+class Run:
+    """A `Listener` of its session's `Teller`, from before the turn starts until it is done."""
+
+    def __init__(
+        self,
+        call: Call,
+        session: Session,
+        turn: Turn,
+        teller: Teller,
+        clock: Clock,
+        *,
+        unattended: Unattended = "decline",
+        asks_everybody: bool = False,
+        marks: dict[str, Any] | None = None,
+        on_decision: Callable[[Question, str], None] | None = None,
+    ) -> None:
+        self.principal = call.principal
+        self.session = session
+        self.turn = turn
+        self.notes: list[str] = []
+        """What the caller should know besides the answer."""
+        self.call: Call
+        self.request_id: bytes
+        self.progress_token: Any
+        self.line: Line
+        self._teller = teller
+        self._clock = clock
+        self._unattended: Unattended = unattended
+        self._asks_everybody = asks_everybody
+        self._marks = marks or {}
+        self._on_decision = on_decision
+        self._open: dict[str, Question] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._parked: set[str] = set()
+        self._changed = asyncio.Event()
+        self._settled = asyncio.ensure_future(turn.result())
+        self._settled.add_done_callback(self._on_settled)
+        self.attend(call)
+        teller.follow(turn.ticket, self)
+
+    def _on_settled(self, settled: asyncio.Future[TurnResult]) -> None:
+        self._teller.unfollow(self.turn.ticket)
+        self._changed.set()
+        if not settled.cancelled():
+            settled.exception()  # whoever waits hears it; a run that was given up has nobody
+
+    def attend(self, call: Call) -> None:
+        """Who waits for this run from now on."""
+        self.call, self.request_id, self.line = call, call.request_id, call.line
+        self.progress_token = call.meta.get("progressToken")
+
+    # ── told by the teller, on the engine's reader ─────────────────────────
+
+    def on_question(self, question: Question) -> None:
+        self._open[question.question_id] = question
+        self._changed.set()
+
+    def on_withdrawn(self, question_id: str) -> None:
+        self._open.pop(question_id, None)
+        asking = self._asking.pop(question_id, None)
+        if asking is not None:
+            asking.cancel()
+        self._changed.set()
+
+    # ── waiting ────────────────────────────────────────────────────────────
+
+    async def wait(self) -> TurnResult | InputRequired:
+        """How the turn went, or what must be decided first. Cancelled, it takes the turn back."""
+        stop_beating = self._beat()
+        try:
+            async with asyncio.TaskGroup() as group:
+                try:
+                    required = await self._attended(group)
+                finally:
+                    for asking in self._asking.values():
+                        asking.cancel()
+                    self._asking.clear()
+        except asyncio.CancelledError:
+            self.turn.cancel()
+            raise
+        finally:
+            stop_beating()
+        return required or self._settled.result()
+
+    async def _attended(self, group: asyncio.TaskGroup) -> InputRequired | None:
+        while not self._settled.done():
+            waiting = [q for q in self._open.values() if q.question_id not in self._asking]
+            required = self._required(waiting)
+            if required is not None:
+                return required
+            for question in waiting:
+                work = self._ask(question) if self._can_request(question) else self._nobody(question)
+                self._asking[question.question_id] = group.create_task(work)
+            self._changed.clear()
+            await self._changed.wait()
+        return None
+
+    def _required(self, waiting: list[Question]) -> InputRequired | None:
+        """What this call must end with, because its client is asked by a result or not at all."""
+        parked = tuple(q for q in waiting if q.question_id in self._parked)
+        if parked:
+            return InputRequired(parked, is_parked=True)
+        if self.call.client.is_stateless:
+            asked = tuple(q for q in waiting if elicitation.can_ask(q, self.call.client))
+            return InputRequired(asked, is_parked=False) if asked else None
+        return None
+
+    def _can_request(self, question: Question) -> bool:
+        if self.call.client.is_stateless:
+            return False
+        return self._asks_everybody or elicitation.can_ask(question, self.call.client)
+
+    async def _ask(self, question: Question) -> None:
+        asked = elicitation.params(question, request_id=self.call.id_text, marks=self._marks)
+        try:
+            reply = await self.line.call("elicitation/create", asked)
+        except RemoteError as refused:
+            await self._nobody(question, f"the client could not ask ({refused.message:.100})")
+        except WireError:
+            await self._answer(question, DECLINE)
+        else:
+            await self._reply(question, reply)
+
+    async def _reply(self, question: Question, reply: Any) -> None:
+        answer = elicitation.answer(question, reply)
+        if answer is None:
+            await self._nobody(question, "the client dismissed the question without an answer")
+        else:
+            await self._answer(question, answer)
+
+    async def _nobody(self, question: Question, why: str = "this client can ask nobody") -> None:
+        if self._unattended == "park":
+            self._parked.add(question.question_id)
+            self._asking.pop(question.question_id, None)
+            self._changed.set()
+            return
+        self.notes.append(f"Declined, because {why}: {elicitation.wording(question)}")
+        await self._answer(question, DECLINE)
+
+    async def _answer(self, question: Question, answer: Answer) -> None:
+        try:
+            await self.decide(question.question_id, answer)
+        except QuestionGone:
+            log.debug("question %s was gone before its answer", question.question_id)
+
+    def inputs(self, required: InputRequired) -> dict[str, Any]:
+        """What a stateless client is asked, by key."""
+        return {
+            question.question_id: {
+                "method": "elicitation/create",
+                "params": {
+                    "mode": "form",
+                    **elicitation.params(question, request_id=self.call.id_text, marks=self._marks),
+                },
+            }
+            for question in required.questions
+        }
+
+    async def take(self, replies: dict[str, Any]) -> None:
+        """The client's replies, by key; a question that none came for is declined."""
+        for question in list(self._open.values()):
+            await self._reply(question, replies.get(question.question_id, {}))
+
+    async def decide(self, question_id: str, answer: Answer) -> None:
+        """An answer from elsewhere; `QuestionGone` if there is no such question."""
+        question = self._open.pop(question_id, None)
+        if question is None:
+            raise QuestionGone(question_id)
+        self._parked.discard(question_id)
+        await self.session.answer(question_id, answer)
+        if self._on_decision is not None:
+            self._on_decision(question, answer.choice_id)
+
+    @property
+    def open_questions(self) -> list[Question]:
+        return list(self._open.values())
+
+    @property
+    def partial(self) -> str:
+        return self._teller.partial
+
+    def _beat(self) -> Callable[[], None]:
+        """Signs of life while nothing else is told."""
+        if self.progress_token is None:
+            return lambda: None
+        cancel: list[Callable[[], None]] = []
+
+        def beat() -> None:
+            self._teller.progress(self, "Codex is working.")
+            cancel[:] = [self._clock.after(HEARTBEAT_S, beat)]
+
+        cancel.append(self._clock.after(HEARTBEAT_S, beat))
+        return lambda: cancel[0]()
+
+
+class Parking:
+    """Runs that wait for their client, by the state that it must bring back."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._runs: dict[str, Run] = {}
+
+    def park(self, run: Run) -> str:
+        """The state to come back with."""
+        if len(self._runs) >= MAX_PARKED:
+            self._runs.pop(next(iter(self._runs)))
+        state = secrets.token_urlsafe(24)
+        self._runs[state] = run
+        self._clock.after(KEEP_S, lambda: self._forget(state))
+        return state
+
+    def _forget(self, state: str) -> None:
+        self._runs.pop(state, None)
+
+    def take(self, principal: str, state: Any) -> Run:
+        run = self._runs.get(state) if isinstance(state, str) else None
+        if run is None or run.principal != principal:
+            raise RemoteError(INVALID_PARAMS, "There is no call with this requestState")
+        del self._runs[state]
+        return run
+
+    def by_question(self, principal: str, question_id: str) -> Run | None:
+        """The parked run that this question keeps waiting; it is taken out."""
+        for state, run in self._runs.items():
+            if run.principal == principal and any(q.question_id == question_id for q in run.open_questions):
+                return self._runs.pop(state)
+        return None

@@ -1,0 +1,228 @@
+"""MCP's methods: from a request to whoever answers it. Knows the protocol, no transport and no tool.
+
+A transport makes a `Connection` for each client and hands every request to `Server.serve`; what
+it offers are `Offer`s. Both eras are served on one connection, request by request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from laneway.base.errors import RemoteError
+from laneway.doors.mcp import eras
+from laneway.doors.mcp.eras import STRANGER, Client
+from laneway.wire.messages import UNREADABLE, Raw
+
+INVALID_PARAMS = -32602
+METHOD_NOT_FOUND = -32601
+
+
+class Line(Protocol):
+    """The way back to one caller."""
+
+    def notify(self, method: str, params: Any) -> bool:
+        """Tell it something; false if it does not read and the message was dropped."""
+        ...
+
+    async def call(self, method: str, params: Any) -> Any:
+        """Ask it something. Only for clients that shook hands."""
+        ...
+
+
+class Connection:
+    """One client of one transport: whose sessions are its own, and how it can be reached."""
+
+    def __init__(self, principal: str, line: Line) -> None:
+        self.principal = principal
+        self.line = line
+        self.client = STRANGER
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One request, with everything about who asks."""
+
+    principal: str
+    client: Client
+    line: Line
+    request_id: bytes
+    """As it stood on the wire."""
+    params: dict[str, Any]
+    meta: dict[str, Any]
+
+    @property
+    def id_text(self) -> str:
+        return self.request_id.decode().strip('"')
+
+
+Handler: TypeAlias = Callable[[Call, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""From a call and its arguments to the result of `tools/call`."""
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """A tool: what clients are told of it, and who runs it."""
+
+    definition: dict[str, Any]
+    handler: Handler
+
+    @property
+    def name(self) -> str:
+        return str(self.definition["name"])
+
+
+class Resources(Protocol):
+    """What clients can read."""
+
+    async def listed(self, call: Call) -> list[dict[str, Any]]: ...
+
+    def templates(self) -> list[dict[str, Any]]: ...
+
+    async def read(self, call: Call, uri: str) -> list[dict[str, Any]]: ...
+
+
+class Server:
+    def __init__(
+        self,
+        info: dict[str, Any],
+        offers: Iterable[Offer],
+        *,
+        instructions: str | None = None,
+        resources: Resources | None = None,
+        on_unknown_tool: Callable[[str], dict[str, Any]] | None = None,
+    ) -> None:
+        self.info = info
+        self._offers = {offer.name: offer for offer in offers}
+        self._instructions = instructions
+        self._resources = resources
+        self._on_unknown_tool = on_unknown_tool
+
+    async def serve(self, connection: Connection, method: str, params: Raw, request_id: bytes) -> Any:
+        """Answer one request, or raise what becomes its error."""
+        given = _params(params)
+        meta = given.get("_meta")
+        if not isinstance(meta, dict):
+            meta = {}
+        if method == "initialize":
+            return self._initialize(connection, given)
+        call = Call(
+            principal=connection.principal,
+            client=eras.of_request(meta) or connection.client,
+            line=connection.line,
+            request_id=request_id,
+            params=given,
+            meta=meta,
+        )
+        answer = _METHODS.get(method)
+        if answer is None:
+            raise RemoteError(METHOD_NOT_FOUND, f"method not found: {method[:200]}", {"method": method[:200]})
+        return eras.shaped(await answer(self, call), call.client, self.info)
+
+    # ── who we are ─────────────────────────────────────────────────────────
+
+    def _initialize(self, connection: Connection, params: dict[str, Any]) -> dict[str, Any]:
+        connection.client = eras.introduced(params)
+        result = {
+            "protocolVersion": connection.client.version,
+            "capabilities": self._capabilities({"listChanged": True}),
+            "serverInfo": self.info,
+        }
+        return {**result, "instructions": self._instructions} if self._instructions else result
+
+    def _capabilities(self, of_tools: dict[str, Any]) -> dict[str, Any]:
+        capabilities: dict[str, Any] = {"tools": of_tools}
+        if self._resources is not None:
+            capabilities["resources"] = {}
+        return capabilities
+
+    async def _discover(self, call: Call) -> dict[str, Any]:
+        result: dict[str, Any] = {
+            "supportedVersions": [eras.STATELESS_VERSION],
+            # Without the listChanged of the old server: Claude Code would go on listening for it.
+            "capabilities": self._capabilities({}),
+            "ttlMs": 0,
+            "cacheScope": "private",
+        }
+        return {**result, "instructions": self._instructions} if self._instructions else result
+
+    async def _nothing(self, call: Call) -> dict[str, Any]:
+        return {}
+
+    # ── tools ──────────────────────────────────────────────────────────────
+
+    async def _tools(self, call: Call) -> dict[str, Any]:
+        _only_page(call)
+        return eras.cached({"tools": [offer.definition for offer in self._offers.values()]}, call.client)
+
+    async def _call_tool(self, call: Call) -> dict[str, Any]:
+        name = call.params.get("name")
+        arguments = call.params.get("arguments")
+        if not isinstance(name, str):
+            raise RemoteError(INVALID_PARAMS, "tools/call needs the name of a tool")
+        if arguments is not None and not isinstance(arguments, dict):
+            raise RemoteError(INVALID_PARAMS, "The arguments of a tool are an object")
+        offer = self._offers.get(name)
+        if offer is not None:
+            return await offer.handler(call, arguments or {})
+        if self._on_unknown_tool is not None:
+            return self._on_unknown_tool(name)
+        raise RemoteError(INVALID_PARAMS, f"Unknown tool '{name[:200]}'", {"error_source": "proxy"})
+
+    # ── what can be read ───────────────────────────────────────────────────
+
+    async def _list_resources(self, call: Call) -> dict[str, Any]:
+        _only_page(call)
+        found = await self._resources.listed(call) if self._resources is not None else []
+        return eras.cached({"resources": found}, call.client)
+
+    async def _list_templates(self, call: Call) -> dict[str, Any]:
+        _only_page(call)
+        found = self._resources.templates() if self._resources is not None else []
+        return eras.cached({"resourceTemplates": found}, call.client)
+
+    async def _read_resource(self, call: Call) -> dict[str, Any]:
+        uri = call.params.get("uri")
+        if not isinstance(uri, str):
+            raise RemoteError(INVALID_PARAMS, "resources/read needs a uri")
+        if self._resources is None:
+            raise RemoteError(INVALID_PARAMS, f"There is no resource {uri[:200]}", {"uri": uri[:200]})
+        return eras.cached({"contents": await self._resources.read(call, uri)}, call.client)
+
+    async def _list_prompts(self, call: Call) -> dict[str, Any]:
+        # Not offered, but some clients ask all the same; the old server left them waiting.
+        _only_page(call)
+        return eras.cached({"prompts": []}, call.client)
+
+
+_METHODS: dict[str, Callable[[Server, Call], Awaitable[dict[str, Any]]]] = {
+    "server/discover": Server._discover,
+    "ping": Server._nothing,
+    "logging/setLevel": Server._nothing,
+    "tools/list": Server._tools,
+    "tools/call": Server._call_tool,
+    "resources/list": Server._list_resources,
+    "resources/templates/list": Server._list_templates,
+    "resources/read": Server._read_resource,
+    "prompts/list": Server._list_prompts,
+}
+
+
+def _params(params: Raw) -> dict[str, Any]:
+    if not params:
+        return {}
+    try:
+        given = msgspec.json.decode(params)
+    except UNREADABLE as problem:
+        raise RemoteError(INVALID_PARAMS, f"Invalid params: {problem}") from problem
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise RemoteError(INVALID_PARAMS, "Invalid params: an object is expected")
+    return given
+
+
+def _only_page(call: Call) -> None:
+    """Our lists come whole, so a cursor can be none of ours."""
+    if call.params.get("cursor") is not None:
+        raise RemoteError(INVALID_PARAMS, "There is no such page")

@@ -1,0 +1,203 @@
+"""MCP on standard input and output: the pipe, the signals, and the end.
+
+While it serves, file descriptors 0 and 1 are taken away from everybody else in the process:
+nothing but the protocol reaches the client, and no child can read what it says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import stat
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from laneway.doors.mcp.eras import WITH_BATCHES
+from laneway.doors.mcp.server import Connection, Server
+from laneway.wire.peer import Peer, Raw
+
+log = logging.getLogger(__name__)
+
+PRINCIPAL = "stdio"
+"""Whoever holds the other end of the pipe started us."""
+QUICK_S = 0.2
+"""For requests that need no Codex to be answered after the client hung up."""
+FLUSH_S = 2.0
+"""For the last answers to reach a client that still reads."""
+
+
+class Pipe(asyncio.Protocol):
+    """A peer on standard input and output. `ended` is set when the client hangs up."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.ended = asyncio.Event()
+        self.peer: Peer
+        self.connection: Connection
+        self._has_let_go = asyncio.Event()
+        self._pump: threading.Thread | None = None
+
+    async def open(self, reading: int, writing: int) -> None:
+        loop = asyncio.get_running_loop()
+        # A plain file, as in `laneway mcp-server < requests > answers`, is no pipe to asyncio.
+        if _is_file(reading):
+            reading, _ = _pumped(reading, is_input=True)
+        if _is_file(writing):
+            writing, self._pump = _pumped(writing, is_input=False)
+        self._writer, _ = await loop.connect_write_pipe(lambda: _Pen(self), os.fdopen(writing, "wb"))
+        self.peer = Peer(
+            self._writer.write,
+            on_request=self._serve,
+            on_notification=self._hear,
+            backlog_bytes=self._writer.get_write_buffer_size,
+            pause_reading=lambda: self._reader.pause_reading(),
+            resume_reading=lambda: self._reader.resume_reading(),
+            cancel_notice=_cancelled,
+            with_lengths=True,
+        )
+        self.connection = Connection(PRINCIPAL, self.peer)
+        self._reader, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(reading, "rb"))
+
+    # ── asyncio's side ─────────────────────────────────────────────────────
+
+    def data_received(self, data: bytes) -> None:
+        self.peer.feed(data)
+
+    def eof_received(self) -> None:
+        self.ended.set()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.ended.set()
+
+    def let_go(self) -> None:
+        """The writing end is closed: all is sent, or nobody reads it any more."""
+        self._has_let_go.set()
+        self.ended.set()
+
+    # ── MCP's side ─────────────────────────────────────────────────────────
+
+    async def _serve(self, method: str, params: Raw, request_id: bytes) -> Any:
+        answer = await self._server.serve(self.connection, method, params, request_id)
+        if method == "initialize":
+            self.peer.with_batches = self.connection.client.version in WITH_BATCHES
+        return answer
+
+    def _hear(self, method: str, params: Raw, frame: bytes) -> None:
+        if method == "notifications/cancelled" and params:
+            request_id = msgspec.json.decode(params, type=_Cancelled).requestId
+            if request_id:
+                self.peer.cancel_theirs(bytes(request_id))
+
+    async def aclose(self) -> None:
+        """Answer what is open, hand over what is unsent, let go."""
+        await self.peer.aclose()
+        self._writer.close()
+        try:
+            async with asyncio.timeout(FLUSH_S):
+                await self._has_let_go.wait()
+        except TimeoutError:
+            log.warning("the client did not take its last answers")
+            self._writer.abort()
+        if self._pump is not None:
+            await asyncio.to_thread(self._pump.join, FLUSH_S)
+        self._reader.close()
+
+
+class _Pen(asyncio.Protocol):
+    """The writing end, which asyncio tells of an emptied buffer and of a reader that went away."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+
+    def resume_writing(self) -> None:
+        self._pipe.peer.drained()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._pipe.let_go()
+
+
+def _is_file(descriptor: int) -> bool:
+    return stat.S_ISREG(os.fstat(descriptor).st_mode)
+
+
+def _pumped(file: int, *, is_input: bool) -> tuple[int, threading.Thread]:
+    """A pipe in the place of a plain file, and the thread that carries from one to the other."""
+    reading, writing = os.pipe()
+    ours, ends = (reading, (file, writing)) if is_input else (writing, (reading, file))
+    pump = threading.Thread(target=_carry, args=ends, daemon=True)
+    pump.start()
+    return ours, pump
+
+
+def _carry(source: int, target: int) -> None:
+    try:
+        while data := os.read(source, 65536):
+            while data:
+                data = data[os.write(target, data) :]
+    except OSError as problem:
+        log.warning("a plain file on standard input or output failed: %s", problem.strerror)
+    finally:
+        os.close(source)
+        os.close(target)
+
+
+class _Cancelled(msgspec.Struct):
+    requestId: msgspec.Raw = msgspec.Raw()
+
+
+def _cancelled(request_id: bytes) -> tuple[str, Any]:
+    return "notifications/cancelled", {"requestId": msgspec.Raw(request_id), "reason": "no longer needed"}
+
+
+def claim_standard_streams() -> tuple[int, int]:
+    """Take descriptors 0 and 1 for ourselves; whoever else uses them reads nothing and writes to stderr."""
+    sys.stdout.flush()
+    reading, writing = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return reading, writing
+
+
+async def serve_stdio(server: Server, shutdown: Callable[[], Awaitable[None]]) -> None:
+    """Serve until the client hangs up or a signal comes; then `shutdown`, and at a second signal leave."""
+    pipe = Pipe(server)
+    await pipe.open(*claim_standard_streams())
+    with _Signals(pipe.ended):
+        await pipe.ended.wait()
+        # Whoever writes its requests and closes its end still wants what can be had at once.
+        await pipe.peer.wait_served(QUICK_S)
+        try:
+            await shutdown()
+        finally:
+            await pipe.aclose()
+
+
+class _Signals:
+    """The first one asks for an orderly end, the second one ends us at once."""
+
+    def __init__(self, ended: asyncio.Event) -> None:
+        self._ended = ended
+        self._count = 0
+
+    def __enter__(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._on_signal, number)
+
+    def __exit__(self, *exc: object) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().remove_signal_handler(number)
+
+    def _on_signal(self, number: int) -> None:
+        self._count += 1
+        self._ended.set()
+        if self._count > 1:
+            # Whatever hangs: the guardian ends Codex when our pipe to it closes.
+            os._exit(128 + number)

@@ -1,0 +1,168 @@
+"""Transcripts and summaries of sessions as MCP resources, so that a client can read what happened.
+
+    laneway://sessions/<agent id>/transcript     Markdown, newest turns; `?older=<cursor>` for earlier ones
+    laneway://sessions/<agent id>/summary        what the session said of itself when it was closed
+
+Transcripts are Codex's own and are read when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from laneway.base.errors import LanewayError, RemoteError
+from laneway.core.colleagues import Colleagues
+from laneway.core.model import Activity, Event, Text, TurnDone, UserSaid
+from laneway.doors.mcp.codes import wire_error
+from laneway.doors.mcp.server import INVALID_PARAMS, Call
+
+SCHEME = "laneway"
+TURNS_A_PAGE = 20
+MAX_CHARS = 200_000
+"""Of one page: a model reads it, and pays for it."""
+OUTPUT_CHARS = 2_000
+"""Of one command's output; the end of it, where results stand."""
+MARKDOWN = "text/markdown"
+
+
+class Transcripts:
+    """A `Resources` over the sessions of a team."""
+
+    def __init__(self, colleagues: Colleagues) -> None:
+        self._colleagues = colleagues
+
+    async def listed(self, call: Call) -> list[dict[str, Any]]:
+        try:
+            roll = await self._colleagues.sessions(call.principal)
+        except LanewayError as error:
+            raise wire_error(error) from error
+        found = []
+        for row in roll.rows:
+            if row.thread_id is not None:
+                found.append(_resource(row.agent_id, row.identity, "transcript"))
+                if row.status != "active":
+                    found.append(_resource(row.agent_id, row.identity, "summary"))
+        return found
+
+    def templates(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "uriTemplate": f"{SCHEME}://sessions/{{agent_id}}/{what}",
+                "name": what,
+                "title": f"The {what} of a session",
+                "mimeType": MARKDOWN,
+            }
+            for what in ("transcript", "summary")
+        ]
+
+    async def read(self, call: Call, uri: str) -> list[dict[str, Any]]:
+        agent_id, what, older = _parsed(uri)
+        try:
+            text = await (
+                self._transcript(call, agent_id, older, uri)
+                if what == "transcript"
+                else self._summary(call, agent_id, uri)
+            )
+        except RemoteError:
+            raise
+        except LanewayError as error:
+            raise wire_error(error) from error
+        return [{"uri": uri, "mimeType": MARKDOWN, "text": text}]
+
+    async def _transcript(self, call: Call, agent_id: str, older: str | None, uri: str) -> str:
+        record = await self._colleagues.seen(call.principal, agent_id)
+        if record.thread_id is None:
+            raise _missing(uri)
+        page = await self._colleagues.hub.engine.history(record.thread_id, older, TURNS_A_PAGE)
+        text = markdown(page.events)
+        if len(text) > MAX_CHARS:
+            text = f"[cut: {len(text) - MAX_CHARS} characters]\n" + text[-MAX_CHARS:]
+        if page.older is not None:
+            text = f"Earlier: {uri.partition('?')[0]}?older={quote(page.older, safe='')}\n\n{text}"
+        return text
+
+    async def _summary(self, call: Call, agent_id: str, uri: str) -> str:
+        await self._colleagues.seen(call.principal, agent_id)
+        text = await self._colleagues.summary(agent_id)
+        if text is None:
+            raise _missing(uri)
+        return text
+
+
+def markdown(events: Iterable[Event]) -> str:
+    """Turns as people read them. Pure."""
+    parts: list[str] = []
+    speaking = ""
+    for event in events:
+        if isinstance(event, Text) and event.item_id == speaking:
+            parts[-1] += event.text
+            continue
+        shown = _shown(event)
+        if shown:
+            parts.append(shown)
+            speaking = event.item_id if isinstance(event, Text) else ""
+    return "\n\n".join(parts) + "\n" if parts else "Nothing was said yet.\n"
+
+
+def _shown(event: Event) -> str:
+    match event:
+        case UserSaid(text=text):
+            return f"## Prompt\n\n{text}"
+        case Text(text=text):
+            return f"## Codex\n\n{text}"
+        case Activity():
+            return _activity(event)
+        case TurnDone(status="failed", failure=failure):
+            return f"*The turn failed: {failure.message if failure else 'no reason given'}*"
+        case TurnDone(status="interrupted"):
+            return "*The turn was interrupted.*"
+        case _:
+            return ""
+
+
+def _activity(event: Activity) -> str:
+    code = f" (exit code {event.exit_code})" if event.exit_code else ""
+    shown = f"- {event.kind}: `{event.title}` {event.status}{code}"
+    if event.output:
+        cut = "…" if len(event.output) > OUTPUT_CHARS else ""
+        text = cut + event.output[-OUTPUT_CHARS:].rstrip("\n")
+        fence = "`" * (_longest_run(text, "`") + 3)  # longer than any inside: output cannot end its own block
+        shown += f"\n\n{fence}\n{text}\n{fence}"
+    return shown
+
+
+def _longest_run(text: str, letter: str) -> int:
+    longest = run = 0
+    for each in text:
+        run = run + 1 if each == letter else 0
+        longest = max(longest, run)
+    return longest
+
+
+def _resource(agent_id: str, identity: str, what: str) -> dict[str, Any]:
+    return {
+        "uri": f"{SCHEME}://sessions/{quote(agent_id, safe='')}/{what}",
+        "name": f"{identity}-{what}",
+        "title": f"The {what} of {identity} ({agent_id})",
+        "mimeType": MARKDOWN,
+    }
+
+
+def _parsed(uri: str) -> tuple[str, str, str | None]:
+    """The session, what of it, and the page; -32602 for what is none of ours."""
+    try:
+        parts = urlsplit(uri)
+        path = [unquote(part) for part in parts.path.split("/")]
+        older = parse_qs(parts.query).get("older", [None])[0]
+    except ValueError as problem:
+        raise _missing(uri) from problem
+    is_ours = parts.scheme == SCHEME and parts.netloc == "sessions" and len(path) == 3
+    if not is_ours or not path[1] or path[2] not in ("transcript", "summary"):
+        raise _missing(uri)
+    return path[1], path[2], older
+
+
+def _missing(uri: str) -> RemoteError:
+    return RemoteError(INVALID_PARAMS, f"There is no resource {uri[:200]}", {"uri": uri[:200]})

@@ -1,0 +1,122 @@
+"""The core's `Records` port on the files of one team.
+
+Turns records into registry entries and back; what `Entry` has no field for lies in its
+`extra`, where fields of other programs stay as they are. All waiting happens in threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from laneway.core.records import AuditLine, Record, View, refuse_reserved
+from laneway.store.audit import AuditEvent
+from laneway.store.claim import Claim
+from laneway.store.names import check_name
+from laneway.store.registry import Entry
+from laneway.store.stamps import Now, stamp, utc_now
+from laneway.store.store import Store
+
+_IN_ENTRY = tuple(name for name in Entry.__struct_fields__ if name not in ("backend_id", "extra"))
+_EXTRA = {
+    "state": str,
+    "role": str,
+    "agent_name": str,
+    "agent_source": str,
+    "model": str,
+    "sandbox": str,
+    "approval_policy": str,
+    "reasoning_effort": str,
+    "base_instructions": str,
+    "developer_instructions": str,
+    "config": dict,
+    "native": dict,
+    "ephemeral": bool,
+    "turns": int,
+    "tokens": int,
+}
+"""What a record has and an entry has not, as it is called in the file."""
+_RENAMED = {"reasoning_effort": "effort"}
+
+
+class StoreClaim:
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+
+    async def get(self, agent_id: str) -> Record | None:
+        entry = self._claim.registry.get(agent_id)
+        return None if entry is None else record_of(entry)
+
+    async def put(self, record: Record) -> None:
+        await asyncio.to_thread(self._claim.registry.update, entry_of(record))
+
+    async def write_summary(self, thread_id: str, text: str) -> None:
+        await asyncio.to_thread(self._claim.summaries.write, thread_id, text)
+
+    async def tell(self, agent_id: str) -> None:
+        await asyncio.to_thread(self._claim.tell, agent_id)
+
+    async def release(self) -> None:
+        await asyncio.to_thread(self._claim.release)
+
+
+class StoreRecords:
+    """`StoreRecords(Store(sessions_root(), team))`."""
+
+    def __init__(self, store: Store, *, now: Now = utc_now) -> None:
+        self._store = store
+        self._now = now
+
+    @property
+    def team(self) -> str:
+        return self._store.team
+
+    def now(self) -> str:
+        return stamp(self._now())
+
+    def check(self, identity: str) -> None:
+        refuse_reserved(identity)
+        check_name(identity, "an identity")
+
+    async def claim(self, identity: str, agent_id: str | None) -> StoreClaim:
+        self.check(identity)
+        return StoreClaim(await asyncio.to_thread(self._store.claim, identity, agent_id=agent_id))
+
+    async def view(self) -> View:
+        return await asyncio.to_thread(self._view)
+
+    def _view(self) -> View:
+        found = self._store.view()
+        return View(tuple(record_of(entry) for entry in found.entries), found.problems)
+
+    async def summary(self, identity: str, thread_id: str) -> str | None:
+        return await asyncio.to_thread(self._store.summary, identity, thread_id)
+
+    async def audit(self, lines: Sequence[AuditLine]) -> None:
+        await asyncio.to_thread(self._append, lines)
+
+    def _append(self, lines: Sequence[AuditLine]) -> None:
+        for line in lines:
+            self._store.audit.append(AuditEvent(**msgspec.structs.asdict(line)))
+
+
+def entry_of(record: Record) -> Entry:
+    known = {name: getattr(record, name) for name in _IN_ENTRY}
+    # Also what is unset: a value that an earlier life of the session had must not come back.
+    extra = {name: getattr(record, _RENAMED.get(name, name)) for name in _EXTRA}
+    return Entry(**known, backend_id=record.thread_id, extra={"backend": "codex", **extra})
+
+
+def record_of(entry: Entry) -> Record:
+    """Fields of a wrong type, which only another program writes, count as not there."""
+    known: dict[str, Any] = {name: getattr(entry, name) for name in _IN_ENTRY}
+    for name, kind in _EXTRA.items():
+        value = entry.read(name, kind)
+        if value is not None:
+            known[_RENAMED.get(name, name)] = value
+    if known.get("state") != "busy":
+        known["state"] = "idle"
+    return Record(**known, thread_id=entry.backend_id)
