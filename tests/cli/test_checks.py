@@ -295,6 +295,7 @@ def test_a_stale_registration_is_as_bad_as_it_is(
     assert check.severity == severity
     assert "/x/.mcp.json starts `codex mcp-server` as 'gpt'" in check.message
     assert "hunter2" not in str(check)
+    assert "`laneway migrate --write`" in check.remedy
 
 
 def test_a_file_that_cannot_be_read_is_a_note() -> None:

@@ -203,6 +203,8 @@ PROJECT_FILES = [
     ".vscode/mcp.json",
     ".vscode/settings.json",
     ".cursor/mcp.json",
+    ".gemini/settings.json",
+    ".zed/settings.json",
 ]
 
 

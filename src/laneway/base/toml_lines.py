@@ -16,9 +16,9 @@ MAX_KEY_PARTS = 32
 """Parts of one dotted key. `tomllib` takes memory by the square of them: 8,000 cost 260 MB."""
 
 _QUOTED = r'"(?:[^"\\\n]|\\.)*+"|\'[^\'\n]*+\''
-_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*+)*+")
+BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*+)*+")
 _PART = re.compile(rf"[ \t]*+([A-Za-z0-9_-]++|{_QUOTED})[ \t]*+")
-_PIECE = re.compile(
+PIECE = re.compile(
     r'"""(?:[^"\\]|\\.|"{1,2}+(?!"))*+"{3,5}+'
     r"|'''(?:[^']|'{1,2}+(?!'))*+'{3,5}+"
     rf"|{_QUOTED}|#[^\n]*+|[\[{{]|[\]}}]|\n|[^\"'#\[\]{{}}\n]++",
@@ -54,12 +54,12 @@ def _statements(text: str) -> Iterator[tuple[Keys, int]]:
     table: Keys = ()
     at, line, counted = 0, 1, 0
     while True:
-        at = _end(_BLANK, text, at)
+        at = _end(BLANK, text, at)
         line, counted = line + text.count("\n", counted, at), at
         if at >= len(text):
             return
         opening = len(text[at : at + 2]) - len(text[at : at + 2].lstrip("["))
-        keys, at = _dotted(text, at + opening)
+        keys, at = dotted(text, at + opening)
         if not keys:
             return
         if opening:
@@ -72,7 +72,8 @@ def _statements(text: str) -> Iterator[tuple[Keys, int]]:
             at = _skip_value(text, at)
 
 
-def _dotted(text: str, at: int) -> tuple[Keys, int]:
+def dotted(text: str, at: int) -> tuple[Keys, int]:
+    """The parts of the key that begins there, and where it ends; none if there is no key."""
     keys: list[str] = []
     while (part := _PART.match(text, at)) is not None:
         keys.append(_unquoted(part[1]))
@@ -99,7 +100,7 @@ def _unquoted(part: str) -> str:
 def _skip_value(text: str, at: int) -> int:
     """To the end of the line on which a value ends."""
     depth = 0
-    while (piece := _PIECE.match(text, at)) is not None:
+    while (piece := PIECE.match(text, at)) is not None:
         at = piece.end()
         if piece[0] in "[{":
             depth += 1

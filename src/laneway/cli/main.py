@@ -27,7 +27,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("laneway.cli.ask", "ask Codex one thing and watch it work"),
     "doctor": ("laneway.cli.doctor", "see whether everything that Laneway needs works here"),
     "login": ("laneway.cli.login", "log in to Codex, with its own login"),
+    "setup": ("laneway.cli.setup", "register Laneway in Claude Code, Codex, Cursor, VS Code, Zed, …"),
+    "migrate": ("laneway.cli.migrate", "replace the removed `codex mcp-server` in your clients' configs"),
     "config": ("laneway.cli.config", "every setting, where it comes from, and whom you trust"),
+    "mcp": ("laneway.cli.mcp", "Codex sessions with names, for Claude and every MCP client"),
+    "mcp-server": (
+        "laneway.cli.mcp_server",
+        "the removed `codex mcp-server`, repaired: same tools, same flags",
+    ),
     "completion": ("laneway.cli.completion", "completion for your shell"),
     "tour": ("laneway.cli.tour", "a guided walk: the real Codex, offline, in under a minute"),
     "sessions": ("laneway.cli.sessions", "the sessions that are kept, and their pruning"),
@@ -41,12 +48,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["--version"]:
         arguments[0] = "version"
+    arguments = command_first(arguments)
     early.begin(arguments)
     parser = build_parser(arguments)
     if not arguments:
         parser.print_help()
         return 2
-    options = parser.parse_args(arguments)
+    return run(parser.parse_args(arguments))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command that was chosen; errors become one sentence and an exit code."""
     from laneway.base.errors import BinaryError, EngineError, LanewayError, SettingError, UsageError
 
     try:
@@ -66,6 +78,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error, 4)
     except LanewayError as error:
         return _fail(error, 1)
+
+
+def command_first(arguments: list[str]) -> list[str]:
+    """`laneway -m X mcp-server` as `laneway mcp-server -m X`: the old server took flags on either side."""
+    if "mcp-server" in arguments and arguments[0].startswith("-"):
+        at = arguments.index("mcp-server")
+        return ["mcp-server", *arguments[:at], *arguments[at + 1 :]]
+    return arguments
 
 
 def build_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
@@ -92,15 +112,16 @@ try it now, with no account and no network:
     return parser
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """Flags that every command takes which talks to Codex."""
+def add_common(parser: argparse.ArgumentParser, *, has_json: bool = True) -> None:
+    """Flags that every command takes which talks to Codex; a server has no output of its own to shape."""
     parser.add_argument("--codex-bin", metavar="PATH", help="the codex executable (default: found for you)")
     parser.add_argument(
         "--rehearse",
         action="store_true",
         help="real Codex, scripted model on loopback: no account, no network",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line, for programs")
+    if has_json:
+        parser.add_argument("--json", action="store_true", help="one JSON object a line, for programs")
     logs = parser.add_argument_group("logs (also settings: see docs/settings.md)")
     levels = ("error", "warning", "info", "debug", "trace")
     logs.add_argument("--log-level", choices=levels, metavar="LEVEL", help=", ".join(levels))

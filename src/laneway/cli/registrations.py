@@ -2,7 +2,7 @@
 
 Parsing is pure: a text in, entries out, each with the keys that lead to it, so that whoever
 rewrites a file finds the place again. Files are only read, within bounds; what cannot be
-read is a finding of its own, never an exception. Used by `doctor`, later by `migrate`.
+read is a finding of its own, never an exception. Used by `doctor`, `setup` and `migrate`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.repo import find_repo
+from laneway.base.toml_lines import too_deep
 
 REMOVED_IN = (0, 154, 0)
 """The first Codex without `mcp-server`; there the word is taken for a prompt."""
@@ -32,7 +33,7 @@ MAX_PLUGIN_FILES = 500
 """Plugin files looked at: their folder is a checkout that may hold anything."""
 MAX_PLUGIN_FOLDERS = 5000
 
-_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "fish", "ksh"})
+SHELLS = frozenset({"sh", "bash", "zsh", "dash", "fish", "ksh"})
 _OURS = frozenset({"laneway", "atm-agent-mcp", "codex-mcp"})
 """Programs that take a Codex as an argument and are no stale registration."""
 _WITH_VALUE = frozenset(
@@ -77,9 +78,17 @@ def entries(text: str, file: Path) -> list[Registration]:
 
     Raises `ValueError` if the text is neither what its name says nor JSON with comments.
     """
+    return [_entry(file, keys, found) for keys, found in _commands(parse(text, file))]
+
+
+def parse(text: str, file: Path) -> Any:
+    """What a config text says; raises as `entries` does."""
     try:
-        tree = tomllib.loads(text) if file.suffix == ".toml" else _json(text)
-        return [_entry(file, keys, found) for keys, found in _commands(tree)]
+        if file.suffix != ".toml":
+            return _json(text)
+        if too_deep(text) is not None:
+            raise ValueError("it is nested too deeply")
+        return tomllib.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -88,18 +97,22 @@ def is_stale(command: str, args: Sequence[str] = ()) -> bool:
     """Whether these words start the removed server: `codex [options] mcp-server`, however wrapped."""
     words = _words(command, args)
     for at, word in enumerate(words):
-        name = _program(word)
+        name = program(word)
         if name in _OURS:
             return False
-        if name == "codex" and _subcommand(words[at + 1 :]) == "mcp-server":
+        if name == "codex" and subcommand(words[at + 1 :]) == "mcp-server":
             return True
     return False
 
 
 def without_comments(text: str) -> str:
     """JSON with comments and trailing commas as plain JSON; every character keeps its place."""
-    text = _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _blank(found[0]), text)
-    return _COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
+    return _COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", blank_comments(text))
+
+
+def blank_comments(text: str) -> str:
+    """JSON with its comments made blank; every character keeps its place."""
+    return _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _blank(found[0]), text)
 
 
 _STRING = r'"(?:\\.|[^"\\])*+(?:"|\\?\Z)'
@@ -146,8 +159,8 @@ def _entry(file: Path, keys: tuple[str, ...], node: dict[str, Any]) -> Registrat
 def _words(command: str, args: Sequence[str]) -> list[str]:
     """One flat list: a command may be a whole line, and a shell's argument one too."""
     # A path may hold blanks: only what does not end in `codex` itself is a line.
-    words = [command] if args or _program(command) == "codex" else _split(command)
-    shell = bool(words) and _program(words[0]) in _SHELLS
+    words = [command] if args or program(command) == "codex" else _split(command)
+    shell = bool(words) and program(words[0]) in SHELLS
     for word in args:
         words += _split(word) if shell and " " in word else [word]
     return words
@@ -160,7 +173,7 @@ def _split(line: str) -> list[str]:
         return line.split()
 
 
-def _program(word: str) -> str:
+def program(word: str) -> str:
     """`codex` for `/usr/bin/codex`, `C:\\x\\codex.cmd` and `@openai/codex@latest` alike."""
     if word.startswith("@openai/codex"):
         return "codex"
@@ -168,7 +181,7 @@ def _program(word: str) -> str:
     return re.sub(r"\.(?:exe|cmd|bat|ps1|js)$", "", name)
 
 
-def _subcommand(words: Sequence[str]) -> str:
+def subcommand(words: Sequence[str]) -> str:
     rest = iter(words)
     for word in rest:
         if word in _WITH_VALUE:
@@ -188,20 +201,21 @@ def scan(places: Iterable[Path]) -> Scan:
     read: list[Path] = []
     for file in dict.fromkeys(places):
         try:
-            text = _read(file)
-            if text is None:
+            data = read_bytes(file)
+            if data is None:
                 continue
             read.append(file)
+            text = data.decode("utf-8-sig")
             stale += [entry for entry in entries(text, file) if is_stale(entry.command, entry.args)]
         except OSError as problem:
             unreadable.append(Unreadable(file, problem.strerror or "it cannot be read"))
         except ValueError as problem:
-            unreadable.append(Unreadable(file, _word(problem)))
+            unreadable.append(Unreadable(file, in_words(problem)))
     return Scan(tuple(stale), tuple(unreadable), tuple(read))
 
 
-def _read(file: Path) -> str | None:
-    """The text of a regular file within bounds; None if there is none."""
+def read_bytes(file: Path) -> bytes | None:
+    """A regular file within bounds; None if there is none. Raises `OSError` or `ValueError`."""
     try:
         # Not to be kept waiting by a pipe that somebody put there.
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -216,10 +230,11 @@ def _read(file: Path) -> str | None:
         os.close(fd)
     if len(data) > MAX_CONFIG_BYTES:
         raise ValueError(f"it is larger than {MAX_CONFIG_BYTES // 1024**2} MiB")
-    return data.decode("utf-8-sig")
+    return data
 
 
-def _word(problem: ValueError) -> str:
+def in_words(problem: ValueError) -> str:
+    """Why a text could not be taken, to follow the name of its file."""
     match problem:
         case UnicodeDecodeError():
             return "it is not UTF-8"
@@ -302,6 +317,8 @@ def _around(folder: Path) -> Iterator[Path]:
                 ".vscode/mcp.json",
                 ".vscode/settings.json",
                 ".cursor/mcp.json",
+                ".gemini/settings.json",
+                ".zed/settings.json",
             )
         )
         if repo is None or level == repo.root:

@@ -31,10 +31,9 @@ def _on_stale(entry: Registration, version: tuple[int, ...] | None) -> Check:
     what = f"{_short(entry.file)} starts `codex mcp-server` as {entry.server!r}"
     if not entry.is_enabled:
         message = f"{what}, but it is switched off."
-        return Check("registrations", "note", message, "Remove it when you get to it.", facts)
-    remedy = (
-        "Remove the entry, or pin Codex 0.153.4 for it: Laneway's own replacement is not in this version yet."
-    )
+        remedy = "Remove it, or let `laneway migrate --write` change it."
+        return Check("registrations", "note", message, remedy, facts)
+    remedy = "Run `laneway migrate` to see, and `laneway migrate --write` to let it start Laneway instead."
     removed = f"Codex {spell(REMOVED_IN)} removed that"
     if version is not None and version < REMOVED_IN:
         return Check(

@@ -1,0 +1,221 @@
+"""Another program's file: read whole, replaced in one step, with a backup beside it.
+
+Keeps what is the owner's: the mode, the group, the link that leads to it, a byte order mark,
+the ends of lines. Refuses what it cannot read, what is meant to be read-only, and to write
+over a change that somebody made since the file was read. Every failure is a
+`ClientFileError`: one sentence, and nothing half-written.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from laneway.base.errors import ClientFileError
+from laneway.base.plain import plain
+from laneway.cli.registrations import in_words, read_bytes
+
+PRIVATE = 0o600
+"""A user's own config may come to hold keys."""
+SHARED = 0o644
+"""A project's is for everyone who has the project."""
+BOM = "\ufeff"
+MAX_BACKUPS = 100
+"""Backups of one file within one second: past it something is wrong, not slow."""
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A file as it was read. Without `data` it is not there yet."""
+
+    file: Path
+    """As it was named."""
+    real: Path
+    """Where its links lead."""
+    data: bytes | None
+    mode: int
+
+    @property
+    def text(self) -> str:
+        return (self.data or b"").decode("utf-8-sig")
+
+    def encoded(self, text: str) -> bytes:
+        """As the file has it: with its mark, if it has one."""
+        is_marked = (self.data or b"").startswith(BOM.encode())
+        return ((BOM if is_marked else "") + text).encode()
+
+
+def read(file: Path, new_mode: int = PRIVATE) -> Snapshot:
+    """The file, or the promise of one. Raises `ClientFileError`."""
+    try:
+        real = Path(os.path.realpath(file))
+        data = read_bytes(real)
+        mode = new_mode if data is None else stat.S_IMODE(os.stat(real).st_mode)
+        (data or b"").decode("utf-8-sig")
+    except OSError as problem:
+        raise _trouble(file, "read", problem) from problem
+    except ValueError as problem:
+        raise refused(file, in_words(problem)) from problem
+    return Snapshot(file, real, data, mode)
+
+
+def refused(file: Path, why: str) -> ClientFileError:
+    """A file that is left as it is, with the reason."""
+    remedy = "Correct it, then try again; nothing was written."
+    return ClientFileError(f"{plain(str(file))} is left as it is: {plain(why)}. {remedy}", str(file))
+
+
+def write(before: Snapshot, text: str) -> Snapshot:
+    """Replace the file by this text, if it still is what was read. Raises `ClientFileError`."""
+    try:
+        data = before.encoded(text)
+    except UnicodeEncodeError as problem:
+        raise refused(before.file, "the command has bytes that are no text") from problem
+    check_writable(before)
+    fresh = before.real.with_name(f".{before.real.name}.{os.urandom(8).hex()}.laneway-tmp")
+    made = _make_folders(before)
+    try:
+        _write_new(fresh, data, before)
+        try:
+            _still(before)
+            os.replace(fresh, before.real)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+        _sync(before.real.parent)
+    except BaseException as problem:
+        _unmake(made)
+        if isinstance(problem, OSError):
+            raise _trouble(before.file, "write", problem) from problem
+        raise
+    return Snapshot(before.file, before.real, data, before.mode)
+
+
+def check_writable(before: Snapshot) -> None:
+    """Root may write anything: whether it is meant to be written, the file itself says."""
+    if before.data is not None and not before.mode & 0o222:
+        raise ClientFileError(
+            f"{plain(str(before.file))} is read-only, so another program may be making it: nothing was "
+            "written. Make it writable, or put the entry where it is made (see --print).",
+            str(before.file),
+        )
+
+
+def back_up(before: Snapshot) -> Path | None:
+    """A copy beside the file, as private as it is; None if there is nothing to copy."""
+    if before.data is None:
+        return None
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    for number in range(1, MAX_BACKUPS):
+        again = f"-{number}" if number > 1 else ""
+        copy = before.real.with_name(f"{before.real.name}.laneway-backup-{stamp}{again}")
+        try:
+            _write_new(copy, before.data, before)
+        except FileExistsError:
+            continue
+        except OSError as problem:
+            raise _trouble(copy, "write", problem) from problem
+        return copy
+    raise ClientFileError(f"There are too many backups of {plain(str(before.file))}: remove some.")
+
+
+def restore(before: Snapshot, after: Snapshot) -> None:
+    """Put back what was there before we wrote `after`; a file that we made goes."""
+    if before.data is not None:
+        write(after, before.text)
+        return
+    try:
+        _still(after)
+        after.real.unlink()
+    except OSError as problem:
+        raise _trouble(after.file, "write", problem) from problem
+
+
+def _still(before: Snapshot) -> None:
+    """Whether nobody has changed the file meanwhile; the moment between this and the rename stays."""
+    try:
+        now = read_bytes(before.real)
+    except ValueError:
+        now = b""
+    if now != before.data:
+        raise ClientFileError(
+            f"{plain(str(before.file))} was changed by another program just now, so nothing was written. "
+            "Try again.",
+            str(before.file),
+        )
+
+
+def _write_new(path: Path, data: bytes, like: Snapshot) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)
+    try:
+        with open(fd, "wb", closefd=False) as stream:
+            stream.write(data)
+        _own_as(fd, like)
+        os.fchmod(fd, like.mode)
+        os.fsync(fd)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(fd)
+
+
+def _own_as(fd: int, like: Snapshot) -> None:
+    """Whoever runs us as root still owns the file afterwards."""
+    try:
+        wanted, now = os.stat(like.real), os.fstat(fd)
+        if (wanted.st_uid, wanted.st_gid) != (now.st_uid, now.st_gid):
+            os.fchown(fd, wanted.st_uid, wanted.st_gid)
+    except FileNotFoundError:
+        pass  # it is new, or just gone, which `_still` sees
+    except PermissionError:
+        pass  # a group that we are not in: the file is ours all the same
+
+
+def _make_folders(before: Snapshot) -> list[Path]:
+    made: list[Path] = []
+    try:
+        for folder in reversed((before.real.parent, *before.real.parent.parents)):
+            if not folder.exists():
+                os.mkdir(folder, 0o755 if before.mode & 0o044 else 0o700)
+                made.append(folder)
+    except OSError as problem:
+        _unmake(made)
+        raise _trouble(before.file, "write", problem) from problem
+    return made
+
+
+def _unmake(made: list[Path]) -> None:
+    for folder in reversed(made):
+        try:
+            folder.rmdir()
+        except OSError:
+            return  # somebody else uses it by now
+
+
+def _sync(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _trouble(file: Path, doing: str, problem: OSError) -> ClientFileError:
+    why = {
+        errno.ELOOP: "its links lead in a circle",
+        errno.EACCES: "you may not",
+        errno.EPERM: "you may not",
+        errno.EROFS: "it lies on a disk that cannot be written",
+        errno.ENOSPC: "the disk is full",
+        errno.EDQUOT: "your part of the disk is full",
+        errno.ENOTDIR: "a part of its path is no folder",
+        errno.ENAMETOOLONG: "its name is too long",
+    }.get(problem.errno or 0, problem.strerror or "the system refused")
+    return ClientFileError(
+        f"Laneway could not {doing} {plain(str(file))}: {why}. Nothing was changed.", str(file)
+    )

@@ -1,0 +1,183 @@
+"""The clients that `laneway setup` knows: where each keeps its servers, and how an entry looks there.
+
+Facts only, checked against each client's own documentation; whatever they leave open is
+left out of an entry. `laneway.cli.registrations` knows where else to look for old ones.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from laneway.base.repo import find_repo
+from laneway.cli.clients.edit import look
+
+Scope: TypeAlias = Literal["user", "project"]
+Entry: TypeAlias = dict[str, Any]
+
+
+class Where(msgspec.Struct, frozen=True):
+    """The surroundings in which a client's file is looked for."""
+
+    home: Path
+    folder: Path
+    environment: Mapping[str, str]
+    platform: str = sys.platform
+
+    @property
+    def config(self) -> Path:
+        return Path(self.environment.get("XDG_CONFIG_HOME") or self.home / ".config")
+
+    @property
+    def apps(self) -> Path:
+        """Where programs with windows keep theirs."""
+        is_mac = self.platform == "darwin"
+        return self.home / "Library" / "Application Support" if is_mac else self.config
+
+    @property
+    def project(self) -> Path:
+        """The root of the repository around the folder, else the folder."""
+        repo = find_repo(self.folder)
+        return self.folder if repo is None else repo.root
+
+
+class Client(msgspec.Struct, frozen=True):
+    name: str
+    title: str
+    files: Mapping[Scope, Callable[[Where], Path]]
+    """By scope, the usual one first."""
+    table: tuple[str, ...]
+    entry: Callable[[list[str]], Entry]
+    default_name: str = "codex"
+    after: str = "Restart it to see the new tools."
+    """What the user does next."""
+
+    def table_in(self, tree: Any) -> tuple[str, ...]:
+        """The keys of the table of servers in a file that is there already."""
+        if self.name == "opencode" and _is_table_of_servers(look(tree, ("mcp", "servers"))):
+            return ("mcp", "servers")  # OpenCode 2; both read the older, flat form
+        return self.table
+
+
+def _is_table_of_servers(node: Any) -> bool:
+    return isinstance(node, dict) and "command" not in node and "url" not in node and "enabled" not in node
+
+
+def _plain(words: list[str]) -> Entry:
+    return {"command": words[0], "args": words[1:]}
+
+
+def _typed(words: list[str]) -> Entry:
+    return {"type": "stdio", **_plain(words)}
+
+
+def _opencode(words: list[str]) -> Entry:
+    return {"type": "local", "command": words}
+
+
+def _claude_user(where: Where) -> Path:
+    named = where.environment.get("CLAUDE_CONFIG_DIR")
+    return Path(named) / ".claude.json" if named else where.home / ".claude.json"
+
+
+def _codex_user(where: Where) -> Path:
+    return Path(where.environment.get("CODEX_HOME") or where.home / ".codex") / "config.toml"
+
+
+def _opencode_file(folder: Path) -> Path:
+    """The one that is there, since OpenCode reads both."""
+    names = ("opencode.json", "opencode.jsonc")
+    return next((folder / name for name in names if (folder / name).exists()), folder / names[0])
+
+
+def _opencode_user(where: Where) -> Path:
+    named = where.environment.get("OPENCODE_CONFIG")
+    return Path(named) if named else _opencode_file(where.config / "opencode")
+
+
+CLIENTS: dict[str, Client] = {
+    client.name: client
+    for client in (
+        Client(
+            "claude",
+            "Claude Code",
+            {"user": _claude_user, "project": lambda where: where.project / ".mcp.json"},
+            ("mcpServers",),
+            _typed,
+            after="Start `claude` anew; /mcp shows it.",
+        ),
+        Client(
+            "claude-project",
+            "Claude Code, for everyone in this project",
+            {"project": lambda where: where.project / ".mcp.json"},
+            ("mcpServers",),
+            _typed,
+            after="Start `claude` anew here; it asks once whether you trust the project's servers.",
+        ),
+        Client(
+            "codex",
+            "Codex",
+            {"user": _codex_user, "project": lambda where: where.project / ".codex" / "config.toml"},
+            ("mcp_servers",),
+            _plain,
+            default_name="laneway",
+            after="Start `codex` anew; /mcp shows it. A project's own config counts once you trust it.",
+        ),
+        Client(
+            "cursor",
+            "Cursor",
+            {
+                "user": lambda where: where.home / ".cursor" / "mcp.json",
+                "project": lambda where: where.project / ".cursor" / "mcp.json",
+            },
+            ("mcpServers",),
+            _plain,
+            after="Restart Cursor, and switch it on under MCP in its settings.",
+        ),
+        Client(
+            "vscode",
+            "VS Code",
+            {
+                "user": lambda where: where.apps / "Code" / "User" / "mcp.json",
+                "project": lambda where: where.project / ".vscode" / "mcp.json",
+            },
+            ("servers",),
+            _typed,
+            after="`MCP: List Servers` in the command palette starts it.",
+        ),
+        Client(
+            "zed",
+            "Zed",
+            {
+                "user": lambda where: where.config / "zed" / "settings.json",
+                "project": lambda where: where.project / ".zed" / "settings.json",
+            },
+            ("context_servers",),
+            _plain,
+            after="Zed starts it at once; a green dot in the agent panel's settings says so.",
+        ),
+        Client(
+            "opencode",
+            "OpenCode",
+            {"user": _opencode_user, "project": lambda where: _opencode_file(where.project)},
+            ("mcp",),
+            _opencode,
+        ),
+        Client(
+            "gemini",
+            "Gemini CLI",
+            {
+                "user": lambda where: where.home / ".gemini" / "settings.json",
+                "project": lambda where: where.project / ".gemini" / "settings.json",
+            },
+            ("mcpServers",),
+            _plain,
+            after="Start `gemini` anew; /mcp shows it.",
+        ),
+        Client("generic", "an MCP client", {}, ("mcpServers",), _plain, after="Restart the client."),
+    )
+}

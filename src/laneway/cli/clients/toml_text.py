@@ -1,0 +1,240 @@
+"""Edits in the text of a TOML file: comments, order and layout stay, byte for byte.
+
+Pure. Knows the three ways in which a key can be set (under a header, dotted, in an inline
+table). As with JSON, whoever calls compares what the text says before and after.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from laneway.base.toml_lines import BLANK, PIECE, Keys, dotted
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+_SCALAR = re.compile(r"[^\s,\]}#]++(?:[ T][0-9:.+-]+)?+")
+_BETWEEN = re.compile(r"(?:[ \t\r\n,]|#[^\n]*+)*+")
+
+
+class Statement(NamedTuple):
+    """A header, or `key = value`, by its places in the text."""
+
+    keys: Keys
+    """From the root of the file."""
+    begin: int
+    start: int
+    """Of the value; of a header's own end, if it is one."""
+    end: int
+    is_header: bool
+
+
+def put(text: str, keys: Keys, value: Any) -> str:
+    """The text with `value` at `keys`. Raises `ValueError` if it cannot be."""
+    found = list(statements(text))
+    exact = [each for each in found if each.keys == keys and not each.is_header]
+    if exact:
+        return text[: exact[0].start] + spell(value) + text[exact[0].end :]
+    if isinstance(value, dict):
+        if any(each.keys[: len(keys)] == keys for each in found):
+            for name, inner in value.items():
+                text = put(text, (*keys, name), inner)
+            return text
+        return _append(text, keys, value)
+    return _insert(text, found, keys, value)
+
+
+def drop(text: str, keys: Keys) -> str:
+    """The text without what is at `keys`, its tables and theirs included."""
+    found = list(statements(text))
+    doomed = [each for each in found if each.keys[: len(keys)] == keys]
+    if not doomed:
+        raise ValueError(f"it has no {keys[-1]!r}")
+    outer = [
+        each
+        for each in doomed
+        if not any(other is not each and other.start <= each.begin < other.end for other in doomed)
+    ]
+    for each in reversed(outer):
+        inside = _inline_around(found, each)
+        if inside is not None:
+            text = _cut_from_inline(text, inside, each)
+            continue
+        end = text.find("\n", each.end)
+        end = len(text) if end < 0 else end + 1
+        begin = text.rfind("\n", 0, each.begin) + 1
+        if each.is_header:  # with the blank lines that parted it from what came before
+            before = text[:begin].rstrip(" \t\r\n")
+            begin = text.index("\n", len(before)) + 1 if before else 0
+        text = text[:begin] + text[end:]
+    return text
+
+
+# ── places ─────────────────────────────────────────────────────────────────
+
+
+def statements(text: str) -> Iterator[Statement]:
+    """Every header and key of a text, those inside of inline tables too, in order."""
+    table: Keys = ()
+    at = 0
+    while True:
+        at = _skip(BLANK, text, at)
+        if at >= len(text):
+            return
+        opening = len(text[at : at + 2]) - len(text[at : at + 2].lstrip("["))
+        keys, after = dotted(text, at + opening)
+        if not keys:
+            raise ValueError("it has a line that cannot be read")
+        if opening:
+            end = text.index("]" * opening, after) + opening
+            table = keys
+            yield Statement(keys, at, end, end, is_header=True)
+            at = end
+        else:
+            start = _value_start(text, after)
+            end = _value_end(text, start)
+            keys = (*table, *keys)
+            yield Statement(keys, at, start, end, is_header=False)
+            yield from _inline(text, keys, start, end)
+            at = end
+
+
+def _inline(text: str, outer: Keys, start: int, end: int) -> Iterator[Statement]:
+    if text[start] != "{":
+        return
+    at = _skip(_BETWEEN, text, start + 1)
+    while at < end - 1:
+        keys, after = dotted(text, at)
+        if not keys:
+            raise ValueError("it has an inline table that cannot be read")
+        inner = _value_start(text, after)
+        inner_end = _value_end(text, inner)
+        yield Statement((*outer, *keys), at, inner, inner_end, is_header=False)
+        yield from _inline(text, (*outer, *keys), inner, inner_end)
+        at = _skip(_BETWEEN, text, inner_end)
+
+
+def _value_start(text: str, at: int) -> int:
+    if text[at : at + 1] != "=":
+        raise ValueError("it has a key without a value")
+    at += 1
+    while text[at : at + 1] in (" ", "\t"):
+        at += 1
+    return at
+
+
+def _value_end(text: str, at: int) -> int:
+    first = text[at : at + 1]
+    if first not in ("{", "[", '"', "'"):
+        return _skip(_SCALAR, text, at)
+    depth = 0
+    while (piece := PIECE.match(text, at)) is not None:
+        at = piece.end()
+        depth += (piece[0] in "[{") - (piece[0] in "]}")
+        if depth == 0:
+            return at
+    raise ValueError("it has brackets that are never closed")
+
+
+def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return at if found is None else found.end()
+
+
+def _inline_around(found: list[Statement], inner: Statement) -> Statement | None:
+    around = [
+        each
+        for each in found
+        if not each.is_header and each is not inner and each.start <= inner.begin < each.end
+    ]
+    return around[-1] if around else None
+
+
+# ── edits ──────────────────────────────────────────────────────────────────
+
+
+def _append(text: str, keys: Keys, value: dict[str, Any]) -> str:
+    """A table of its own at the end, which is never inside of another."""
+    newline = _newline(text)
+    lines = [f"[{'.'.join(_key(part) for part in keys)}]"]
+    lines += [f"{_key(name)} = {spell(each)}" for name, each in value.items()]
+    head = text.rstrip()
+    return (head + newline * 2 if head else "") + newline.join(lines) + newline
+
+
+def _insert(text: str, found: list[Statement], keys: Keys, value: Any) -> str:
+    """A key that its table does not have yet, behind the table's last one."""
+    outer = keys[:-1]
+    for each in reversed(found):
+        if each.keys == outer and text[each.start : each.start + 1] == "{" and not each.is_header:
+            inside = text[each.start + 1 : each.end - 1].rstrip()
+            at = each.start + 1 + len(inside)
+            comma = ", " if inside.strip() else " "
+            return f"{text[:at]}{comma}{_key(keys[-1])} = {spell(value)}{text[at:]}"
+    for each in reversed(found):
+        if each.keys == outer and each.is_header:
+            prefix, last = "", _last_under(found, each)
+            break
+    else:
+        own = [each for each in found if each.keys[: len(outer)] == outer and not each.is_header]
+        if not own:
+            raise ValueError(f"it has no table for {keys[-1]!r}")
+        last = own[-1]
+        # Dotted keys: spelled as their neighbour is.
+        prefix = text[last.begin : last.start].split("=")[0].rstrip().rpartition(".")[0]
+        prefix = f"{prefix}." if prefix else ""
+    end = text.find("\n", last.end)
+    newline = _newline(text)
+    if end < 0:
+        return f"{text}{newline}{prefix}{_key(keys[-1])} = {spell(value)}{newline}"
+    return f"{text[: end + 1]}{prefix}{_key(keys[-1])} = {spell(value)}{newline}{text[end + 1 :]}"
+
+
+def _last_under(found: list[Statement], header: Statement) -> Statement:
+    """The last key under this header, before the next one; the header if there is none."""
+    at = found.index(header)
+    last = header
+    for each in found[at + 1 :]:
+        if each.is_header:
+            break
+        last = each
+    return last
+
+
+def _cut_from_inline(text: str, around: Statement, doomed: Statement) -> str:
+    after = re.compile(r"[ \t]*,[ \t]*").match(text, doomed.end)
+    if after is not None and after.end() < around.end:
+        return text[: doomed.begin] + text[after.end() :]
+    before = text[: doomed.begin].rstrip(" \t")
+    return before.removesuffix(",") + text[doomed.end :]
+
+
+# ── how it looks ───────────────────────────────────────────────────────────
+
+
+def spell(value: Any) -> str:
+    """A value of ours as TOML: words, switches, numbers, lists and tables of them."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            # JSON's escapes are TOML's, but for what lies beyond 16 bits and for DEL: those as they are.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case list() | tuple():
+            return f"[{', '.join(spell(each) for each in value)}]"
+        case dict():
+            inside = ", ".join(f"{_key(str(name))} = {spell(each)}" for name, each in value.items())
+            return f"{{ {inside} }}" if inside else "{}"
+        case _:
+            raise ValueError(f"it cannot hold a {type(value).__name__}")
+
+
+def _key(part: str) -> str:
+    return part if _BARE.match(part) else spell(part)
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"

@@ -1,0 +1,209 @@
+"""A registration proved by doing: start what it starts, shake hands, ask for its tools, end it all.
+
+Speaks to any MCP server: strange lines on its standard output, answers to questions nobody
+asked, its own requests, silence and death are all told and none is waited for beyond the
+deadline. Its whole tree of processes is gone when `shake` returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import msgspec
+
+from laneway import __version__
+from laneway.base.errors import RemoteError, WireBroken, WireError
+from laneway.base.plain import plain
+from laneway.base.redact import redact
+from laneway.cli.clients.entry import Start
+from laneway.wire.child import Child, Exit
+from laneway.wire.peer import METHOD_NOT_FOUND, Peer, Raw
+
+DEADLINE_S = 30.0
+"""For all of it. Clients give a server 10 to 30 seconds; ours needs half of one."""
+PROTOCOL = "2025-11-25"
+"""The newest version that begins with a handshake; every server answers with one it knows."""
+MAX_PAGES = 20
+"""Of a list of tools: whoever has more of them is only counted so far."""
+MAX_TOOLS = 2000
+MAX_TAIL_LINES = 12
+MAX_TAIL_CHARS = 2000
+"""Of a server's last words: enough for a traceback's end, little enough for a screen."""
+MAX_NAME_CHARS = 200
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """What the handshake found. `problem` is empty if all is well."""
+
+    server: str = ""
+    version: str = ""
+    protocol: str = ""
+    tools: tuple[str, ...] = ()
+    seconds: float = 0.0
+    strange_lines: int = 0
+    """On standard output, which is for messages alone: some clients end the connection for one."""
+    problem: str = ""
+    remedy: str = ""
+    stderr: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        return not self.problem
+
+
+class _Broken(Exception):
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.remedy = remedy
+
+
+async def shake(start: Start, deadline_s: float = DEADLINE_S) -> Proof:
+    """Start it as its client would and shake hands. Never raises for what the server does."""
+    if start.problem:
+        return Proof(problem=start.problem, remedy="Try it in the client itself.")
+    began = time.monotonic()
+    call = _Call()
+    try:
+        async with asyncio.timeout(deadline_s):
+            await call.open(start)
+            found = await call.ask()
+    except TimeoutError:
+        waited = f"It did not answer within {deadline_s:g} seconds"
+        doing = f" ({call.doing} was open)." if call.doing else "."
+        found = Proof(problem=waited + doing, remedy="Give it more with --deadline, or run it by hand.")
+    except (OSError, ValueError) as problem:
+        return Proof(problem=_unstartable(start, problem), remedy=_REMEDY_PATH)
+    except _Broken as broken:
+        found = Proof(problem=broken.problem, remedy=broken.remedy)
+    finally:
+        await call.close()
+    tail = "" if found.is_good or call.child is None else _last_words(call.child.stderr_tail)
+    seconds = round(time.monotonic() - began, 3)
+    return msgspec.structs.replace(found, seconds=seconds, strange_lines=call.strange_lines, stderr=tail)
+
+
+_REMEDY_PATH = "Check that the program is installed and that its path is right."
+
+
+def _unstartable(start: Start, problem: OSError | ValueError) -> str:
+    if not start.folder.is_dir():
+        return f"The folder {plain(str(start.folder))} is not there."
+    # `ValueError`: a NUL in a word or in a variable.
+    why = problem.strerror if isinstance(problem, OSError) else "it has a character that no command can have"
+    return f"`{plain(start.words[0])}` cannot be started: {why or 'the system refused'}."
+
+
+class _Call:
+    """One server, one conversation."""
+
+    def __init__(self) -> None:
+        self.child: Child | None = None
+        self.doing = ""
+        self.strange_lines = 0
+        self._exit: Exit | None = None
+        self._peer = Peer(
+            self._write,
+            on_request=self._on_request,
+            on_notification=_ignore,
+            on_garbage=self._on_garbage,
+        )
+
+    async def open(self, start: Start) -> None:
+        # `execvp` looks along the PATH of whoever calls it: the guardian's, which is the entry's.
+        self.child = await Child.spawn(
+            start.words,
+            on_stdout=self._peer.feed,
+            on_end=self._on_end,
+            env=start.environment,
+            cwd=start.folder,
+        )
+
+    async def ask(self) -> Proof:
+        hello = await self._request(
+            "initialize",
+            {
+                "protocolVersion": PROTOCOL,
+                "capabilities": {},
+                "clientInfo": {"name": "laneway-handshake", "version": __version__},
+            },
+        )
+        info = hello.get("serverInfo")
+        info = info if isinstance(info, dict) else {}
+        self._peer.notify("notifications/initialized", may_drop=False)
+        capabilities = hello.get("capabilities")
+        has_tools = isinstance(capabilities, dict) and "tools" in capabilities
+        return Proof(
+            server=_short(info.get("name")),
+            version=_short(info.get("version")),
+            protocol=_short(hello.get("protocolVersion")),
+            tools=await self._tools() if has_tools else (),
+        )
+
+    async def _tools(self) -> tuple[str, ...]:
+        names: list[str] = []
+        cursor: Any = None
+        for _ in range(MAX_PAGES):
+            page = await self._request("tools/list", {} if cursor is None else {"cursor": cursor})
+            tools = page.get("tools")
+            if not isinstance(tools, list):
+                raise _Broken("Its list of tools is no list.", "Tell whoever makes that server.")
+            names += [_short(tool.get("name")) for tool in tools if isinstance(tool, dict)]
+            cursor = page.get("nextCursor")
+            if cursor is None or len(names) >= MAX_TOOLS:
+                break
+        return tuple(names[:MAX_TOOLS])
+
+    async def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self.doing = method
+        try:
+            found = await self._peer.call(method, params)
+        except RemoteError as refusal:
+            words = _short(refusal.message)
+            raise _Broken(f"It refused {method}: {words} ({refusal.code}).") from refusal
+        except WireError as lost:
+            raise _Broken(*self._how_it_ended()) from lost
+        if not isinstance(found, dict):
+            raise _Broken(f"Its answer to {method} is no object.", "Is it an MCP server?")
+        return found
+
+    def _how_it_ended(self) -> tuple[str, str]:
+        how = f"It ended before it answered {self.doing}: {self._exit or 'it vanished'}."
+        return how, "Its last words say why; run the command by hand to see more."
+
+    async def close(self) -> None:
+        """Whatever happened, and also if we are cancelled: nothing is left running."""
+        await self._peer.aclose()
+        if self.child is not None:
+            await self.child.stop()
+
+    def _write(self, data: bytes) -> None:
+        if self.child is not None:
+            self.child.write(data)
+
+    def _on_end(self, how: Exit) -> None:
+        self._exit = how
+        self._peer.feed_eof(WireBroken(f"The server ended: {how}"))
+
+    def _on_garbage(self, frame: bytes, problem: str) -> None:
+        self.strange_lines += 1
+
+    async def _on_request(self, method: str, params: Raw, request_id: bytes) -> Any:
+        if method == "ping":
+            return {}
+        raise RemoteError(METHOD_NOT_FOUND, f"A handshake offers no {method[:MAX_NAME_CHARS]}")
+
+
+def _ignore(method: str, params: Raw, frame: bytes) -> None:
+    pass
+
+
+def _short(value: Any) -> str:
+    return plain(value[:MAX_NAME_CHARS]) if isinstance(value, str) else ""
+
+
+def _last_words(tail: str) -> str:
+    lines = [line.rstrip() for line in tail.splitlines() if line.strip()]
+    return redact(plain("\n".join(lines[-MAX_TAIL_LINES:])))[-MAX_TAIL_CHARS:]

@@ -1,0 +1,358 @@
+"""`laneway migrate`: whoever still starts the removed `codex mcp-server` starts Laneway instead.
+
+Shows what it would change, changes it with `--write`, proves each entry by starting it as its
+client would, and takes it all back with `--undo`. An entry that does not answer is put back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from laneway.base.errors import ClientFileError, StoreError, UsageError
+from laneway.cli.setup import DEADLINE_S, prove, seconds_of
+
+if TYPE_CHECKING:
+    from laneway.cli.clients.files import Snapshot
+    from laneway.cli.clients.journal import ChangedFile, Journal
+    from laneway.cli.handshake import Proof
+    from laneway.cli.registrations import Registration
+
+EPILOG = """\
+Looks where `laneway doctor` looks: Claude Code (your own files, projects and plugins), Claude
+Desktop, Codex, OpenCode, VS Code, Cursor, Windsurf, Gemini, Zed, and .mcp.json files from here up
+to the root of the repository. In each stale entry `codex` becomes `laneway`; flags, wrappers,
+variables, comments and layout stay. A Codex that was named by its path stays the one that is used.
+
+  laneway migrate              show what would change
+  laneway migrate --write      change it: backup, handshake; what does not answer is put back
+  laneway migrate --undo       take the last --write back
+  laneway migrate ./.mcp.json  only this file
+
+exit codes of this command:
+  0    nothing is stale, or everything was changed and answers, or all was taken back
+  1    something stale is left, a handshake failed, or a file cannot be edited
+  2    the command line is wrong
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Replace the removed `codex mcp-server` in the configs of your other programs."
+    parser.epilog = EPILOG
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="only these (default: all known)")
+    parser.add_argument("--write", action="store_true", help="change the files, and prove it")
+    parser.add_argument("--undo", action="store_true", help="take the last --write back")
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="keep what does not answer; undo in files that were changed since",
+    )
+    parser.add_argument(
+        "--deadline", type=seconds_of, default=DEADLINE_S, metavar="S", help="for a handshake (default: 30)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object, for programs")
+    parser.set_defaults(run=run)
+
+
+class Item(msgspec.Struct):
+    """One stale entry, as `--json` tells of it."""
+
+    server: str
+    keys: tuple[str, ...]
+    enabled: bool
+    state: str = "stale"
+    """`stale`, `migrated`, `put back` or `broken`."""
+    command: list[str] = []
+    """What it starts afterwards."""
+    notes: list[str] = []
+    problem: str = ""
+    proof: Proof | None = None
+
+
+class FileReport(msgspec.Struct):
+    file: str
+    items: list[Item]
+    diff: str = ""
+    backup: str | None = None
+    problem: str = ""
+
+
+class Report(msgspec.Struct):
+    files: list[FileReport]
+    unreadable: list[dict[str, str]]
+    written: bool
+
+    @property
+    def exit_code(self) -> int:
+        is_done = all(item.state == "migrated" for file in self.files for item in file.items)
+        return 0 if is_done else 1
+
+
+class Plan(msgspec.Struct):
+    """The changes of one file."""
+
+    before: Snapshot
+    text: str
+    changes: list[tuple[Item, dict[str, Any], dict[str, Any]]]
+    """The entry, what its node is, and what it becomes."""
+    report: FileReport
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.undo:
+        if options.write or options.files:
+            raise UsageError(
+                "--undo takes the last --write back as a whole: it goes with no other file or --write."
+            )
+        from laneway.cli.undo import undo
+
+        return undo(options)
+    report = asyncio.run(migrate(options))
+    if options.json:
+        sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+    else:
+        _tell(report)
+    return report.exit_code
+
+
+async def migrate(options: argparse.Namespace) -> Report:
+    from laneway.cli.registrations import places, scan
+
+    named = [file.expanduser().absolute() for file in options.files]
+    found = scan(named or places(Path.home(), Path.cwd(), os.environ))
+    unreadable = [{"file": str(each.file), "problem": each.problem} for each in found.unreadable]
+    plans = [_plan(file, list(stale)) for file, stale in _by_file(found.stale)]
+    report = Report([plan.report for plan in plans], unreadable, written=options.write)
+    if options.write:
+        from laneway.cli.clients import journal
+
+        record = journal.Journal.begin(journal.folder())
+        for plan in plans:
+            await _carry_out(plan, record, options)
+    return report
+
+
+def _by_file(stale: Iterable[Registration]) -> list[tuple[Path, list[Registration]]]:
+    """Each real file once, whatever links lead to it."""
+    files: dict[str, tuple[Path, list[Registration]]] = {}
+    for entry in stale:
+        real = os.path.realpath(entry.file)
+        file, entries = files.setdefault(real, (entry.file, []))
+        if file == entry.file:
+            entries.append(entry)
+    return list(files.values())
+
+
+# ── planning ───────────────────────────────────────────────────────────────
+
+
+def _plan(file: Path, stale: list[Registration]) -> Plan:
+    """What would change in one file. What cannot be changed is told in its report."""
+    from laneway.cli.clients import edit, files, show
+    from laneway.cli.registrations import in_words, parse
+
+    items = [Item(entry.server, entry.keys, entry.is_enabled) for entry in stale]
+    report = FileReport(str(file), items)
+    try:
+        before = files.read(file)
+        tree = parse(before.text, file)
+    except (ClientFileError, ValueError) as problem:  # it was readable a moment ago
+        report.problem = str(problem)
+        return Plan(files.Snapshot(file, file, None, 0), "", [], report)
+    plan = Plan(before, before.text, [], report)
+    for item in items:
+        node = edit.look(tree, item.keys)
+        after = _rewritten(node, item, file) if isinstance(node, dict) else None
+        if after is None:
+            continue
+        try:
+            plan.text = edit.put(plan.text, file, item.keys, after)
+        except ValueError as problem:
+            item.problem = f"The file cannot be edited: {in_words(problem)}."
+            continue
+        plan.changes.append((item, node, after))
+    report.diff = show.difference(before.text, plan.text, file)
+    return plan
+
+
+def _rewritten(node: dict[str, Any], item: Item, file: Path) -> dict[str, Any] | None:
+    from laneway.base.redact import redact
+    from laneway.cli.clients.command import choose
+    from laneway.cli.clients.entry import with_words, words_of
+    from laneway.cli.clients.rewrite import rewrite
+
+    words = words_of(node)
+    if words is None:
+        item.problem = "One of its arguments is no text."
+        return None
+    command = choose(shared=_is_shared(file), environment=os.environ)
+    new = rewrite(words, command.words)
+    if new.codex and not _is_there(new.codex):
+        new = rewrite(words, command.words, keep_codex=False)
+        note = f"There is no Codex at {new.codex} any more: Laneway uses the one that it finds."
+        new = msgspec.structs.replace(new, notes=(*new.notes, note))
+    if new.problem:
+        item.problem = f"It was left as it is: {new.problem}. Change it by hand."
+        return None
+    item.command = [redact(word) for word in new.words]
+    item.notes = [*command.notes, *new.notes]
+    if not item.enabled:
+        item.notes.append("It is switched off there, and stays so.")
+    if "plugins" in file.parts and ".claude" in file.parts:
+        item.notes.append("It belongs to a plugin: an update of the plugin may bring the old one back.")
+    return with_words(node, list(new.words))
+
+
+def _is_shared(file: Path) -> bool:
+    """Whether others get this file too: it lies in the project, and not in the user's home by itself."""
+    from laneway.cli.clients.known import Where
+
+    home = Path.home()
+    project = Where(home, Path.cwd(), os.environ).project
+    return project != home and file.is_relative_to(project)
+
+
+def _is_there(codex: str) -> bool:
+    """As far as it can be told: a variable or a relative path is the client's to resolve."""
+    path = os.path.expanduser(codex)
+    if not path.startswith("/") or "$" in path:
+        return True
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+# ── writing ────────────────────────────────────────────────────────────────
+
+
+async def _carry_out(plan: Plan, record: Journal, options: argparse.Namespace) -> None:
+    """Backup, record, write, prove; in this order, so that a crash anywhere can be undone."""
+    from laneway.cli.clients import files, journal
+
+    if not plan.changes:
+        return
+    before, backup = plan.before, None
+    try:
+        files.check_writable(before)
+        backup = files.back_up(before)
+        told = journal.ChangedFile(
+            str(before.real),
+            str(backup),
+            journal.digest(before.data or b""),
+            journal.digest(before.encoded(plan.text)),
+            [
+                journal.Changed(item.keys, journal.changed_part(old), journal.changed_part(new))
+                for item, old, new in plan.changes
+            ],
+        )
+        record.migration.files.append(told)
+        record.save()
+        after = files.write(before, plan.text)
+    except (ClientFileError, StoreError) as problem:
+        plan.report.problem = str(problem)
+        if backup is not None:
+            backup.unlink(missing_ok=True)
+        record.migration.files = [each for each in record.migration.files if each.file != str(before.real)]
+        try:
+            record.save()
+        except StoreError:
+            pass  # a record that tells of this file all the same does no harm: the file is as before
+        return
+    plan.report.backup = str(backup)
+    for item, _, _ in plan.changes:
+        item.state = "migrated"
+    for item, _, _ in plan.changes:
+        item.proof = await prove(before.file, item.keys, options.deadline)
+        if not item.proof.is_good:
+            item.state = "broken" if options.force else "put back"
+    _put_back(plan, after, record, told)
+
+
+def _put_back(plan: Plan, after: Snapshot, record: Journal, told: ChangedFile) -> None:
+    """The entries that do not answer, as they were; the others stay."""
+    from laneway.cli.clients import edit, files, journal
+
+    failed = [(item, old) for item, old, _ in plan.changes if item.state == "put back"]
+    if not failed:
+        return
+    try:
+        if len(failed) == len(plan.changes):
+            files.restore(plan.before, after)
+            Path(told.backup).unlink(missing_ok=True)
+            plan.report.backup = None
+            record.migration.files.remove(told)
+        else:
+            text = after.text
+            for item, old in failed:
+                text = edit.put(text, after.file, item.keys, old)
+            files.write(after, text)
+            gone = {item.keys for item, _ in failed}
+            told.entries = [entry for entry in told.entries if entry.keys not in gone]
+            told.after_sha256 = journal.digest(after.encoded(text))
+        record.save()
+    except ClientFileError as problem:
+        plan.report.problem = f"{problem} `laneway migrate --undo` takes it back."
+        for item, _ in failed:
+            item.state = "broken"
+
+
+# ── telling ────────────────────────────────────────────────────────────────
+
+
+def _tell(report: Report) -> None:
+    from laneway.cli.clients.show import coloured, short
+    from laneway.cli.terminal import Style
+
+    style = Style(sys.stdout)
+    for file in report.files:
+        if file.diff:
+            print(coloured(file.diff, style))
+        for item in file.items:
+            _tell_item(item, style)
+        if file.problem:
+            print(style.red(f"  ✘ {file.problem}"))
+        if file.backup:
+            print(style.dim(f"  The file as it was: {short(Path(file.backup))}"))
+        print()
+    for each in report.unreadable:
+        print(f"{short(Path(each['file']))} could not be looked at: {each['problem']}.", file=sys.stderr)
+    print(_summary(report))
+
+
+def _tell_item(item: Item, style: Any) -> None:
+    from laneway.base.plain import plain
+    from laneway.cli.clients.show import proof_lines
+
+    name = plain(item.server)
+    if item.problem:
+        print(style.yellow(f"  ! {name}: {plain(item.problem)}"))
+    if item.proof is not None:
+        print(f"  {name}:")
+        for line in proof_lines(item.proof, style):
+            print(line)
+    if item.state == "put back":
+        print("    → It was put back as it was; --force would keep the new one.")
+    for note in item.notes:
+        print(f"  {plain(note)}")
+
+
+def _summary(report: Report) -> str:
+    items = [item for file in report.files for item in file.items]
+    if not items:
+        return "Nothing here starts the removed `codex mcp-server`."
+    entries = "1 entry" if len(items) == 1 else f"{len(items)} entries"
+    if not report.written:
+        can = sum(bool(item.command) and not item.problem for item in items)
+        todo = " `laneway migrate --write` changes it." if can == len(items) == 1 else ""
+        todo = todo or (f" `laneway migrate --write` changes {can} of them." if can else "")
+        start = "starts" if len(items) == 1 else "start"
+        return f"{entries} still {start} the removed `codex mcp-server`; nothing was changed.{todo}"
+    done = sum(item.state == "migrated" for item in items)
+    if done == len(items):
+        return f"{entries} changed, and what is started answers. `laneway migrate --undo` takes it back."
+    return f"{done} of {entries} changed and answering; the rest is told above."
