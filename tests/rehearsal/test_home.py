@@ -67,3 +67,12 @@ async def test_the_model_listens_on_loopback_and_answers_nothing_else() -> None:
             assert (await reader.readuntil(b"\r\n")).startswith(answer)
             writer.close()
             await writer.wait_closed()
+
+
+def test_what_was_left_of_a_home_is_swept(tmp_path: Path) -> None:
+    """A Codex that writes while its home is being removed leaves a folder without a lock."""
+    left = tmp_path / "home-left"
+    (left / "codex" / "log").mkdir(parents=True)
+
+    assert sweep(tmp_path) == [left]
+    assert not left.exists()

@@ -145,7 +145,8 @@ async def opened(
         )
         async with colleagues:
             resume = await to_resume(options, settings, colleagues)
-            house = house_of(options, settings, base.work or working_folder(None, Path.cwd()))
+            here = base.work or Path.cwd()
+            house = house_of(options, settings, here)
             desk = Desk(
                 colleagues,
                 clock,
@@ -183,7 +184,7 @@ async def to_resume(options: argparse.Namespace, settings: Settings, colleagues:
         raise UsageError(f"There is no session {who} to resume: see `laneway sessions`.") from unknown
 
 
-def house_of(options: argparse.Namespace, settings: Settings, cwd: Path) -> House:
+def house_of(options: argparse.Namespace, settings: Settings, here: Path) -> House:
     """What holds for every session, by flag and setting."""
     config = overrides(options.config)
     if options.subagents:
@@ -196,7 +197,8 @@ def house_of(options: argparse.Namespace, settings: Settings, cwd: Path) -> Hous
             f"There is no role {options.role} (there are: {', '.join(sorted(roles)) or 'none'})."
         )
     return House(
-        cwd=cwd,
+        cwd=working_folder(None, here),
+        here=here,
         model=settings.model,
         fast_model=settings.fast_model if options.fast else None,
         sandbox=settings.sandbox,

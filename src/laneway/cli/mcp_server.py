@@ -91,6 +91,7 @@ def house_of(options: argparse.Namespace, cwd: Path, events: str) -> House:
         sandbox, approval = sandbox or "workspace-write", approval or "on-request"
     return House(
         cwd=cwd,
+        here=cwd,
         model=options.model,
         sandbox=sandbox,
         approval_policy=approval,

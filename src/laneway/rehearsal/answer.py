@@ -40,7 +40,13 @@ class Cut(msgspec.Struct, frozen=True):
     """Drop the connection here."""
 
 
-Piece: TypeAlias = bytes | Pause | Refuse | Forever | Cut
+class Json(msgspec.Struct, frozen=True):
+    """Answer with one JSON value instead of a stream."""
+
+    value: dict[str, Any]
+
+
+Piece: TypeAlias = bytes | Pause | Refuse | Json | Forever | Cut
 
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _ids = itertools.count(1)

@@ -44,19 +44,26 @@ MODEL = "gpt-5.5"
 @contextmanager
 def throwaway_home(base_url: str, model: str = MODEL, extra_config: str = "") -> Iterator[Path]:
     """Make a `CODEX_HOME`, hold it, and remove it at the end. `work_beside` it Codex may work."""
+    with held_folder() as held:
+        home = held / "codex"
+        home.mkdir(mode=0o700)
+        work_beside(home).mkdir(mode=0o700)
+        (home / "config.toml").write_text(CONFIG.format(base_url=base_url, model=model) + extra_config)
+        yield home
+
+
+@contextmanager
+def held_folder() -> Iterator[Path]:
+    """Make an empty folder that no sweeper touches while we live, and remove it at the end."""
     base = cache_home() / "rehearsals"
     cache_home().parent.mkdir(parents=True, exist_ok=True)
     for folder in (cache_home(), base):  # `parents=True` would give our mode only to the last
         folder.mkdir(exist_ok=True, mode=0o700)
     sweep(base)
     held = base / new_id("home")
-    home = held / "codex"
     lock = _make_held(held)
     try:
-        home.mkdir(mode=0o700)
-        work_beside(home).mkdir(mode=0o700)
-        (home / "config.toml").write_text(CONFIG.format(base_url=base_url, model=model) + extra_config)
-        yield home
+        yield held
     finally:
         shutil.rmtree(held, ignore_errors=True)
         os.close(lock)
@@ -83,8 +90,13 @@ def sweep(base: Path) -> list[Path]:
     for home in base.glob("home-*"):
         try:
             lock = os.open(home / ".lock", os.O_RDWR)
+        except FileNotFoundError:
+            # Locked before it could be seen: its owner is removing it, or had to leave something behind.
+            shutil.rmtree(home, ignore_errors=True)
+            removed.append(home)
+            continue
         except OSError:
-            continue  # being made or being removed by somebody else
+            continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -1,18 +1,19 @@
-"""A scripted model on loopback: the least of HTTP that Codex needs to hold a conversation.
+"""A scripted model on loopback: the least of HTTP that an agent needs to hold a conversation.
 
 Owns one listening socket on 127.0.0.1 and the connections to it. Decides nothing:
-`laneway.rehearsal.answer` does. Also a program of its own: `python -m laneway.rehearsal.server`.
+`laneway.rehearsal.answer` does for Codex, `laneway.rehearsal.messages` for Claude Code.
+Also a program of its own: `python -m laneway.rehearsal.server`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
-from laneway.rehearsal.answer import Cut, Forever, Pause, Piece, Refuse, answer
+from laneway.rehearsal.answer import Cut, Forever, Json, Pause, Piece, Refuse, answer
 
 MAX_HEADER_BYTES = 64 * 1024
 """A request head; Codex sends about 1 kB."""
@@ -25,16 +26,20 @@ Answerer = Callable[[dict[str, Any]], Iterator[Piece]]
 class ModelServer:
     """`async with ModelServer() as model:` — `model.base_url` is what Codex's config wants."""
 
-    def __init__(self, answerer: Answerer = answer) -> None:
-        self._answerer = answerer
+    def __init__(self, answerer: Answerer = answer, routes: Mapping[str, Answerer] | None = None) -> None:
+        self._routes = {"/v1/responses": answerer} if routes is None else routes
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self.port = 0
         self.requests = 0
 
     @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{self.origin}/v1"
 
     async def __aenter__(self) -> ModelServer:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=MAX_HEADER_BYTES)
@@ -79,23 +84,27 @@ class ModelServer:
         if length > MAX_BODY_BYTES:
             return False
         body = await reader.readexactly(length)
-        if method != "POST" or not path.split("?")[0].endswith("/responses"):
-            writer.write(
-                _http(404, b'{"error":{"message":"The rehearsal only answers POST /v1/responses."}}')
-            )
+        answerer = self._routes.get(path.split("?")[0])
+        if method != "POST" or answerer is None:
+            text = f"The rehearsal only answers POST {', '.join(self._routes)}."
+            writer.write(_http(404, {"error": {"message": text}}, has_body=method != "HEAD"))
             await writer.drain()
             return True
         self.requests += 1
-        return await self._answer(json.loads(body), writer, reader)
+        return await self._answer(answerer(json.loads(body)), writer, reader)
 
     async def _answer(
-        self, request: dict[str, Any], writer: asyncio.StreamWriter, reader: asyncio.StreamReader
+        self, pieces: Iterator[Piece], writer: asyncio.StreamWriter, reader: asyncio.StreamReader
     ) -> bool:
         started = False
-        for piece in self._answerer(request):
+        for piece in pieces:
             match piece:
                 case Refuse(status, text):
-                    writer.write(_http(status, json.dumps({"error": {"message": text}}).encode()))
+                    writer.write(_http(status, {"error": {"message": text}}))
+                    await writer.drain()
+                    return True
+                case Json(value):
+                    writer.write(_http(200, value))
                     await writer.drain()
                     return True
                 case Pause(seconds):
@@ -117,9 +126,10 @@ class ModelServer:
         return False
 
 
-def _http(status: int, body: bytes) -> bytes:
+def _http(status: int, value: dict[str, Any], *, has_body: bool = True) -> bytes:
+    body = json.dumps(value).encode()
     head = f"HTTP/1.1 {status} Rehearsed\r\ncontent-type: application/json\r\n"
-    return f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
+    return f"{head}content-length: {len(body)}\r\n\r\n".encode() + (body if has_body else b"")
 
 
 async def _alone() -> None:

@@ -33,7 +33,7 @@ from laneway.doors.mcp.codes import (
 )
 from laneway.doors.mcp.events import Script, Teller
 from laneway.doors.mcp.names import Names
-from laneway.doors.mcp.presets import House, read_text, spec_of
+from laneway.doors.mcp.presets import House, folder_of, read_text, spec_of
 from laneway.doors.mcp.runs import InputRequired, Parking, Run, Unattended
 from laneway.doors.mcp.server import INVALID_PARAMS, Call
 
@@ -132,7 +132,8 @@ class Desk:
         """The words of the first turn, and the file that they come from."""
         if "agent_file" not in wanted:
             return wanted.get("prompt"), None
-        path = self._house.cwd / wanted.get("cwd", "") / Path(wanted["agent_file"]).expanduser()
+        folder = folder_of(self._house, wanted) if "cwd" in wanted else self._house.here
+        path = folder / Path(wanted["agent_file"]).expanduser()
         return read_text(path, "agent file"), path
 
     async def _had_back(self, call: Call, agent_id: str, identity: str | None) -> Colleague:

@@ -14,6 +14,13 @@ from typing import Any
 from laneway.core.model import DECLINE, Answer, Choice, FileChange, Question
 from laneway.doors.mcp.eras import Client
 
+SHORT_CHARS = 120
+"""Of a command that a dialog of three lines shows whole, whatever stands around it."""
+ENDS_CHARS = 40
+REASON_CHARS = 200
+"""The model's own words: they must not push out what is asked."""
+MAX_FILES_NAMED = 5
+
 _STOPS = frozenset({"abort", "timed_out", "cancel"})
 
 
@@ -54,15 +61,31 @@ _KINDS = {"command": "exec-approval", "patch": "patch-approval", "permissions": 
 
 
 def wording(question: Question) -> str:
-    """The question in one sentence, as the old server put it."""
+    """The question, what matters first: some clients show three lines, and cut those.
+
+    A short command stands in the old server's sentence. Of a long one the first lines show both
+    ends and say how long it is, so that nobody grants the half of it; all of it follows.
+    """
+    reason = " ".join((question.reason or "").split())[:REASON_CHARS]
     if question.kind == "command" and question.command:
-        where = f" in `{question.cwd}`" if question.cwd else ""
-        asked = f"Allow Codex to run `{_line(question)}`{where}?"
+        lines = _command_lines(question)
     elif question.kind == "patch":
-        asked = "Allow Codex to apply proposed code changes?"
+        files = ", ".join(change.path for change in question.changes[:MAX_FILES_NAMED])
+        more = len(question.changes) - MAX_FILES_NAMED
+        lines = ["Allow Codex to apply proposed code changes?"]
+        lines += [files + (f" and {more} more" if more > 0 else "")] if files else []
     else:
-        asked = question.message
-    return f"{question.reason}\n{asked}" if question.reason else asked
+        lines = [question.message]
+    return "\n".join([lines[0], *([f"Its reason: {reason}"] if reason else []), *lines[1:]])
+
+
+def _command_lines(question: Question) -> list[str]:
+    command = _line(question)
+    where = f" in `{question.cwd}`" if question.cwd else ""
+    if len(command) <= SHORT_CHARS and "\n" not in command:
+        return [f"Allow Codex to run `{command}`{where}?"]
+    ends = " ".join(command[:ENDS_CHARS].split()) + " … " + " ".join(command[-ENDS_CHARS:].split())
+    return [f"Allow Codex to run {len(command)} characters of `{ends}`{where}?", "All of it:", command]
 
 
 def answer(question: Question, reply: Any) -> Answer | None:

@@ -34,6 +34,9 @@ class House(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for every session of this server, unless a call or its role says otherwise."""
 
     cwd: Path
+    """Where sessions work whose call does not say."""
+    here: Path
+    """Where we were started: what relative paths in a call are relative to."""
     model: str | None = None
     fast_model: str | None = None
     """Taken where nobody names a model; only with `--fast`."""
@@ -58,7 +61,7 @@ def spec_of(house: House, arguments: dict[str, Any]) -> ThreadSpec:
     if effort is not None:
         config.setdefault("model_reasoning_effort", effort)
     return ThreadSpec(
-        cwd=house.cwd / os.path.expanduser(arguments.get("cwd", "")),
+        cwd=folder_of(house, arguments),
         model=arguments.get("model") or role.model or house.model or house.fast_model,
         sandbox=_sandbox(house, arguments.get("sandbox") or role.sandbox or house.sandbox),
         approval_policy=arguments.get("approval-policy") or role.approval_policy or house.approval_policy,
@@ -69,6 +72,11 @@ def spec_of(house: House, arguments: dict[str, Any]) -> ThreadSpec:
         config=config,
         native=house.native,
     )
+
+
+def folder_of(house: House, arguments: dict[str, Any]) -> Path:
+    asked = arguments.get("cwd")
+    return house.here / Path(asked).expanduser() if asked else house.cwd
 
 
 def role_of(house: House, asked: str | None) -> Preset:

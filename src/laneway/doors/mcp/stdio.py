@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 
 PRINCIPAL = "stdio"
 """Whoever holds the other end of the pipe started us."""
+ONE_WISH_S = 0.5
+"""Within which a signal of another kind belongs to the first one."""
 QUICK_S = 0.2
 """For requests that need no Codex to be answered after the client hung up."""
 FLUSH_S = 2.0
@@ -181,11 +183,14 @@ async def serve_stdio(server: Server, shutdown: Callable[[], Awaitable[None]]) -
 
 
 class _Signals:
-    """The first one asks for an orderly end, the second one ends us at once."""
+    """The first one asks for an orderly end, the second one ends us at once.
+
+    Claude Code sends SIGINT and a tenth of a second later SIGTERM: that is one wish, not two.
+    """
 
     def __init__(self, ended: asyncio.Event) -> None:
         self._ended = ended
-        self._count = 0
+        self._first: tuple[int, float] | None = None
 
     def __enter__(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -196,8 +201,10 @@ class _Signals:
             asyncio.get_running_loop().remove_signal_handler(number)
 
     def _on_signal(self, number: int) -> None:
-        self._count += 1
+        now = asyncio.get_running_loop().time()
         self._ended.set()
-        if self._count > 1:
+        if self._first is None:
+            self._first = number, now
+        elif number == self._first[0] or now - self._first[1] > ONE_WISH_S:
             # Whatever hangs: the guardian ends Codex when our pipe to it closes.
             os._exit(128 + number)

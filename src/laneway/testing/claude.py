@@ -1,0 +1,218 @@
+"""The real Claude Code against a scripted model, offline: headless and in a terminal.
+
+Owns a throw-away home, the scripted model and every process of Claude Code started in it. The
+binary is the one inside the `claude-agent-sdk` wheel. Knows nothing of what the MCP servers do
+that it is told to register.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import subprocess
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import laneway
+from laneway.rehearsal.home import held_folder
+from laneway.rehearsal.messages import ClaudeModel
+from laneway.testing.terminal import Terminal, terminal
+from laneway.wire.child import Child, Exit
+
+API_KEY = "sk-rehearsal-of-claude-code"
+INHERITED = ("PATH", "LANG", "LANEWAY_CODEX_BIN")
+"""All that Claude Code sees of our environment, beside where Python finds us."""
+QUIET = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "CLAUDE_CODE_MAX_RETRIES": "0",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+}
+"""Nothing but the conversation goes over the wire, and a failure is told at once."""
+ANSWER_S = 60.0
+"""A whole turn of the model, with a tool that starts the real Codex on a busy machine."""
+OWN_END_S = 10.0
+"""Claude Code ends by itself when its input does; it gives its MCP servers half a second."""
+MAX_UNREAD = 10_000
+"""Messages that a test may leave unread; a turn has some ten."""
+WITHOUT_INPUT = ("/bin/sh", "-c", 'exec "$0" "$@" </dev/null')
+"""Claude Code would wait for what a pipe may bring."""
+
+Message = dict[str, Any]
+Elicit = Callable[[Message], Message]
+
+
+def find() -> Path | None:
+    """The Claude Code of the `claude-agent-sdk` wheel, if that is installed."""
+    spec = importlib.util.find_spec("claude_agent_sdk")
+    if spec is None or spec.origin is None:
+        return None
+    binary = Path(spec.origin).parent / "_bundled" / "claude"
+    return binary if binary.exists() else None
+
+
+class Ran(msgspec.Struct, frozen=True):
+    end: Exit
+    output: str
+    errors: str
+
+
+class Headless:
+    """One headless conversation: `messages = await claude.ask(prompt)`.
+
+    `elicit` plays the host's person: it gets the question of an MCP server as Claude Code puts it
+    and returns `{"action": …, "content": …}`. Without it we are a host that knows no such questions,
+    as `claude-agent-sdk` is.
+    """
+
+    def __init__(self, elicit: Elicit | None = None) -> None:
+        self._elicit = elicit
+        self._child: Child | None = None
+        self._unread: asyncio.Queue[Message | None] = asyncio.Queue(MAX_UNREAD)
+        self._partial = b""
+
+    async def ask(self, prompt: str, deadline_s: float = ANSWER_S) -> list[Message]:
+        """Say something; return all messages up to and including the result."""
+        assert self._child is not None
+        self._write({"type": "user", "message": {"role": "user", "content": prompt}})
+        messages: list[Message] = []
+        try:
+            async with asyncio.timeout(deadline_s):
+                while not messages or messages[-1]["type"] != "result":
+                    message = await self._unread.get()
+                    if message is None:
+                        raise RuntimeError(f"Claude Code ended in the middle: {self._child.stderr_tail}")
+                    messages.append(message)
+        except TimeoutError:
+            raise TimeoutError(f"no result within {deadline_s} s, only {messages}") from None
+        return messages
+
+    async def _start(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> Child:
+        self._child = await Child.spawn(
+            argv, on_stdout=self._on_output, on_end=self._on_end, env=env, cwd=cwd
+        )
+        return self._child
+
+    def _write(self, message: Message) -> None:
+        assert self._child is not None
+        self._child.write(json.dumps(message).encode() + b"\n")
+
+    def _on_output(self, data: bytes) -> None:
+        *lines, self._partial = (self._partial + data).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            if message["type"] == "control_request":
+                self._write({"type": "control_response", "response": self._reply(message)})
+            else:
+                self._unread.put_nowait(message)
+
+    def _reply(self, message: Message) -> Message:
+        asked = message["request"]
+        reply = {"request_id": message["request_id"]}
+        if asked["subtype"] == "elicitation" and self._elicit is not None:
+            return {**reply, "subtype": "success", "response": self._elicit(asked)}
+        return {**reply, "subtype": "error", "error": "This host does not know such questions."}
+
+    def _on_end(self, end: Exit) -> None:
+        self._unread.put_nowait(None)
+
+
+class ClaudeHome(msgspec.Struct, frozen=True):
+    """Claude Code with nothing but what we gave it. Everything it starts ends with the `async with`."""
+
+    model: ClaudeModel
+    work: Path
+    """The folder that Claude Code works in; trusted, a repository of its own."""
+    binary: Path
+    environment: dict[str, str]
+
+    async def run(self, *arguments: str, deadline_s: float = ANSWER_S) -> Ran:
+        """Run a command to its end, such as `mcp add codex -- laneway mcp`."""
+        output = bytearray()
+        argv = [*WITHOUT_INPUT, str(self.binary), *arguments]
+        child = await Child.spawn(argv, on_stdout=output.extend, env=self.environment, cwd=self.work)
+        try:
+            async with asyncio.timeout(deadline_s):
+                end = await child.wait()
+        finally:
+            await child.stop()
+        return Ran(end, output.decode(), child.stderr_tail)
+
+    async def print(self, prompt: str, *options: str) -> list[Message]:
+        """One turn of `claude -p PROMPT`: nobody there to be asked anything."""
+        told = ("--output-format", "stream-json", "--verbose")
+        ran = await self.run("-p", prompt, *told, *options)
+        if ran.end != Exit(code=0):
+            raise RuntimeError(f"Claude Code failed ({ran.end}): {ran.output}{ran.errors}")
+        return [json.loads(line) for line in ran.output.splitlines()]
+
+    @asynccontextmanager
+    async def headless(self, *options: str, elicit: Elicit | None = None) -> AsyncIterator[Headless]:
+        """A conversation as the SDK holds it: `claude -p` with JSON on both sides."""
+        claude = Headless(elicit)
+        both = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+        child = await claude._start([str(self.binary), "-p", *both, *options], self.environment, self.work)
+        try:
+            yield claude
+        finally:
+            await child.stop(OWN_END_S)
+
+    @asynccontextmanager
+    async def interactive(self, *options: str) -> AsyncIterator[Terminal]:
+        """Claude Code in a terminal, ready for the first prompt."""
+        argv = [str(self.binary), *options]
+        async with terminal(argv, env=self.environment, cwd=self.work) as screen:
+            await screen.wait_for("❯")
+            yield screen
+
+
+async def say(screen: Terminal, prompt: str) -> None:
+    """Type a prompt and send it off, but not before all of it arrived: that would paste a line break."""
+    screen.type(prompt)
+    await screen.wait_for(prompt)
+    screen.press("enter")
+
+
+@asynccontextmanager
+async def claude_home(
+    binary: Path, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[ClaudeHome]:
+    """A home that asks nobody to log in, to choose colours or to trust the folder."""
+    model = ClaudeModel()
+    with held_folder() as folder:
+        work = folder / "work"
+        config = folder / "claude"
+        config.mkdir(mode=0o700)
+        # Without one of its own, the folder would belong to the repository that holds the cache.
+        await asyncio.to_thread(subprocess.run, ["git", "init", "--quiet", str(work)], check=True)
+        state = {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "customApiKeyResponses": {"approved": [API_KEY[-20:]], "rejected": []},
+            "projects": {str(work.resolve()): {"hasTrustDialogAccepted": True}},
+        }
+        (config / ".claude.json").write_text(json.dumps(state))
+        async with model.server() as server:
+            yield ClaudeHome(
+                model,
+                work,
+                binary,
+                {
+                    **{name: os.environ[name] for name in INHERITED if name in os.environ},
+                    **QUIET,
+                    "PYTHONPATH": str(Path(laneway.__file__).parent.parent),
+                    "HOME": str(folder),
+                    "TERM": "xterm-256color",
+                    "CLAUDE_CONFIG_DIR": str(config),
+                    "CLAUDE_CODE_TMPDIR": str(folder),
+                    "ANTHROPIC_BASE_URL": server.origin,
+                    "ANTHROPIC_API_KEY": API_KEY,
+                    **(environment or {}),
+                },
+            )

@@ -1,0 +1,144 @@
+"""A program in a terminal of its own, read as a person would: what stands on the screen.
+
+Owns one pseudo-terminal and, through `laneway.wire.child`, the whole tree of the program in it.
+Never waits for time: what a test waits for is a text on the screen, under a deadline. Needs
+`pyte`, which understands the escape codes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import pty
+import struct
+import sys
+import termios
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from laneway.wire.child import Child, Exit
+
+ROWS, COLUMNS = 50, 160
+"""Wide enough that the texts which tests look for stand on one line."""
+READ_BYTES = 64 * 1024
+AGAIN_S = 0.3
+"""A dialog may ignore a key in its first moments, lest somebody who was typing answers it unread."""
+KEYS = {
+    "enter": b"\r",
+    "escape": b"\x1b",
+    "up": b"\x1b[A",
+    "down": b"\x1b[B",
+    "right": b"\x1b[C",
+    "left": b"\x1b[D",
+    "tab": b"\t",
+    "space": b" ",
+    "ctrl-c": b"\x03",
+    "ctrl-d": b"\x04",
+}
+# It leads a session already, so the terminal may become its own.
+_INTO_TERMINAL = """\
+import fcntl, os, sys, termios
+terminal = os.open(sys.argv[1], os.O_RDWR)
+fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+for stream in (0, 1, 2):
+    os.dup2(terminal, stream)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class Terminal:
+    """`async with terminal([...]) as screen:`, then `type`, `press` and `wait_for`."""
+
+    def __init__(self, master: int, rows: int, columns: int) -> None:
+        import pyte
+
+        self._master = master
+        self._screen = pyte.Screen(columns, rows)
+        self._stream = pyte.ByteStream(self._screen)
+        self._changed = asyncio.Event()
+        self._end: Exit | None = None
+
+    @property
+    def text(self) -> str:
+        """The lines on the screen now, without the empty ones."""
+        return "\n".join(line.rstrip() for line in self._screen.display if line.strip())
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    def press(self, *keys: str) -> None:
+        """Press keys by their names in `KEYS`."""
+        for key in keys:
+            os.write(self._master, KEYS[key])
+
+    async def wait_for(self, text: str, deadline_s: float = 30.0) -> None:
+        """Until `text` stands on the screen, wherever its lines break."""
+        await self._wait(lambda: _dense(text) in _dense(self.text), f"“{text}” on", deadline_s)
+
+    async def wait_gone(self, text: str, deadline_s: float = 30.0) -> None:
+        await self._wait(lambda: _dense(text) not in _dense(self.text), f"“{text}” gone from", deadline_s)
+
+    async def press_until_gone(self, key: str, text: str, deadline_s: float = 30.0) -> None:
+        """Press a key until it is heeded: until `text` has left the screen."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + deadline_s
+        while True:
+            self.press(key)
+            try:
+                return await self.wait_gone(text, min(AGAIN_S, end - loop.time()))
+            except TimeoutError:
+                if loop.time() >= end:
+                    raise
+
+    async def _wait(self, is_so: Callable[[], bool], what: str, deadline_s: float) -> None:
+        try:
+            async with asyncio.timeout(deadline_s):
+                while not is_so():
+                    if self._end is not None:
+                        raise RuntimeError(f"the program ended ({self._end}):\n{self.text}")
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise TimeoutError(f"no {what} the screen within {deadline_s} s:\n{self.text}") from None
+
+    def on_readable(self) -> None:
+        self._stream.feed(os.read(self._master, READ_BYTES))
+        self._changed.set()
+
+    def on_end(self, end: Exit) -> None:
+        self._end = end
+        self._changed.set()
+
+
+@asynccontextmanager
+async def terminal(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    rows: int = ROWS,
+    columns: int = COLUMNS,
+) -> AsyncIterator[Terminal]:
+    """Run a program in a terminal; at the end it and all that it started are gone."""
+    # Our own end of the program's side stays open: it opens its own only after it was started.
+    master, slave = pty.openpty()
+    try:
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        screen = Terminal(master, rows, columns)
+        into = [sys.executable, "-I", "-S", "-c", _INTO_TERMINAL, os.ttyname(slave), *argv]
+        child = await Child.spawn(into, on_stdout=lambda data: None, on_end=screen.on_end, env=env, cwd=cwd)
+        asyncio.get_running_loop().add_reader(master, screen.on_readable)
+        try:
+            yield screen
+        finally:
+            await child.stop(own_end_s=0.0)
+            asyncio.get_running_loop().remove_reader(master)
+    finally:
+        os.close(slave)
+        os.close(master)
+
+
+def _dense(text: str) -> str:
+    return "".join(text.split())
