@@ -41,9 +41,9 @@ def detached_at(root: Path) -> str | None:
 
 def _git_dir(dot_git: Path) -> Path | None:
     """`.git` is a folder, or in worktrees and submodules a file that names one."""
-    if dot_git.is_dir():
-        return dot_git if (dot_git / "HEAD").exists() else None
     try:
+        if dot_git.is_dir():
+            return dot_git if (dot_git / "HEAD").exists() else None
         text = dot_git.read_text(encoding="utf-8", errors="replace")[:MAX_HEAD_BYTES]
     except OSError:
         return None

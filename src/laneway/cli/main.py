@@ -82,10 +82,14 @@ def run(options: argparse.Namespace) -> int:
 
 def command_first(arguments: list[str]) -> list[str]:
     """`laneway -m X mcp-server` as `laneway mcp-server -m X`: the old server took flags on either side."""
-    if "mcp-server" in arguments and arguments[0].startswith("-"):
-        at = arguments.index("mcp-server")
-        return ["mcp-server", *arguments[:at], *arguments[at + 1 :]]
-    return arguments
+    if "mcp-server" not in arguments or not arguments[0].startswith("-"):
+        return arguments
+    from laneway.cli.registrations import subcommand_at
+
+    at = subcommand_at(arguments)
+    if at is None or arguments[at] != "mcp-server":
+        return arguments
+    return ["mcp-server", *arguments[:at], *arguments[at + 1 :]]
 
 
 def build_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ from laneway.base.schema import TOOL_GROUPS
 from laneway.base.settings import Settings
 from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, overrides
 from laneway.cli.compose import ground, raw_events, script, settings_for
+from laneway.cli.local_door import local_door
 from laneway.cli.main import add_common
 from laneway.cli.sessions import retention
 from laneway.core.briefing import briefer, working_folder
@@ -24,12 +26,14 @@ from laneway.core.colleagues import Colleagues
 from laneway.core.hub import Limits
 from laneway.core.opening import Budget
 from laneway.core.session import Timing
+from laneway.doors.ending import EndSignals
 from laneway.doors.mcp.desk import Desk
 from laneway.doors.mcp.names import AGENTS, CODEX, Names
 from laneway.doors.mcp.offers import offers
 from laneway.doors.mcp.office import Office
 from laneway.doors.mcp.presets import House, Preset
 from laneway.doors.mcp.server import Server
+from laneway.doors.mcp.stdio import serve_stdio
 from laneway.doors.mcp.transcripts import Transcripts
 from laneway.store.layout import AGENT_SESSIONS, CODEX_SESSIONS, sessions_root
 from laneway.store.records import StoreRecords
@@ -93,6 +97,13 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
         metavar="WHAT",
         help="of questions nobody can be asked: decline, or park for agent_answer",
     )
+    web = parser.add_argument_group("on HTTP, for several clients (needs laneway[http])")
+    web.add_argument(
+        "--http", metavar="HOST:PORT", help="serve Streamable HTTP there instead; 0 picks a port"
+    )
+    web.add_argument("--http-remote", action="store_true", help="allow an address that others can reach")
+    for flag, what in (("--http-host", "name in the Host header"), ("--http-origin", "Origin of a web page")):
+        web.add_argument(flag, action="append", default=[], metavar="NAME", help=f"allow this {what}, too")
     add_common(parser, has_json=False)
 
 
@@ -116,12 +127,53 @@ def settings_of(options: argparse.Namespace, folder: Path) -> Settings:
 
 
 async def serve(options: argparse.Namespace, names: Names) -> int:
-    from laneway.doors.mcp.stdio import serve_stdio
-
     settings = settings_of(options, Path.cwd())
     async with opened(options, settings, names) as (server, colleagues):
-        await serve_stdio(server, colleagues.shutdown)
+        if options.http is None:
+            await serve_stdio(server, colleagues.shutdown)
+        else:
+            await serve_web(options, settings, server, colleagues)
     return 0
+
+
+async def serve_web(
+    options: argparse.Namespace, settings: Settings, server: Server, colleagues: Colleagues
+) -> None:
+    """Until a signal. The token is the user's, or made for this run and told once, to the terminal."""
+    from laneway.doors.mcp.http import serve_http  # not paid for on standard input and output
+    from laneway.doors.mcp.http_guard import new_token
+
+    host, port = address(options.http)
+    token = settings.http_token or new_token()
+
+    def tell(url: str) -> None:
+        print(f"laneway: serving MCP on {url}", file=sys.stderr)
+        if settings.http_token is None:
+            print(f"laneway: bearer token (for this run): {token}", file=sys.stderr)
+        sys.stderr.flush()
+
+    stop = asyncio.Event()
+    with EndSignals(stop):
+        await serve_http(
+            server,
+            host=host,
+            port=port,
+            tokens=[token],
+            stop=stop,
+            on_ready=tell,
+            shutdown=colleagues.shutdown,
+            may_leave_machine=options.http_remote,
+            hosts=tuple(options.http_host),
+            origins=tuple(options.http_origin),
+        )
+
+
+def address(text: str) -> tuple[str, int]:
+    """`PORT`, `HOST:PORT` or `[v6]:PORT`; loopback where no host is given."""
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"--http wants HOST:PORT, not {text!r}.")
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 @asynccontextmanager
@@ -131,7 +183,10 @@ async def opened(
     """The server with everything that it stands on; nothing of Codex runs yet."""
     timing = Timing(turn_s=settings.request_timeout_secs, question_s=settings.approval_timeout_secs)
     limits = Limits(sessions=settings.max_concurrent_threads)
-    async with ground(options, timing, settings, limits, briefer(settings.team)) as base:
+    async with AsyncExitStack() as stack:
+        base = await stack.enter_async_context(
+            ground(options, timing, settings, limits, briefer(settings.team))
+        )
         clock = LoopClock()
         colleagues = Colleagues(
             base.hub,
@@ -141,27 +196,30 @@ async def opened(
             budget=Budget(max_turns=settings.max_turns, max_tokens=settings.max_tokens),
             summaries=settings.summaries,
             persist=settings.persist_threads,
-            restart="never",
+            restart="never" if options.http is None else "reported",
         )
-        async with colleagues:
-            resume = await to_resume(options, settings, colleagues)
-            here = base.work or Path.cwd()
-            house = house_of(options, settings, here)
-            desk = Desk(
-                colleagues,
-                clock,
-                house,
-                names,
-                script(settings.events),
-                unattended="park" if settings.unattended == "park" else "decline",
-                resume=resume,
-            )
-            office = Office(colleagues, names)
-            info = {"name": names.server, "title": names.title, "version": __version__}
-            offered = offers(names, desk, office, settings.tools)
-            if names is CODEX:
-                await base.engine.link()  # the older seed's child is there from the start
-            yield Server(info, offered, resources=Transcripts(colleagues)), colleagues
+        await stack.enter_async_context(colleagues)
+        if options.identity is not None:
+            await colleagues.reserve(settings.identity)
+        resume = await to_resume(options, settings, colleagues)
+        here = base.work or Path.cwd()
+        house = house_of(options, settings, here)
+        desk = Desk(
+            colleagues,
+            clock,
+            house,
+            names,
+            script(settings.events),
+            unattended="park" if settings.unattended == "park" else "decline",
+            resume=resume,
+        )
+        office = Office(colleagues, names)
+        info = {"name": names.server, "title": names.title, "version": __version__}
+        offered = offers(names, desk, office, settings.tools)
+        await stack.enter_async_context(local_door(colleagues))
+        if names is CODEX:
+            await base.engine.link()  # the older seed's child is there from the start
+        yield Server(info, offered, resources=Transcripts(colleagues)), colleagues
 
 
 def store_of(settings: Settings, names: Names, root: Path | None = None) -> Store:

@@ -182,13 +182,19 @@ def program(word: str) -> str:
 
 
 def subcommand(words: Sequence[str]) -> str:
-    rest = iter(words)
-    for word in rest:
+    at = subcommand_at(words)
+    return "" if at is None else words[at]
+
+
+def subcommand_at(words: Sequence[str]) -> int | None:
+    """Where the command stands among `codex`'s own options."""
+    rest = iter(enumerate(words))
+    for at, word in rest:
         if word in _WITH_VALUE:
             next(rest, None)
         elif not word.startswith("-"):
-            return word
-    return ""
+            return at
+    return None
 
 
 # ── files ──────────────────────────────────────────────────────────────────

@@ -54,7 +54,7 @@ class Colleague:
         self.ending: asyncio.Task[Ended] | None = None
         """Set once it is being closed."""
         self.on_closed: Callable[[], None] = lambda: None
-        self._record = msgspec.structs.replace(record, thread_id=session.thread_id)
+        self._record = record
         self._turns_before = record.turns
         self._tokens_before = record.tokens
         self._asked = 0
@@ -104,6 +104,7 @@ class Colleague:
         """As of now; git is asked anew."""
         return msgspec.structs.replace(
             at(self._record, place_of(self.session.spec.cwd)),
+            thread_id=self.thread_id or None,
             state="busy" if self.state == "busy" else "idle",
             turns=self.turns,
             tokens=self.tokens,

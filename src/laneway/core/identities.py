@@ -39,7 +39,7 @@ class Identities:
         return binding.agent_id if binding else None
 
     async def reserve(self, identity: str) -> None:
-        """Hold a name from now on, whether a session has it or not; `IdentityHeld` if another process does."""
+        """Hold a name from now on, with or without a session; `IdentityHeld` if another process does."""
         self._records.check(identity)
         async with self._lock(identity):
             if identity in self._reserved:

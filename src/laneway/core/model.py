@@ -247,6 +247,12 @@ class FromSubagent(Event, frozen=True, tag="from_subagent"):
 # ── session events ─────────────────────────────────────────────────────────
 
 
+class ThreadKnown(Event, frozen=True, tag="thread_known"):
+    """The thread has its id: from engines that give it only with the first turn."""
+
+    thread_id: str
+
+
 class Titled(Event, frozen=True, tag="titled"):
     title: str
 

@@ -41,6 +41,7 @@ from laneway.core.model import (
     EngineGone,
     Event,
     Question,
+    ThreadKnown,
     TurnDone,
     TurnStarted,
     Usage,
@@ -265,6 +266,9 @@ class Session:
                 self.usage = event
                 if self.observer is not None:
                     self.observer.on_usage(event)
+            case ThreadKnown(thread_id=thread_id):
+                self._thread_id = thread_id
+                self.info = msgspec.structs.replace(self.info, thread_id=thread_id)
             case EngineGone():
                 self._thread = None
                 self._lost_how = event.how
@@ -390,7 +394,7 @@ class Session:
         try:
             await self._live_thread().interrupt(turn_id)
         except EngineRefused as refused:
-            # It has ended in between; or Codex has announced it and not yet begun: then it must hear it again.
+            # It has ended in between; or Codex has only announced it, and must be told again.
             log.debug("interrupting %s: %s", turn_id, refused)
             self._timers.after("interrupt", INTERRUPT_AGAIN_S, letters.Unheard(turn_id))
         except LanewayError as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import stat
 import sys
 import threading
@@ -18,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from laneway.doors.ending import EndSignals
 from laneway.doors.mcp.eras import WITH_BATCHES
 from laneway.doors.mcp.server import Connection, Server
 from laneway.wire.peer import Peer, Raw
@@ -26,8 +26,6 @@ log = logging.getLogger(__name__)
 
 PRINCIPAL = "stdio"
 """Whoever holds the other end of the pipe started us."""
-ONE_WISH_S = 0.5
-"""Within which a signal of another kind belongs to the first one."""
 QUICK_S = 0.2
 """For requests that need no Codex to be answered after the client hung up."""
 FLUSH_S = 2.0
@@ -172,7 +170,7 @@ async def serve_stdio(server: Server, shutdown: Callable[[], Awaitable[None]]) -
     """Serve until the client hangs up or a signal comes; then `shutdown`, and at a second signal leave."""
     pipe = Pipe(server)
     await pipe.open(*claim_standard_streams())
-    with _Signals(pipe.ended):
+    with EndSignals(pipe.ended):
         await pipe.ended.wait()
         # Whoever writes its requests and closes its end still wants what can be had at once.
         await pipe.peer.wait_served(QUICK_S)
@@ -180,31 +178,3 @@ async def serve_stdio(server: Server, shutdown: Callable[[], Awaitable[None]]) -
             await shutdown()
         finally:
             await pipe.aclose()
-
-
-class _Signals:
-    """The first one asks for an orderly end, the second one ends us at once.
-
-    Claude Code sends SIGINT and a tenth of a second later SIGTERM: that is one wish, not two.
-    """
-
-    def __init__(self, ended: asyncio.Event) -> None:
-        self._ended = ended
-        self._first: tuple[int, float] | None = None
-
-    def __enter__(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, self._on_signal, number)
-
-    def __exit__(self, *exc: object) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().remove_signal_handler(number)
-
-    def _on_signal(self, number: int) -> None:
-        now = asyncio.get_running_loop().time()
-        self._ended.set()
-        if self._first is None:
-            self._first = number, now
-        elif number == self._first[0] or now - self._first[1] > ONE_WISH_S:
-            # Whatever hangs: the guardian ends Codex when our pipe to it closes.
-            os._exit(128 + number)
