@@ -21,6 +21,7 @@ from laneway.base.errors import LanewayError
 from laneway.cli.compose import LOCAL, Ground, ground
 from laneway.cli.main import add_common
 from laneway.cli.terminal import Screen, Style
+from laneway.cli.tour_mcp import visitor
 from laneway.core.model import DECLINE, Activity, Answer, Asked, Diff, Event, Text, UserSaid
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.core.session import Session
@@ -60,7 +61,7 @@ async def tour(options: argparse.Namespace) -> int:
         session = await here.hub.start(
             LOCAL, ThreadSpec(cwd=here.work, sandbox="workspace-write", approval_policy="on-request")
         )
-        walk = Walk(here, session, guide)
+        walk = Walk(here, session, guide, options.codex_bin)
         reports = [await guide.visit(title, stop, walk) for title, stop in STOPS]
     is_good = all(report.ok for report in reports)
     guide.close(version, reports)
@@ -70,8 +71,10 @@ async def tour(options: argparse.Namespace) -> int:
 class Walk:
     """What the stops share: one session, and a way to run a turn of it."""
 
-    def __init__(self, here: Ground, session: Session, guide: _Guide) -> None:
+    def __init__(self, here: Ground, session: Session, guide: _Guide, codex_bin: str | None) -> None:
         self.session = session
+        self.codex_bin = codex_bin
+        self.note = guide.note
         self.engine = here.engine
         assert here.work is not None
         self.work = here.work
@@ -179,6 +182,22 @@ async def resume(walk: Walk) -> str:
     return f"kill -9 of process {pid}; the same thread went on in a new one"
 
 
+async def mcp(walk: Walk) -> str:
+    flags = ("--codex-bin", walk.codex_bin) if walk.codex_bin else ()
+    async with visitor(walk.note, *flags) as client:
+        first = await client.call("codex", prompt="%run! echo granted", identity="reviewer")
+        agent_id = first.get("agent_id")
+        second = await client.call("codex-reply", agent_id=agent_id, prompt="%say And on we go.")
+        listed = (await client.call("agent_sessions")).get("sessions", [])
+        closed = await client.call("agent_close", identity="reviewer")
+    check(client.asked == [agent_id], "the approval did not reach the client with its session's id")
+    check(client.events > 0, "the client heard no events")
+    check(second.get("content") == "And on we go.", f"codex-reply said {second.get('content')!r}")
+    check([row["identity"] for row in listed] == ["reviewer"], "agent_sessions does not list the session")
+    check(closed.get("status") == "closed", "agent_close did not close it")
+    return f"a session named reviewer: {client.events} events, an approval granted by the client, closed"
+
+
 STOPS: list[tuple[str, Callable[[Walk], Awaitable[str]]]] = [
     ("Streamed text", stream),
     ("A command in the sandbox", command),
@@ -186,6 +205,7 @@ STOPS: list[tuple[str, Callable[[Walk], Awaitable[str]]]] = [
     ("An approval, asked and answered", approval),
     ("An interrupt", interrupt),
     ("A resume after the engine was killed", resume),
+    ("The MCP door, as Claude uses it", mcp),
 ]
 
 

@@ -1,0 +1,74 @@
+"""The tour's stop at the MCP door: a client of its own, talking to `laneway mcp` as Claude would."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from laneway import __version__
+from laneway.base.errors import WireBroken
+from laneway.wire.child import Child
+from laneway.wire.peer import Peer, Raw
+
+Note = Callable[[str], None]
+
+
+class Visitor:
+    """An MCP client that says yes to every question, and tells what it hears."""
+
+    def __init__(self, note: Note) -> None:
+        self._note = note
+        self._child: Child | None = None
+        self.events = 0
+        self.asked: list[str] = []
+        self._peer = Peer(self._write, on_request=self._on_request, on_notification=self._on_notification)
+
+    async def open(self, *flags: str) -> None:
+        self._child = await Child.spawn(
+            [sys.executable, "-m", "laneway", "mcp", "--rehearse", *flags],
+            on_stdout=self._peer.feed,
+            on_end=lambda how: self._peer.feed_eof(WireBroken(f"The server ended: {how}")),
+        )
+        about = {"name": "laneway-tour", "version": __version__}
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": about}
+        await self._peer.call("initialize", hello)
+        self._peer.notify("notifications/initialized")
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """A tool's structured content."""
+        self._note(f"{tool} {msgspec.json.encode(arguments).decode()}")
+        found: dict[str, Any] = await self._peer.call("tools/call", {"name": tool, "arguments": arguments})
+        content: dict[str, Any] = found.get("structuredContent", {})
+        return content
+
+    async def aclose(self) -> None:
+        await self._peer.aclose()
+        if self._child is not None:
+            await self._child.stop()
+
+    def _write(self, data: bytes) -> None:
+        if self._child is not None:
+            self._child.write(data)
+
+    def _on_notification(self, method: str, params: Raw, frame: bytes) -> None:
+        self.events += method == "codex/event"
+
+    async def _on_request(self, method: str, params: Raw, request_id: bytes) -> Any:
+        asked = msgspec.json.decode(params)
+        self.asked.append(str(asked.get("agent_id")))
+        self._note(f"? {asked.get('message')} — answered: accept")
+        return {"action": "accept"}
+
+
+@asynccontextmanager
+async def visitor(note: Note, *flags: str) -> AsyncIterator[Visitor]:
+    guest = Visitor(note)
+    try:
+        await guest.open(*flags)
+        yield guest
+    finally:
+        await guest.aclose()
