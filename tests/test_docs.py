@@ -67,6 +67,7 @@ def command_lines(block: str) -> list[list[str]]:
     lexer = shlex.shlex(bare, posix=True, punctuation_chars="|;&\n")
     lexer.whitespace = " \t"
     lexer.commenters = ""
+    lexer.whitespace_split = True  # a comma is part of a word
     found: list[list[str]] = []
     words: list[str] = []
     for word in [*lexer, "\n"]:
