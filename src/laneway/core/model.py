@@ -218,9 +218,11 @@ class Asked(Event, frozen=True, tag="asked"):
 
 
 class Withdrawn(Event, frozen=True, tag="withdrawn"):
-    """The question needs no answer any more."""
+    """The question needs no answer any more: it has one, or Codex took it back."""
 
     question_id: str
+    is_declined: bool = False
+    """Whether the rules said no in the place of somebody: too late, or the session was closed."""
 
 
 class TurnDone(Event, frozen=True, tag="turn_done"):

@@ -347,7 +347,7 @@ class Session:
             case letters.Settle(ticket, outcome, stop):
                 self._settle(ticket, outcome, stop)
             case letters.Decline(question_id):
-                self._tell(question_id, DECLINE)
+                self._tell(question_id, DECLINE, by_rule=True)
             case letters.Deliver(question_id, ticket):
                 self._tell(question_id, self._requests[ticket].answer)
             case letters.RunClock(ticket):
@@ -422,14 +422,14 @@ class Session:
             raise EngineLost(self._lost_how or "it is not running")
         return self._thread
 
-    def _tell(self, question_id: str, answer: Answer) -> None:
+    def _tell(self, question_id: str, answer: Answer, *, by_rule: bool = False) -> None:
         self._questions.pop(question_id, None)
         try:
             self._live_thread().answer(question_id, answer)
         except LanewayError:
             log.debug("question %s was gone before its answer", question_id)
         # Whoever else asks somebody the same thing can stop.
-        self._audience.tell(Withdrawn(question_id=question_id))
+        self._audience.tell(Withdrawn(question_id=question_id, is_declined=by_rule))
 
     async def _ask(
         self,

@@ -11,29 +11,17 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
-
 from laneway.base.errors import LanewayError, SessionClosed, SessionUnknown
 from laneway.core.colleague import Colleague
 from laneway.core.colleagues import Colleagues
-from laneway.core.model import DECLINE, Answer, Question
 from laneway.core.opening import Opening
 from laneway.core.ports import Clock, TextPart, TurnSpec
-from laneway.core.turn import TurnResult
+from laneway.doors.mcp import answers, elicitation
 from laneway.doors.mcp import arguments as check
-from laneway.doors.mcp import elicitation
-from laneway.doors.mcp.codes import (
-    BUDGET_SPENT,
-    CHILD_PROCESS_DEAD,
-    INVALID_SESSION_PARAMS,
-    REQUEST_TIMEOUT,
-    SESSION_CLOSED,
-    proxy_error,
-    wire_error,
-)
+from laneway.doors.mcp.codes import INVALID_SESSION_PARAMS, SESSION_CLOSED, proxy_error, wire_error
 from laneway.doors.mcp.events import Script, Teller
 from laneway.doors.mcp.names import Names
-from laneway.doors.mcp.presets import House, folder_of, read_text, spec_of
+from laneway.doors.mcp.presets import House, changes_of, folder_of, read_text, spec_of
 from laneway.doors.mcp.runs import InputRequired, Parking, Run, Unattended
 from laneway.doors.mcp.server import INVALID_PARAMS, Call
 
@@ -74,11 +62,12 @@ class Desk:
             return await self._go_on(call)
         wanted = self._checked_codex(arguments)
         agent_id = wanted.pop(self._names.agent_id, None)
-        if agent_id is None and self._resume and "identity" not in wanted:
-            agent_id, self._resume = self._resume, None
-        prompt, source = self._prompt(wanted, agent_id)
+        if agent_id is None and "identity" not in wanted:
+            agent_id = self._resume
+        prompt, source = self._prompt(wanted)
         if agent_id is not None:
-            colleague = await self._had_back(call, agent_id, wanted.get("identity"))
+            colleague = await self._had_back(call, agent_id, wanted)
+            self._resume = None  # only now: one that could not be had back yet is still meant
             return await self._run(call, colleague, prompt or GO_ON, "codex")
         opening = Opening(
             spec=spec_of(self._house, wanted),
@@ -128,7 +117,7 @@ class Desk:
             raise proxy_error(INVALID_SESSION_PARAMS, f"Give agent_file or {self._names.agent_id}, not both.")
         return wanted
 
-    def _prompt(self, wanted: dict[str, Any], agent_id: str | None) -> tuple[str | None, Path | None]:
+    def _prompt(self, wanted: dict[str, Any]) -> tuple[str | None, Path | None]:
         """The words of the first turn, and the file that they come from."""
         if "agent_file" not in wanted:
             return wanted.get("prompt"), None
@@ -136,16 +125,27 @@ class Desk:
         path = folder / Path(wanted["agent_file"]).expanduser()
         return read_text(path, "agent file"), path
 
-    async def _had_back(self, call: Call, agent_id: str, identity: str | None) -> Colleague:
-        if identity is not None:
-            record = await self._worded(self._colleagues.lookup(agent_id=agent_id))
-            if record.identity != identity:
-                raise proxy_error(
-                    INVALID_SESSION_PARAMS,
-                    f"Session {agent_id} is {record.identity}, not {identity}.",
-                    identity=record.identity,
-                )
-        return await self._worded(self._resumed(call, agent_id=agent_id))
+    async def _had_back(self, call: Call, agent_id: str, wanted: dict[str, Any]) -> Colleague:
+        record = await self._worded(self._colleagues.lookup(agent_id=agent_id))
+        identity = wanted.get("identity", record.identity)
+        if record.identity != identity:
+            raise proxy_error(
+                INVALID_SESSION_PARAMS,
+                f"Session {agent_id} is {record.identity}, not {identity}.",
+                identity=record.identity,
+            )
+        changes = changes_of(self._house, wanted)
+        colleague = await self._worded(self._resumed(call, agent_id=agent_id, changes=changes))
+        different = [
+            name for name, value in changes.items() if getattr(colleague.session.spec, name) != value
+        ]
+        if different:
+            raise proxy_error(
+                INVALID_SESSION_PARAMS,
+                f"Session {agent_id} is at work as it is; to change {', '.join(sorted(different))}, "
+                f"close it and resume it.",
+            )
+        return colleague
 
     async def _live_again(self, call: Call, agent_id: str | None, thread_id: str | None) -> Colleague:
         """A live session, or one whose process has gone; one that was closed must be asked for by `codex`."""
@@ -154,26 +154,33 @@ class Desk:
                 thread_id = check.thread_id(thread_id)
             except check.Refused as problem:
                 raise SessionUnknown(thread_id) from problem
-            selector = {"thread_id": thread_id}
         else:
-            selector = {"agent_id": agent_id or ""}
+            thread_id = None
         try:
-            return self._colleagues.find(call.principal, **selector)
+            return self._colleagues.find(call.principal, agent_id=agent_id, thread_id=thread_id)
         except SessionUnknown:
-            record = await self._colleagues.lookup(**selector)
+            record = await self._colleagues.lookup(agent_id=agent_id, thread_id=thread_id)
         if record.status == "closed":
             raise SessionClosed(
                 f"Session {record.agent_id} ({record.identity}) is closed. "
                 f"Call codex with its {self._names.agent_id} to resume it."
             )
-        return await self._resumed(call, **selector)
+        return await self._resumed(call, agent_id=agent_id, thread_id=thread_id)
 
     async def _resumed(
-        self, call: Call, *, agent_id: str | None = None, thread_id: str | None = None
+        self,
+        call: Call,
+        *,
+        agent_id: str | None = None,
+        thread_id: str | None = None,
+        changes: dict[str, Any] | None = None,
     ) -> Colleague:
         teller = Teller(call.line, self._script())
+        changes = dict(changes or {})
+        if self._house.is_read_only:
+            changes["sandbox"] = "read-only"  # whatever it was allowed before
         colleague = await self._colleagues.resume(
-            call.principal, agent_id=agent_id, thread_id=thread_id, readers=(teller,)
+            call.principal, agent_id=agent_id, thread_id=thread_id, changes=changes, readers=(teller,)
         )
         known = self._tellers.get(colleague.agent_id)
         if known is None or known.is_closed:
@@ -219,7 +226,7 @@ class Desk:
             ),
         )
         teller.open(colleague.session.info, self._names.told(colleague.agent_id), run, is_new=is_new)
-        return await self._outcome(call, colleague, run)
+        return await self._outcome(colleague, run)
 
     async def _go_on(self, call: Call) -> dict[str, Any]:
         """The client is back with what it was asked for."""
@@ -228,7 +235,7 @@ class Desk:
         replies = call.params.get("inputResponses")
         await run.take(replies if isinstance(replies, dict) else {})
         colleague = self._of(run)
-        return await self._outcome(call, colleague, run)
+        return await self._outcome(colleague, run)
 
     def _of(self, run: Run) -> Colleague:
         try:
@@ -236,91 +243,21 @@ class Desk:
         except SessionUnknown as gone:
             raise proxy_error(SESSION_CLOSED, f"Session {run.session.agent_id} is closed.") from gone
 
-    async def _outcome(self, call: Call, colleague: Colleague, run: Run) -> dict[str, Any]:
+    async def _outcome(self, colleague: Colleague, run: Run) -> dict[str, Any]:
         try:
             outcome = await run.wait()
         except LanewayError as error:
             raise wire_error(error, **self._names.told(colleague.agent_id)) from error
         if isinstance(outcome, InputRequired):
-            return self._required(colleague, run, outcome)
-        self._raise_if_stopped(colleague, run, outcome)
-        return self._result(colleague, run, outcome)
-
-    def _required(self, colleague: Colleague, run: Run, required: InputRequired) -> dict[str, Any]:
-        state = self._parking.park(run)
-        if not required.is_parked:
-            return {
-                "resultType": "input_required",
-                "inputRequests": run.inputs(required),
-                "requestState": state,
-            }
-        question = required.questions[0]
-        text = (
-            f"Codex waits for a decision: {elicitation.wording(question)}\n"
-            f"Answer it with {self._names.answer} (question_id {question.question_id})."
-        )
-        shown = {
-            "status": "input_required",
-            "threadId": colleague.thread_id,
-            "content": text,
-            **self._names.told(colleague.agent_id),
-            "question": question_told(question),
-        }
-        return {"content": [{"type": "text", "text": text}], "structuredContent": shown}
-
-    def _raise_if_stopped(self, colleague: Colleague, run: Run, outcome: TurnResult) -> None:
-        """What ended a turn from outside is an error of the call, not an answer of the tool."""
-        who = f"Session {colleague.agent_id} ({colleague.identity})"
-        facts = {
-            **self._names.told(colleague.agent_id),
-            "threadId": colleague.thread_id,
-            "partial": outcome.text or run.partial,
-        }
-        if outcome.failure is not None and outcome.failure.kind == "engine_lost":
-            how = colleague.session.lost_how or outcome.failure.message
-            raise proxy_error(
-                CHILD_PROCESS_DEAD,
-                f"{outcome.failure.message}. Reconnect to this MCP server to start Codex again; "
-                f"{who} can be resumed.",
-                exit=how,
-                **facts,
-            )
-        match outcome.stopped_by:
-            case "timeout":
-                raise proxy_error(
-                    REQUEST_TIMEOUT,
-                    f"{who} did not finish in time; the turn was stopped and the session can be used. "
-                    f"So far: {facts['partial'][:2000] or 'nothing'}",
-                    **facts,
-                )
-            case "close":
-                raise proxy_error(SESSION_CLOSED, f"{who} was closed during the turn.", **facts)
-            case "budget":
-                raise proxy_error(BUDGET_SPENT, f"{who} has spent its budget; the turn was stopped.", **facts)
-
-    def _result(self, colleague: Colleague, run: Run, outcome: TurnResult) -> dict[str, Any]:
-        text, is_error = outcome.text, outcome.status != "completed"
-        if is_error:
-            why = outcome.failure.message if outcome.failure else "the turn was interrupted"
-            text = f"{why} ({self._names.agent_id} {colleague.agent_id})"
-        text = "\n\n".join((text, *run.notes))
-        usage = colleague.session.usage
-        shown: dict[str, Any] = {
-            "content": [{"type": "text", "text": text}],
-            "structuredContent": {
-                "threadId": colleague.thread_id,
-                "content": text,
-                **self._names.told(colleague.agent_id),
-                "identity": colleague.identity,
-            },
-            "_meta": {
-                **self._names.told(colleague.agent_id),
-                "turns": colleague.turns,
-                "usage": msgspec.to_builtins(usage.total) if usage else None,
-                "droppedEvents": colleague.session.lost_events,
-            },
-        }
-        return {**shown, "isError": True} if is_error else shown
+            state = self._parking.park(run)
+            if outcome.is_parked:
+                return answers.parked(self._names, colleague, outcome.questions[0])
+            asked = run.inputs(outcome)
+            return {"resultType": "input_required", "inputRequests": asked, "requestState": state}
+        stopped = answers.stopped(self._names, colleague, outcome, run.partial)
+        if stopped is not None:
+            raise stopped
+        return answers.result(self._names, colleague, outcome, run.notes)
 
     # ── agent_answer ───────────────────────────────────────────────────────
 
@@ -337,28 +274,11 @@ class Desk:
                 question_id=question_id,
             )
         run.attend(call)
-        question = next(q for q in run.open_questions if q.question_id == question_id)
-        decided = elicitation.answer(question, {"action": action, "content": arguments.get("content")})
-        await self._worded(run.decide(question_id, decided or stop(question)))
-        return await self._outcome(call, self._of(run), run)
-
-
-def stop(question: Question) -> Answer:
-    """Decline and end the turn, where that is offered."""
-    ending = next((c for c in question.choices if c.grants == "stop"), None)
-    return Answer(choice_id=ending.choice_id) if ending else DECLINE
-
-
-def question_told(question: Question) -> dict[str, Any]:
-    """A question for somebody who reads JSON."""
-    told = {
-        "question_id": question.question_id,
-        "kind": question.kind,
-        "message": elicitation.wording(question),
-        "choices": [{"id": c.choice_id, "label": c.label} for c in question.choices],
-    }
-    fields = elicitation.form(question)
-    return {**told, "form": fields} if fields.get("properties") else told
+        question = run.question(question_id)
+        if question is not None:  # else it was too late, and the result says what became of it
+            decided = elicitation.answer(question, {"action": action, "content": arguments.get("content")})
+            await self._worded(run.decide(question_id, decided or answers.stop(question)))
+        return await self._outcome(self._of(run), run)
 
 
 def _invalid(problem: object) -> LanewayError:

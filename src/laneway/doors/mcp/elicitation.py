@@ -24,11 +24,14 @@ MAX_FILES_NAMED = 5
 _STOPS = frozenset({"abort", "timed_out", "cancel"})
 
 
-def can_ask(question: Question, client: Client) -> bool:
-    """Whether this client can put it to its person. Secrets may not be asked for by a form."""
+def can_ask(question: Question, client: Client, *, presumed: bool = False) -> bool:
+    """Whether this client can put it to its person; `presumed` where it does not say that it can.
+
+    Secrets may not be asked for by a form.
+    """
     if question.url is not None:
         return client.takes_urls
-    return client.takes_forms and not any(field.is_secret for field in question.fields)
+    return (client.takes_forms or presumed) and not any(field.is_secret for field in question.fields)
 
 
 def params(question: Question, *, request_id: str, marks: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from laneway.core.model import (
     Plan,
     Question,
     Text,
+    ThreadKnown,
     TurnDone,
     TurnStarted,
     Withdrawn,
@@ -62,7 +63,7 @@ class Listener(Protocol):
 
     def on_question(self, question: Question) -> None: ...
 
-    def on_withdrawn(self, question_id: str) -> None: ...
+    def on_withdrawn(self, gone: Withdrawn) -> None: ...
 
 
 class Teller:
@@ -124,6 +125,8 @@ class Teller:
             self._note(event.text)  # type: ignore[attr-defined]
         elif kind is TurnStarted:
             self._begin(event)  # type: ignore[arg-type]
+        elif kind is ThreadKnown:
+            self._thread_id = event.thread_id  # type: ignore[attr-defined]
         for body in self._script.of(event):
             self._tell(body)
         if kind is not Text:
@@ -156,7 +159,7 @@ class Teller:
         elif isinstance(event, Asked):
             listener.on_question(event.question)
         elif isinstance(event, Withdrawn):
-            listener.on_withdrawn(event.question_id)
+            listener.on_withdrawn(event)
 
     # ── to the client ──────────────────────────────────────────────────────
 

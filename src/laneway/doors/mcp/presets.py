@@ -74,6 +74,30 @@ def spec_of(house: House, arguments: dict[str, Any]) -> ThreadSpec:
     )
 
 
+_FIELDS = {
+    "cwd": "cwd",
+    "model": "model",
+    "sandbox": "sandbox",
+    "approval-policy": "approval_policy",
+    "base-instructions": "base_instructions",
+    "developer-instructions": "developer_instructions",
+    "config": "config",
+    "compact-prompt": "config",
+    "profile": "config",
+    "include-plan-tool": "config",
+    "role": "role",
+}
+
+
+def changes_of(house: House, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What checked arguments ask to be different in a session that is had back."""
+    spec = spec_of(house, arguments)
+    asked = {_FIELDS[name] for name in arguments if name in _FIELDS}
+    if "role" in asked:
+        asked = (asked - {"role"}) | {"model", "sandbox", "approval_policy", "config"}
+    return {field: getattr(spec, field) for field in asked if getattr(spec, field) is not None}
+
+
 def folder_of(house: House, arguments: dict[str, Any]) -> Path:
     asked = arguments.get("cwd")
     return house.here / Path(asked).expanduser() if asked else house.cwd

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
+import os
 from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
 
 from laneway.base.errors import QuestionGone, RemoteError, WireError
-from laneway.core.model import DECLINE, Answer, Question
+from laneway.core.model import DECLINE, Answer, Question, Withdrawn
 from laneway.core.ports import Clock
 from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
@@ -79,6 +79,7 @@ class Run:
         self._open: dict[str, Question] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._parked: set[str] = set()
+        self._handed_out: set[str] = set()
         self._changed = asyncio.Event()
         self._settled = asyncio.ensure_future(turn.result())
         self._settled.add_done_callback(self._on_settled)
@@ -102,12 +103,23 @@ class Run:
         self._open[question.question_id] = question
         self._changed.set()
 
-    def on_withdrawn(self, question_id: str) -> None:
-        self._open.pop(question_id, None)
-        asking = self._asking.pop(question_id, None)
+    def on_withdrawn(self, gone: Withdrawn) -> None:
+        question = self._open.pop(gone.question_id, None)
+        if question is None:
+            return  # we have just answered it ourselves
+        self._parked.discard(gone.question_id)
+        asking = self._asking.pop(gone.question_id, None)
         if asking is not None:
             asking.cancel()
+        if gone.is_declined:
+            self.notes.append(f"Declined, because nobody answered in time: {elicitation.wording(question)}")
+            self._decided(question, "timed out")
         self._changed.set()
+
+    def _decided(self, question: Question, how: str) -> None:
+        log.info("question %s: %s", question.question_id, how)
+        if self._on_decision is not None:
+            self._on_decision(question, how)
 
     # ── waiting ────────────────────────────────────────────────────────────
 
@@ -155,7 +167,7 @@ class Run:
     def _can_request(self, question: Question) -> bool:
         if self.call.client.is_stateless:
             return False
-        return self._asks_everybody or elicitation.can_ask(question, self.call.client)
+        return elicitation.can_ask(question, self.call.client, presumed=self._asks_everybody)
 
     async def _ask(self, question: Question) -> None:
         asked = elicitation.params(question, request_id=self.call.id_text, marks=self._marks)
@@ -178,6 +190,7 @@ class Run:
     async def _nobody(self, question: Question, why: str = "this client can ask nobody") -> None:
         if self._unattended == "park":
             self._parked.add(question.question_id)
+            self._handed_out.add(question.question_id)
             self._asking.pop(question.question_id, None)
             self._changed.set()
             return
@@ -215,12 +228,15 @@ class Run:
             raise QuestionGone(question_id)
         self._parked.discard(question_id)
         await self.session.answer(question_id, answer)
-        if self._on_decision is not None:
-            self._on_decision(question, answer.choice_id)
+        self._decided(question, answer.choice_id)
 
-    @property
-    def open_questions(self) -> list[Question]:
-        return list(self._open.values())
+    def question(self, question_id: str) -> Question | None:
+        """The question, while it is open."""
+        return self._open.get(question_id)
+
+    def has_parked(self, question_id: str) -> bool:
+        """Whether this was handed out to be answered later, open or not."""
+        return question_id in self._handed_out
 
     @property
     def partial(self) -> str:
@@ -251,7 +267,7 @@ class Parking:
         """The state to come back with."""
         if len(self._runs) >= MAX_PARKED:
             self._runs.pop(next(iter(self._runs)))
-        state = secrets.token_urlsafe(24)
+        state = os.urandom(24).hex()  # `secrets` costs three milliseconds of start-up
         self._runs[state] = run
         self._clock.after(KEEP_S, lambda: self._forget(state))
         return state
@@ -269,6 +285,6 @@ class Parking:
     def by_question(self, principal: str, question_id: str) -> Run | None:
         """The parked run that this question keeps waiting; it is taken out."""
         for state, run in self._runs.items():
-            if run.principal == principal and any(q.question_id == question_id for q in run.open_questions):
+            if run.principal == principal and run.has_parked(question_id):
                 return self._runs.pop(state)
         return None
