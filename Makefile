@@ -8,7 +8,7 @@ PIP    := $(PYTHON) -m pip --python $(BIN)/python
 WORKERS ?= 4
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test lint fmt bench chaos fuzz test-peers golden protocol lock clean
+.PHONY: help setup demo test lint fmt bench chaos fuzz test-peers golden golden-mcp protocol lock clean
 
 help:
 	@echo "make demo        a guided walk with the real Codex, offline"
@@ -21,6 +21,7 @@ help:
 	@echo "make fuzz        coverage-guided fuzzing of what reads foreign bytes"
 	@echo "make test-peers  tests against other versions of Codex and other programs"
 	@echo "make golden      record the golden traces anew from the real Codex"
+	@echo "make golden-mcp  record the removed mcp-server anew (needs what test-peers fetches)"
 	@echo "make protocol    generate the protocol tables anew from the real Codex"
 	@echo "make lock        resolve the dependencies anew"
 
@@ -74,6 +75,9 @@ bench: setup
 golden: setup
 	$(BIN)/python scripts/record_traces.py tests/golden
 
+golden-mcp: setup
+	$(BIN)/python scripts/record_mcp_traces.py tests/golden --peers .peers
+
 protocol: setup
 	$(BIN)/python scripts/generate_protocol.py
 
@@ -81,7 +85,7 @@ protocol: setup
 lock: $(VENV)/.tools
 	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --python-version 3.11 \
-	  --extra codex --group dev pyproject.toml -o requirements/dev.txt
+	  --extra codex --extra http --group dev pyproject.toml -o requirements/dev.txt
 
 clean:
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

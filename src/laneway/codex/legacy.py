@@ -98,7 +98,7 @@ class Legacy:
 
     # ── what the door asks ─────────────────────────────────────────────────
 
-    def opening(self, info: ThreadInfo) -> list[Any]:
+    def opening(self, info: ThreadInfo) -> list[Message]:
         """What is told of a thread once it is there."""
         native = info.native
         self._thread_id, self._cwd = info.thread_id, info.cwd or str(native.get("cwd") or "")
@@ -106,20 +106,19 @@ class Legacy:
         self._sandbox = sandbox if isinstance(sandbox, dict) else {}
         return [session_configured(native)]
 
-    def of(self, event: Event) -> list[Any]:
+    def of(self, event: Event) -> list[Message]:
         """The old events that this one is; often none, sometimes several."""
-        kind = type(event)
-        if kind is Text:
+        if isinstance(event, Text):
             speech = self._speech
-            if speech is not None and speech.item_id == event.item_id:  # type: ignore[attr-defined]
+            if speech is not None and speech.item_id == event.item_id:
                 if self._is_full:
-                    return [speech.say(event.text)]  # type: ignore[attr-defined]
-                speech.add(event.text)  # type: ignore[attr-defined]
+                    return [speech.say(event.text)]
+                speech.add(event.text)
                 return []
-        handler = _HANDLERS.get(kind)
+        handler = _HANDLERS.get(type(event))
         if handler is None:
             return []
-        told: list[Any] = []
+        told: list[Message] = []
         try:
             told += self._settle(event)
             told += handler(self, event)
@@ -127,7 +126,7 @@ class Legacy:
             # A record of a shape that nobody has seen: the turn goes on, and so do its other events.
             if isinstance(event, Other):
                 told += _passed_on(event.method, event.params)
-        return told if self._is_full else [one for one in told if _type_of(one) in COMPACT]
+        return told if self._is_full else [one for one in told if one["type"] in COMPACT]
 
     def _ms(self) -> int:
         return int(self._now() * 1000)
@@ -137,13 +136,13 @@ class Legacy:
 
     # ── words ──────────────────────────────────────────────────────────────
 
-    def _text(self, event: Text) -> list[Any]:
+    def _text(self, event: Text) -> list[Message]:
         """The first piece of a message; `of` sees to all others."""
         self._turn.note_first()
         speech = self._speech = Speech(self._thread_id, event, self._ms())
         return [*speech.begin(), speech.say(event.text)]
 
-    def _thought(self, event: Thought) -> list[Any]:
+    def _thought(self, event: Thought) -> list[Message]:
         speech = self._speech
         if speech is not None and speech.item_id == event.item_id:
             return speech.think(event)
@@ -151,7 +150,7 @@ class Legacy:
         speech = self._speech = Speech(self._thread_id, event, self._ms())
         return [*speech.begin(), *speech.think(event)]
 
-    def _output(self, event: Output) -> list[Any]:
+    def _output(self, event: Output) -> list[Message]:
         told = self._run_announced(event.item_id)
         if not self._is_full:
             return told
@@ -161,8 +160,8 @@ class Legacy:
 
     # ── what has waited for the next event ─────────────────────────────────
 
-    def _settle(self, event: Event) -> list[Any]:
-        told: list[Any] = []
+    def _settle(self, event: Event) -> list[Message]:
+        told: list[Message] = []
         speech = self._speech
         if speech is not None and self._ends(speech, event):
             self._speech = None
@@ -187,22 +186,22 @@ class Legacy:
             case _:
                 return isinstance(event, TurnDone | Plan | Asked | Compacted)
 
-    def _counted(self) -> list[Any]:
+    def _counted(self) -> list[Message]:
         count, self._count = self._count, None
         return [] if count is None else [{**count, "rate_limits": self._limits}]
 
     # ── the turn ───────────────────────────────────────────────────────────
 
-    def _turn_started(self, event: TurnStarted) -> list[Any]:
+    def _turn_started(self, event: TurnStarted) -> list[Message]:
         return [*self._servers.at_first_turn(), self._turn.begin(event.turn_id, self._window)]
 
-    def _turn_done(self, event: TurnDone) -> list[Any]:
+    def _turn_done(self, event: TurnDone) -> list[Message]:
         self._announced.clear()
         self._started_ms.clear()
         self._calls.clear()
         return self._turn.end(event)
 
-    def _user_said(self, event: UserSaid) -> list[Any]:
+    def _user_said(self, event: UserSaid) -> list[Message]:
         content: list[Any] = [{"type": "text", "text": event.text, "text_elements": []}]
         if self._is_full and event.frame:
             content = msgspec.json.decode(event.frame)["params"]["item"]["content"]
@@ -215,7 +214,7 @@ class Legacy:
         }
         return [{"type": "item_started", **self._said}]
 
-    def _accepted(self, event: Accepted) -> list[Any]:
+    def _accepted(self, event: Accepted) -> list[Message]:
         said, self._said = self._said, None
         if said is None:
             return []
@@ -233,7 +232,7 @@ class Legacy:
 
     # ── activities ─────────────────────────────────────────────────────────
 
-    def _activity(self, event: Activity) -> list[Any]:
+    def _activity(self, event: Activity) -> list[Message]:
         self._turn.note_first()
         if event.status == "running":
             return self._begin_activity(event)
@@ -246,7 +245,7 @@ class Legacy:
         scene = self._scene()
         return [*told, *ended(event, scene, self._started_ms.pop(event.item_id, scene.at_ms))]
 
-    def _begin_activity(self, event: Activity) -> list[Any]:
+    def _begin_activity(self, event: Activity) -> list[Message]:
         if event.item_id in self._started_ms:
             return [
                 {"type": "patch_apply_updated", "call_id": event.item_id, "changes": changed(event.changes)}
@@ -272,7 +271,7 @@ class Legacy:
             and self._calls.get(event.item_id) not in _SHELLS
         )
 
-    def _run_announced(self, item_id: str, now: Activity | None = None) -> list[Any]:
+    def _run_announced(self, item_id: str, now: Activity | None = None) -> list[Message]:
         """What was only announced has turned out to run."""
         announced = self._announced.pop(item_id, None)
         if announced is None:
@@ -283,17 +282,17 @@ class Legacy:
 
     # ── the rest ───────────────────────────────────────────────────────────
 
-    def _plan(self, event: Plan) -> list[Any]:
+    def _plan(self, event: Plan) -> list[Message]:
         steps = [
             {"step": s.text, "status": "in_progress" if s.status == "running" else s.status}
             for s in event.steps
         ]
         return [{"type": "plan_update", "explanation": event.explanation, "plan": steps}]
 
-    def _diff(self, event: Diff) -> list[Any]:
+    def _diff(self, event: Diff) -> list[Message]:
         return [{"type": "turn_diff", "unified_diff": event.diff}]
 
-    def _usage(self, event: Usage) -> list[Any]:
+    def _usage(self, event: Usage) -> list[Message]:
         """Held back for the limits, which come right behind it."""
         self._window = event.window or self._window
         usage = (
@@ -307,7 +306,7 @@ class Legacy:
         self._count = {"type": "token_count", "info": info}
         return []
 
-    def _notice(self, event: Notice) -> list[Any]:
+    def _notice(self, event: Notice) -> list[Message]:
         if event.level != "error":
             return [_warning(event)]
         error = msgspec.json.decode(event.frame)["params"]["error"] if event.frame else {}
@@ -317,16 +316,16 @@ class Legacy:
         self._turn.error = told
         return [{"type": "error", **told}]
 
-    def _asked(self, event: Asked) -> list[Any]:
+    def _asked(self, event: Asked) -> list[Message]:
         return asked(event.question, self._ms())
 
-    def _compacted(self, event: Compacted) -> list[Any]:
+    def _compacted(self, event: Compacted) -> list[Message]:
         return [{"type": "context_compacted"}]
 
-    def _titled(self, event: Titled) -> list[Any]:
+    def _titled(self, event: Titled) -> list[Message]:
         return [{"type": "thread_name_updated", "thread_id": self._thread_id, "thread_name": event.title}]
 
-    def _other(self, event: Other) -> list[Any]:
+    def _other(self, event: Other) -> list[Message]:
         params = event.params if isinstance(event.params, dict) else {}
         match event.method:
             case "rawResponseItem/completed":
@@ -345,14 +344,14 @@ class Legacy:
             case _:
                 return _passed_on(event.method, event.params)
 
-    def _raw_item(self, item: Message) -> list[Any]:
+    def _raw_item(self, item: Message) -> list[Message]:
         self._has_raw = True
         if item.get("type") == "function_call" and len(self._calls) < MAX_CALLS:
             self._calls[str(item.get("call_id"))] = str(item.get("name"))
         return [{"type": "raw_response_item", "item": item}]
 
 
-_HANDLERS: dict[type[Event], Callable[[Legacy, Any], list[Any]]] = {
+_HANDLERS: dict[type[Event], Callable[[Legacy, Any], list[Message]]] = {
     Text: Legacy._text,
     Thought: Legacy._thought,
     Output: Legacy._output,
@@ -370,10 +369,6 @@ _HANDLERS: dict[type[Event], Callable[[Legacy, Any], list[Any]]] = {
     Titled: Legacy._titled,
     Other: Legacy._other,
 }
-
-
-def _type_of(told: Any) -> str:
-    return str(told["type"]) if isinstance(told, dict) else ""
 
 
 def _phase(event: Event) -> str | None:
@@ -394,7 +389,7 @@ def _warning(event: Notice) -> Message:
     return {"type": "warning", "message": event.message}
 
 
-def _passed_on(method: str, params: Any) -> list[Any]:
+def _passed_on(method: str, params: Any) -> list[Message]:
     """What is newer than the old server, under a name of its kind."""
     fields = params if isinstance(params, dict) else {"params": params}
     return [{"type": snake(method), **{key: value for key, value in fields.items() if key != "type"}}]

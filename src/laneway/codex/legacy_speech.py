@@ -1,13 +1,11 @@
 """A message or a thought as the old server told it: begun, in pieces, and once it is whole.
 
 App-server tells when a message is complete, the core does not: its readers need no more than
-the pieces. So the end is read off what comes next. Deltas are the hot path: each is bytes made
-of a head that is encoded once per item, and the encoded text.
+the pieces. So the end is read off what comes next. Deltas are the hot path: each is a plain
+object (bytes made ahead, with the text encoded into them, were measured to be no faster).
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import msgspec
 
@@ -20,15 +18,13 @@ _SECTION = b'{"method":"item/reasoning/summaryPartAdded"'
 _RAW_THOUGHT = b'{"method":"item/reasoning/textDelta"'
 _WHOLE = b'{"method":"item/completed"'
 
-encode = msgspec.json.Encoder().encode
-
 
 class Speech:
     """One item of words, from its first piece to its end."""
 
     __slots__ = (
         "_chars",
-        "_head",
+        "_same",
         "_sections",
         "_started_ms",
         "_thread_id",
@@ -45,41 +41,42 @@ class Speech:
         self._started_ms = at_ms
         self._sections: list[list[str]] = [[]]
         self._chars = 0
-        kind = "reasoning_content_delta" if self.is_thought else "agent_message_content_delta"
-        same = {"thread_id": thread_id, "turn_id": event.turn_id, "item_id": event.item_id}
-        self._head = encode({"type": kind, **same})[:-1] + b',"delta":'
+        self._same = {
+            "type": "reasoning_content_delta" if self.is_thought else "agent_message_content_delta",
+            "thread_id": thread_id,
+            "turn_id": event.turn_id,
+            "item_id": event.item_id,
+        }
 
     def begin(self) -> list[Message]:
         told = [self._told("item_started", self._item([""], None))]
         return [*told, self._section_break()] if self.is_thought else told
 
-    def say(self, text: str) -> msgspec.Raw:
+    def say(self, text: str) -> Message:
         """The next piece of a message."""
         self.add(text)
-        return msgspec.Raw(self._head + encode(text) + b"}")
+        return {**self._same, "delta": text}
 
     def add(self, text: str) -> None:
         if self._chars < MAX_SPOKEN_CHARS:
             self._sections[-1].append(text)
             self._chars += len(text)
 
-    def think(self, event: Thought) -> list[Any]:
+    def think(self, event: Thought) -> list[Message]:
         """The next piece of a thought: of its summary, of its raw words, or the gap between two sections."""
         frame = event.frame
         if frame.startswith(_SECTION):
             self._sections.append([])
             return [self._section_break()]
         if frame.startswith(_RAW_THOUGHT):
-            same = {"thread_id": self._thread_id, "turn_id": self.turn_id, "item_id": self.item_id}
-            raw = {"type": "reasoning_raw_content_delta", **same}
+            raw = {**self._same, "type": "reasoning_raw_content_delta"}
             return [{**raw, "delta": event.text, "content_index": 0}]
         if frame.startswith(_WHOLE):
             summary = msgspec.json.decode(frame)["params"]["item"]["summary"]
             self._sections = [[str(section)] for section in summary]
             return []
         self.add(event.text)
-        index = len(self._sections) - 1
-        return [msgspec.Raw(self._head + encode(event.text) + b',"summary_index":%d}' % index)]
+        return [{**self._same, "delta": event.text, "summary_index": len(self._sections) - 1}]
 
     def end(self, at_ms: int, phase: str | None) -> list[Message]:
         """All of it, once more."""
