@@ -1,4 +1,8 @@
-"""`laneway sessions`: the sessions that are kept, of living and of dead processes; and their pruning."""
+"""`laneway sessions`: the sessions that are kept, of living and of dead processes; and their pruning.
+
+Watching and stopping live ones is in `sessions_watch` and `sessions_stop`, which are loaded for the
+command line only: the servers use this module, too.
+"""
 
 from __future__ import annotations
 
@@ -28,21 +32,41 @@ identity a living process holds are left alone.
   laneway sessions                          what is going on in your team
   laneway sessions --identity codex --json  one identity, for programs
   laneway sessions --prune --older-than 30  forget what ended more than 30 days ago
+  laneway sessions watch reviewer           see a live one at work, from another terminal
+  laneway sessions stop reviewer            cancel what it is doing
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = "The sessions that are kept, newest first."
+    from laneway.cli import sessions_stop, sessions_watch
+
+    parser.description = "The sessions that are kept, newest first; and the live ones at work."
     parser.epilog = EPILOG
+    add_listing(parser)
+    parser.set_defaults(run=run, older_than=0.0)
+    below = parser.add_subparsers(title="what to do", metavar="ACTION")
+    for name, add, summary in (
+        ("list", add_listing, "list or prune them, as without an action"),
+        ("watch", sessions_watch.configure, "see a live session at work"),
+        ("stop", sessions_stop.configure, "cancel what a live session does, or close it"),
+    ):
+        inner = below.add_parser(
+            name,
+            help=summary,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            # A flag that stands before the action is not taken back by the default behind it.
+            argument_default=argparse.SUPPRESS,
+        )
+        add(inner)
+
+
+def add_listing(parser: argparse.ArgumentParser) -> None:
     add_team(parser)
     parser.add_argument("--identity", metavar="NAME", help="only this identity's")
     parser.add_argument("--status", choices=("active", "stale", "closed", "interrupted"), help="only these")
     parser.add_argument("--prune", action="store_true", help="remove closed and stale sessions from the list")
-    parser.add_argument(
-        "--older-than", type=float, default=0.0, metavar="DAYS", help="prune only what is older"
-    )
+    parser.add_argument("--older-than", type=float, metavar="DAYS", help="prune only what is older")
     parser.add_argument("--json", action="store_true", help="as data, for programs")
-    parser.set_defaults(run=run)
 
 
 def add_team(parser: argparse.ArgumentParser) -> None:

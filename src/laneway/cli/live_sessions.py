@@ -1,0 +1,144 @@
+"""Finds a live session on this machine: asks every serving process, and says plainly what is wrong.
+
+A session is named by its agent id, its thread id, or its identity within the team.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from laneway.base.errors import BadName, UsageError, WireBroken, WireError
+from laneway.base.plain import plain
+from laneway.cli.sessions import add_team
+from laneway.doors.local.call import visit
+from laneway.doors.local.places import Spot, standing
+from laneway.doors.local.shapes import LIST, Listed, Seen
+from laneway.store.registry import Entry
+from laneway.store.store import Store
+
+ANSWER_S = 5.0
+"""For a process to say who runs there: it answers at once, unless it is stopped or stuck."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    spot: Spot
+    seen: Seen
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """What came of asking everybody."""
+
+    found: tuple[Found, ...] = ()
+    silent: tuple[Spot, ...] = ()
+    """Processes that live and do not answer."""
+
+
+def add_who(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("who", metavar="WHO", help="an identity, an agent id or a thread id")
+    add_team(parser)
+    parser.add_argument("--json", action="store_true", help="as data, for programs")
+
+
+async def find(
+    store: Store, who: str, *, environment: Mapping[str, str] | None = None, answer_s: float = ANSWER_S
+) -> Found:
+    """The live session that is meant; else an error with the reason and the remedy."""
+    heard = await ask_all(environment, answer_s)
+    meant = {each.seen.agent_id: each for each in heard.found if is_meant(each.seen, who, store.team)}
+    if len(meant) > 1:
+        holder = pid_of_holder(store, who)
+        ours = {agent_id: each for agent_id, each in meant.items() if each.spot.pid == holder}
+        meant = ours or meant
+    if len(meant) > 1:
+        ids = ", ".join(sorted(meant))
+        raise UsageError(f"{who} can mean several sessions: name one of {plain(ids)}.")
+    if not meant:
+        raise absent(store, who, heard.silent, answer_s)
+    (found,) = meant.values()
+    return found
+
+
+def is_meant(seen: Seen, who: str, team: str) -> bool:
+    return who in (seen.agent_id, seen.thread_id) or (who == seen.identity and team == seen.team)
+
+
+async def ask_all(environment: Mapping[str, str] | None = None, answer_s: float = ANSWER_S) -> Heard:
+    """All live sessions of this user on this machine."""
+    spots = standing(environment)
+    answers = await asyncio.gather(*(_ask(spot, answer_s) for spot in spots))
+    found, silent = [], []
+    for spot, answer in zip(spots, answers, strict=True):
+        if isinstance(answer, Listed):
+            found += [Found(spot, seen) for seen in answer.sessions]
+        elif answer == "silent":
+            silent.append(spot)
+    return Heard(tuple(found), tuple(silent))
+
+
+async def _ask(spot: Spot, answer_s: float) -> Listed | Literal["silent", "gone"]:
+    try:
+        async with asyncio.timeout(answer_s), visit(spot.path) as visitor:
+            return await visitor.call(LIST, reply=Listed)
+    except TimeoutError:
+        return "silent"
+    except WireError:
+        return "gone"  # it ended while we asked
+
+
+def pid_of_holder(store: Store, identity: str) -> int | None:
+    """The process that is this identity, by its lock."""
+    try:
+        holder = store.holder(identity)
+    except BadName:
+        return None
+    return holder.pid if holder else None
+
+
+# ── if it is not there ─────────────────────────────────────────────────────
+
+
+def absent(store: Store, who: str, silent: tuple[Spot, ...], answer_s: float) -> UsageError | WireBroken:
+    """Why no live session is meant, and what can be done."""
+    kept = [e for e in store.view().entries if who in (e.agent_id, e.backend_id, e.identity)]
+    running = [entry for entry in kept if entry.status == "active"]
+    if running:
+        return unreachable(running[0], pid_of_holder(store, running[0].identity), silent, answer_s)
+    if silent:
+        pids = ", ".join(str(spot.pid) for spot in silent)
+        return WireBroken(
+            f"{who} was not found; but these processes did not answer within {answer_s:g} s and may "
+            f"run it: {pids}. Try again, or see what they do."
+        )
+    if kept:
+        return ended(max(kept, key=lambda entry: entry.last_active or entry.started_at))
+    return UsageError(f"There is no session {who} in team {store.team}: see `laneway sessions`.")
+
+
+def unreachable(entry: Entry, pid: int | None, silent: tuple[Spot, ...], answer_s: float) -> WireBroken:
+    if any(spot.pid == pid for spot in silent):
+        return WireBroken(
+            f"Process {pid} runs {entry.identity} and did not answer within {answer_s:g} s. It may be "
+            "stopped or very busy: try again, or end it."
+        )
+    return WireBroken(
+        f"Process {pid or '(unknown)'} runs {entry.identity} but cannot be reached: it runs on another "
+        "machine or under an older Laneway, or it could not open its socket (its log says why)."
+    )
+
+
+def ended(entry: Entry) -> UsageError:
+    why = "its process is gone" if entry.status == "stale" else f"it is {entry.status}"
+    text = f"Session {entry.agent_id} of {entry.identity} does not run: {why}."
+    if entry.status != "stale":
+        text += f" What it reported: `laneway summary {entry.agent_id}`."
+    if entry.backend_id:
+        text += (
+            f" To go on with it, call the `codex` tool with agent_id {entry.agent_id}, or start "
+            f"`laneway mcp --identity {entry.identity} --resume {entry.agent_id}`."
+        )
+    return UsageError(text)

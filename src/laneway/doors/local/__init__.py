@@ -1,0 +1,12 @@
+"""The local door: the same user's other terminals reach the sessions of a running Laneway.
+
+A unix socket for each serving process, JSON-RPC on lines. What can be asked:
+
+    sessions/list                              who runs here
+    sessions/watch  {agent_id | …}             `session/snapshot`, then a `session/event` for each event;
+                                               answered when the session is closed
+    sessions/stop   {agent_id | …}             cancels the running turn and the waiting ones
+    sessions/close  {agent_id | …}             closes the session, with its summary
+
+A session is named by one of `agent_id`, `identity` and `thread_id`.
+"""

@@ -1,0 +1,80 @@
+"""The other end of the door: what a terminal uses to reach a serving process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from laneway.base.errors import RemoteError, WireBroken, WireError
+from laneway.wire.messages import METHOD_NOT_FOUND
+from laneway.wire.peer import Peer, Raw
+
+T = TypeVar("T")
+
+Tell = Callable[[str, Raw], None]
+"""A notification's method and params. What it raises of the operating system's ends the visit."""
+
+
+def hear_nothing(method: str, params: Raw) -> None:
+    pass
+
+
+class Visit(asyncio.Protocol):
+    """An open connection. `tell` is called on the reader: whoever is slow there slows only this end."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._problem: OSError | None = None
+        self._peer: Peer
+        self._transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._peer = Peer(self._transport.write, on_request=_refuse, on_notification=self._hear)
+
+    def data_received(self, data: bytes) -> None:
+        self._peer.feed(data)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._peer.feed_eof()
+
+    def _hear(self, method: str, params: Raw, frame: bytes) -> None:
+        try:
+            self._tell(method, params)
+        except OSError as problem:  # whoever reads what we print has gone
+            self._problem = problem
+            self._transport.abort()
+
+    async def call(self, method: str, params: Any = None, *, reply: type[T]) -> T:
+        """The answer; `RemoteError` or `WireBroken` if there is none."""
+        try:
+            return await self._peer.call(method, params, reply=reply)
+        except WireError:
+            if self._problem is not None:
+                raise self._problem from None
+            raise
+
+    async def aclose(self) -> None:
+        await self._peer.aclose()
+        self._transport.abort()
+
+
+async def _refuse(method: str, params: Raw, request_id: bytes) -> Any:
+    raise RemoteError(METHOD_NOT_FOUND, "A visitor answers nothing.")
+
+
+@asynccontextmanager
+async def visit(path: Path, tell: Tell = hear_nothing) -> AsyncIterator[Visit]:
+    """Connected to a socket of `laneway.doors.local.places`; `WireBroken` if nobody is there."""
+    loop = asyncio.get_running_loop()
+    try:
+        _, visiting = await loop.create_unix_connection(lambda: Visit(tell), str(path))
+    except OSError as problem:
+        raise WireBroken(f"Nobody answers at {path}") from problem
+    try:
+        yield visiting
+    finally:
+        await visiting.aclose()
