@@ -7,6 +7,7 @@ happen is the caller's decision (`renews`, `renew`), never this module's.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import EngineLost
-from laneway.codex import binary
+from laneway.base.errors import EngineLost, EngineRefused
+from laneway.codex import binary, sandbox
 from laneway.codex.link import HANDSHAKE_S, Connect, Link
 from laneway.codex.locate import Binary, child_environment
 from laneway.codex.thread import CodexThread, history, thread_info
@@ -24,6 +25,8 @@ from laneway.core.tools import Tool
 from laneway.wire.child import Child, Exit
 from laneway.wire.launch import Launched
 from laneway.wire.peer import Raw
+
+log = logging.getLogger(__name__)
 
 
 class CodexEngine:
@@ -80,12 +83,16 @@ class CodexEngine:
 
     async def start(self, spec: ThreadSpec, host: Host) -> CodexThread:
         link = await self.link()
+        mode, policy = sandbox.asked(spec.sandbox, spec.config), None
+        if mode is not None:
+            policy = sandbox.policy(mode, await _sandbox_settings(link, spec.cwd), spec.config)
+            spec = msgspec.structs.replace(spec, sandbox=None, config=sandbox.without(spec.config))
         params: dict[str, Any] = {"cwd": str(spec.cwd), **_common(spec)}
         if spec.ephemeral:
             params["ephemeral"] = True
         if spec.tools:
             params["dynamicTools"] = [_dynamic_tool(tool) for tool in spec.tools]
-        return await _open(link, host, "thread/start", {**params, **spec.native})
+        return await _open(link, host, "thread/start", {**params, **spec.native}, policy)
 
     async def resume(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
         link = await self.link()
@@ -133,12 +140,24 @@ class CodexEngine:
                 await self._link.aclose()
 
 
-async def _open(link: Link, host: Host, method: str, params: dict[str, Any]) -> CodexThread:
+async def _sandbox_settings(link: Link, cwd: Path) -> Any:
+    """The user's settings of the sandbox that may write."""
+    try:
+        answer = await link.call("config/read", {"cwd": str(cwd), "includeLayers": False})
+    except EngineRefused as refused:
+        log.info("the user's sandbox settings could not be read: %s", refused)
+        return None
+    return answer["config"].get(sandbox.TABLE)
+
+
+async def _open(
+    link: Link, host: Host, method: str, params: dict[str, Any], policy: dict[str, Any] | None = None
+) -> CodexThread:
     opened: list[CodexThread] = []
 
     def attach(raw: Raw) -> None:
         # On the reader: the thread must be there before its first notification, which may come along.
-        opened.append(CodexThread(link, host, msgspec.json.decode(raw)))
+        opened.append(CodexThread(link, host, msgspec.json.decode(raw), policy))
 
     await link.call(method, params, on_reply=attach)
     return opened[0]

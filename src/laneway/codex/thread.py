@@ -42,12 +42,18 @@ class _OpenQuestion(msgspec.Struct, frozen=True):
 
 
 class CodexThread:
-    def __init__(self, link: Link, host: Host, started: dict[str, Any]) -> None:
+    def __init__(
+        self, link: Link, host: Host, started: dict[str, Any], policy: dict[str, Any] | None = None
+    ) -> None:
+        """`policy` is the sandbox that the first turn brings along (see `laneway.codex.sandbox`)."""
         self._link = link
         self._host = host
         self._translator = Translator(self._emit)
         self._epoch = 0
         self._open: dict[str, _OpenQuestion] = {}
+        self._policy = policy
+        if policy is not None:
+            started = {**started, "sandbox": policy, "activePermissionProfile": None}
         self._info = thread_info(started["thread"], started)
         link.attach(self.thread_id, self)
 
@@ -70,6 +76,7 @@ class CodexThread:
             # On the reader: Codex's own `turn/started` may come before this answer, or right behind it.
             nonlocal begun
             begun = msgspec.json.decode(raw)["turn"]["id"]
+            self._policy = None
             if begun != running:
                 self._translator.begin(begun)
 
@@ -97,7 +104,8 @@ class CodexThread:
             params["outputSchema"] = spec.output_schema
         if spec.context:
             await self._add_context(params, spec.context)
-        return {**params, **spec.native}
+        first = {} if self._policy is None else {"sandboxPolicy": self._policy}
+        return {**params, **first, **spec.native}
 
     async def _add_context(self, params: TurnStartParams, text: str) -> None:
         can = self._link.abilities

@@ -56,6 +56,10 @@ class AgentMessageThreadItem(TypedDict, total=False):
     type: Required[Literal["agentMessage"]]
 
 
+class AnalyticsConfig(TypedDict, total=False):
+    enabled: bool | None
+
+
 class ApplyNetworkPolicyAmendmentCommandExecutionApprovalDecision(TypedDict, total=False):
     applyNetworkPolicyAmendment: Required[dict[str, Any]]
 
@@ -76,6 +80,18 @@ class ApprovedExecpolicyAmendmentReviewDecision(TypedDict, total=False):
     approved_execpolicy_amendment: Required[dict[str, Any]]
 
 
+class AppsConfig(TypedDict, total=False):
+    _default: AppsDefaultConfig | None
+
+
+class AppsDefaultConfig(TypedDict, total=False):
+    approvals_reviewer: ApprovalsReviewer | None
+    default_tools_approval_mode: AppToolApproval | None
+    destructive_enabled: bool
+    enabled: bool
+    open_world_enabled: bool
+
+
 class AsyncUserInputQuestion(TypedDict, total=False):
     options: list[str] | None
     title: Required[str]
@@ -84,6 +100,19 @@ class AsyncUserInputQuestion(TypedDict, total=False):
 class AudioUserInput(TypedDict, total=False):
     type: Required[Literal["audio"]]
     url: Required[str]
+
+
+class BrowserUseConfig(TypedDict, total=False):
+    allow_history_access: bool | None
+    default_origin_policy: BrowserUseOriginPolicyConfig | None
+    origins: dict[str, BrowserUseOriginPolicyConfig] | None
+
+
+class BrowserUseOriginPolicyConfig(TypedDict, total=False):
+    access: AllowDenyRequirement | None
+    downloads: AllowDenyRequirement | None
+    full_cdp_access: AllowDenyRequirement | None
+    uploads: AllowDenyRequirement | None
 
 
 class ByteRange(TypedDict, total=False):
@@ -161,6 +190,80 @@ class CommandExecutionThreadItem(TypedDict, total=False):
     type: Required[Literal["commandExecution"]]
 
 
+class ComputerUseConfig(TypedDict, total=False):
+    default_app_access: AllowDenyRequirement | None
+    macos: ComputerUseMacosConfig | None
+    windows: ComputerUseWindowsConfig | None
+
+
+class ComputerUseMacosConfig(TypedDict, total=False):
+    bundle_ids: dict[str, AllowDenyRequirement] | None
+
+
+class ComputerUseWindowsConfig(TypedDict, total=False):
+    aumids: dict[str, AllowDenyRequirement] | None
+    exes: list[ComputerUseWindowsExeConfig] | None
+
+
+class ComputerUseWindowsExeConfig(TypedDict, total=False):
+    access: Required[AllowDenyRequirement]
+    binary_name: str | None
+    product_name: Required[str]
+    publisher_name: Required[str]
+
+
+class Config(TypedDict, total=False):
+    analytics: AnalyticsConfig | None
+    approval_policy: AskForApproval | None
+    approvals_reviewer: ApprovalsReviewer | None
+    apps: AppsConfig | None
+    browser_use: BrowserUseConfig | None
+    compact_prompt: str | None
+    computer_use: ComputerUseConfig | None
+    desktop: dict[str, Any] | None
+    developer_instructions: str | None
+    forced_chatgpt_workspace_id: ForcedChatgptWorkspaceIds | None
+    forced_login_method: ForcedLoginMethod | None
+    instructions: str | None
+    model: str | None
+    model_auto_compact_token_limit: int | None
+    model_auto_compact_token_limit_scope: AutoCompactTokenLimitScope | None
+    model_context_window: int | None
+    model_provider: str | None
+    model_reasoning_effort: str | None
+    model_reasoning_summary: ReasoningSummary | None
+    model_verbosity: Verbosity | None
+    review_model: str | None
+    sandbox_mode: SandboxMode | None
+    sandbox_workspace_write: SandboxWorkspaceWrite | None
+    service_tier: str | None
+    tools: ToolsV2 | None
+    web_search: WebSearchMode | None
+
+
+class ConfigLayer(TypedDict, total=False):
+    config: Required[Any]
+    disabledReason: str | None
+    name: Required[ConfigLayerSource]
+    version: Required[str]
+
+
+class ConfigLayerMetadata(TypedDict, total=False):
+    name: Required[ConfigLayerSource]
+    version: Required[str]
+
+
+class ConfigReadParams(TypedDict, total=False):
+    cwd: str | None
+    includeLayers: bool
+
+
+class ConfigReadResponse(TypedDict, total=False):
+    config: Required[Config]
+    layers: list[ConfigLayer] | None
+    origins: Required[dict[str, ConfigLayerMetadata]]
+
+
 class ConfigWarningNotification(TypedDict, total=False):
     details: str | None
     path: str | None
@@ -229,6 +332,12 @@ class EnteredReviewModeThreadItem(TypedDict, total=False):
     id: Required[str]
     review: Required[str]
     type: Required[Literal["enteredReviewMode"]]
+
+
+class EnterpriseManagedConfigLayerSource(TypedDict, total=False):
+    id: Required[str]
+    name: Required[str]
+    type: Required[Literal["enterpriseManaged"]]
 
 
 class ErrorNotification(TypedDict, total=False):
@@ -426,6 +535,15 @@ class ItemStartedNotification(TypedDict, total=False):
     turnId: Required[str]
 
 
+class LegacyManagedConfigTomlFromFileConfigLayerSource(TypedDict, total=False):
+    file: Required[str]
+    type: Required[Literal["legacyManagedConfigTomlFromFile"]]
+
+
+class LegacyManagedConfigTomlFromMdmConfigLayerSource(TypedDict, total=False):
+    type: Required[Literal["legacyManagedConfigTomlFromMdm"]]
+
+
 class ListFilesCommandAction(TypedDict, total=False):
     command: Required[str]
     path: str | None
@@ -527,6 +645,12 @@ class McpToolCallThreadItem(TypedDict, total=False):
     type: Required[Literal["mcpToolCall"]]
 
 
+class MdmConfigLayerSource(TypedDict, total=False):
+    domain: Required[str]
+    key: Required[str]
+    type: Required[Literal["mdm"]]
+
+
 class MentionUserInput(TypedDict, total=False):
     name: Required[str]
     path: Required[str]
@@ -597,6 +721,11 @@ class NotLoadedThreadStatus(TypedDict, total=False):
     type: Required[Literal["notLoaded"]]
 
 
+class PackagedDefaultsConfigLayerSource(TypedDict, total=False):
+    file: Required[str]
+    type: Required[Literal["packagedDefaults"]]
+
+
 class PermissionsRequestApprovalParams(TypedDict, total=False):
     cwd: Required[str]
     environmentId: str | None
@@ -625,6 +754,11 @@ class PlanThreadItem(TypedDict, total=False):
     id: Required[str]
     text: Required[str]
     type: Required[Literal["plan"]]
+
+
+class ProjectConfigLayerSource(TypedDict, total=False):
+    dotCodexFolder: Required[str]
+    type: Required[Literal["project"]]
 
 
 class ReadCommandAction(TypedDict, total=False):
@@ -686,11 +820,22 @@ class ResponseTooManyFailedAttemptsCodexErrorInfo(TypedDict, total=False):
     responseTooManyFailedAttempts: Required[dict[str, Any]]
 
 
+class SandboxWorkspaceWrite(TypedDict, total=False):
+    exclude_slash_tmp: bool
+    exclude_tmpdir_env_var: bool
+    network_access: bool
+    writable_roots: list[str]
+
+
 class SearchCommandAction(TypedDict, total=False):
     command: Required[str]
     path: str | None
     query: str | None
     type: Required[Literal["search"]]
+
+
+class SessionFlagsConfigLayerSource(TypedDict, total=False):
+    type: Required[Literal["sessionFlags"]]
 
 
 class SkillUserInput(TypedDict, total=False):
@@ -713,6 +858,11 @@ class SubAgentActivityThreadItem(TypedDict, total=False):
     model: str | None
     reasoningEffort: str | None
     type: Required[Literal["subAgentActivity"]]
+
+
+class SystemConfigLayerSource(TypedDict, total=False):
+    file: Required[str]
+    type: Required[Literal["system"]]
 
 
 class SystemErrorThreadStatus(TypedDict, total=False):
@@ -1071,6 +1221,10 @@ class ToolRequestUserInputResponse(TypedDict, total=False):
     answers: Required[dict[str, ToolRequestUserInputAnswer]]
 
 
+class ToolsV2(TypedDict, total=False):
+    web_search: WebSearchToolConfig | None
+
+
 class Turn(TypedDict, total=False):
     completedAt: int | None
     durationMs: int | None
@@ -1211,6 +1365,12 @@ class UsageLimitExceededImageGenerationFailure(TypedDict, total=False):
     type: Required[Literal["usageLimitExceeded"]]
 
 
+class UserConfigLayerSource(TypedDict, total=False):
+    file: Required[str]
+    profile: str | None
+    type: Required[Literal["user"]]
+
+
 class UserMessageThreadItem(TypedDict, total=False):
     clientId: str | None
     content: Required[list[UserInput]]
@@ -1223,12 +1383,25 @@ class WarningNotification(TypedDict, total=False):
     threadId: str | None
 
 
+class WebSearchLocation(TypedDict, total=False):
+    city: str | None
+    country: str | None
+    region: str | None
+    timezone: str | None
+
+
 class WebSearchThreadItem(TypedDict, total=False):
     action: Any
     id: Required[str]
     query: Required[str]
     results: list[Any] | None
     type: Required[Literal["webSearch"]]
+
+
+class WebSearchToolConfig(TypedDict, total=False):
+    allowed_domains: list[str] | None
+    context_size: WebSearchContextSize | None
+    location: WebSearchLocation | None
 
 
 class WorkspaceWriteSandboxPolicy(TypedDict, total=False):
@@ -1239,15 +1412,45 @@ class WorkspaceWriteSandboxPolicy(TypedDict, total=False):
     writableRoots: list[str]
 
 
-InputModality: TypeAlias = Literal["text", "image", "audio"]
-
-MultiAgentVersion: TypeAlias = Literal["disabled", "v1", "v2"]
-
 AskForApproval: TypeAlias = Literal["untrusted", "on-request", "never"] | GranularAskForApproval
 
 ApprovalsReviewer: TypeAlias = Literal["user", "auto_review", "guardian_subagent"]
 
+AppToolApproval: TypeAlias = Literal["auto", "prompt", "writes", "approve"]
+
+AllowDenyRequirement: TypeAlias = Literal["allow", "deny"]
+
+ForcedChatgptWorkspaceIds: TypeAlias = str | list[str]
+
+ForcedLoginMethod: TypeAlias = Literal["chatgpt", "api"]
+
+AutoCompactTokenLimitScope: TypeAlias = Literal["total", "body_after_prefix"]
+
+ReasoningSummary: TypeAlias = Literal["auto", "concise", "detailed", "none"]
+
+Verbosity: TypeAlias = Literal["low", "medium", "high"]
+
 SandboxMode: TypeAlias = Literal["read-only", "workspace-write", "danger-full-access"]
+
+WebSearchContextSize: TypeAlias = Literal["low", "medium", "high"]
+
+WebSearchMode: TypeAlias = Literal["disabled", "cached", "indexed", "live"]
+
+ConfigLayerSource: TypeAlias = (
+    PackagedDefaultsConfigLayerSource
+    | MdmConfigLayerSource
+    | SystemConfigLayerSource
+    | EnterpriseManagedConfigLayerSource
+    | UserConfigLayerSource
+    | ProjectConfigLayerSource
+    | SessionFlagsConfigLayerSource
+    | LegacyManagedConfigTomlFromFileConfigLayerSource
+    | LegacyManagedConfigTomlFromMdmConfigLayerSource
+)
+
+InputModality: TypeAlias = Literal["text", "image", "audio"]
+
+MultiAgentVersion: TypeAlias = Literal["disabled", "v1", "v2"]
 
 MultiAgentMode: TypeAlias = Literal["explicitRequestOnly", "proactive"] | CustomMultiAgentMode
 
@@ -1415,8 +1618,6 @@ ThreadUnsubscribeStatus: TypeAlias = Literal["notLoaded", "notSubscribed", "unsu
 AdditionalContextKind: TypeAlias = Literal["untrusted", "application"]
 
 CyberAccessProgram: TypeAlias = Literal["standard", "daybreakBlue", "daybreakRed"]
-
-ReasoningSummary: TypeAlias = Literal["auto", "concise", "detailed", "none"]
 
 FileChange: TypeAlias = AddFileChange | DeleteFileChange | UpdateFileChange
 

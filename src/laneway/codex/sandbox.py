@@ -1,0 +1,44 @@
+"""A sandbox that lets a session write, asked for without making Codex trust the folder.
+
+`thread/start` with such a sandbox makes Codex write the project down as trusted in the user's
+`config.toml` (0.163), and from then on a repository's own config is loaded. Nobody asked for
+that, so the thread is started without and the first turn brings the policy, which then stays.
+
+Pure: from the mode and the user's config to the policy that Codex would have made of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+TABLE = "sandbox_workspace_write"
+_NAMES = {
+    "writable_roots": "writableRoots",
+    "network_access": "networkAccess",
+    "exclude_tmpdir_env_var": "excludeTmpdirEnvVar",
+    "exclude_slash_tmp": "excludeSlashTmp",
+}
+
+
+def asked(sandbox: str | None, config: dict[str, Any]) -> str | None:
+    """The mode that trust would come with; none if nobody asked for such a one."""
+    mode = sandbox or config.get("sandbox_mode")
+    return mode if mode in ("workspace-write", "danger-full-access") else None
+
+
+def without(config: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key != "sandbox_mode"}
+
+
+def policy(mode: str, users: Any, config: dict[str, Any]) -> dict[str, Any]:
+    """What `turn/start` takes: the user's own settings of the mode, under those that came along."""
+    if mode == "danger-full-access":
+        return {"type": "dangerFullAccess"}
+    given = dict(users) if isinstance(users, dict) else {}
+    table = config.get(TABLE)
+    given |= table if isinstance(table, dict) else {}
+    given |= {
+        key.removeprefix(f"{TABLE}."): value for key, value in config.items() if key.startswith(f"{TABLE}.")
+    }
+    settings = {_NAMES[key]: value for key, value in given.items() if key in _NAMES and value is not None}
+    return {"type": "workspaceWrite", **settings}

@@ -1,0 +1,67 @@
+"""A sandbox that may write is had without trust: what we ask of Codex, and what it then leaves alone."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from typing import Any
+
+import pytest
+
+from laneway.base.clock import LoopClock
+from laneway.codex.sandbox import asked, policy, without
+from laneway.core.hub import Hub
+from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
+from laneway.testing.rehearse import rehearsal
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "config", "mode"),
+    [
+        (None, {}, None),
+        ("read-only", {}, None),
+        ("workspace-write", {}, "workspace-write"),
+        (None, {"sandbox_mode": "danger-full-access"}, "danger-full-access"),
+        ("read-only", {"sandbox_mode": "danger-full-access"}, None),
+    ],
+)
+def test_only_a_sandbox_that_writes_takes_the_detour(
+    sandbox: str | None, config: dict[str, Any], mode: str | None
+) -> None:
+    """The parameter goes before the config, as with Codex itself."""
+    assert asked(sandbox, config) == mode
+    assert "sandbox_mode" not in without(config)
+
+
+def test_the_users_own_settings_of_the_sandbox_are_kept() -> None:
+    """Under those that came along with the call, in either spelling."""
+    users = {"network_access": True, "writable_roots": ["/a"], "exclude_slash_tmp": None, "new": 1}
+    came = {
+        "sandbox_workspace_write.network_access": False,
+        "sandbox_workspace_write": {"exclude_slash_tmp": True},
+    }
+
+    assert policy("workspace-write", users, came) == {
+        "type": "workspaceWrite",
+        "networkAccess": False,
+        "writableRoots": ["/a"],
+        "excludeSlashTmp": True,
+    }
+    assert policy("workspace-write", None, {}) == {"type": "workspaceWrite"}
+    assert policy("danger-full-access", users, came) == {"type": "dangerFullAccess"}
+
+
+async def test_a_repository_is_not_trusted_behind_its_owners_back() -> None:
+    """Codex would write it down in the user's config.toml; both turns may write all the same."""
+    async with rehearsal() as here:
+        await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(here.work)], check=True)
+        before = (here.home / "config.toml").read_bytes()
+        async with Hub(here.engine, LoopClock()) as hub:
+            session = await hub.start("me", ThreadSpec(cwd=here.work, sandbox="workspace-write"))
+            for name in ("first", "second"):
+                turn = session.say(TurnSpec(parts=(TextPart(f"%run touch {name}"),)))
+                assert (await turn.result()).status == "completed"
+
+            assert sorted(path.name for path in here.work.iterdir()) == [".git", "first", "second"]
+            assert session.info.native["sandbox"]["type"] == "workspaceWrite"
+        assert (here.home / "config.toml").read_bytes() == before
