@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from laneway.base.settings import load
-from laneway.cli.sessions import retention
+from laneway.cli.kept import retention
 from laneway.store.layout import sessions_root
 from laneway.store.registry import Entry
 from laneway.store.retention import Retention

@@ -18,9 +18,9 @@ from laneway.base.schema import TOOL_GROUPS
 from laneway.base.settings import Settings
 from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, overrides
 from laneway.cli.compose import ground, raw_events, script, settings_for
+from laneway.cli.kept import store_of
 from laneway.cli.local_door import local_door
 from laneway.cli.main import add_common
-from laneway.cli.sessions import retention
 from laneway.core.briefing import briefer, working_folder
 from laneway.core.colleagues import Colleagues
 from laneway.core.hub import Limits
@@ -35,9 +35,7 @@ from laneway.doors.mcp.presets import House, Preset
 from laneway.doors.mcp.server import Server
 from laneway.doors.mcp.stdio import serve_stdio
 from laneway.doors.mcp.transcripts import Transcripts
-from laneway.store.layout import AGENT_SESSIONS, CODEX_SESSIONS, sessions_root
 from laneway.store.records import StoreRecords
-from laneway.store.store import Store
 
 EPILOG = """\
 Sessions have names (identities), survive a restart, and are told on every turn who they are and
@@ -87,7 +85,9 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
     bounds.add_argument("--max-turns", type=int, metavar="N", help="for one session")
     bounds.add_argument("--max-tokens", type=int, metavar="N", help="for one session")
     shape = parser.add_argument_group("what clients get")
-    shape.add_argument("--tools", metavar="GROUPS", help=f"of {','.join(TOOL_GROUPS)} (default: all)")
+    shape.add_argument(
+        "--tools", type=_groups, metavar="GROUPS", help=f"of {','.join(TOOL_GROUPS)} (default: all)"
+    )
     shape.add_argument(
         "--events", choices=("full", "compact", "off"), metavar="HOW", help="full, compact, off"
     )
@@ -105,6 +105,10 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
     for flag, what in (("--http-host", "name in the Host header"), ("--http-origin", "Origin of a web page")):
         web.add_argument(flag, action="append", default=[], metavar="NAME", help=f"allow this {what}, too")
     add_common(parser, has_json=False)
+
+
+def _groups(said: str) -> list[str]:
+    return [piece.strip() for piece in said.split(",")]
 
 
 def settings_of(options: argparse.Namespace, folder: Path) -> Settings:
@@ -190,7 +194,7 @@ async def opened(
         clock = LoopClock()
         colleagues = Colleagues(
             base.hub,
-            StoreRecords(store_of(settings, names, base.state)),
+            StoreRecords(store_of(settings, is_flat=names is CODEX, root=base.state)),
             clock,
             default_identity=settings.identity,
             budget=Budget(max_turns=settings.max_turns, max_tokens=settings.max_tokens),
@@ -220,13 +224,6 @@ async def opened(
         if names is CODEX:
             await base.engine.link()  # the older seed's child is there from the start
         yield Server(info, offered, resources=Transcripts(colleagues)), colleagues
-
-
-def store_of(settings: Settings, names: Names, root: Path | None = None) -> Store:
-    """Where sessions are kept: the older seed keeps its own place, without teams."""
-    is_flat = names is CODEX
-    root = root or sessions_root(CODEX_SESSIONS if is_flat else AGENT_SESSIONS)
-    return Store(root, settings.team, flat=is_flat, retention=retention(settings))
 
 
 async def to_resume(options: argparse.Namespace, settings: Settings, colleagues: Colleagues) -> str | None:

@@ -1,27 +1,20 @@
 """`laneway sessions`: the sessions that are kept, of living and of dead processes; and their pruning.
 
-Watching and stopping live ones is in `sessions_watch` and `sessions_stop`, which are loaded for the
-command line only: the servers use this module, too.
+Watching and stopping live ones is in `sessions_watch` and `sessions_stop`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from laneway.base.plain import plain
-from laneway.base.settings import Settings, load
+from laneway.cli.kept import open_store
 from laneway.cli.terminal import Style
-from laneway.store.layout import sessions_root
 from laneway.store.registry import Entry
-from laneway.store.retention import Retention
 from laneway.store.store import Store
 
 EPILOG = """\
@@ -43,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "The sessions that are kept, newest first; and the live ones at work."
     parser.epilog = EPILOG
     add_listing(parser)
-    parser.set_defaults(run=run, older_than=0.0)
+    parser.set_defaults(run=run, older_than=0.0, is_flat=False)
     below = parser.add_subparsers(title="what to do", metavar="ACTION")
     for name, add, summary in (
         ("list", add_listing, "list or prune them, as without an action"),
@@ -63,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def add_listing(parser: argparse.ArgumentParser) -> None:
     add_team(parser)
     parser.add_argument("--identity", metavar="NAME", help="only this identity's")
+    parser.add_argument("--repo", metavar="NAME", help="only those of a repository, by its name or its path")
     parser.add_argument("--status", choices=("active", "stale", "closed", "interrupted"), help="only these")
     parser.add_argument("--prune", action="store_true", help="remove closed and stale sessions from the list")
     parser.add_argument("--older-than", type=float, metavar="DAYS", help="prune only what is older")
@@ -73,38 +67,15 @@ def add_team(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--team", metavar="NAME", help="the team (default: by your settings)")
 
 
-def open_store(team: str | None) -> Store:
-    """The store of a team, kept as the settings say."""
-    settings = load({"team": team}, os.environ, Path(), Path.home())
-    # Whoever looks or prunes by hand removes what was asked for and nothing else; age is for the doors.
-    kept = msgspec.structs.replace(retention(settings), session_age=None)
-    return Store(sessions_root(), settings.team or "default", retention=kept)
-
-
-def retention(settings: Settings) -> Retention:
-    """How long things are kept; 0 days keep them."""
-
-    def days(number: int) -> timedelta | None:
-        return timedelta(days=number) if number else None
-
-    return Retention(
-        session_age=days(settings.session_age_days),
-        max_sessions=settings.registry_max_sessions,
-        audit_max_bytes=settings.audit_max_bytes,
-        audit_files=settings.audit_files,
-        audit_age=days(settings.audit_age_days),
-    )
-
-
 def run(options: argparse.Namespace) -> int:
-    store = open_store(options.team)
+    store = open_store(options.team, is_flat=options.is_flat)
     if options.prune:
         return prune(store, options)
     view = store.view()
     shown = [
         entry
         for entry in sorted(view.entries, key=lambda entry: entry.last_active, reverse=True)
-        if options.identity in (None, entry.identity) and options.status in (None, entry.status)
+        if is_meant(options, entry)
     ]
     if options.json:
         print(
@@ -118,8 +89,17 @@ def run(options: argparse.Namespace) -> int:
     return 1 if view.problems else 0
 
 
+def is_meant(options: argparse.Namespace, entry: Entry) -> bool:
+    """Whether the filters of the command line let it through."""
+    return (
+        options.identity in (None, entry.identity)
+        and options.status in (None, entry.status)
+        and options.repo in (None, entry.repo_name, entry.repo_root)
+    )
+
+
 def prune(store: Store, options: argparse.Namespace) -> int:
-    pruned = store.prune(timedelta(days=options.older_than))
+    pruned = store.prune(timedelta(days=options.older_than), lambda entry: is_meant(options, entry))
     if options.json:
         removed = [public(entry) for entry in pruned.removed]
         print(json.dumps({"removed": removed, "in_use": pruned.in_use, "problems": pruned.problems}))

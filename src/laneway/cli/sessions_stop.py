@@ -11,8 +11,8 @@ import msgspec
 
 from laneway.base.errors import LanewayError, RemoteError, UsageError, WireBroken
 from laneway.base.plain import plain
+from laneway.cli.kept import open_store
 from laneway.cli.live_sessions import Found, add_who, find
-from laneway.cli.sessions import open_store
 from laneway.core.colleague import Ended
 from laneway.doors.local.call import visit
 from laneway.doors.local.shapes import CLOSE, NOT_HERE, STOP, Stopped

@@ -11,8 +11,8 @@ import msgspec
 
 from laneway.base.errors import LanewayError, RemoteError, WireBroken
 from laneway.base.plain import plain
+from laneway.cli.kept import open_store
 from laneway.cli.live_sessions import ANSWER_S, Found, add_who, find
-from laneway.cli.sessions import open_store
 from laneway.cli.terminal import Screen, Style, show_question
 from laneway.core.model import (
     Asked,

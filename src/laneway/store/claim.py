@@ -128,11 +128,15 @@ class Claim:
         self._holder = msgspec.structs.replace(self._holder, agent_id=agent_id)
         self._lock.note(self._holder)
 
-    def prune(self, min_age: timedelta = timedelta(0)) -> tuple[Entry, ...]:
+    def prune(
+        self, min_age: timedelta = timedelta(0), is_meant: Callable[[Entry], bool] = lambda entry: True
+    ) -> tuple[Entry, ...]:
         """Remove closed and stale sessions quiet for so long, and their summaries; what was removed."""
         now = self._now()
         return self.registry.change(
-            lambda book: book.without(lambda e: e.status in ENDED and is_older(e, min_age, now))
+            lambda book: book.without(
+                lambda e: e.status in ENDED and is_older(e, min_age, now) and is_meant(e)
+            )
         )
 
     def release(self) -> None:

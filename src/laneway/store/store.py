@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -190,7 +191,9 @@ class Store:
 
     # ── forgetting ─────────────────────────────────────────────────────────
 
-    def prune(self, min_age: timedelta = timedelta(0)) -> Pruned:
+    def prune(
+        self, min_age: timedelta = timedelta(0), is_meant: Callable[[Entry], bool] = lambda entry: True
+    ) -> Pruned:
         """Remove closed and stale sessions of all identities that nobody holds, and old audit files.
 
         Transcripts are Codex's and stay. A holder prunes its own (`Claim.prune`).
@@ -202,7 +205,7 @@ class Store:
             try:
                 with self.claim(identity) as claim:
                     problems += claim.reports
-                    removed += claim.prune(min_age)
+                    removed += claim.prune(min_age, is_meant)
             except IdentityHeld:
                 in_use.append(identity)
             except StoreError as problem:
