@@ -1,7 +1,8 @@
-"""Bring the programs that `make test-peers` runs Laneway against: older and newer versions of Codex.
+"""Bring the programs that `make test-peers` runs Laneway against.
 
-Uses only pip and, where it is there, npm. What cannot be had is said and left out; the
-tests count it. Run by the system's Python, which has a pip.
+Older and newer versions of Codex; Node, MCP's Inspector and its conformance suite. Uses only pip
+and, where it is there, npm. What cannot be had is said and left out; the tests count it. Run by
+the system's Python, which has a pip.
 """
 
 from __future__ import annotations
@@ -16,6 +17,13 @@ from pathlib import Path
 
 FROM_PYPI = ("0.133.0", "0.153.4")
 FROM_NPM = ("0.104.0", "latest")
+TOOLS = {
+    "node-22": "node-{system}-{machine}@22",
+    "inspector-2.12.0": "@modelcontextprotocol/inspector@2.12.0",
+    "conformance-0.1.16": "@modelcontextprotocol/conformance@0.1.16",
+    "conformance-0.2.0-alpha.12": "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+}
+"""By folder. The Node that is at hand may be too old for the others; npm has one for each system."""
 MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -29,6 +37,11 @@ def main(folder: Path) -> int:
             fetch(folder / f"codex-{exact}", lambda into, exact=exact: by_npm(exact, into))
         else:
             print(f"left out: Codex {version} comes from npm, which is not here")
+    for name, package in TOOLS.items():
+        if shutil.which("npm"):
+            fetch(folder / name, lambda into, package=package: install(package, into))
+        else:
+            print(f"left out: {name} comes from npm, which is not here")
     return 0
 
 
@@ -67,8 +80,8 @@ def by_pip(version: str, into: Path) -> None:
 
 def by_npm(version: str, into: Path) -> None:
     """The package of the npm wrapper ships one archive a platform; the binary inside is all we want."""
-    system = {"linux": "linux", "darwin": "darwin"}[sys.platform]
-    name = f"@openai/codex@{version}-{system}-{MACHINES[platform.machine().lower()]}"
+    system, machine = where()
+    name = f"@openai/codex@{version}-{system}-{machine}"
     subprocess.run(
         ["npm", "pack", "--silent", "--pack-destination", str(into), name], check=True, capture_output=True
     )
@@ -76,6 +89,19 @@ def by_npm(version: str, into: Path) -> None:
     with tarfile.open(archive) as packed:
         packed.extractall(into, filter="data")
     archive.unlink()
+
+
+def install(package: str, into: Path) -> None:
+    """A package with all that it needs."""
+    system, machine = where()
+    name = package.format(system=system, machine=machine)
+    words = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(into), name]
+    subprocess.run(words, check=True, capture_output=True)
+
+
+def where() -> tuple[str, str]:
+    """This machine, by the names that npm's packages use."""
+    return {"linux": "linux", "darwin": "darwin"}[sys.platform], MACHINES[platform.machine().lower()]
 
 
 def latest() -> str:

@@ -33,6 +33,7 @@ every_codex = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.covers("NFR-4")
 @pytest.mark.peers
 @every_codex
 async def test_the_tour_works_on_this_version(codex: str) -> None:
@@ -43,6 +44,7 @@ async def test_the_tour_works_on_this_version(codex: str) -> None:
     assert told["codex"] == binary.spell(binary.probe(locate.find(codex)))
 
 
+@pytest.mark.covers("NFR-4")
 @pytest.mark.peers
 @every_codex
 async def test_the_engines_tests_hold_on_this_version_but_for_what_it_lacks(codex: str) -> None:

@@ -11,8 +11,9 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from laneway.base.errors import RemoteError
+from laneway.base.errors import LanewayError, RemoteError
 from laneway.doors.mcp import eras
+from laneway.doors.mcp.codes import wire_error
 from laneway.doors.mcp.eras import STRANGER, Client
 from laneway.wire.messages import UNREADABLE, Raw
 
@@ -82,6 +83,24 @@ class Resources(Protocol):
     async def read(self, call: Call, uri: str) -> list[dict[str, Any]]: ...
 
 
+class Upstream(Protocol):
+    """Whoever gets what the server behind us says by itself: the client."""
+
+    async def request(self, method: str, params: Raw) -> Raw: ...
+
+    def notify(self, method: str, params: Raw) -> None: ...
+
+
+class Beyond(Protocol):
+    """A server behind us, which may know what we do not. Everything is passed on as it came but for ids."""
+
+    async def forward(self, method: str, params: Raw) -> Raw: ...
+
+    def forward_notification(self, method: str, params: Raw) -> None: ...
+
+    def connect_client(self, client: Upstream | None) -> None: ...
+
+
 class Server:
     def __init__(
         self,
@@ -91,8 +110,10 @@ class Server:
         instructions: str | None = None,
         resources: Resources | None = None,
         on_unknown_tool: Callable[[str], dict[str, Any]] | None = None,
+        beyond: Beyond | None = None,
     ) -> None:
         self.info = info
+        self.beyond = beyond
         self._offers = {offer.name: offer for offer in offers}
         self._instructions = instructions
         self._resources = resources
@@ -100,6 +121,8 @@ class Server:
 
     async def serve(self, connection: Connection, method: str, params: Raw, request_id: bytes) -> Any:
         """Answer one request, or raise what becomes its error."""
+        if self.beyond is not None and method not in _METHODS and method != "initialize":
+            return await _forwarded(self.beyond, method, params)
         given = _params(params)
         meta = given.get("_meta")
         if not isinstance(meta, dict):
@@ -115,9 +138,14 @@ class Server:
             meta=meta,
         )
         answer = _METHODS.get(method)
-        if answer is None:
+        if answer is None or (call.client.is_stateless and method in _HANDSHAKE_ONLY):
             raise RemoteError(METHOD_NOT_FOUND, f"method not found: {method[:200]}", {"method": method[:200]})
         return eras.shaped(await answer(self, call), call.client, self.info)
+
+    def hear(self, method: str, params: Raw) -> None:
+        """A notification that the transport has no use for."""
+        if self.beyond is not None and method not in _OWN_NOTICES:
+            self.beyond.forward_notification(method, params)
 
     # ── who we are ─────────────────────────────────────────────────────────
 
@@ -206,6 +234,19 @@ _METHODS: dict[str, Callable[[Server, Call], Awaitable[dict[str, Any]]]] = {
     "resources/read": Server._read_resource,
     "prompts/list": Server._list_prompts,
 }
+_HANDSHAKE_ONLY = frozenset({"ping", "logging/setLevel", "prompts/list"})
+"""Gone from the stateless era, or not declared: there a method is either offered or not found."""
+
+
+_OWN_NOTICES = frozenset({"notifications/initialized", "notifications/cancelled"})
+"""About this connection and its ids: the server behind us has its own."""
+
+
+async def _forwarded(beyond: Beyond, method: str, params: Raw) -> Raw:
+    try:
+        return await beyond.forward(method, params)
+    except LanewayError as error:
+        raise wire_error(error) from error
 
 
 def _params(params: Raw) -> dict[str, Any]:

@@ -1,0 +1,143 @@
+"""MCP over Streamable HTTP, so that one hub serves several clients: the socket, and the end.
+
+HTTP itself is uvicorn's, imported only here and only when somebody wants it.
+
+Why not the transport of the `mcp` SDK: for the stateless era it does not come apart from that
+SDK's own server; for the eras before it does, but every message becomes a typed model on its
+way (ids and unknown fields with it), and one client that does not read stops all streams of its
+session. What is left, the sessions and the header checks, is small (`http_door`, `http_guard`),
+and its tests drive it with that very SDK's client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from laneway.base.clock import LoopClock
+from laneway.base.errors import UsageError
+from laneway.core.ports import Clock
+from laneway.doors.mcp import http_guard as guard
+from laneway.doors.mcp.http_door import PATH, App, Door
+from laneway.doors.mcp.http_guard import Gate
+from laneway.doors.mcp.http_sessions import Timing
+from laneway.doors.mcp.server import Server
+
+if TYPE_CHECKING:
+    import uvicorn
+
+MAX_CONNECTIONS = 512
+"""At once; the next one is told to come again. Each busy client has two or three."""
+KEEP_ALIVE_S = 15
+"""For a client's next request on the same connection."""
+FLUSH_S = 2
+"""For the last answers to reach clients that still read."""
+
+
+async def serve_http(
+    server: Server,
+    *,
+    host: str,
+    port: int,
+    tokens: Iterable[str],
+    stop: asyncio.Event,
+    on_ready: Callable[[str], None],
+    shutdown: Callable[[], Awaitable[None]] | None = None,
+    may_leave_machine: bool = False,
+    hosts: Iterable[str] = (),
+    origins: Iterable[str] = (),
+    clock: Clock | None = None,
+    timing: Timing = Timing(),  # noqa: B008  frozen
+    wrap: Callable[[App], App] = lambda app: app,
+) -> None:
+    """Serve until `stop`, then `shutdown` while clients still hear of it, then let go of them.
+
+    `on_ready` is given the URL once clients can connect. `hosts` are further names that this
+    server is reached by, `origins` pages that may speak to it.
+    """
+    library = _uvicorn()
+    listening = bind(host, port, may_leave_machine=may_leave_machine)
+    with listening:
+        address, bound = listening.getsockname()[:2]
+        names = guard.host_names(host, bound, hosts) | guard.host_names(address, bound)
+        door = Door(server, Gate(tokens, names, origins), clock or LoopClock(), timing)
+        web = _web(library, wrap(door))
+        async with asyncio.TaskGroup() as group:
+            serving = group.create_task(web.serve([listening]))
+            shown = f"[{address}]" if ":" in address else address
+            on_ready(f"http://{shown}:{bound}{PATH}")
+            try:
+                await stop.wait()
+                door.close_for_new()
+                if shutdown is not None:
+                    await shutdown()
+            finally:
+                await door.aclose()
+                web.should_exit = True
+                await asyncio.wait({serving}, timeout=FLUSH_S)
+                for connection in list(web.server_state.connections):
+                    connection.transport.abort()  # of clients that did not take their last answers
+
+
+def bind(host: str, port: int, *, may_leave_machine: bool = False) -> socket.socket:
+    """A listening socket; only on this machine unless that was chosen."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as problem:
+        raise UsageError(f"The address {host} is not known here: {problem.strerror}.") from problem
+    if not may_leave_machine and not guard.is_loopback(str(address[0])):
+        raise UsageError(
+            f"{host} can be reached from other machines, and whoever has the token can run commands here. "
+            "Use 127.0.0.1, or add --http-remote if that is meant."
+        )
+    # With its protocol said: asyncio switches TCP's delays off only where it knows that it is TCP.
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen()
+        listening.setblocking(False)
+    except OSError as problem:
+        listening.close()
+        raise UsageError(
+            f"Cannot listen on {host}:{port}: {problem.strerror}. Choose another port, or 0 for a free one."
+        ) from problem
+    return listening
+
+
+def _uvicorn() -> Any:
+    try:
+        import uvicorn
+    except ImportError as problem:
+        raise UsageError("Serving over HTTP needs one more package: pip install 'laneway[http]'") from problem
+    return uvicorn
+
+
+def _web(library: Any, app: App) -> uvicorn.Server:
+    config = library.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Whoever writes X-Forwarded-For is believed otherwise.
+        proxy_headers=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        # By then we have broken off what did not end by itself.
+        timeout_graceful_shutdown=2 * FLUSH_S,
+    )
+
+    class Web(library.Server):  # type: ignore[misc]
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            """Signals are handled by whoever runs us."""
+            yield
+
+    return Web(config)

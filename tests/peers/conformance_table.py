@@ -1,0 +1,133 @@
+"""How we stand with the official conformance suite: what passes, what does not, and what was not tried.
+
+`test_conformance` holds this against a run, in both directions; `docs/mcp-conformance.md` is
+written from it by `scripts/generate_conformance.py`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+NO_PROMPTS = "Laneway offers no prompts: its tools say what they do."
+NO_COMPLETION = "There are no prompts or templates whose arguments could be completed."
+NO_SUBSCRIPTIONS = "Resources are read, not subscribed to. Events of a session come with its calls."
+NO_TASKS = "The tasks extension is not declared. A call that takes long reports its progress."
+NO_POLLING = "No stream ends before its answer, so there is nothing to come back for by polling."
+NO_LISTENING = "There is no `subscriptions/listen`; all checks about it are skipped."
+NO_PARAM_HEADERS = "No tool asks for its arguments in headers (`x-mcp-header`); the suite finds none to try."
+UNDECLARED_PROMPTS = "What is not declared is not found in this era; the suite expects an empty list."
+
+
+class Suite(msgspec.Struct, frozen=True):
+    """One run of the suite."""
+
+    version: str
+    """Of the npm package `@modelcontextprotocol/conformance`."""
+    words: tuple[str, ...]
+    """What it is told to run."""
+    title: str
+    passes: tuple[str, ...]
+    gaps: dict[str, str]
+    """Scenarios that fail, in whole or in part, and why."""
+    unchecked: dict[str, str] = {}
+    """Scenarios that the suite reports as passed without having found anything to check, and why."""
+    skipped: dict[str, str] = {}
+    """Scenarios that pass, but of which the suite skips some checks, and why."""
+
+
+_BOTH_ERAS = (
+    "tools-list",
+    "tools-call-simple-text",
+    "tools-call-image",
+    "tools-call-audio",
+    "tools-call-embedded-resource",
+    "tools-call-mixed-content",
+    "tools-call-error",
+    "tools-call-with-progress",
+    "server-sse-multiple-streams",
+    "resources-list",
+    "resources-read-text",
+    "resources-read-binary",
+    "resources-templates-read",
+    "dns-rebinding-protection",
+)
+_HANDSHAKE = (
+    *_BOTH_ERAS,
+    "server-initialize",
+    "logging-set-level",
+    "ping",
+    "tools-call-with-logging",
+    "tools-call-sampling",
+    "tools-call-elicitation",
+    "elicitation-sep1034-defaults",
+    "elicitation-sep1330-enums",
+    "prompts-list",
+)
+_PROMPTS = {
+    "prompts-get-simple": NO_PROMPTS,
+    "prompts-get-with-args": NO_PROMPTS,
+    "prompts-get-embedded-resource": NO_PROMPTS,
+    "prompts-get-with-image": NO_PROMPTS,
+}
+_HANDSHAKE_GAPS = {
+    "completion-complete": NO_COMPLETION,
+    "resources-subscribe": NO_SUBSCRIPTIONS,
+    "resources-unsubscribe": NO_SUBSCRIPTIONS,
+    **_PROMPTS,
+}
+
+SUITES = (
+    Suite("0.1.16", ("--suite", "active"), "Released suite, with a handshake", _HANDSHAKE, _HANDSHAKE_GAPS),
+    Suite(
+        "0.2.0-alpha.12",
+        ("--requirements", "2025-11-25"),
+        "Coming suite, version 2025-11-25",
+        (*_HANDSHAKE, "server-session-lifecycle", "json-schema-2020-12"),
+        _HANDSHAKE_GAPS,
+        {"server-sse-polling": NO_POLLING},
+    ),
+    Suite(
+        "0.2.0-alpha.12",
+        ("--requirements", "2026-07-28"),
+        "Coming suite, version 2026-07-28 (stateless)",
+        (
+            *_BOTH_ERAS,
+            "server-stateless",
+            "sep-2164-resource-not-found",
+            "http-header-validation",
+            "json-schema-2020-12",
+            "input-required-result-basic-elicitation",
+            "input-required-result-basic-sampling",
+            "input-required-result-basic-list-roots",
+            "input-required-result-request-state",
+            "input-required-result-multiple-input-requests",
+            "input-required-result-multi-round",
+            "input-required-result-missing-input-response",
+            "input-required-result-result-type",
+            "input-required-result-unsupported-methods",
+            "input-required-result-tampered-state",
+            "input-required-result-capability-check",
+            "input-required-result-ignore-extra-params",
+            "input-required-result-validate-input",
+        ),
+        {
+            "completion-complete": NO_COMPLETION,
+            "prompts-list": UNDECLARED_PROMPTS,
+            **_PROMPTS,
+            "caching": f"All but the check of prompts/list pass. {UNDECLARED_PROMPTS}",
+            "input-required-result-non-tool-request": NO_PROMPTS,
+            "http-custom-header-server-validation": NO_PARAM_HEADERS,
+            "tasks-lifecycle": NO_TASKS,
+            "tasks-capability-negotiation": NO_TASKS,
+            "tasks-wire-fields": NO_TASKS,
+            "tasks-request-state-removal": NO_TASKS,
+            "tasks-mrtr-input": NO_TASKS,
+            "tasks-request-headers": NO_TASKS,
+            "tasks-dispatch-and-envelope": NO_TASKS,
+            "tasks-required-task-error": NO_TASKS,
+            "tasks-mrtr-composition": NO_TASKS,
+        },
+        {"tasks-status-notifications": NO_TASKS},
+        {"server-stateless": NO_LISTENING},
+    ),
+)
