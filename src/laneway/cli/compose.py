@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,6 +22,9 @@ from laneway.core.hub import Hub, Limits
 from laneway.core.session import Compose, Timing, no_context
 from laneway.doors.mcp.events import Script, Silence
 
+if TYPE_CHECKING:
+    from laneway.codex.relay import RelayEngine
+
 LOCAL = "local"
 """The principal of whoever sits at this terminal."""
 
@@ -30,7 +33,7 @@ class Ground(msgspec.Struct, frozen=True):
     """What a command stands on."""
 
     hub: Hub
-    engine: CodexEngine
+    engine: CodexEngine | RelayEngine
     work: Path | None
     """A throw-away folder to work in; only in a rehearsal."""
     state: Path | None = None
@@ -52,6 +55,7 @@ async def ground(
     settings: Settings | None = None,
     limits: Limits = Limits(),  # noqa: B008  frozen
     compose: Compose = no_context,
+    transport: str = "app-server",
 ) -> AsyncIterator[Ground]:
     """A hub on the Codex that the settings choose; nothing is started before it is needed."""
     if settings is None:
@@ -68,19 +72,29 @@ async def ground(
             home = stack.enter_context(throwaway_home(model.base_url))
             environment["CODEX_HOME"], work = str(home), work_beside(home)
             state = home.parent / "sessions"
-        # Not in a rehearsal, whose Codex must see another home than the one that is on its way.
-        launched = None if options.rehearse else early.take(found.path)
-        engine = codex_engine(found, environment, launched)
+        engine: CodexEngine | RelayEngine
+        if transport == "mcp-server":
+            from laneway.codex.relay import relay_engine  # for the few who pin an old Codex
+
+            engine = relay_engine(found, environment)
+        else:
+            # Not in a rehearsal, whose Codex must see another home than the one that is on its way.
+            launched = None if options.rehearse else early.take(found.path)
+            engine = codex_engine(found, environment, launched)
         hub = await stack.enter_async_context(
             Hub(engine, LoopClock(), limits=limits, timing=timing, compose=compose)
         )
         yield Ground(hub, engine, work, state)
 
 
-def script(events: str) -> Callable[[], Script]:
+def script(events: str, transport: str = "app-server") -> Callable[[], Script]:
     """The words in which MCP clients are told of events, one set for each session."""
     if events == "off":
         return Silence
+    if transport == "mcp-server":
+        from laneway.codex.relay_events import RelayScript  # as in `ground`
+
+        return partial(RelayScript, "compact" if events == "compact" else "full")
     from laneway.codex.legacy import Legacy
 
     return partial(Legacy, "compact" if events == "compact" else "full")

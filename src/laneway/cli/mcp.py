@@ -21,6 +21,7 @@ from laneway.cli.compose import ground, raw_events, script, settings_for
 from laneway.cli.kept import store_of
 from laneway.cli.local_door import local_door
 from laneway.cli.main import add_common
+from laneway.codex.engine import CodexEngine
 from laneway.core.briefing import briefer, working_folder
 from laneway.core.colleagues import Colleagues
 from laneway.core.hub import Limits
@@ -76,6 +77,12 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--readonly", "--explore", dest="readonly", action="store_true", help="no session may write"
     )
+    how.add_argument(
+        "--backend",
+        choices=("app-server", "mcp-server"),
+        metavar="WHICH",
+        help="app-server (default), or mcp-server: the removed server of a Codex up to 0.153.4",
+    )
     how.add_argument("--subagents", action="store_true", help="let Codex start agents of its own")
     bounds = parser.add_argument_group("bounds")
     bounds.add_argument(
@@ -127,6 +134,7 @@ def settings_of(options: argparse.Namespace, folder: Path) -> Settings:
         tools=options.tools,
         events=options.events,
         unattended=options.unattended,
+        transport=options.backend,
     )
 
 
@@ -189,7 +197,7 @@ async def opened(
     limits = Limits(sessions=settings.max_concurrent_threads)
     async with AsyncExitStack() as stack:
         base = await stack.enter_async_context(
-            ground(options, timing, settings, limits, briefer(settings.team))
+            ground(options, timing, settings, limits, briefer(settings.team), settings.transport)
         )
         clock = LoopClock()
         colleagues = Colleagues(
@@ -213,7 +221,7 @@ async def opened(
             clock,
             house,
             names,
-            script(settings.events),
+            script(settings.events, settings.transport),
             unattended="park" if settings.unattended == "park" else "decline",
             resume=resume,
         )
@@ -223,7 +231,9 @@ async def opened(
         await stack.enter_async_context(local_door(colleagues))
         if names is CODEX:
             await base.engine.link()  # the older seed's child is there from the start
-        yield Server(info, offered, resources=Transcripts(colleagues)), colleagues
+        # What we do not serve ourselves is passed on to a child that speaks MCP.
+        beyond = None if isinstance(base.engine, CodexEngine) else base.engine
+        yield Server(info, offered, resources=Transcripts(colleagues), beyond=beyond), colleagues
 
 
 async def to_resume(options: argparse.Namespace, settings: Settings, colleagues: Colleagues) -> str | None:

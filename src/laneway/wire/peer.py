@@ -104,12 +104,23 @@ class Peer:
 
     @overload
     async def call(
-        self, method: str, params: Any = ..., *, on_reply: Callable[[Raw], None] | None = ...
+        self,
+        method: str,
+        params: Any = ...,
+        *,
+        on_reply: Callable[[Raw], None] | None = ...,
+        on_sent: Callable[[bytes], None] | None = ...,
     ) -> Any: ...
 
     @overload
     async def call(
-        self, method: str, params: Any = ..., *, reply: type[T], on_reply: Callable[[Raw], None] | None = ...
+        self,
+        method: str,
+        params: Any = ...,
+        *,
+        reply: type[T],
+        on_reply: Callable[[Raw], None] | None = ...,
+        on_sent: Callable[[bytes], None] | None = ...,
     ) -> T: ...
 
     async def call(
@@ -119,10 +130,12 @@ class Peer:
         *,
         reply: Any = Any,
         on_reply: Callable[[Raw], None] | None = None,
+        on_sent: Callable[[bytes], None] | None = None,
     ) -> Any:
         """Send a request and return its result; raise `RemoteError`, `WireClosed` or `WireBroken`.
 
-        `on_reply` sees a good result on the reader, before any later message is looked at.
+        `on_reply` sees a good result on the reader, before any later message is looked at;
+        `on_sent` is told the id, for protocols whose other messages name it.
         """
         if self._closed:
             # Raised many times: without this it would gather a traceback, with its frames, each time.
@@ -131,6 +144,8 @@ class Peer:
         body = _params(params)
         answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
         self._pending[request_id] = (answer, on_reply)
+        if on_sent is not None:
+            on_sent(request_id)
         self._post(self._head + b'"id":' + request_id + b',"method":' + encode(method) + body + b"}")
         try:
             result = await answer

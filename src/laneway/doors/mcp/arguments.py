@@ -56,7 +56,7 @@ def of_reply(given: dict[str, Any], *, also: tuple[str, ...] = ()) -> dict[str, 
     for name in ("prompt", "threadId", "conversationId"):
         if name in given and (name == "prompt" or given[name] is not None):
             checked[name] = _text(given[name])
-    checked |= {name: given[name] for name in also if given.get(name) is not None}
+    checked |= {name: _text(given[name]) for name in also if given.get(name) is not None}
     if "prompt" not in checked:
         raise Refused("missing field `prompt`")
     return checked

@@ -36,6 +36,9 @@ def can_ask(question: Question, client: Client, *, presumed: bool = False) -> bo
 
 def params(question: Question, *, request_id: str, marks: dict[str, Any]) -> dict[str, Any]:
     """What `elicitation/create` is sent with. `marks` names the session."""
+    if question.kind in ("command", "patch") and _param(question, "codex_elicitation") is not None:
+        # Asked by a real mcp-server: its words go on as they came, under the id of the client's call.
+        return {**question.params, "codex_mcp_tool_call_id": request_id, **marks}
     asked: dict[str, Any] = {
         "message": wording(question),
         "threadId": question.thread_id,

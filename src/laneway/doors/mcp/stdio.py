@@ -62,6 +62,8 @@ class Pipe(asyncio.Protocol):
             with_lengths=True,
         )
         self.connection = Connection(PRINCIPAL, self.peer)
+        if self._server.beyond is not None:
+            self._server.beyond.connect_client(_Upstream(self.peer))
         self._reader, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(reading, "rb"))
 
     # ── asyncio's side ─────────────────────────────────────────────────────
@@ -93,6 +95,8 @@ class Pipe(asyncio.Protocol):
             request_id = msgspec.json.decode(params, type=_Cancelled).requestId
             if request_id:
                 self.peer.cancel_theirs(bytes(request_id))
+        else:
+            self._server.hear(method, params)
 
     async def aclose(self) -> None:
         """Answer what is open, hand over what is unsent, let go."""
@@ -107,6 +111,19 @@ class Pipe(asyncio.Protocol):
         if self._pump is not None:
             await asyncio.to_thread(self._pump.join, FLUSH_S)
         self._reader.close()
+
+
+class _Upstream:
+    """The client, for a server behind us that wants to say something of its own."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+
+    async def request(self, method: str, params: Raw) -> Raw:
+        return await self._peer.call(method, params, reply=Raw)
+
+    def notify(self, method: str, params: Raw) -> None:
+        self._peer.notify(method, params)
 
 
 class _Pen(asyncio.Protocol):

@@ -1,0 +1,194 @@
+"""The engine on a real `codex mcp-server` (0.104 … 0.153.4), for those who stay with one.
+
+One process, started when it is first needed. It does less than app-server and says so: a thread
+lives no longer than its process, has no history, no tools of ours, one model for life, and is
+told what a turn should know in front of the prompt. Everything else of MCP is passed on
+(`forward`, `forward_notification`, `connect_client`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from laneway.base.errors import BinaryError, EngineLost, EngineRefused, ThreadUnknown
+from laneway.codex import binary
+from laneway.codex import relay_calls as calls
+from laneway.codex.link import HANDSHAKE_S
+from laneway.codex.locate import Binary, child_environment
+from laneway.codex.relay_link import FORWARD_S, Client, Connect, RelayLink
+from laneway.codex.relay_thread import RelayThread
+from laneway.core.ports import Abilities, Host, Page, ThreadInfo, ThreadList, ThreadSpec
+from laneway.wire.child import Child, Exit
+from laneway.wire.peer import Raw
+
+LAST = (0, 153, 4)
+"""The last Codex with an `mcp-server`."""
+
+
+class RelayEngine:
+    def __init__(
+        self,
+        connect: Connect,
+        *,
+        handshake_s: float = HANDSHAKE_S,
+        forward_s: float = FORWARD_S,
+        diagnose: Callable[[], None] | None = None,
+    ) -> None:
+        self._connect = connect
+        self._handshake_s = handshake_s
+        self._forward_s = forward_s
+        self._diagnose = diagnose
+        self._link: RelayLink | None = None
+        self._client: Client | None = None
+        self._opening = asyncio.Lock()
+        self.renews = True
+
+    @property
+    def is_running(self) -> bool:
+        return self._link is not None and self._link.is_alive
+
+    @property
+    def ended(self) -> str | None:
+        return self._link.ended if self._link is not None else None
+
+    @property
+    def pid(self) -> int | None:
+        return self._link.pid if self._link is not None and self._link.is_alive else None
+
+    def renew(self) -> None:
+        if self.ended is not None:
+            self._link = None
+
+    async def link(self) -> RelayLink:
+        """The live link, opened if need be."""
+        async with self._opening:
+            if self._link is None or not self._link.is_alive:
+                if self._link is not None and self._link.ended is not None and not self.renews:
+                    raise EngineLost(self._link.ended, self._link.stderr_tail)
+                self._link = await self._open_link()
+            return self._link
+
+    async def _open_link(self) -> RelayLink:
+        try:
+            return await RelayLink.open(
+                self._connect,
+                lambda: self._client,
+                handshake_s=self._handshake_s,
+                forward_s=self._forward_s,
+            )
+        except EngineLost:
+            if self._diagnose is not None:
+                # A Codex that has no mcp-server any more takes the word for a prompt, and ends.
+                await asyncio.to_thread(self._diagnose)
+            raise
+
+    # ── threads ────────────────────────────────────────────────────────────
+
+    async def abilities(self) -> Abilities:
+        return (await self.link()).abilities
+
+    async def start(self, spec: ThreadSpec, host: Host) -> RelayThread:
+        """A thread that begins with its first turn; `ThreadKnown` tells its id then."""
+        calls.check_spec(spec)
+        link = await self.link()
+        thread = RelayThread(link, host, spec)
+        link.adopt(thread)
+        return thread
+
+    async def resume(self, thread_id: str, spec: ThreadSpec, host: Host) -> RelayThread:
+        """Only what this very process has started and nobody holds."""
+        thread = self._known(thread_id)
+        if thread is None:
+            raise EngineRefused(
+                "codex-reply",
+                0,
+                f"`codex mcp-server` cannot go on with thread {thread_id}, which another process of it"
+                " began: start a new session, or use --backend app-server",
+            )
+        if thread.is_held:
+            raise EngineRefused("codex-reply", 0, f"thread {thread_id} is in use")
+        thread.take_up(host)
+        return thread
+
+    def _known(self, thread_id: str) -> RelayThread | None:
+        return self._link.threads.get(thread_id) if self._link is not None else None
+
+    async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> RelayThread:
+        raise calls.refused("fork", "`codex mcp-server` cannot copy a thread")
+
+    async def read(self, thread_id: str) -> ThreadInfo:
+        thread = self._known(thread_id)
+        if thread is None:
+            raise ThreadUnknown(thread_id)
+        return thread.info
+
+    async def history(self, thread_id: str, older: str | None = None, limit: int = 50) -> Page:
+        raise calls.refused("history", "`codex mcp-server` does not tell what was said before")
+
+    async def list_threads(
+        self, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50
+    ) -> ThreadList:
+        """Those of this process; it tells of no other."""
+        known = self._link.threads.values() if self._link is not None else ()
+        found = [thread.info for thread in known if cwd is None or thread.info.cwd == str(cwd)]
+        return ThreadList(tuple(found[:limit]), None)
+
+    async def models(self) -> list[dict[str, Any]]:
+        raise calls.refused("models", "`codex mcp-server` does not tell which models there are")
+
+    async def aclose(self) -> None:
+        async with self._opening:
+            if self._link is not None:
+                await self._link.aclose()
+
+    # ── what is passed on ──────────────────────────────────────────────────
+
+    def connect_client(self, client: Client | None) -> None:
+        """Who gets the child's own requests and notifications. Without one they are refused and dropped."""
+        self._client = client
+
+    async def forward(self, method: str, params: Raw) -> Raw:
+        """A client's request that Laneway does not serve, untouched but for its id. Starts the child."""
+        return await (await self.link()).forward(method, params)
+
+    def forward_notification(self, method: str, params: Raw) -> None:
+        """The same for a notification; one that no child is there to hear is dropped."""
+        if self._link is not None and self._link.is_alive:
+            self._link.forward_notification(method, params)
+
+
+def relay_engine(found: Binary, environment: Mapping[str, str] | None = None) -> RelayEngine:
+    """The engine on the `mcp-server` of one Codex executable. Nothing happens before the first call."""
+    return RelayEngine(
+        mcp_server(found, environment),
+        diagnose=lambda: check_has_mcp_server(binary.probe(found), found.path),
+    )
+
+
+def mcp_server(found: Binary, environment: Mapping[str, str] | None = None) -> Connect:
+    async def connect(on_bytes: Callable[[bytes], None], on_end: Callable[[Exit], None]) -> Child:
+        try:
+            return await Child.spawn(
+                [found.path, "mcp-server"],
+                on_stdout=on_bytes,
+                on_end=on_end,
+                env=child_environment(os.environ if environment is None else environment),
+            )
+        except OSError as problem:
+            raise binary.cannot_run(found.path, problem) from problem
+
+    return connect
+
+
+def check_has_mcp_server(version: tuple[int, ...], path: str) -> None:
+    binary.check_age(version, path)
+    if version > LAST:
+        raise BinaryError(
+            f"Codex {binary.spell(version)} at {path} has no mcp-server; {binary.spell(LAST)} was the last"
+            " that had one: leave out --backend mcp-server, or name a Codex up to"
+            f" {binary.spell(LAST)} with --codex-bin."
+        )
