@@ -120,3 +120,16 @@ async def test_a_session_of_an_earlier_process_is_refused_in_a_sentence(codex: s
             error = await client.error("codex", agent_id=kept["agent_id"], prompt="%say Two.")
     assert "another process of it began" in error["message"]
     assert "--backend app-server" in error["message"]
+
+
+@pytest.mark.covers("FR-6.1", "FR-16.3")
+async def test_a_session_of_a_child_that_is_gone_goes_on_with_its_summary(codex: str, tmp_path: Path) -> None:
+    """The old server forgets its threads: a new one is told what there was, under the same id."""
+    async with stage(tmp_path) as here:
+        async with here.server(*words(codex)) as client:
+            first = await client.content("codex", prompt="%say One.", cwd=str(here.work))
+        async with here.server(*words(codex), env=QUIET) as client:
+            again = await client.content("codex", agent_id=first["agent_id"], prompt="%say Two.")
+    assert again["content"] == "Two."
+    assert again["agent_id"] == first["agent_id"]
+    assert again["threadId"] != first["threadId"]

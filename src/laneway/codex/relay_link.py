@@ -124,7 +124,7 @@ class RelayLink:
     @property
     def abilities(self) -> Abilities:
         return Abilities(
-            version=binary.spell(self._version), turn_context=False, inject=False, history_pages=False
+            version=binary.spell(self._version), turn_context=False, inject=False, history_pages=False, resume=False
         )
 
     # ── tools ──────────────────────────────────────────────────────────────

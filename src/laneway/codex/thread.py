@@ -169,7 +169,8 @@ class CodexThread:
             done = await self._host.on_tool(
                 params["tool"], params.get("arguments"), str(params.get("turnId"))
             )
-            return {"contentItems": [{"type": "inputText", "text": done.text}], "success": not done.is_error}
+            items = [{"type": "inputText", "text": text} for text in (done.text, *done.notes)]
+            return {"contentItems": items, "success": not done.is_error}
         item = self._translator.item(str(params.get("itemId") or params.get("callId")))
         return await self.ask(method, params, item, request_id)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import IdentityTaken, SessionClosed
+from laneway.base.errors import EngineRefused, IdentityTaken, SessionClosed
 from laneway.base.ids import new_id
 from laneway.core.audience import Reader
 from laneway.core.background import Chores, Keeper
@@ -93,9 +93,17 @@ class Arrivals:
             if summary is None:
                 log.warning("There is no summary of %s (%s); it is resumed without", agent_id, identity)
             spec = spec_of(kept, changes, Path.cwd())
-            session = await self._hub.resume(
-                principal, thread_id, spec, identity=identity, agent_id=agent_id, readers=readers
-            )
+            try:
+                session = await self._hub.resume(
+                    principal, thread_id, spec, identity=identity, agent_id=agent_id, readers=readers
+                )
+            except EngineRefused:
+                if summary is None or (await self._hub.engine.abilities()).resume:
+                    raise
+                # An engine that forgets its threads: a new one, which the summary tells what there was.
+                session = await self._hub.start(
+                    principal, spec, identity=identity, agent_id=agent_id, readers=readers
+                )
             if session.agent_id != agent_id:
                 raise IdentityTaken(identity, session.agent_id)  # another session has the thread
             now = self._records.now()

@@ -34,7 +34,7 @@ class Place(msgspec.Struct, frozen=True):
 def place_of(cwd: Path) -> Place:
     try:
         repo = find_repo(cwd)
-    except OSError:  # a folder above that we may not look into
+    except (OSError, ValueError):  # a folder above that we may not look into; a name that can be none
         repo = None
     if repo is None:
         return Place(str(cwd))

@@ -95,6 +95,8 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     """Takes items into the conversation before a turn."""
     history_pages: bool = True
     """Gives its history by the page, newest first."""
+    resume: bool = True
+    """Takes up threads of a process that is gone."""
 
 
 class Host(Protocol):

@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from laneway.core.tool_arguments import BadArguments, checked
+
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """Who calls: bound by the session, never said by the model."""
@@ -20,6 +22,10 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 class ToolResult(msgspec.Struct, frozen=True):
     text: str
     is_error: bool = False
+    data: dict[str, Any] | None = None
+    """The same for programs, where a door can hand it on."""
+    notes: tuple[str, ...] = ()
+    """Sentences beside: what was left out, what went wrong on the way."""
 
 
 Handler: TypeAlias = Callable[[Caller, Mapping[str, Any]], Awaitable[ToolResult]]
@@ -30,6 +36,8 @@ class Tool(msgspec.Struct, frozen=True):
     description: str
     schema: dict[str, Any]
     handler: Handler
+    title: str = ""
+    is_read_only: bool = False
 
 
 class ToolBox:
@@ -50,9 +58,8 @@ class ToolBox:
         tool = self._tools.get(name)
         if tool is None:
             return ToolResult(f"There is no tool {name}.", is_error=True)
-        if not isinstance(arguments, dict):
-            return ToolResult(f"{name} takes an object of arguments.", is_error=True)
-        missing = [key for key in tool.schema.get("required", []) if key not in arguments]
-        if missing:
-            return ToolResult(f"{name} needs {', '.join(missing)}.", is_error=True)
-        return await tool.handler(caller, arguments)
+        try:
+            taken = checked(name, tool.schema, arguments)
+        except BadArguments as problem:
+            return ToolResult(str(problem), is_error=True)
+        return await tool.handler(caller, taken)
