@@ -34,6 +34,7 @@ def lines(file: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
+@pytest.mark.covers("NFR-5")
 def test_every_line_carries_the_ids_that_were_bound(tmp_path: Path) -> None:
     """Inner ones are added to outer ones, and gone afterwards."""
     configure("info", "json", tmp_path / "log")
@@ -72,6 +73,7 @@ def test_a_latency_is_told_also_when_it_ends_badly(tmp_path: Path) -> None:
     assert all(isinstance(line["latency_ms"], float) for line in told)
 
 
+@pytest.mark.covers("NFR-3")
 @pytest.mark.parametrize("form", ["human", "json"])
 def test_no_secret_reaches_a_log(tmp_path: Path, form: logs.Form) -> None:
     """Not in the words, not in an exception's."""
@@ -102,6 +104,7 @@ def test_a_log_file_is_private_turns_over_and_is_bounded(
     assert "line 299" in (tmp_path / "logs" / "log").read_text()
 
 
+@pytest.mark.covers("NFR-5")
 def test_levels_let_through_what_they_say(tmp_path: Path) -> None:
     """Trace is below debug."""
     for level, count in (("error", 1), ("warning", 2), ("info", 3), ("debug", 4), ("trace", 5)):
@@ -112,6 +115,7 @@ def test_levels_let_through_what_they_say(tmp_path: Path) -> None:
         assert len(file.read_text().splitlines()) == count
 
 
+@pytest.mark.covers("NFR-5")
 def test_logs_go_to_standard_error_and_never_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     """Standard output belongs to protocols."""
     configure("info")

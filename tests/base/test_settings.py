@@ -17,6 +17,7 @@ def folders(tmp_path: Path) -> Folders:
     return Folders(tmp_path)
 
 
+@pytest.mark.covers("FR-12.3")
 def test_the_flag_goes_before_the_environment_before_the_repo_before_the_global_file(
     folders: Folders,
 ) -> None:
@@ -55,6 +56,7 @@ def test_atm_home_moves_the_global_file(folders: Folders, tmp_path: Path) -> Non
     assert folders.load(ATM_HOME="  ").model is None
 
 
+@pytest.mark.covers("FR-12.1")
 @pytest.mark.parametrize("table", ["laneway", "plugins.atm-agent-mcp", "plugins.codex-mcp"])
 def test_one_schema_goes_by_three_names(folders: Folders, table: str) -> None:
     """With `default_identity` and `identity` alike."""
@@ -147,6 +149,7 @@ def test_a_file_can_be_named_by_a_variable(folders: Folders) -> None:
         folders.load(ATM_CONFIG="/no/file")
 
 
+@pytest.mark.covers("FR-12.2", "FR-12.3")
 def test_roles_are_merged_field_by_field(folders: Folders) -> None:
     """The repository adds its model to a role of the user's."""
     folders.global_file.write_text(

@@ -22,6 +22,7 @@ ROUNDS = 150 if os.environ.get("LANEWAY_CHAOS") else 10
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
+@pytest.mark.covers("NFR-2")
 @pytest.mark.chaos
 @pytest.mark.timeout(1800)
 async def test_whatever_is_killed_the_store_is_whole_and_the_next_start_goes_on(tmp_path: Path) -> None:

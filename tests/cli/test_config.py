@@ -32,6 +32,7 @@ async def show(folders: Folders, *words: str, **environment: str) -> dict[str, A
     return told
 
 
+@pytest.mark.covers("FR-13.4")
 async def test_every_key_is_shown_with_its_value_and_source(folders: Folders) -> None:
     """For people; secrets are not."""
     folders.global_file.write_text(
@@ -169,18 +170,23 @@ async def test_ask_sends_what_the_settings_say_unless_a_flag_says_otherwise(
         assert (ran.code, ran.out) == (0, "hi\n"), ran.err
         frames = [json.loads(line) for line in heard.read_text().splitlines()]
         (start,) = (frame["params"] for frame in frames if frame.get("method") == "thread/start")
-        return {name: start.get(name) for name in ("model", "sandbox", "approvalPolicy", "config")}
+        (turn,) = (frame["params"] for frame in frames if frame.get("method") == "turn/start")
+        seen = {**start, "sandboxPolicy": (turn.get("sandboxPolicy") or {}).get("type")}
+        names = ("model", "sandbox", "sandboxPolicy", "approvalPolicy", "config")
+        return {name: seen.get(name) for name in names}
 
     assert await asked() == {
         "model": "set",
         "sandbox": "read-only",
+        "sandboxPolicy": None,
         "approvalPolicy": "on-request",
         "config": {"model_reasoning_effort": "low"},
     }
     flags = ("-m", "flag", "-s", "workspace-write", "-a", "never", "-c", "model_reasoning_effort=high")
     assert await asked(*flags) == {
         "model": "flag",
-        "sandbox": "workspace-write",
+        "sandbox": None,  # with it, Codex would write the folder down as trusted
+        "sandboxPolicy": "workspaceWrite",
         "approvalPolicy": "never",
         "config": {"model_reasoning_effort": "high"},
     }

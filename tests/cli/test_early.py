@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,3 +96,26 @@ async def test_a_codex_that_cannot_be_started_is_told_in_one_sentence(tmp_path: 
     assert ran.code == 3
     assert "cannot be run" in ran.err
     assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "is_spared"),
+    [
+        (["mcp-server"], True),
+        (["mcp", "--tools", "codex"], True),
+        (["mcp", "--http", "1"], False),
+        (["ask"], False),
+    ],
+)
+def test_a_server_on_pipes_starts_without_tls_and_anybody_can_still_have_it(
+    words: list[str], is_spared: bool
+) -> None:
+    """A tenth of its start, for something that it never does."""
+    look = (
+        "import sys; from laneway.cli import early; early.spare_tls(sys.argv[1:]);"
+        "import asyncio; was_loaded = 'ssl' in sys.modules;"
+        "import ssl; print(was_loaded, ssl.create_default_context() is None)"
+    )
+    told = subprocess.run([sys.executable, "-c", look, *words], check=True, capture_output=True, text=True)
+
+    assert told.stdout.split() == [str(not is_spared), "False"]

@@ -35,6 +35,7 @@ def keep(store: Store, identity: str, status: str, **fields: object) -> None:
         claim.registry.update(Entry(identity=identity, team="default", status=status, **entry))  # type: ignore[arg-type]
 
 
+@pytest.mark.covers("FR-13.5")
 async def test_sessions_are_listed_with_what_they_are(store: Store, env: dict[str, str]) -> None:
     """One whose process is gone is shown as stale, and nothing is written."""
     keep(store, "ann", "active", cwd="/w", branch="main")
@@ -94,6 +95,7 @@ async def test_a_damaged_registry_is_told_and_the_others_are_shown(store: Store,
     assert str(store.layout.registry("bob")) in ran.err
 
 
+@pytest.mark.covers("FR-13.6")
 async def test_a_summary_is_found_by_agent_or_thread(store: Store, env: dict[str, str]) -> None:
     """And what has none is one sentence."""
     keep(store, "ann", "closed")

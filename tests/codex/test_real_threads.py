@@ -96,6 +96,7 @@ async def test_fifty_threads_stream_at_once_each_its_own_words() -> None:
         assert len(here.hub.sessions(ME)) == 50
 
 
+@pytest.mark.covers("FR-20.4")
 @pytest.mark.needs("subagents")
 async def test_what_a_subagent_does_arrives_wrapped_and_is_never_our_own_turn() -> None:
     """Frames of a child thread carry their parent."""

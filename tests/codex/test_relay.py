@@ -40,6 +40,7 @@ def texts(events: list[Event]) -> str:
 # ── turns ──────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("FR-1.3")
 async def test_nothing_runs_before_the_first_session_and_nothing_after_the_last() -> None:
     """Lazily started, one process for all threads, gone with the hub."""
     engine = relay()

@@ -36,6 +36,7 @@ class Client:
             await self._heard.wait()
 
 
+@pytest.mark.covers("FR-1.1")
 async def test_a_request_that_laneway_does_not_serve_goes_through_as_it_came() -> None:
     """Byte for byte but for the id; so does the answer."""
     engine = relay()
@@ -72,6 +73,7 @@ async def test_the_death_of_the_child_answers_what_was_passed_on() -> None:
             await waiting
 
 
+@pytest.mark.covers("FR-1.1")
 async def test_what_the_child_says_beyond_our_knowledge_reaches_the_client_as_it_came() -> None:
     """Requests, notifications, events of nobody's thread; the client's answer goes back untouched."""
     engine, client = relay(), Client()
@@ -95,6 +97,7 @@ async def test_without_a_client_an_unknown_request_is_refused() -> None:
         assert '"code": -32601' in result.text
 
 
+@pytest.mark.covers("FR-1.1")
 async def test_a_notification_goes_through_once_there_is_somebody_to_hear_it() -> None:
     """It starts nothing by itself."""
     engine, client = relay(), Client()

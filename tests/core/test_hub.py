@@ -31,6 +31,7 @@ async def test_a_session_exists_only_for_its_own_principal() -> None:
         assert thread.answers == {}
 
 
+@pytest.mark.covers("FR-3.1")
 async def test_of_twenty_starts_with_one_identity_exactly_one_wins() -> None:
     """Also while the winner is still being started."""
     async with stage() as here:
@@ -44,6 +45,22 @@ async def test_of_twenty_starts_with_one_identity_exactly_one_wins() -> None:
         assert (len(winner), len(taken)) == (1, 19)
         assert {error.agent_id for error in taken} == {winner[0].agent_id}
         assert here.hub.by_identity("codex") is winner[0]
+
+
+async def test_of_many_who_resume_a_thread_at_once_the_first_does_and_all_share_the_session() -> None:
+    """Two sessions on one thread would steer each other's turns, and some caller would wait for ever."""
+    async with stage() as here:
+        first, _ = await here.session()
+        thread_id = first.thread_id
+        await first.close()
+        await here.hub.wait_gone(first.agent_id)
+        here.engine.hold_starts = asyncio.Event()
+        resumes = [asyncio.ensure_future(here.hub.resume(ME, thread_id, SPEC)) for _ in range(5)]
+        await asyncio.sleep(0)
+        here.engine.hold_starts.set()
+        shared = await asyncio.gather(*resumes)
+        assert len({session.agent_id for session in shared}) == 1
+        assert here.hub.sessions(ME) == [shared[0]]
 
 
 async def test_a_closed_session_gives_its_identity_back() -> None:

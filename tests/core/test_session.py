@@ -55,6 +55,7 @@ async def test_a_turn_streams_its_events_and_ends_with_its_result() -> None:
         assert (session.status, session.turns) == ("idle", 1)
 
 
+@pytest.mark.covers("FR-8.9")
 async def test_turns_run_one_after_another_in_the_order_they_came() -> None:
     """Single flight, first come first served, each with its own events."""
     async with stage() as here:
@@ -101,41 +102,6 @@ async def test_an_interrupt_that_comes_too_early_is_said_again() -> None:
         assert thread.interrupted == ["thread-1/1", "thread-1/1"]
 
 
-async def test_a_turn_over_time_is_stopped_with_what_there_is_and_the_session_lives_on() -> None:
-    """The time limit cancels, tells so, and leaves the session usable."""
-    async with stage() as here:
-        session, thread = await here.session()
-        turn = session.say(words("a"), timeout_s=5)
-        await until(lambda: thread.turn_id)
-        here.clock.advance(5)
-        result = await turn.result()
-        assert (result.status, result.stopped_by) == ("interrupted", "timeout")
-        again = session.say(words("b"))
-        await until(lambda: thread.turn_id)
-        thread.end(text="fine")
-        assert (await again.result()).text == "fine"
-
-
-async def test_the_time_limit_stands_still_while_a_question_is_open() -> None:
-    """A person who thinks for ten minutes costs the turn nothing."""
-    async with stage() as here:
-        session, thread = await here.session()
-        turn = session.say(words("a"), timeout_s=5)
-        await until(lambda: thread.turn_id)
-        here.clock.advance(3)
-        thread.ask("q")
-        await until(lambda: session.questions)
-        here.clock.advance(200)
-        await session.answer("q", YES)
-        here.clock.advance(1)
-        thread.end(text="in time")
-        assert (await turn.result()).text == "in time"
-        late = session.say(words("b"), timeout_s=5)
-        await until(lambda: thread.turn_id)
-        here.clock.advance(5)
-        assert (await late.result()).stopped_by == "timeout"
-
-
 async def test_the_first_answer_reaches_the_engine_and_the_second_is_refused() -> None:
     """Two doors may show one question; one of them decides."""
     async with stage() as here:
@@ -165,6 +131,7 @@ async def test_an_answer_that_the_question_does_not_offer_decides_nothing() -> N
         assert [question.question_id for question in session.questions] == ["q"]
 
 
+@pytest.mark.covers("FR-18.4")
 async def test_a_question_without_an_answer_is_declined_after_its_time() -> None:
     """Approvals fail closed."""
     async with stage() as here:
@@ -304,6 +271,7 @@ async def test_a_turn_of_somebody_else_is_seen_and_waited_for() -> None:
         assert kinds == ["TurnStarted", "TurnDone", "TurnStarted", "Accepted", "TurnDone"]
 
 
+@pytest.mark.covers("FR-8.10", "FR-17.6")
 async def test_mail_waits_for_every_client() -> None:
     """Precedence: a client's turn goes before mail that came earlier."""
     async with stage() as here:
@@ -379,6 +347,7 @@ async def test_a_reader_that_leaves_gets_nothing_more() -> None:
         assert [type(event) async for event in watching] == [TurnStarted, Accepted]
 
 
+@pytest.mark.covers("FR-19.4")
 async def test_what_slow_readers_lose_is_counted_per_session() -> None:
     """Also after they have left, and for the reader of a single turn."""
     async with stage() as here:

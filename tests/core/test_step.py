@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -70,12 +71,14 @@ def test_words_said_during_a_turn_start_the_next_one() -> None:
     assert deeds(effects) == [Settle("a", "done"), Start("b")]
 
 
+@pytest.mark.covers("FR-8.11", "FR-17.11")
 def test_a_client_goes_before_mail_even_if_the_mail_came_first() -> None:
     """Mail never starts while a client's turn waits."""
     _, effects = run(Say("m", "mail"), Say("c"), Tick())
     assert deeds(effects) == [Start("c")]
 
 
+@pytest.mark.covers("FR-17.11")
 def test_a_cancel_that_waits_beside_a_turn_is_heard_before_it_starts() -> None:
     """Only a tick starts anything, and it comes after every letter that waits."""
     state, effects = run(Say("a"), Cancel("a"), Tick())
@@ -90,6 +93,7 @@ def test_a_turn_cancelled_before_it_began_is_interrupted_as_soon_as_it_has() -> 
     assert state == State()
 
 
+@pytest.mark.covers("FR-17.10", "FR-17.11", "FR-18.5")
 def test_closing_declines_first_then_fails_the_queue_then_interrupts_then_releases() -> None:
     """Close goes before everything, in the order that lets the turn end."""
     letters = (Opened("q"), Say("b"), Say("m", "mail"), Close("x"), Ended("T"), Tick(), Released())

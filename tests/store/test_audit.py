@@ -32,6 +32,7 @@ def texts(log: AuditLog) -> list[str]:
     return [line["prompt_summary"] for line in log.read().lines]
 
 
+@pytest.mark.covers("FR-9.3")
 def test_a_line_says_when_what_and_who(tmp_path: Path) -> None:
     """Agent and identity always, also when unknown; the rest where there is something to say."""
     log = log_at(tmp_path, now=WallClock())
@@ -88,6 +89,7 @@ def test_no_text_makes_a_line_long_or_breaks_it(
     assert all(len(value) <= 200 for value in first.values())
 
 
+@pytest.mark.covers("FR-9.2")
 def test_a_text_is_cut_at_two_hundred_characters(tmp_path: Path) -> None:
     """Characters, not bytes."""
     log = log_at(tmp_path)
@@ -95,6 +97,7 @@ def test_a_text_is_cut_at_two_hundred_characters(tmp_path: Path) -> None:
     assert texts(log) == ["é" * 200]
 
 
+@pytest.mark.covers("NFR-3")
 @pytest.mark.parametrize("place", [0, 180, 195, SEEN_CHARS - 20])
 def test_a_secret_is_never_written_not_even_half(tmp_path: Path, place: int) -> None:
     """Wherever it lies in the text, and where the text is cut."""

@@ -28,6 +28,7 @@ def run_and_kill(worker: Worker, chance: random.Random) -> int:
     return max(told)
 
 
+@pytest.mark.covers("FR-5.3", "FR-5.5", "NFR-2")
 @pytest.mark.chaos
 @pytest.mark.timeout(1800)
 def test_a_writer_killed_at_any_instant_leaves_everything_whole(tmp_path: Path) -> None:

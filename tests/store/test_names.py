@@ -52,6 +52,7 @@ def test_a_name_that_could_be_something_else_is_refused_with_the_reason(name: st
         Layout.of(Path("/nowhere"), name)
 
 
+@pytest.mark.covers("NFR-3")
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_no_text_at_all_leads_out_of_its_folder_or_onto_a_file_of_ours(name: str, backend_id: str) -> None:
     """What is accepted is one component, and nobody else's."""

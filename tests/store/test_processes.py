@@ -16,6 +16,7 @@ from tests.store.support import Worker, entry, store_at
 together = pytest.mark.parametrize("crowd", [2, 10])
 
 
+@pytest.mark.covers("FR-20.1")
 @together
 def test_of_many_who_claim_one_identity_at_once_exactly_one_wins(tmp_path: Path, crowd: int) -> None:
     """And every loser is told the winner's process."""
@@ -42,6 +43,7 @@ def test_a_look_is_never_mistaken_for_a_holder(tmp_path: Path) -> None:
             store.claim("codex").release()
 
 
+@pytest.mark.covers("FR-20.1")
 def test_an_identity_is_free_when_its_process_is_killed(tmp_path: Path) -> None:
     """Without anybody's help: what the killed one wrote about itself counts for nothing."""
     store = store_at(tmp_path)
@@ -63,6 +65,7 @@ def test_an_identity_is_free_when_its_process_is_killed(tmp_path: Path) -> None:
         assert found.pid == os.getpid()
 
 
+@pytest.mark.covers("FR-20.1")
 def test_a_child_that_outlives_its_parent_does_not_keep_the_identity(tmp_path: Path) -> None:
     """Programs that we start must not inherit what we hold."""
     with Worker("parent", tmp_path) as worker:
@@ -75,6 +78,7 @@ def test_a_child_that_outlives_its_parent_does_not_keep_the_identity(tmp_path: P
         assert worker.rest() == []  # its end of the pipe is closed: it is gone
 
 
+@pytest.mark.covers("FR-3.2")
 def test_a_killed_process_leaves_its_session_to_be_shown_as_stale_and_written_when_claimed(
     tmp_path: Path,
 ) -> None:
@@ -93,6 +97,7 @@ def test_a_killed_process_leaves_its_session_to_be_shown_as_stale_and_written_wh
         assert b'"status":"stale"' in path.read_bytes()
 
 
+@pytest.mark.covers("FR-9.3")
 @together
 def test_many_appenders_lose_and_tear_nothing(tmp_path: Path, crowd: int) -> None:
     """While the files are put away under their hands."""
@@ -133,6 +138,7 @@ def test_many_processes_raise_one_number_in_the_database(tmp_path: Path, crowd: 
         assert database.meta("n") == str(20 * crowd)
 
 
+@pytest.mark.covers("FR-20.3")
 def test_ten_processes_hold_ten_identities_beside_each_other(tmp_path: Path) -> None:
     """Each has its own registry; nobody's sessions are lost."""
     store = store_at(tmp_path)

@@ -75,6 +75,7 @@ def test_what_we_do_not_know_is_kept_through_a_change(beside: dict[str, Any], in
     assert {name: fresh["sessions"][0][name] for name in inside} == inside
 
 
+@pytest.mark.covers("FR-5.2")
 def test_a_session_is_written_with_both_names_of_what_has_two() -> None:
     """The whole line, field for field."""
     one = entry("a", backend_id="t", last_active="now", cwd="/w", extra={"codex_id": "c", "n": [1]})

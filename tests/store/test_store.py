@@ -43,6 +43,7 @@ def put_old_registry(store: Store, *sessions: Any) -> bytes:
 # ── claims ─────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("FR-5.3", "FR-6.4", "FR-9.3", "FR-20.1")
 def test_everything_lies_where_the_seeds_say_and_is_for_us_alone(tmp_path: Path) -> None:
     """Files 0600, folders 0700."""
     with store_at(tmp_path / "root").claim("codex") as claim:
@@ -164,6 +165,7 @@ def test_a_bad_name_is_refused_before_anything_is_made(tmp_path: Path) -> None:
 # ── sessions ───────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("FR-3.2")
 def test_an_active_session_is_shown_as_stale_as_soon_as_nobody_holds_its_identity(tmp_path: Path) -> None:
     """Shown, and not rewritten until it is claimed; the other states stay what they are."""
     store = store_at(tmp_path)

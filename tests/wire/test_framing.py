@@ -66,6 +66,7 @@ FRAMED = st.one_of(
 )
 
 
+@pytest.mark.covers("FR-1.2")
 @settings(deadline=None, max_examples=300)
 @given(st.lists(FRAMED, max_size=8), CUTS)
 def test_any_mix_of_framings_in_any_chunks_gives_the_same_messages(
@@ -88,6 +89,7 @@ STREAM = (
 )
 
 
+@pytest.mark.covers("FR-1.2")
 @pytest.mark.parametrize("cut", range(len(STREAM) + 1))
 def test_a_cut_at_any_byte_changes_nothing(cut: int) -> None:
     """Inside a header, a header's line end, a number, a multibyte character."""
@@ -107,6 +109,7 @@ def test_a_stream_of_lines_alone_is_read_as_the_plain_decoder_reads_it() -> None
     assert Heard(lines).frames == LineDecoder(MAX).feed(lines)
 
 
+@pytest.mark.covers("FR-1.2")
 def test_answers_go_out_in_the_framing_that_was_used_last() -> None:
     """Told anew by every message; noise in between changes nothing. Lengths count bytes."""
     decoder = MixedDecoder()

@@ -11,7 +11,6 @@ belongs to protocols.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -133,6 +132,8 @@ class Json(logging.Formatter):
     """One object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
+        import json  # two milliseconds of start-up for a form that few ask for
+
         whole, part = divmod(record.created, 1)
         line: dict[str, object] = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{int(part * 1e3):03d}Z",

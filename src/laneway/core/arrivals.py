@@ -70,6 +70,7 @@ class Arrivals:
             session = await self._hub.start(
                 principal, spec, identity=identity, agent_id=agent_id, readers=readers
             )
+            record = msgspec.structs.replace(record, tools=list(session.spec.had_tools))
             instead = msgspec.structs.replace(record, status="closed")
             return await self._settle_in(session, claim, record, None, instead)
         except BaseException:

@@ -251,6 +251,10 @@ class Colleagues:
             pending_mail=self.pending_mail(),
         )
 
+    def holder(self, identity: str) -> str | None:
+        """The agent that has the name in this process, also one that is only beginning."""
+        return self._names.holder(identity)
+
     @asynccontextmanager
     async def holding(self, identity: str) -> AsyncIterator[Claim]:
         """Act under a name that is ours or free; `IdentityHeld` if another process has it."""
@@ -259,15 +263,14 @@ class Colleagues:
 
     def note(self, event_type: str, colleague: Colleague | None = None, **fields: str) -> None:
         """A line for the audit log, written in the background."""
-        about = {"thread_id": colleague.thread_id, **fields} if colleague else fields
-        self._scribe.line(
-            AuditLine(
-                event_type=event_type,
-                agent_id=colleague.agent_id if colleague else None,
-                identity=colleague.identity if colleague else None,
-                **about,
-            )
-        )
+        who: dict[str, Any] = {"agent_id": None, "identity": None}
+        if colleague is not None:
+            who = {
+                "agent_id": colleague.agent_id,
+                "identity": colleague.identity,
+                "thread_id": colleague.thread_id,
+            }
+        self._scribe.line(AuditLine(event_type=event_type, **{**who, **fields}))
 
     # ── turns ──────────────────────────────────────────────────────────────
 

@@ -10,7 +10,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -28,6 +29,14 @@ log = logging.getLogger(__name__)
 class Limits(msgspec.Struct, frozen=True):
     sessions: int = 500
     """Live at once. Each costs Codex about 4 MB, us some kB."""
+
+
+Equip: TypeAlias = Callable[[str, ThreadSpec], ThreadSpec]
+"""From the id of a session and its thread's spec to the spec with what we add to it (`extras`)."""
+
+
+def unequipped(agent_id: str, spec: ThreadSpec) -> ThreadSpec:
+    return spec
 
 
 class _Who(NamedTuple):
@@ -51,6 +60,7 @@ class Hub:
         timing: Timing = Timing(),  # noqa: B008  frozen
         tools: ToolBox | None = None,
         compose: Compose = no_context,
+        equip: Equip = unequipped,
         revive: bool = True,
         shutdown_s: float = 10.0,
     ) -> None:
@@ -60,12 +70,15 @@ class Hub:
         self._timing = timing
         self._tools = tools
         self._compose = compose
+        self._equip = equip
         self._revive = revive
         self._shutdown_s = shutdown_s
         self._sessions: dict[str, Session] = {}
         self._identities: dict[str, str] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._reserved = 0
+        self._turnstiles: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """By thread, for as long as somebody is at it."""
 
     async def __aenter__(self) -> Hub:
         return self
@@ -88,6 +101,8 @@ class Hub:
     ) -> Session:
         """A new thread, and a session for it. The readers hear everything, from the first event on."""
         who = _Who(principal, identity, agent_id, readers)
+        tools = (*spec.tools, *(self._tools or ()))
+        spec = msgspec.structs.replace(spec, had_tools=tuple(tool.name for tool in tools))
         return await self._open(who, spec, lambda host: self.engine.start(host.spec, host))
 
     async def resume(
@@ -100,13 +115,15 @@ class Hub:
         agent_id: str | None = None,
         readers: Sequence[Reader] = (),
     ) -> Session:
-        """A session for a thread that exists."""
-        open_session = self.by_thread(thread_id)
-        if open_session is not None:
-            # Two sessions on one thread would break single flight; its owner may simply use it.
-            return self.get(principal, open_session.agent_id)
-        who = _Who(principal, identity, agent_id, readers)
-        return await self._open(who, spec, lambda host: self.engine.resume(thread_id, host.spec, host))
+        """A session for a thread that exists; one that is open already has readers of its own."""
+        # Two sessions on one thread would break single flight: of many who ask at once, the first resumes it.
+        turnstile = self._turnstiles.setdefault(thread_id, asyncio.Lock())
+        async with turnstile:
+            open_session = self.by_thread(thread_id)
+            if open_session is not None:
+                return self.get(principal, open_session.agent_id)  # its owner may simply use it
+            who = _Who(principal, identity, agent_id, readers)
+            return await self._open(who, spec, lambda host: self.engine.resume(thread_id, host.spec, host))
 
     async def fork(
         self,
@@ -154,6 +171,7 @@ class Hub:
         self._reserve(identity, agent_id)
         if self._tools is not None:
             spec = msgspec.structs.replace(spec, tools=(*spec.tools, *self._tools))
+        spec = self._equip(agent_id, spec)
         session = Session(
             agent_id=agent_id,
             principal=who.principal,

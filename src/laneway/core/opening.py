@@ -72,7 +72,8 @@ def new_record(opening: Opening, identity: str, agent_id: str, team: str, now: s
 def spec_of(record: Record, changes: Mapping[str, Any], here: Path) -> ThreadSpec:
     """The thread as it was, but for what the caller wants changed."""
     said = {name: getattr(record, name) for name in _SPEC_FIELDS}
-    spec = ThreadSpec(cwd=Path(record.cwd) if record.cwd else here, **said)
+    had = tuple(record.tools)
+    spec = ThreadSpec(cwd=Path(record.cwd) if record.cwd else here, had_tools=had, **said)
     return msgspec.structs.replace(spec, moves="cwd" in changes, **changes)
 
 

@@ -53,6 +53,10 @@ class ThreadSpec(msgspec.Struct, frozen=True, kw_only=True):
     ephemeral: bool = False
     native: dict[str, Any] = {}
     """Further parameters in the engine's own form."""
+    had_tools: tuple[str, ...] = ()
+    """The names of the tools that the thread was started with: a resume cannot add any."""
+    extras: dict[str, Any] = {}
+    """Config of ours beside the caller's: sent at every start and resume, and kept nowhere."""
 
 
 class TurnSpec(msgspec.Struct, frozen=True, kw_only=True):

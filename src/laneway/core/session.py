@@ -134,6 +134,11 @@ class Session:
         return "busy" if waiting else self._state.status
 
     @property
+    def is_closing(self) -> bool:
+        """Whether it is being closed, or is."""
+        return self._state.closing is not None or self._state.is_closed
+
+    @property
     def thread_id(self) -> str:
         return self._thread_id
 

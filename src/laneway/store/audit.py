@@ -76,19 +76,22 @@ class AuditLog:
         self._retention = retention
         self._now = now
 
-    def append(self, event: AuditEvent) -> None:
-        """Add one line. It is there when this returns, also if we are killed then; or `StoreError`."""
-        fields = msgspec.structs.asdict(event)
-        texts = {name: _shown(value) for name, value in fields.items() if value or value is None}
-        line = msgspec.json.encode({"timestamp": stamp(self._now()), **texts}) + b"\n"
+    def append(self, *events: AuditEvent) -> None:
+        """Add lines. They are there when this returns, also if we are killed then; or `StoreError`."""
+        lines = b"".join(map(self._line, events))
         make_folder(self._path.parent)
         with gate(self._gate_path):
             try:
-                if _size(self._path) + len(line) > self._retention.audit_max_bytes:
+                if _size(self._path) + len(lines) > self._retention.audit_max_bytes:
                     self._put_away()
-                _add(self._path, line)
+                _add(self._path, lines)
             except OSError as problem:
                 raise trouble(self._path, problem) from problem
+
+    def _line(self, event: AuditEvent) -> bytes:
+        fields = msgspec.structs.asdict(event)
+        texts = {name: _shown(value) for name, value in fields.items() if value or value is None}
+        return msgspec.json.encode({"timestamp": stamp(self._now()), **texts}) + b"\n"
 
     def read(
         self, *, limit: int = MAX_READ_LINES, identity: str | None = None, agent_id: str | None = None

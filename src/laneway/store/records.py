@@ -35,6 +35,7 @@ _EXTRA = {
     "config": dict,
     "native": dict,
     "ephemeral": bool,
+    "tools": list[str],
     "turns": int,
     "tokens": int,
 }
@@ -99,8 +100,7 @@ class StoreRecords:
         await asyncio.to_thread(self._append, lines)
 
     def _append(self, lines: Sequence[AuditLine]) -> None:
-        for line in lines:
-            self._store.audit.append(AuditEvent(**msgspec.structs.asdict(line)))
+        self._store.audit.append(*(AuditEvent(**msgspec.structs.asdict(line)) for line in lines))
 
 
 def entry_of(record: Record) -> Entry:

@@ -15,7 +15,7 @@ from typing import Any
 from laneway.codex import locate
 from laneway.rehearsal.answer import Piece, answer
 from laneway.rehearsal.home import throwaway_home, work_beside
-from laneway.rehearsal.server import ModelServer
+from laneway.rehearsal.server import Answerer, ModelServer
 
 DEADLINE_S = 60.0
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -84,12 +84,12 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(state: Path, extra_config: str = "") -> AsyncIterator[Stage]:
+async def stage(state: Path, extra_config: str = "", answerer: Answerer = answer) -> AsyncIterator[Stage]:
     requests: list[Message] = []
 
     def noted(request: Message) -> Iterator[Piece]:
         requests.append(request)
-        return answer(request)
+        return answerer(request)
 
     async with ModelServer(noted) as model:
         with throwaway_home(model.base_url, extra_config=extra_config) as home:
@@ -105,6 +105,8 @@ class Client:
         """Notifications and requests of the server."""
         self.on_ask: Callable[[Message], Message | None] = lambda message: {"action": "cancel"}
         """The result for a request of the server, or none to leave it open."""
+        self.strays: list[Message] | None = None
+        """Answers to nothing, from a test that sends what is no request; elsewhere there are none."""
         self._waiting: dict[Any, asyncio.Future[Message]] = {}
         self._number = 0
         self._news = asyncio.Condition()
@@ -132,7 +134,7 @@ class Client:
     def tell(self, method: str, params: Message | None = None) -> None:
         self.send({"jsonrpc": "2.0", "method": method, **({"params": params} if params is not None else {})})
 
-    def request(self, method: str, params: Message | None = None) -> asyncio.Future[Message]:
+    def request(self, method: str, params: Any = None) -> asyncio.Future[Message]:
         """Send it; the future is its whole answer, result or error."""
         self._number += 1
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
@@ -145,8 +147,15 @@ class Client:
     def last_id(self) -> int:
         return self._number
 
-    async def ask(self, method: str, params: Message | None = None) -> Message:
+    async def ask(self, method: str, params: Any = None) -> Message:
         return await self.request(method, params)
+
+    async def ask_as(self, request_id: Any, method: str) -> Message:
+        """A request under an id of the caller's own."""
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = answer
+        self.send({"jsonrpc": "2.0", "id": request_id, "method": method})
+        return await answer
 
     def start(self, tool: str, /, **arguments: Any) -> asyncio.Future[Message]:
         """A tool call whose answer is waited for later. `_meta` goes beside the arguments."""
@@ -206,18 +215,24 @@ class Client:
 
     async def _read(self) -> None:
         assert self.process.stdout is not None
-        while line := await self.process.stdout.readline():
+        while (line := await self.process.stdout.readline()).endswith(b"\n"):  # half a line: it was killed
             message = json.loads(line)
             if "method" in message:
                 await self._hear(message)
             else:
-                waiting = self._waiting.pop(message["id"], None)
-                assert waiting is not None, f"an answer to nothing: {message}"
-                if not waiting.done():
-                    waiting.set_result(message)
+                self._take(message)
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(EOFError(self.stderr))
+
+    def _take(self, message: Message) -> None:
+        asked = message["id"] if isinstance(message["id"], int | str) else None
+        waiting = self._waiting.pop(asked, None)
+        if waiting is None:
+            assert self.strays is not None, f"an answer to nothing: {message}"
+            self.strays.append(message)
+        elif not waiting.done():
+            waiting.set_result(message)
 
     async def _hear(self, message: Message) -> None:
         async with self._news:
@@ -236,6 +251,10 @@ class Client:
     @property
     def stderr(self) -> str:
         return b"".join(self._stderr).decode(errors="replace")
+
+    def stop_reading(self) -> None:
+        """From now on a test reads the pipe itself."""
+        self._tasks[0].cancel()
 
     # ── the end ────────────────────────────────────────────────────────────
 

@@ -38,6 +38,21 @@ async def test_a_thread_is_had_back_after_a_restart(tmp_path: Path) -> None:
     assert again == {"threadId": thread_id, "content": "again"}
 
 
+async def test_calls_at_once_on_a_thread_that_must_be_had_back_are_all_answered(tmp_path: Path) -> None:
+    """The first resumes it, the others queue behind: one thread has one turn at a time."""
+    async with stage(tmp_path) as here:
+        async with here.server("mcp-server") as client:
+            thread_id = (await client.content("codex", prompt="%say one"))["threadId"]
+        async with here.server("mcp-server") as client:
+            calls = [
+                client.start("codex-reply", prompt=f"%say {word}", threadId=thread_id)
+                for word in ("two", "three", "four")
+            ]
+            answers = [(await call)["result"]["structuredContent"]["content"] for call in calls]
+
+    assert answers == ["two", "three", "four"]
+
+
 @pytest.mark.parametrize(
     ("reply", "is_granted"),
     [

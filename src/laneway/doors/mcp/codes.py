@@ -19,6 +19,7 @@ from laneway.base.errors import (
     IdentityTaken,
     LanewayError,
     LimitReached,
+    MemberForeign,
     QuestionGone,
     RemoteError,
     SessionClosed,
@@ -28,6 +29,7 @@ from laneway.base.errors import (
     ThreadUnknown,
     UsageError,
 )
+from laneway.doors.mcp.names import AGENTS, Names
 
 IDENTITY_CONFLICT = -32001
 SESSION_NOT_FOUND = -32002
@@ -46,12 +48,16 @@ OURS = range(-32019, -31999)
 """What MCP leaves to servers. A code of Codex's in there means something else and is not passed on."""
 
 
+MAX_MESSAGE_CHARS = 4000
+"""Of one message, which may repeat what a caller said: a model reads it, and pays for it."""
+
+
 def proxy_error(code: int, message: str, **data: Any) -> RemoteError:
     """An error that we found ourselves."""
-    return RemoteError(code, message, {"error_source": "proxy", **data})
+    return RemoteError(code, message[:MAX_MESSAGE_CHARS], {"error_source": "proxy", **data})
 
 
-def wire_error(error: LanewayError, **facts: Any) -> RemoteError:
+def wire_error(error: LanewayError, names: Names = AGENTS, **facts: Any) -> RemoteError:
     """The answer to a request that ended like this; `facts` are put beside what the error knows."""
     match error:
         case RemoteError():
@@ -59,10 +65,10 @@ def wire_error(error: LanewayError, **facts: Any) -> RemoteError:
         case IdentityTaken():
             return proxy_error(
                 IDENTITY_CONFLICT,
-                f"Identity conflict: '{error.identity}' is already bound to agent_id '{error.agent_id}'. "
-                "Use that session, close it, or ask for another identity.",
+                f"Identity conflict: '{error.identity}' is already bound to "
+                f"{names.agent_id} '{error.agent_id}'. Use that session, close it, or ask for another identity.",
                 identity=error.identity,
-                conflicting_agent_id=error.agent_id,
+                **{f"conflicting_{names.agent_id}": error.agent_id},
                 **facts,
             )
         case IdentityHeld():
@@ -70,7 +76,7 @@ def wire_error(error: LanewayError, **facts: Any) -> RemoteError:
                 IDENTITY_CONFLICT,
                 f"Identity conflict: {error}",
                 identity=error.identity,
-                conflicting_agent_id=error.agent_id,
+                **{f"conflicting_{names.agent_id}": error.agent_id},
                 holder_pid=error.pid,
                 **facts,
             )
@@ -79,17 +85,21 @@ def wire_error(error: LanewayError, **facts: Any) -> RemoteError:
             code = INTERNAL_ERROR if error.code in OURS or not error.code else error.code
             return RemoteError(
                 code,
-                f"Codex refused {error.method}: {error.message}",
+                f"Codex refused {error.method}: {error.message}.{_AFTER.get(error.method, '')}",
                 {"error_source": "child", "child_error": child, **facts},
             )
         case _:
             code = next((code for kind, code in _CODES if isinstance(error, kind)), INTERNAL_ERROR)
-            return proxy_error(code, _sentence(error), **_facts(error), **facts)
+            return proxy_error(code, _sentence(error, names), **_facts(error), **facts)
 
+
+_AFTER = {"thread/resume": " If Codex never wrote its transcript, only a new session helps."}
+"""What to do, where Codex's own words do not say it."""
 
 _CODES: tuple[tuple[type[LanewayError], int], ...] = (
     (SessionUnknown, SESSION_NOT_FOUND),
     (ThreadUnknown, SESSION_NOT_FOUND),
+    (MemberForeign, IDENTITY_CONFLICT),
     (SessionClosed, SESSION_CLOSED),
     (BudgetSpent, BUDGET_SPENT),
     (LimitReached, MAX_SESSIONS_EXCEEDED),
@@ -104,10 +114,10 @@ _CODES: tuple[tuple[type[LanewayError], int], ...] = (
 )
 
 
-def _sentence(error: LanewayError) -> str:
+def _sentence(error: LanewayError, names: Names) -> str:
     match error:
         case SessionUnknown():
-            return f"{error}. agent_sessions lists those there are."
+            return f"{error}. {names.sessions} lists those there are."
         case EngineLost():
             return f"{error}. Reconnect to this MCP server to start Codex again; sessions can be resumed."
         case LimitReached():

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from laneway.base.errors import LanewayError, SessionClosed, SessionUnknown
+from laneway.base.errors import EngineRefused, LanewayError, RemoteError, SessionClosed, SessionUnknown
 from laneway.core.colleague import Colleague
 from laneway.core.colleagues import Colleagues
 from laneway.core.opening import Opening
@@ -21,7 +21,15 @@ from laneway.doors.mcp import arguments as check
 from laneway.doors.mcp.codes import INVALID_SESSION_PARAMS, SESSION_CLOSED, proxy_error, wire_error
 from laneway.doors.mcp.events import Script, Teller
 from laneway.doors.mcp.names import Names
-from laneway.doors.mcp.presets import House, changes_of, folder_of, read_text, spec_of
+from laneway.doors.mcp.presets import (
+    House,
+    changes_of,
+    check_folder,
+    expanded,
+    folder_of,
+    read_text,
+    spec_of,
+)
 from laneway.doors.mcp.runs import InputRequired, Parking, Run, Unattended
 from laneway.doors.mcp.server import INVALID_PARAMS, Call
 
@@ -79,7 +87,13 @@ class Desk:
         )
         teller = Teller(call.line, self._script())
         colleague = await self._worded(self._colleagues.open(call.principal, opening, readers=(teller,)))
-        return await self._run(call, colleague, prompt or "", "codex", teller)
+        try:
+            return await self._run(call, colleague, prompt or "", "codex", teller)
+        except RemoteError as refused:
+            if isinstance(refused.__cause__, EngineRefused):
+                # Its first turn never began: the caller has no session, so nothing stays bound.
+                await self._worded(self._colleagues.close(call.principal, agent_id=colleague.agent_id))
+            raise
 
     async def reply(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
         """The next turn of a session, by its id or its thread's."""
@@ -115,6 +129,8 @@ class Desk:
             raise proxy_error(INVALID_SESSION_PARAMS, "Give agent_file or prompt, not both.")
         if "agent_file" in wanted and self._names.agent_id in wanted:
             raise proxy_error(INVALID_SESSION_PARAMS, f"Give agent_file or {self._names.agent_id}, not both.")
+        if "cwd" in wanted:
+            check_folder(folder_of(self._house, wanted))
         return wanted
 
     def _prompt(self, wanted: dict[str, Any]) -> tuple[str | None, Path | None]:
@@ -122,7 +138,7 @@ class Desk:
         if "agent_file" not in wanted:
             return wanted.get("prompt"), None
         folder = folder_of(self._house, wanted) if "cwd" in wanted else self._house.here
-        path = folder / Path(wanted["agent_file"]).expanduser()
+        path = folder / expanded(wanted["agent_file"])
         return read_text(path, "agent file"), path
 
     async def _had_back(self, call: Call, agent_id: str, wanted: dict[str, Any]) -> Colleague:
@@ -191,7 +207,7 @@ class Desk:
         try:
             return await work
         except LanewayError as error:
-            raise wire_error(error) from error
+            raise wire_error(error, self._names) from error
 
     # ── turns ──────────────────────────────────────────────────────────────
 
@@ -207,7 +223,7 @@ class Desk:
         try:
             turn = self._colleagues.say(colleague, spec, source=source, request_id=call.id_text, events=False)
         except LanewayError as error:
-            raise wire_error(error, **self._names.told(colleague.agent_id)) from error
+            raise wire_error(error, self._names, **self._names.told(colleague.agent_id)) from error
         run = Run(
             call,
             colleague.session,
@@ -247,7 +263,7 @@ class Desk:
         try:
             outcome = await run.wait()
         except LanewayError as error:
-            raise wire_error(error, **self._names.told(colleague.agent_id)) from error
+            raise wire_error(error, self._names, **self._names.told(colleague.agent_id)) from error
         if isinstance(outcome, InputRequired):
             state = self._parking.park(run)
             if outcome.is_parked:

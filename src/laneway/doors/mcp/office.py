@@ -23,7 +23,7 @@ class Office:
         try:
             roll = await self._colleagues.sessions(call.principal, **arguments)
         except LanewayError as error:
-            raise wire_error(error) from error
+            raise wire_error(error, self._names) from error
         rows = [self._told(msgspec.to_builtins(row)) for row in roll.rows]
         return shown({"sessions": rows, "problems": list(roll.problems)})
 
@@ -50,7 +50,7 @@ class Office:
                 identity = None
             ended = await self._colleagues.close(call.principal, agent_id=agent_id, identity=identity)
         except LanewayError as error:
-            raise wire_error(error) from error
+            raise wire_error(error, self._names) from error
         return shown(self._told(msgspec.to_builtins(ended)))
 
     def _told(self, row: dict[str, Any]) -> dict[str, Any]:

@@ -14,9 +14,12 @@ from typing import Any
 
 import msgspec
 
+from laneway.base.plain import plain
 from laneway.core.ports import ThreadSpec
 from laneway.doors.mcp.codes import AGENT_FILE_NOT_FOUND, INVALID_SESSION_PARAMS, proxy_error
 
+MAX_SHOWN_CHARS = 500
+"""Of a path in a message: a model reads it, and pays for it."""
 MAX_FILE_BYTES = 256 * 1024
 """Of a prompt or instructions: more than this does not fit a model's head beside its work."""
 
@@ -100,7 +103,25 @@ def changes_of(house: House, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def folder_of(house: House, arguments: dict[str, Any]) -> Path:
     asked = arguments.get("cwd")
-    return house.here / Path(asked).expanduser() if asked else house.cwd
+    return house.here / expanded(asked) if asked else house.cwd
+
+
+def expanded(path: str) -> Path:
+    """With a home in the place of `~`; where there is none, it is a name like any other."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
+def check_folder(folder: Path) -> None:
+    """-32007 in words if a session cannot work there: Codex would start there all the same."""
+    if not os.path.isdir(folder):
+        raise proxy_error(INVALID_SESSION_PARAMS, f"There is no folder {_shown(folder)}: cwd must name one.")
+
+
+def _shown(path: Path) -> str:
+    return plain(str(path))[:MAX_SHOWN_CHARS]
 
 
 def role_of(house: House, asked: str | None) -> Preset:
@@ -149,7 +170,7 @@ def read_text(path: Path, what: str) -> str:
     """A file that somebody named; -32008 in words if it cannot be had."""
 
     def refused(why: str) -> Exception:
-        return proxy_error(AGENT_FILE_NOT_FOUND, f"The {what} {path} {why}.", path=str(path))
+        return proxy_error(AGENT_FILE_NOT_FOUND, f"The {what} {_shown(path)} {why}.", path=_shown(path))
 
     try:
         # Not a pipe or a device: opening those could wait for ever.

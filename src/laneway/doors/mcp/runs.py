@@ -112,8 +112,10 @@ class Run:
         if asking is not None:
             asking.cancel()
         if gone.is_declined:
-            self.notes.append(f"Declined, because nobody answered in time: {elicitation.wording(question)}")
-            self._decided(question, "timed out")
+            is_closed = self.session.is_closing
+            why = "the session was closed" if is_closed else "nobody answered in time"
+            self.notes.append(f"Declined, because {why}: {elicitation.wording(question)}")
+            self._decided(question, "session closed" if is_closed else "timed out")
         self._changed.set()
 
     def _decided(self, question: Question, how: str) -> None:

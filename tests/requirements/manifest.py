@@ -1,0 +1,111 @@
+"""Requirements and the tests that show them: what tests say of themselves, and the list in the repository.
+
+A test names its requirements by `@pytest.mark.covers("FR-2.5", …)`, or by its own name
+(`test_fr_2_5_…`). `seed_001.toml` is the list that people read; `python -m
+tests.requirements.manifest` writes its tests anew from what the tests say, and keeps all else.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+MANIFEST = Path(__file__).parent / "seed_001.toml"
+HEAD = """\
+# Every requirement of seed 001, and the tests that show it. `tests` are written by
+# `python -m tests.requirements.manifest` from the marks on the tests; all else is written by hand.
+# `later` is what is not shown yet, and where it belongs; `bench` is measured, not tested.
+"""
+
+FUNCTIONAL = {
+    "FR-1": 3,
+    "FR-2": 8,
+    "FR-3": 4,
+    "FR-4": 7,
+    "FR-5": 5,
+    "FR-6": 4,
+    "FR-7": 4,
+    "FR-8": 13,
+    "FR-9": 3,
+    "FR-10": 2,
+    "FR-11": 3,
+    "FR-12": 5,
+    "FR-13": 7,
+    "FR-14": 3,
+    "FR-15": 2,
+    "FR-16": 6,
+    "FR-17": 11,
+    "FR-18": 5,
+    "FR-19": 5,
+    "FR-20": 5,
+}
+"""How many parts each chapter of the seed has."""
+CODES = [f"NFR-6/-3200{number}" for number in range(1, 10)]
+SEED = [
+    *(f"{chapter}.{part}" for chapter, parts in FUNCTIONAL.items() for part in range(1, parts + 1)),
+    *(f"NFR-{number}" for number in range(1, 7)),
+    *CODES,
+    *("NFR-6/-32602", "NFR-6/child", "NFR-6/isError"),
+]
+"""All ids, in the order of the list."""
+
+Requirement = dict[str, Any]
+
+
+def listed() -> dict[str, Requirement]:
+    """The list as it stands in the repository."""
+    return tomllib.loads(MANIFEST.read_text())
+
+
+def tagged() -> dict[str, list[str]]:
+    """By requirement, the tests that say that they show it, by reading and not by running them."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                for requirement in dict.fromkeys(_ids(node)):
+                    found[requirement].append(f"{path.relative_to(ROOT)}::{node.name}")
+    return dict(found)
+
+
+def _ids(test: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    for chapter, part in re.findall(r"(?<=_)fr_(\d+)_(\d+)(?=_)", test.name):
+        yield f"FR-{chapter}.{part}"
+    for mark in test.decorator_list:
+        if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.covers":
+            yield from (str(ast.literal_eval(argument)) for argument in mark.args)
+
+
+def written(requirements: dict[str, Requirement]) -> str:
+    """The list as a file."""
+    return HEAD + "".join(_entry(name, requirements[name]) for name in SEED)
+
+
+def _entry(name: str, requirement: Requirement) -> str:
+    lines = ["", f'["{name}"]', f"asks = {_text(requirement['asks'])}"]
+    lines += [f"{key} = {_text(requirement[key])}" for key in ("later", "bench") if key in requirement]
+    if requirement.get("tests"):
+        lines += ["tests = [", *(f"  {_text(test)}," for test in requirement["tests"]), "]"]
+    return "\n".join([*lines, ""])
+
+
+def _text(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def main() -> int:
+    shown = tagged()
+    known = listed()
+    MANIFEST.write_text(written({name: {**known[name], "tests": shown.get(name, [])} for name in SEED}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
