@@ -65,8 +65,8 @@ def wire_error(error: LanewayError, names: Names = AGENTS, **facts: Any) -> Remo
         case IdentityTaken():
             return proxy_error(
                 IDENTITY_CONFLICT,
-                f"Identity conflict: '{error.identity}' is already bound to "
-                f"{names.agent_id} '{error.agent_id}'. Use that session, close it, or ask for another identity.",
+                f"Identity conflict: '{error.identity}' is already bound to {names.agent_id} "
+                f"'{error.agent_id}'. Use that session, close it, or ask for another identity.",
                 identity=error.identity,
                 **{f"conflicting_{names.agent_id}": error.agent_id},
                 **facts,
