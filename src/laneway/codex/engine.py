@@ -147,7 +147,8 @@ async def _sandbox_settings(link: Link, cwd: Path) -> Any:
     except EngineRefused as refused:
         log.info("the user's sandbox settings could not be read: %s", refused)
         return None
-    return answer["config"].get(sandbox.TABLE)
+    config = answer.get("config") if isinstance(answer, dict) else None
+    return config.get(sandbox.TABLE) if isinstance(config, dict) else None
 
 
 async def _open(
@@ -204,7 +205,7 @@ def _common(spec: ThreadSpec) -> dict[str, Any]:
         "approvalPolicy": spec.approval_policy,
         "baseInstructions": spec.base_instructions,
         "developerInstructions": spec.developer_instructions,
-        "config": spec.config or None,
+        "config": {**spec.config, **spec.extras} or None,
     }
     return {key: value for key, value in wanted.items() if value is not None}
 
