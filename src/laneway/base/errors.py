@@ -19,7 +19,12 @@
     │   ├── IdentityHeld         a living process holds the identity (its pid)
     │   ├── ClaimLost            the identity is no longer ours: given up, or its lock file replaced
     │   ├── FileDamaged          not what we wrote; it is never overwritten
-    │   └── FileNewer            written by a newer version; it is never overwritten
+    │   ├── FileNewer            written by a newer version; it is never overwritten
+    │   ├── TeamGone             no such team: it never was, or its owner removed it
+    │   ├── MemberUnknown        nobody of that name is in the team
+    │   ├── MemberForeign        somebody else registered that member
+    │   ├── MailBusy             other programs held an inbox or a roster for too long
+    │   └── BadMail              a text that cannot be sent: empty, too long, or with a NUL
     └── SessionError
         ├── SessionUnknown       no such session, or it belongs to somebody else
         ├── SessionClosed        it was closed before the call could be served
@@ -174,6 +179,42 @@ class FileNewer(StoreError):
         )
         self.version = version
         self.known = known
+
+
+class TeamGone(StoreError):
+    def __init__(self, team: str, path: str = "") -> None:
+        super().__init__(
+            f"There is no team {team}: it has no config.json. Check the name, or start it again.", path
+        )
+        self.team = team
+
+
+class MemberUnknown(StoreError):
+    def __init__(self, agent: str, team: str) -> None:
+        super().__init__(
+            f"Nobody called {agent} is in the team {team}. See its members with `laneway mail members`."
+        )
+        self.agent = agent
+        self.team = team
+
+
+class MemberForeign(StoreError):
+    def __init__(self, agent: str, team: str, pid: int | None = None) -> None:
+        who = f"process {pid}" if pid else "somebody else"
+        super().__init__(f"{who.capitalize()} registered {agent} in the team {team}. Take another name.")
+        self.agent = agent
+        self.team = team
+        self.pid = pid
+
+
+class MailBusy(StoreError):
+    def __init__(self, path: str, waited_s: float) -> None:
+        super().__init__(f"Another program has held {path} for {waited_s:g} s. Try again.", path)
+        self.waited_s = waited_s
+
+
+class BadMail(StoreError):
+    pass
 
 
 class SessionError(LanewayError):

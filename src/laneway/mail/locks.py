@@ -1,0 +1,213 @@
+"""Three programs, three ways to lock one file. Whoever is inside `locked` has all of them.
+
+    <name>.lock        flock               ATM 0.46; all of ours. The file stays.
+    <name>.json.lock   a folder            Claude Code (proper-lockfile): stale after 10 s by its time.
+    <name>.json.lock   a file with a flock ATM 1.x. It and Claude's folder exclude each other by name.
+
+Always in that order, so that two of ours never wait for each other. Claude Code gives up after
+0.65 s and drops its message: nobody may hold this for longer than a few milliseconds, and nothing
+but the exchange of two names happens inside. Blocking: from asyncio call through `asyncio.to_thread`.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import random
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from laneway.base.errors import MailBusy
+from laneway.store.files import FILE_MODE, FOLDER_MODE, trouble
+
+SHORTEST_WAIT_S = 0.002
+LONGEST_WAIT_S = 0.05
+"""Between two tries. Each wait is up to twice the last one and by chance, so that nobody keeps step."""
+MAX_NOTE_BYTES = 128
+
+
+class Patience(msgspec.Struct, frozen=True):
+    budget_s: float = 5.0
+    """For all locks together. ATM 1.x waits as long; the others hold theirs for milliseconds."""
+    stale_s: float = 10.0
+    """A folder of this age was left behind: Claude Code's own rule, by which it also takes ours."""
+
+
+class _Wait:
+    def __init__(self, target: Path, patience: Patience) -> None:
+        self._target = target
+        self._patience = patience
+        self._until = time.monotonic() + patience.budget_s
+        self._pause_s = SHORTEST_WAIT_S
+
+    def once(self, *, briefly: bool = False) -> None:
+        """A little, or not at all, but `MailBusy` if the time is up."""
+        if time.monotonic() >= self._until:
+            raise MailBusy(str(self._target), self._patience.budget_s)
+        if briefly:
+            return
+        time.sleep(random.uniform(SHORTEST_WAIT_S / 2, self._pause_s))
+        self._pause_s = min(2 * self._pause_s, LONGEST_WAIT_S)
+
+
+@contextmanager
+def locked(
+    target: Path, patience: Patience, *, on_release: Callable[[float], None] | None = None
+) -> Iterator[None]:
+    """Hold everything that protects the file. `FileNotFoundError` if its folder is not there.
+
+    `on_release` hears for how many seconds it was held.
+    """
+    wait = _Wait(target, patience)
+    fd = _take_flock(target.with_suffix(".lock"), wait)
+    try:
+        folder = target.with_name(target.name + ".lock")
+        made = _take_folder(folder, fd, patience, wait)
+        since = time.monotonic()
+        try:
+            yield
+        finally:
+            _leave(folder, made, fd)
+            if on_release is not None:
+                on_release(time.monotonic() - since)
+    finally:
+        os.close(fd)
+
+
+def _take_flock(path: Path, wait: _Wait) -> int:
+    while True:
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+        except FileNotFoundError:
+            raise
+        except OSError as problem:
+            raise trouble(path, problem) from problem
+        try:
+            if _flock(fd, path) and _is_at(os.fstat(fd), path):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+        wait.once()
+
+
+def _take_folder(path: Path, note_fd: int, patience: Patience, wait: _Wait) -> os.stat_result:
+    while True:
+        try:
+            os.mkdir(path, FOLDER_MODE)
+            made = os.lstat(path)
+            _note(note_fd, made)
+            return made
+        except FileExistsError:
+            pass
+        except FileNotFoundError:
+            raise
+        except OSError as problem:
+            raise trouble(path, problem) from problem
+        wait.once(briefly=_evict(path, note_fd, patience))
+
+
+def _leave(path: Path, made: os.stat_result, note_fd: int) -> None:
+    """Give the folder back, unless it is not ours any more: we slept for so long that somebody took it."""
+    try:
+        os.ftruncate(note_fd, 0)  # first the note: it must never speak of a folder that somebody else makes
+        if _is_at(made, path):
+            os.rmdir(path)
+    except OSError:
+        pass  # gone with its team; or else stale in ten seconds
+
+
+# ── what others left behind ────────────────────────────────────────────────
+
+
+def _evict(path: Path, note_fd: int, patience: Patience) -> bool:
+    """Whether it is worth to try again at once: nobody holds what is there, or it is gone already."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    if stat.S_ISDIR(found.st_mode):
+        is_left = _left_by_us(note_fd, found) or time.time() - found.st_mtime > patience.stale_s
+        return is_left and _remove_folder(path, found)
+    if stat.S_ISREG(found.st_mode):
+        return _remove_file(path)
+    raise trouble(path, OSError(errno.ENOTDIR, ""))
+
+
+def _remove_folder(path: Path, found: os.stat_result) -> bool:
+    try:
+        if _is_at(found, path):  # once more: somebody who was quicker may hold a new one
+            os.rmdir(path)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_file(path: Path) -> bool:
+    """ATM 1.x holds a flock for as long as it works. The pid inside adds nothing: a free file is nobody's."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        if not _flock(fd, path):
+            return False
+        if _is_at(os.fstat(fd), path):
+            os.unlink(path)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+# Whoever has the flock and finds a folder that the lock file speaks of knows that its maker is dead:
+# a living one would still have the flock. So a kill -9 of ours holds ours up not even for the ten seconds.
+
+
+def _note(fd: int, made: os.stat_result) -> None:
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, _spelt(made), 0)
+    except OSError:
+        pass  # a full disk: the ten seconds will do
+
+
+def _left_by_us(fd: int, found: os.stat_result) -> bool:
+    try:
+        return os.pread(fd, MAX_NOTE_BYTES, 0) == _spelt(found)
+    except OSError:
+        return False
+
+
+def _spelt(folder: os.stat_result) -> bytes:
+    return f"laneway {folder.st_dev} {folder.st_ino} {folder.st_mtime_ns}\n".encode()
+
+
+def _is_at(known: os.stat_result, path: Path) -> bool:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return os.path.samestat(known, found) and (
+        not stat.S_ISDIR(found.st_mode) or known.st_mtime_ns == found.st_mtime_ns
+    )
+
+
+def _flock(fd: int, path: Path) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as problem:
+        raise trouble(path, problem) from problem  # some network file systems cannot lock
+    return True

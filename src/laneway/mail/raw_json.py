@@ -1,0 +1,169 @@
+"""JSON of other programs, taken apart and put together without touching what is not ours to touch.
+
+Pure. An entry that nobody changes keeps its bytes: unknown keys, their order, the spelling of its
+numbers. msgspec does the work; the standard library steps in where it is stricter than JavaScript
+(half of a surrogate pair, which Claude Code writes when it cuts a text in the wrong place).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
+
+import msgspec
+
+BOM = b"\xef\xbb\xbf"
+ODD = "surrogateescape"
+"""So that bytes that are no UTF-8 come out as they went in."""
+_items = msgspec.json.Decoder(list[msgspec.Raw])
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_SPACE = re.compile(r"[ \t\r\n]*")
+_FAILURES = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class NotJson(ValueError):
+    """Not the JSON that was expected. The text says what is wrong, for people."""
+
+
+def items(data: bytes) -> list[bytes]:
+    """The entries of an array, each as it is spelt. Nothing at all is an empty array."""
+    data = data.removeprefix(BOM)
+    if not data.strip():
+        return []
+    try:
+        return [bytes(item) for item in _items.decode(data)]
+    except _FAILURES:
+        return [value.encode("utf-8", ODD) for value in _walk(data, "[]", _item)]
+
+
+def fields(data: bytes) -> dict[str, bytes]:
+    """The members of an object, each value as it is spelt; of two with one name the last."""
+    data = data.removeprefix(BOM)
+    try:
+        return {name: bytes(value) for name, value in _fields.decode(data).items()}
+    except _FAILURES:
+        return {name: value.encode("utf-8", ODD) for name, value in _walk(data, "{}", _member)}
+
+
+def value(data: bytes) -> Any:
+    """What it means. Halves of pairs and bytes that are no UTF-8 become U+FFFD, as everywhere else."""
+    try:
+        return msgspec.json.decode(data)
+    except _FAILURES:
+        try:
+            return _mended(_loads(data))
+        except RecursionError:
+            raise NotJson("it is nested too deeply") from None
+
+
+def array(entries: Iterable[bytes], depth: int = 0) -> bytes:
+    """An array that stands `depth` levels deep, each level two spaces, as Claude Code and ATM write it."""
+    pad = b"\n" + b"  " * (depth + 1)
+    inside = (b"," + pad).join(entries)
+    return b"[" + pad + inside + b"\n" + b"  " * depth + b"]" if inside else b"[]"
+
+
+def object_of(members: Mapping[str, bytes], depth: int = 0) -> bytes:
+    """An object that stands `depth` levels deep."""
+    if not members:
+        return b"{}"
+    pad = b"\n" + b"  " * (depth + 1)
+    inside = (b"," + pad).join(_spell(name) + b": " + spelt for name, spelt in members.items())
+    return b"{" + pad + inside + b"\n" + b"  " * depth + b"}"
+
+
+def pretty(thing: Any, depth: int = 0) -> bytes:
+    """A value of ours as it looks `depth` levels deep."""
+    spelt = msgspec.json.format(msgspec.json.encode(thing), indent=2)
+    return spelt.replace(b"\n", b"\n" + b"  " * depth)  # inside a text a line break is spelt \n
+
+
+def _spell(name: str) -> bytes:
+    try:
+        return msgspec.json.encode(name)
+    except UnicodeEncodeError:
+        return json.dumps(name).encode()
+
+
+# ── where msgspec is too strict ────────────────────────────────────────────
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+_python = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _walk(data: bytes, brackets: str, step: Callable[[str, int], tuple[Any, int]]) -> list[Any]:
+    text = data.decode("utf-8", ODD)
+    try:
+        found, at = [], _after(text, 0, brackets[0])
+        at = _skip(text, at)
+        if text[at : at + 1] == brackets[1]:
+            return _ended(text, at + 1, [])
+        while True:
+            piece, at = step(text, at)
+            found.append(piece)
+            at = _skip(text, at)
+            if text[at : at + 1] != ",":
+                return _ended(text, _after(text, at, brackets[1]), found)
+            at += 1
+    except RecursionError:
+        raise NotJson("it is nested too deeply") from None
+    except ValueError as problem:
+        raise NotJson(str(problem)) from None
+
+
+def _item(text: str, at: int) -> tuple[str, int]:
+    start = _skip(text, at)
+    _, end = _python.raw_decode(text, start)
+    return text[start:end], end
+
+
+def _member(text: str, at: int) -> tuple[tuple[str, str], int]:
+    name, at = _python.raw_decode(text, _skip(text, at))
+    if not isinstance(name, str):
+        raise ValueError("a name was expected")
+    spelt, end = _item(text, _after(text, at, ":"))
+    return (name, spelt), end
+
+
+def _after(text: str, at: int, mark: str) -> int:
+    at = _skip(text, at)
+    if text[at : at + 1] != mark:
+        raise ValueError(f"{mark} was expected at character {at}")
+    return at + 1
+
+
+def _ended(text: str, at: int, found: list[Any]) -> list[Any]:
+    if _skip(text, at) != len(text):
+        raise ValueError(f"it goes on behind its end, at character {at}")
+    return found
+
+
+def _skip(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def _loads(data: bytes) -> Any:
+    try:
+        return json.loads(data.decode("utf-8", "replace"), parse_constant=_refuse)
+    except ValueError as problem:
+        raise NotJson(str(problem)) from None
+
+
+def _mended(thing: Any) -> Any:
+    """Without halves of surrogate pairs: they could not be written, logged or sent."""
+    match thing:
+        case str():
+            return thing.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case list():
+            return [_mended(each) for each in thing]
+        case dict():
+            return {_mended(name): _mended(each) for name, each in thing.items()}
+        case _:
+            return thing

@@ -1,0 +1,379 @@
+"""Who is in a team: Claude Code's config.json, read with tolerance and changed under its locks.
+
+We add and remove members of our own and nothing else; all that we do not know keeps its bytes.
+Claude Code writes this file in place, so it may be half-written when we look: then we look again.
+Blocking: from asyncio call through `asyncio.to_thread`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from laneway.base.errors import FileDamaged, MemberForeign, TeamGone
+from laneway.mail import family, raw_json, rewrite, swap
+from laneway.mail.locks import Patience, locked
+from laneway.mail.names import check_sender, inbox_name
+from laneway.mail.places import Places
+from laneway.mail.raw_json import NotJson
+from laneway.mail.rewrite import Rewrite
+from laneway.store.files import FILE_MODE, FOLDER_MODE, make_folder, sync_folder, trouble
+from laneway.store.stamps import Now, utc_now
+
+LEAD = "team-lead"
+OURS = "laneway"
+"""The key in a member's record under which we say which process registered it."""
+SESSION = "session-"
+"""What the teams of Claude Code's sessions are called. Only Claude Code makes and removes those."""
+UNKNOWN_MODEL = "unknown"
+"""ATM 0.46 cannot read a team with a member that has no model."""
+MAX_CONFIG_BYTES = 16 * 1024 * 1024
+"""Prompts of all teammates are in it; a hundred long ones are a megabyte."""
+MEMBER_DEPTH = 2
+
+Outcome: TypeAlias = Literal["added", "renewed"]
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """The process of a Laneway, as it stands in a record."""
+
+    pid: int
+    start: str
+    space: str
+
+    def fate(self) -> Literal["alive", "gone", "unknown"]:
+        return family.fate(self.pid, self.start, self.space)
+
+    def is_us(self) -> bool:
+        return self == ourselves()
+
+
+class Member(msgspec.Struct, frozen=True):
+    name: str
+    agent_id: str
+    raw: bytes
+    agent_type: str = ""
+    model: str = ""
+    cwd: str = ""
+    joined_at: datetime | None = None
+    is_active: bool | None = None
+    """Whether it is busy, as far as somebody said so."""
+    color: str = ""
+    is_lead: bool = False
+    owner: Owner | None = None
+    """Set if a Laneway registered it."""
+
+    @property
+    def is_ours(self) -> bool:
+        """By this very process."""
+        return self.owner is not None and self.owner.is_us()
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        known: dict[str, Any] = raw_json.value(self.raw)
+        return known
+
+
+class Lead(msgspec.Struct, frozen=True):
+    """The process of the Claude Code that owns the team."""
+
+    pid: int
+    start: str
+    space: str
+    claimed_at: float
+
+
+class Team(msgspec.Struct, frozen=True):
+    name: str
+    members: tuple[Member, ...]
+    lead_agent_id: str = ""
+    lead_session_id: str = ""
+    lead: Lead | None = None
+
+    def member(self, name: str) -> Member | None:
+        return next((member for member in self.members if member.name == name), None)
+
+
+class Roster:
+    def __init__(
+        self,
+        places: Places,
+        team: str,
+        *,
+        patience: Patience = Patience(),  # noqa: B008  frozen
+        now: Now = utc_now,
+    ) -> None:
+        self.team = team
+        self.path = places.config(team)
+        self._teams_root = places.teams_root
+        self._patience = patience
+        self._now = now
+
+    def read(self) -> Team:
+        """The team as it is; `TeamGone` if it is not there, `FileDamaged` if it stays unreadable."""
+        try:
+            return rewrite.read(self.path, lambda data: parse(data, self.team), MAX_CONFIG_BYTES)
+        except FileNotFoundError:
+            raise TeamGone(self.team, str(self.path)) from None
+        except NotJson as problem:
+            raise FileDamaged(f"{self.path} cannot be read ({problem}).", str(self.path)) from None
+
+    def register(self, name: str, *, model: str = "", cwd: str = "", create: bool = False) -> Outcome:
+        """Be a member under this name, which the caller has claimed. Again renews the record.
+
+        `MemberForeign` if somebody else has it: a member that no Laneway registered, or that a living
+        one did. A record that a dead Laneway left is taken over. `create` makes a team that nobody has
+        made yet, but never one of Claude Code's sessions.
+        """
+        check_sender(name)
+        outcome: Outcome = "added"
+
+        def edit(members: list[bytes]) -> list[bytes]:
+            nonlocal outcome
+            place = self._place_for(name, members)
+            outcome = "added" if place is None else "renewed"
+            old = raw_json.fields(members[place]) if place is not None else {}
+            record = raw_json.object_of({**old, **self._record(name, model, cwd)}, MEMBER_DEPTH)
+            if place is None:
+                return [*members, record]
+            return [*members[:place], record, *members[place + 1 :]]
+
+        if create and not self.team.startswith(SESSION):
+            self._found()
+        self._change(edit)
+        return outcome
+
+    def deregister(self, name: str) -> bool:
+        """Leave. Only a record that this process made is removed; a team that is gone is left already."""
+        return self._remove(lambda member: member.name == name and member.is_ours)
+
+    def clear_dead(self) -> bool:
+        """Remove the records of Laneways that ended without leaving; whether there were any."""
+        return self._remove(lambda member: member.owner is not None and member.owner.fate() == "gone")
+
+    def set_active(self, name: str, *, is_active: bool) -> bool:
+        """Say whether one of ours is busy; whether that was news."""
+        spelt = b"true" if is_active else b"false"
+
+        def edit(members: list[bytes]) -> list[bytes] | None:
+            after = list(members)
+            for place, raw in enumerate(members):
+                member = _member(raw, "")
+                if member is not None and member.name == name and member.is_ours:
+                    fields = raw_json.fields(raw)
+                    if fields.get("isActive") != spelt:
+                        after[place] = raw_json.object_of({**fields, "isActive": spelt}, MEMBER_DEPTH)
+            return after if after != members else None
+
+        return self._change_if_there(edit)
+
+    # ── changing ───────────────────────────────────────────────────────────
+
+    def _remove(self, is_meant: Callable[[Member], bool]) -> bool:
+        def edit(members: list[bytes]) -> list[bytes] | None:
+            kept = [raw for raw in members if (member := _member(raw, "")) is None or not is_meant(member)]
+            return kept if len(kept) < len(members) else None
+
+        return self._change_if_there(edit)
+
+    def _place_for(self, name: str, members: list[bytes]) -> int | None:
+        """Where a record under this name is that we may take over; None if there is none."""
+        for place, raw in enumerate(members):
+            member = _member(raw, "")
+            # Two names that make one file name would read each other's mail.
+            if member is None or inbox_name(member.name) != name:
+                continue
+            owner = member.owner
+            if owner is None or (owner.fate() == "alive" and not owner.is_us()):
+                raise MemberForeign(member.name, self.team, owner.pid if owner else None)
+            return place
+        return None
+
+    def _record(self, name: str, model: str, cwd: str) -> dict[str, bytes]:
+        """What all three programs need. A pane of `leader` or `in-process` would make our mail a forgery."""
+        us = ourselves()
+        record: dict[str, Any] = {
+            "agentId": f"{name}@{self.team}",
+            "name": name,
+            "agentType": "codex",
+            "model": model or UNKNOWN_MODEL,
+            "joinedAt": int(self._now().timestamp() * 1000),
+            "tmuxPaneId": "",
+            "cwd": cwd or os.getcwd(),
+            "subscriptions": [],
+            "isActive": False,
+            "externalBackendType": "codex",
+            OURS: {"pid": us.pid, "procStart": us.start, "pidSpace": us.space},
+        }
+        return {key: raw_json.pretty(value, MEMBER_DEPTH + 1) for key, value in record.items()}
+
+    def _change_if_there(self, edit: Callable[[list[bytes]], list[bytes] | None]) -> bool:
+        try:
+            return self._change(edit)
+        except TeamGone:
+            return False
+
+    def _change(self, edit: Callable[[list[bytes]], list[bytes] | None]) -> bool:
+        def rewritten(before: bytes) -> bytes | None:
+            fields = raw_json.fields(before)
+            members = edit(_members(fields))
+            if members is None:
+                return None
+            return raw_json.object_of({**fields, "members": raw_json.array(members, 1)})
+
+        try:
+            with Rewrite(
+                self.path,
+                rewritten,
+                lambda base, ours, theirs: rewritten(theirs) or theirs,
+                max_bytes=MAX_CONFIG_BYTES,
+                now=self._now,
+            ) as work:
+                work.prepare()
+                if not work.is_needed:
+                    return False
+                with locked(self.path, self._patience):
+                    work.commit()
+                sync_folder(self.path.parent)
+                return work.is_needed
+        except (FileNotFoundError, NotADirectoryError):
+            raise TeamGone(self.team, str(self.path)) from None
+        except OSError as problem:
+            raise trouble(self.path, problem) from problem
+
+    def _found(self) -> None:
+        """Make the team if nothing is there under its name, in one step."""
+        folder = self.path.parent
+        if os.path.lexists(folder):
+            return
+        config = {
+            "name": self.team,
+            "createdAt": int(self._now().timestamp() * 1000),
+            "leadAgentId": f"{LEAD}@{self.team}",
+            "leadSessionId": "",
+            "members": [],
+        }
+        make_folder(self._teams_root)
+        beside = self._teams_root / f".{self.team}.{os.urandom(8).hex()}"
+        try:
+            os.mkdir(beside, FOLDER_MODE)
+            try:
+                fd = os.open(beside / self.path.name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+                try:
+                    os.write(fd, raw_json.pretty(config))
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
+                os.rename(beside, folder)
+            except BaseException:
+                swap.discard(beside / self.path.name)
+                os.rmdir(beside)
+                raise
+        except FileExistsError:
+            pass  # somebody was quicker
+        except OSError as problem:
+            if not os.path.lexists(folder):
+                raise trouble(folder, problem) from problem
+
+
+def ourselves() -> Owner:
+    process = family.ourselves()
+    return Owner(process.pid, process.start, family.pid_space())
+
+
+def check_may_act_as(places: Places, team: str, name: str) -> None:
+    """`MemberForeign` if the name belongs to somebody else there; a team that is not there has nobody."""
+    check_sender(name)
+    try:
+        members = Roster(places, team).read().members
+    except TeamGone:
+        return
+    for member in members:
+        if inbox_name(member.name) == name and not _is_free(member.owner):
+            raise MemberForeign(member.name, team, member.owner.pid if member.owner else None)
+
+
+def _is_free(owner: Owner | None) -> bool:
+    return owner is not None and (owner.is_us() or owner.fate() != "alive")
+
+
+# ── reading ────────────────────────────────────────────────────────────────
+
+
+def parse(data: bytes, team: str) -> Team:
+    """Everything but a member's `agentId` and `name` may be missing or of another kind."""
+    fields = raw_json.fields(data)
+    lead_agent_id = _text(fields.get("leadAgentId"))
+    found = (_member(raw, lead_agent_id) for raw in _members(fields))
+    return Team(
+        name=_text(fields.get("name")) or team,
+        members=tuple(member for member in found if member is not None),
+        lead_agent_id=lead_agent_id,
+        lead_session_id=_text(fields.get("leadSessionId")),
+        lead=_lead(fields.get("leadProcess")),
+    )
+
+
+def _members(fields: dict[str, bytes]) -> list[bytes]:
+    spelt = fields.get("members", b"null")
+    return [] if spelt == b"null" else raw_json.items(spelt)
+
+
+def _member(raw: bytes, lead_agent_id: str) -> Member | None:
+    try:
+        record = raw_json.value(raw)
+    except NotJson:
+        return None
+    if not isinstance(record, dict):
+        return None
+    name, agent_id = record.get("name"), record.get("agentId")
+    if not isinstance(name, str) or not isinstance(agent_id, str):
+        return None
+    active = record.get("isActive")
+    return Member(
+        name=name,
+        agent_id=agent_id,
+        raw=raw,
+        agent_type=_str(record.get("agentType")),
+        model=_str(record.get("model")),
+        cwd=_str(record.get("cwd")),
+        joined_at=_instant(record.get("joinedAt")),
+        is_active=active if isinstance(active, bool) else None,
+        color=_str(record.get("color")),
+        is_lead=name == LEAD or agent_id == lead_agent_id,
+        owner=_owner(record.get(OURS)),
+    )
+
+
+def _owner(said: object) -> Owner | None:
+    if not isinstance(said, dict) or not isinstance(pid := said.get("pid"), int):
+        return None
+    return Owner(pid, _str(said.get("procStart")), _str(said.get("pidSpace")))
+
+
+def _lead(spelt: bytes | None) -> Lead | None:
+    said = raw_json.value(spelt) if spelt is not None else None
+    if not isinstance(said, dict) or not isinstance(pid := said.get("pid"), int):
+        return None
+    claimed = said.get("claimedAt")
+    at = float(claimed) if isinstance(claimed, (int, float)) else 0.0
+    return Lead(pid, _str(said.get("procStart")), _str(said.get("pidSpace")), at)
+
+
+def _instant(ms: object) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC) if isinstance(ms, (int, float)) else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _text(spelt: bytes | None) -> str:
+    return _str(raw_json.value(spelt)) if spelt is not None else ""
+
+
+def _str(said: object) -> str:
+    return said if isinstance(said, str) else ""
