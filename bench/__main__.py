@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench import cost, latency, memory, startup, stream
+from bench import cost, latency, mcp_calls, mcp_load, mcp_start, memory, startup, stream
 from bench.rig import rig
 from bench.table import render
 from laneway import __version__
@@ -22,6 +22,9 @@ SUBJECTS = {
     "cost": cost.run,
     "startup": startup.run,
     "memory": memory.run,
+    "mcp-start": mcp_start.run,
+    "mcp-calls": mcp_calls.run,
+    "mcp-load": mcp_load.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 

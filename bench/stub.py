@@ -109,10 +109,10 @@ class StubCodex:
         for line in data.splitlines():
             asked = msgspec.json.decode(line)
             if "id" in asked:
-                answer = {"id": asked["id"], "result": self._answer(asked["method"], asked.get("params"))}
+                answer = {"id": asked["id"], "result": self.answer(asked["method"], asked.get("params"))}
                 loop.call_soon(self.feed, msgspec.json.encode(answer) + b"\n")
 
-    def _answer(self, method: str, params: Any) -> dict[str, Any]:
+    def answer(self, method: str, params: Any) -> dict[str, Any]:
         match method:
             case "initialize":
                 return {"userAgent": "laneway/0.163.0 (stub)"}

@@ -1,8 +1,8 @@
 """Bring the programs that `make test-peers` runs Laneway against.
 
-Older and newer versions of Codex; Node, MCP's Inspector and its conformance suite. Uses only pip
-and, where it is there, npm. What cannot be had is said and left out; the tests count it. Run by
-the system's Python, which has a pip.
+Older and newer versions of Codex; Node, MCP's Inspector and its conformance suite; another server,
+which only `make bench` measures. Uses only pip and, where it is there, npm. What cannot be had is
+said and left out; the tests count it. Run by the system's Python, which has a pip.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ FROM_NPM = ("0.104.0", "latest")
 TOOLS = {
     "node-22": "node-{system}-{machine}@22",
     "inspector-2.12.0": "@modelcontextprotocol/inspector@2.12.0",
+    "codex-mcp-server-1.4.10": "codex-mcp-server@1.4.10",
     "conformance-0.1.16": "@modelcontextprotocol/conformance@0.1.16",
     "conformance-0.2.0-alpha.12": "@modelcontextprotocol/conformance@0.2.0-alpha.12",
 }

@@ -89,6 +89,14 @@ def test_no_text_makes_a_line_long_or_breaks_it(
     assert all(len(value) <= 200 for value in first.values())
 
 
+def test_lines_that_come_together_are_written_together_and_in_order(tmp_path: Path) -> None:
+    """One write for all, so that a busy server does not stand at the gate for each."""
+    log = log_at(tmp_path)
+    log.append(event("0"))
+    log.append(event("1"), event("2"), event("3"))
+    assert texts(log) == ["0", "1", "2", "3"]
+
+
 @pytest.mark.covers("FR-9.2")
 def test_a_text_is_cut_at_two_hundred_characters(tmp_path: Path) -> None:
     """Characters, not bytes."""

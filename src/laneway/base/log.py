@@ -22,8 +22,6 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from laneway.base.redact import redact
-
 TRACE = 5
 LEVELS = {
     "error": logging.ERROR,
@@ -112,6 +110,8 @@ def _message(record: logging.LogRecord) -> str:
         text += "\n" + logging.Formatter().formatException(record.exc_info)
     if len(text) > MAX_LINE_CHARS:
         text = text[:MAX_LINE_CHARS] + " [cut]"
+    from laneway.base.redact import redact  # only when there is something to tell
+
     return redact(text)
 
 

@@ -1,13 +1,15 @@
-"""Codex, started before the rest of us is loaded: it needs as long to start as our imports do.
+"""What must happen before the rest of us is loaded.
 
-Only for commands that always need Codex, and only in the plain case, where nothing but the
-environment can choose which one. Everything else starts it when it is needed, as ever. What is
-started here and not taken ends with this process: its guardian sees to that.
+Codex is started: it needs as long to start as our imports do. Only for commands that always need
+it, and only in the plain case, where nothing but the environment can choose which one. Everything
+else starts it when it is needed, as ever. What is started here and not taken ends with this
+process: its guardian sees to that. And servers on pipes are spared what they never use.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,6 +38,22 @@ def begin(arguments: list[str]) -> None:
         _started = (found.path, launch([found.path, "app-server"], env=child_environment(os.environ)))
     except (BinaryError, OSError):
         _started = None  # the command says what is wrong, when it gets there
+
+
+def spare_tls(arguments: list[str]) -> None:
+    """Load asyncio without `ssl`, a tenth of a server's start, for those who only ever talk through pipes.
+
+    asyncio looks for it once, when it is loaded, and does without where Python was built without.
+    """
+    if arguments[:1] not in (["mcp"], ["mcp-server"]) or "asyncio" in sys.modules or "ssl" in sys.modules:
+        return
+    if any(word.startswith("--http") for word in arguments):
+        return
+    # How Python spells "cannot be imported".
+    sys.modules["ssl"] = None  # type: ignore[assignment]
+    import asyncio  # noqa: F401
+
+    del sys.modules["ssl"]  # whoever else wants it gets it
 
 
 def take(path: str) -> Launched | None:

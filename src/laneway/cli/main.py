@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "laneway.cli.mcp_server",
         "the removed `codex mcp-server`, repaired: same tools, same flags",
     ),
+    "mail": ("laneway.cli.mail", "team mail: send, read, broadcast, pending, members"),
     "completion": ("laneway.cli.completion", "completion for your shell"),
     "tour": ("laneway.cli.tour", "a guided walk: the real Codex, offline, in under a minute"),
     "sessions": ("laneway.cli.sessions", "the sessions that are kept, and their pruning"),

@@ -48,6 +48,9 @@ class Audience:
     def join(self, reader: Reader) -> None:
         self._readers.append(reader)
 
+    def has(self, reader: Reader) -> bool:
+        return reader in self._readers
+
     def leave(self, reader: Reader) -> None:
         reader.close()
         if reader in self._readers:

@@ -54,6 +54,7 @@ class Colleague:
         self.ending: asyncio.Task[Ended] | None = None
         """Set once it is being closed."""
         self.on_closed: Callable[[], None] = lambda: None
+        self.on_change: Callable[[Literal["busy", "idle"]], None] = lambda state: None
         self._record = record
         self._turns_before = record.turns
         self._tokens_before = record.tokens
@@ -151,6 +152,8 @@ class Colleague:
         self._be_active()
         if status == "closed":
             self.on_closed()
+        else:
+            self.on_change(status)
 
     def on_usage(self, usage: Usage) -> None:
         if self.has_tokens_left:

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from laneway.base.errors import (
     LanewayError,
@@ -33,6 +33,9 @@ from laneway.core.opening import Budget, Opening
 from laneway.core.ports import Clock, TextPart, TurnSpec
 from laneway.core.records import AuditLine, Claim, Record, Records, latest
 from laneway.core.turn import Turn, TurnResult
+
+Moment: TypeAlias = Literal["opened", "busy", "idle", "closed"]
+Listener: TypeAlias = Callable[[Colleague, Moment], None]
 
 MAX_PROMPT_CHARS = 32_768
 """Of a prompt that is handed to the audit log: more than it looks at, and it keeps 200."""
@@ -56,6 +59,8 @@ class Colleagues:
     ) -> None:
         self.hub = hub
         self.pending_mail: Callable[[], int] = lambda: 0
+        self.listeners: list[Listener] = []
+        """Told what becomes of each colleague, where it happens: they must not wait or raise."""
         self._records = records
         self._clock = clock
         self._mortality = Mortality(hub.engine, restart)
@@ -170,6 +175,12 @@ class Colleagues:
             self._see_off(colleague, "lost")
 
         colleague.on_closed = on_closed
+        colleague.on_change = lambda state: self._tell(colleague, state)
+        self._tell(colleague, "opened")
+
+    def _tell(self, colleague: Colleague, moment: Moment) -> None:
+        for listener in self.listeners:
+            listener(colleague, moment)
 
     # ── being there ────────────────────────────────────────────────────────
 
@@ -261,7 +272,7 @@ class Colleagues:
         async with self._names.holding(identity) as claim:
             yield claim
 
-    def note(self, event_type: str, colleague: Colleague | None = None, **fields: str) -> None:
+    def note(self, event_type: str, colleague: Colleague | None = None, **fields: str | None) -> None:
         """A line for the audit log, written in the background."""
         who: dict[str, Any] = {"agent_id": None, "identity": None}
         if colleague is not None:
@@ -335,6 +346,7 @@ class Colleagues:
             return ended
         finally:
             self._live.pop(colleague.agent_id, None)
+            self._tell(colleague, "closed")
 
     async def shutdown(self) -> None:
         """Close everything within one deadline; called again meanwhile, it ends at once."""

@@ -173,6 +173,9 @@ class Session:
         """Hand every event to a reader as it comes, from now on."""
         self._audience.join(reader)
 
+    def has_reader(self, reader: Reader) -> bool:
+        return self._audience.has(reader)
+
     def unsubscribe(self, reader: Reader) -> None:
         self._audience.leave(reader)
 
@@ -202,10 +205,12 @@ class Session:
         self._timers.give(ticket, timeout_s)
         return turn
 
-    async def steer(self, parts: tuple[Part, ...]) -> None:
-        """Add to the running turn; raise `NoTurn` if there is none."""
+    async def steer(self, parts: tuple[Part, ...], *, ticket: str | None = None) -> None:
+        """Add to the running turn; raise `NoTurn` if there is none.
 
-        await self._ask(letters.Steer(new_id("steer")), parts=parts)
+        `Accepted` names the ticket once the engine has recorded the parts.
+        """
+        await self._ask(letters.Steer(ticket or new_id("steer")), parts=parts)
 
     def cancel_all(self) -> None:
         self.post(letters.CancelAll())

@@ -48,6 +48,9 @@ class HandThread:
         """Whether an interrupt ends the turn, as a healthy engine does."""
         self.started: list[tuple[str, TurnSpec]] = []
         self.steered: list[tuple[Part, ...]] = []
+        self.steer_tickets: list[str] = []
+        self.records = True
+        """Whether an input is recorded as soon as it comes; else the test says when (`accept`)."""
         self.interrupted: list[str] = []
         self.is_deaf = False
         """Whether the next interrupt comes too early, as Codex says of a turn that it has only announced."""
@@ -74,7 +77,8 @@ class HandThread:
             raise self.refuse_with
         self.turn_id = f"{self._info.thread_id}/{next(self._numbers)}"
         self.host.on_event(TurnStarted(turn_id=self.turn_id, ticket=ticket))
-        self.host.on_event(Accepted(turn_id=self.turn_id, client_id=ticket))
+        if self.records:
+            self.accept(ticket)
         turn_id = self.turn_id
         for part in spec.parts:
             if isinstance(part, TextPart) and part.text in self.replies:
@@ -83,6 +87,9 @@ class HandThread:
 
     async def steer(self, ticket: str, turn_id: str, parts: tuple[Part, ...]) -> None:
         self.steered.append(parts)
+        self.steer_tickets.append(ticket)
+        if self.records:
+            self.accept(ticket)
 
     async def interrupt(self, turn_id: str) -> None:
         self.interrupted.append(turn_id)
@@ -108,6 +115,10 @@ class HandThread:
 
     def say(self, text: str, item_id: str = "item") -> None:
         self.host.on_event(Text(turn_id=self.turn_id or "", item_id=item_id, text=text))
+
+    def accept(self, ticket: str | None) -> None:
+        """Tell that an input is recorded; an older engine does not say which."""
+        self.host.on_event(Accepted(turn_id=self.turn_id or "", client_id=ticket))
 
     def ask(self, question_id: str) -> None:
         question = Question(

@@ -53,10 +53,11 @@ async def test_transcripts_and_summaries_are_resources(tmp_path: Path) -> None:
                 "codex", prompt="%run echo printed\n%say the answer", identity="dev"
             )
             uri = f"laneway://sessions/{session['agent_id']}/transcript"
-            (listed,) = (await client.ask("resources/list", {}))["result"]["resources"]
+            everything = (await client.ask("resources/list", {}))["result"]["resources"]
+            (listed,) = [each for each in everything if each["uri"].startswith("laneway:")]
             assert (listed["uri"], listed["mimeType"]) == (uri, "text/markdown")
             templates = (await client.ask("resources/templates/list", {}))["result"]["resourceTemplates"]
-            assert {each["name"] for each in templates} == {"transcript", "summary"}
+            assert {"transcript", "summary"} <= {each["name"] for each in templates}
             live = (await client.ask("resources/read", {"uri": uri}))["result"]["contents"][0]["text"]
             agent_id, _ = await hanging(client, identity="busy")
             closed = await client.content("agent_close", agent_id=agent_id)

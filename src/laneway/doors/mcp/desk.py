@@ -199,7 +199,9 @@ class Desk:
             call.principal, agent_id=agent_id, thread_id=thread_id, changes=changes, readers=(teller,)
         )
         known = self._tellers.get(colleague.agent_id)
-        if known is None or known.is_closed:
+        if known is None or not colleague.session.has_reader(known):
+            if not colleague.session.has_reader(teller):
+                colleague.session.attach(teller)  # whoever resumed it for us has gone away
             self._tellers[colleague.agent_id] = teller
         return colleague
 

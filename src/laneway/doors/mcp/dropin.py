@@ -112,7 +112,8 @@ class DropIn:
         teller = Teller(call.line, self._script())
         # A resumed thread is as it was; nothing of our flags but where Codex must know it again.
         spec = ThreadSpec(cwd=self._house.cwd, config=self._house.config)
-        return await self._hub.resume(call.principal, thread_id, spec, readers=(teller,)), teller
+        session = await self._hub.resume(call.principal, thread_id, spec, readers=(teller,))
+        return session, self._tellers.get(session.agent_id, teller)  # another call may have been quicker
 
     # ── turns ──────────────────────────────────────────────────────────────
 
