@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench import cost, latency, mcp_calls, mcp_load, mcp_start, memory, startup, stream
+from bench import cost, latency, mail, mcp_calls, mcp_load, mcp_start, memory, startup, stream
 from bench.rig import rig
 from bench.table import render
 from laneway import __version__
@@ -25,6 +25,7 @@ SUBJECTS = {
     "mcp-start": mcp_start.run,
     "mcp-calls": mcp_calls.run,
     "mcp-load": mcp_load.run,
+    "mail": mail.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 

@@ -1,21 +1,27 @@
 """An app-server that answers at once, as a program: `python -m bench.codex_stub app-server`.
 
 Threads and turns as the real one tells them, with nothing behind: every turn says one word. What
-a caller then waits for is the way to it and back.
+a caller then waits for is the way to it and back. Where `BENCH_STAMPS` names a pipe, it says there when
+each turn was asked for.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from typing import Any
 
 import msgspec
 
 from bench import stub
 
+STAMPS = "BENCH_STAMPS"
+
 
 def main() -> None:
     codex = stub.StubCodex()
+    stamps = os.open(os.environ[STAMPS], os.O_WRONLY) if STAMPS in os.environ else None
     write = sys.stdout.buffer.write
     turns = 0
     for line in sys.stdin.buffer:
@@ -24,6 +30,8 @@ def main() -> None:
             continue
         result = codex.answer(asked["method"], asked.get("params"))
         if asked["method"] == "turn/start":
+            if stamps is not None:
+                os.write(stamps, b"%f\n" % time.perf_counter())
             turns += 1
             result["turn"]["id"] = stub.turn_id(turns)
         write(msgspec.json.encode({"id": asked["id"], "result": result}) + b"\n")

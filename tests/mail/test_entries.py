@@ -203,10 +203,10 @@ def test_marking_touches_what_was_meant_and_nothing_else(found: list[Any], data:
 
 
 @settings(deadline=None)
-@given(ENTRIES)
-def test_unread_is_what_a_slow_look_finds(found: list[Any]) -> None:
+@given(ENTRIES, st.sampled_from([None, 2]))
+def test_unread_is_what_a_slow_look_finds(found: list[Any], indent: int | None) -> None:
     """The fast look and the careful one agree on every shape of `read`."""
-    data = json.dumps(found).encode()
+    data = json.dumps(found, indent=indent).encode()
     slow = [e for e in found if not (isinstance(e, dict) and e.get("read") is True)]
     assert [json.loads(raw) for raw in entries.unread(data)] == slow
 

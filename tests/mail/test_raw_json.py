@@ -27,6 +27,8 @@ PLAIN = st.recursive(
 )
 ODD_TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 """With halves of surrogate pairs."""
+LOOKALIKE = {"separators": (",\n  ", ":\n  ")}
+"""Every level looks as the outermost does with two spaces."""
 
 
 @settings(deadline=None)
@@ -35,6 +37,26 @@ def test_an_array_as_the_others_write_it_comes_out_as_it_went_in(things: list[An
     """Byte for byte, as JSON.stringify and serde's pretty printer spell it."""
     spelt = json.dumps(things, indent=2, ensure_ascii=False).encode()
     assert raw_json.array(raw_json.items(spelt)) == spelt
+
+
+@settings(deadline=None)
+@given(st.lists(VALUES, min_size=1), st.integers(1), st.sampled_from([{"indent": 2}, {}, LOOKALIKE]))
+def test_the_last_entries_are_those_that_reading_everything_finds(
+    things: list[Any], wanted: int, style: dict[str, Any]
+) -> None:
+    """However it is spelt: also where entries seem to begin at places inside of others."""
+    wanted = 1 + wanted % len(things)
+    spelt = json.dumps(things, **style).encode()
+    found = raw_json.last_items(spelt, wanted, len(things))
+    assert found[-wanted:] == raw_json.items(spelt)[-wanted:]
+
+
+def test_only_the_end_of_a_long_array_is_looked_at() -> None:
+    """So that new mail in an old inbox is found fast."""
+    spelt = json.dumps([{"n": n} for n in range(1000)], indent=2).encode()
+    found = raw_json.last_items(spelt, 3, 1000)
+    assert 3 <= len(found) < 20
+    assert [json.loads(raw) for raw in found[-3:]] == [{"n": 997}, {"n": 998}, {"n": 999}]
 
 
 @settings(deadline=None)

@@ -18,8 +18,9 @@ from laneway.base.settings import Settings, load
 from laneway.cli import early
 from laneway.codex import locate
 from laneway.codex.engine import CodexEngine, codex_engine
-from laneway.core.hub import Hub, Limits
+from laneway.core.hub import Equip, Hub, Limits, unequipped
 from laneway.core.session import Compose, Timing, no_context
+from laneway.core.tools import ToolBox
 from laneway.doors.mcp.events import Script, Silence
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ async def ground(
     limits: Limits = Limits(),  # noqa: B008  frozen
     compose: Compose = no_context,
     transport: str = "app-server",
+    *,
+    tools: ToolBox | None = None,
+    equip: Equip = unequipped,
 ) -> AsyncIterator[Ground]:
     """A hub on the Codex that the settings choose; nothing is started before it is needed."""
     if settings is None:
@@ -82,7 +86,15 @@ async def ground(
             launched = None if options.rehearse else early.take(found.path)
             engine = codex_engine(found, environment, launched)
         hub = await stack.enter_async_context(
-            Hub(engine, LoopClock(), limits=limits, timing=timing, compose=compose)
+            Hub(
+                engine,
+                LoopClock(),
+                limits=limits,
+                timing=timing,
+                compose=compose,
+                tools=tools,
+                equip=equip,
+            )
         )
         yield Ground(hub, engine, work, state)
 
@@ -95,9 +107,13 @@ def script(events: str, transport: str = "app-server") -> Callable[[], Script]:
         from laneway.codex.relay_events import RelayScript  # as in `ground`
 
         return partial(RelayScript, "compact" if events == "compact" else "full")
-    from laneway.codex.legacy import Legacy
 
-    return partial(Legacy, "compact" if events == "compact" else "full")
+    def legacy() -> Script:
+        from laneway.codex.legacy import Legacy  # two milliseconds, not needed before there is a session
+
+        return Legacy("compact" if events == "compact" else "full")
+
+    return legacy
 
 
 def raw_events(events: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from laneway.base.clock import LoopClock
 from laneway.base.errors import StoreError
 from laneway.core.colleagues import Colleagues
 from laneway.doors.local.door import Door
+from laneway.doors.local.guests import Guests
 from laneway.doors.local.places import LAST_RESORT
 
 log = logging.getLogger(__name__)
@@ -21,13 +22,15 @@ async def local_door(
     colleagues: Colleagues,
     environment: Mapping[str, str] | None = None,
     last_resort: Path = LAST_RESORT,
-) -> AsyncIterator[None]:
+    guests: Guests | None = None,
+) -> AsyncIterator[Door | None]:
     """Open while the block runs. A server works without it, too: then the log says why it has none."""
     async with AsyncExitStack() as stack:
         try:
-            await stack.enter_async_context(
-                Door(colleagues, LoopClock(), environment=environment, last_resort=last_resort)
+            door = await stack.enter_async_context(
+                Door(colleagues, LoopClock(), environment=environment, last_resort=last_resort, guests=guests)
             )
         except StoreError as problem:
             log.warning("`laneway sessions watch` and `stop` cannot reach this process: %s", problem)
-        yield
+            door = None
+        yield door

@@ -20,20 +20,23 @@ from laneway.cli.codex_flags import add_approval, add_config, add_model, add_san
 from laneway.cli.compose import ground, raw_events, script, settings_for
 from laneway.cli.kept import store_of
 from laneway.cli.local_door import local_door
+from laneway.cli.mailroom import Mailroom
 from laneway.cli.main import add_common
 from laneway.codex.engine import CodexEngine
 from laneway.core.briefing import briefer, working_folder
 from laneway.core.colleagues import Colleagues
-from laneway.core.hub import Limits
+from laneway.core.hub import Limits, unequipped
 from laneway.core.opening import Budget
 from laneway.core.session import Timing
+from laneway.core.tools import ToolBox
 from laneway.doors.ending import EndSignals
 from laneway.doors.mcp.desk import Desk
+from laneway.doors.mcp.mail_shelf import Shelves
 from laneway.doors.mcp.names import AGENTS, CODEX, Names
 from laneway.doors.mcp.offers import offers
 from laneway.doors.mcp.office import Office
 from laneway.doors.mcp.presets import House, Preset
-from laneway.doors.mcp.server import Server
+from laneway.doors.mcp.server import Resources, Server
 from laneway.doors.mcp.stdio import serve_stdio
 from laneway.doors.mcp.transcripts import Transcripts
 from laneway.store.records import StoreRecords
@@ -195,10 +198,22 @@ async def opened(
     """The server with everything that it stands on; nothing of Codex runs yet."""
     timing = Timing(turn_s=settings.request_timeout_secs, question_s=settings.approval_timeout_secs)
     limits = Limits(sessions=settings.max_concurrent_threads)
+    room = mailroom(settings)
     async with AsyncExitStack() as stack:
         base = await stack.enter_async_context(
-            ground(options, timing, settings, limits, briefer(settings.team), settings.transport)
+            ground(
+                options,
+                timing,
+                settings,
+                limits,
+                briefer(settings.team),
+                settings.transport,
+                tools=ToolBox(room.tools()) if room else None,
+                equip=room.equip if room else unequipped,
+            )
         )
+        if room is not None and base.state is not None:
+            room.stay_in(base.state.parent)
         clock = LoopClock()
         colleagues = Colleagues(
             base.hub,
@@ -224,16 +239,32 @@ async def opened(
             script(settings.events, settings.transport),
             unattended="park" if settings.unattended == "park" else "decline",
             resume=resume,
+            on_auto_mail=room.set_auto if room else None,
         )
-        office = Office(colleagues, names)
+        office = Office(colleagues, names, room.told if room else dict)
         info = {"name": names.server, "title": names.title, "version": __version__}
         offered = offers(names, desk, office, settings.tools)
-        await stack.enter_async_context(local_door(colleagues))
+        door = await stack.enter_async_context(local_door(colleagues, guests=room.welcome if room else None))
+        resources: Resources = Transcripts(colleagues)
+        if room is not None:
+            room.open(colleagues, names, door)
+            offered += room.offers()
+            resources = Shelves(laneway=resources, mail=room.shelf)
+            await stack.enter_async_context(room.delivering(settings, clock))
         if names is CODEX:
             await base.engine.link()  # the older seed's child is there from the start
         # What we do not serve ourselves is passed on to a child that speaks MCP.
         beyond = None if isinstance(base.engine, CodexEngine) else base.engine
-        yield Server(info, offered, resources=Transcripts(colleagues), beyond=beyond), colleagues
+        news = room.news if room else None
+        yield Server(info, offered, resources=resources, news=news, beyond=beyond), colleagues
+
+
+def mailroom(settings: Settings) -> Mailroom | None:
+    """Mail, unless its group of tools is left out."""
+    if "mail" not in settings.tools:
+        return None
+    said = settings.team if settings.source("team").kind != "default" else None
+    return Mailroom(said, takes_tools=settings.transport != "mcp-server")
 
 
 async def to_resume(options: argparse.Namespace, settings: Settings, colleagues: Colleagues) -> str | None:

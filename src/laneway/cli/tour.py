@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import LanewayError
+from laneway.cli import tour_mail
 from laneway.cli.compose import LOCAL, Ground, ground
 from laneway.cli.main import add_common
 from laneway.cli.terminal import Screen, Style
@@ -198,6 +199,19 @@ async def mcp(walk: Walk) -> str:
     return f"a session named reviewer: {client.events} events, an approval granted by the client, closed"
 
 
+async def mail(walk: Walk) -> str:
+    flags = ("--codex-bin", walk.codex_bin) if walk.codex_bin else ()
+    async with visitor(walk.note, *tour_mail.FLAGS, *flags) as client:
+        came = await tour_mail.exchange(client)
+    check(not came.problem, came.problem)
+    check(came.counted.get("delivered") == 1, f"agent_status does not count the message: {came.counted}")
+    check(came.counted.get("turns") == 1, "the message did not start a turn of its own")
+    said = [(answer.get("from"), answer.get("text")) for answer in came.answers]
+    check(said == [(tour_mail.REVIEWER, tour_mail.ANSWER)], f"the answer that came back: {said}")
+    took_ms = 1000 * (came.counted.get("latency_last_s") or 0)
+    return f"it started a turn of reviewer within {took_ms:.0f} ms, and the answer came back as mail"
+
+
 STOPS: list[tuple[str, Callable[[Walk], Awaitable[str]]]] = [
     ("Streamed text", stream),
     ("A command in the sandbox", command),
@@ -206,6 +220,7 @@ STOPS: list[tuple[str, Callable[[Walk], Awaitable[str]]]] = [
     ("An interrupt", interrupt),
     ("A resume after the engine was killed", resume),
     ("The MCP door, as Claude uses it", mcp),
+    ("Mail from one Codex to another", mail),
 ]
 
 

@@ -1,8 +1,10 @@
-"""The tour's stop at the MCP door: a client of its own, talking to `laneway mcp` as Claude would."""
+"""The tour's stops at the MCP door: a client of its own, talking to `laneway mcp` as Claude would."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -25,6 +27,7 @@ class Visitor:
         self._child: Child | None = None
         self.events = 0
         self.asked: list[str] = []
+        self._updated: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._peer = Peer(self._write, on_request=self._on_request, on_notification=self._on_notification)
 
     async def open(self, *flags: str) -> None:
@@ -45,6 +48,15 @@ class Visitor:
         content: dict[str, Any] = found.get("structuredContent", {})
         return content
 
+    async def subscribe(self, uri: str) -> None:
+        self._note(f"resources/subscribe {uri}")
+        await self._peer.call("resources/subscribe", {"uri": uri})
+
+    async def wait_updated(self, uri: str) -> None:
+        """Until the server has told that this resource changed; also if it has done so already."""
+        await self._updated[uri].wait()
+        self._note(f"notifications/resources/updated {uri}")
+
     async def aclose(self) -> None:
         await self._peer.aclose()
         if self._child is not None:
@@ -56,6 +68,8 @@ class Visitor:
 
     def _on_notification(self, method: str, params: Raw, frame: bytes) -> None:
         self.events += method == "codex/event"
+        if method == "notifications/resources/updated":
+            self._updated[msgspec.json.decode(params)["uri"]].set()
 
     async def _on_request(self, method: str, params: Raw, request_id: bytes) -> Any:
         asked = msgspec.json.decode(params)

@@ -46,7 +46,9 @@ def check_spec(spec: ThreadSpec) -> None:
 def first_call(spec: ThreadSpec, turn: TurnSpec) -> dict[str, Any]:
     """The arguments of `codex`. What is to be known in this turn goes behind the caller's instructions."""
     instructions = "\n\n".join(text for text in (spec.developer_instructions, turn.context) if text)
-    config = {**spec.config, "model_reasoning_effort": turn.effort} if turn.effort else spec.config
+    config = {**spec.config, **spec.extras}
+    if turn.effort:
+        config["model_reasoning_effort"] = turn.effort
     wanted = {
         "prompt": prompt("codex", turn),
         "cwd": str(spec.cwd),

@@ -124,7 +124,11 @@ class RelayLink:
     @property
     def abilities(self) -> Abilities:
         return Abilities(
-            version=binary.spell(self._version), turn_context=False, inject=False, history_pages=False, resume=False
+            version=binary.spell(self._version),
+            turn_context=False,
+            inject=False,
+            history_pages=False,
+            resume=False,
         )
 
     # ── tools ──────────────────────────────────────────────────────────────

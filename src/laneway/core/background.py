@@ -49,10 +49,18 @@ class Chores:
 
 
 class Drain:
-    def __init__(self, work: Callable[[], Awaitable[None]], chores: Chores, name: str) -> None:
+    def __init__(
+        self,
+        work: Callable[[], Awaitable[None]],
+        chores: Chores,
+        name: str,
+        *,
+        linger_s: float = LINGER_S,
+    ) -> None:
         self._work = work
         self._chores = chores
         self._name = name
+        self._linger_s = linger_s
         self._is_due = False
         self._task: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
@@ -70,8 +78,10 @@ class Drain:
             await self._work()
 
     async def _linger(self) -> None:
+        if not self._linger_s:
+            return
         try:
-            async with asyncio.timeout(LINGER_S):
+            async with asyncio.timeout(self._linger_s):
                 await self._hurry.wait()
         except TimeoutError:
             pass

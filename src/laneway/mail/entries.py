@@ -107,8 +107,10 @@ def unread(data: bytes) -> list[bytes]:
     except _NOT_PLAIN:
         return [raw for raw in raw_json.items(data) if is_unread(raw)]
     places = [place for place, head in enumerate(heads) if not head.read]
-    entries = raw_json.items(data) if places else []
-    return [entries[place] for place in places]
+    if not places:
+        return []
+    tail = raw_json.last_items(data, len(heads) - places[0], len(heads))
+    return [tail[place - len(heads)] for place in places]
 
 
 def is_unread(raw: bytes) -> bool:

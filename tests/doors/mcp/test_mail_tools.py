@@ -11,7 +11,7 @@ import pytest
 
 from laneway.doors.mcp.names import CODEX
 from laneway.store.store import Store
-from laneway.testing.engine import HandEngine, HandThread
+from laneway.testing.engine import HandEngine
 from tests.core.colleagues_support import TEAM
 from tests.core.support import until
 from tests.doors.mcp.mail_support import house
@@ -109,29 +109,16 @@ async def test_nobody_acts_as_another_clients_session(tmp_path: Path, town: Town
         assert town.entries("worker") == []
 
 
-class SlowEngine(HandEngine):
-    """Its threads begin when the test says so."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.may_begin = asyncio.Event()
-        self.is_asked = False
-
-    async def start(self, spec: Any, host: Any) -> HandThread:
-        self.is_asked = True
-        await self.may_begin.wait()
-        return await super().start(spec, host)
-
-
 @pytest.mark.covers("FR-4.5")
 async def test_nor_as_one_that_is_only_beginning(tmp_path: Path, town: Town) -> None:
     """The name is bound before the session is there for anybody."""
-    engine = SlowEngine()
+    engine = HandEngine()
+    engine.hold_starts = asyncio.Event()
     async with house(tmp_path, town, engine=engine) as home:
         beginning = asyncio.ensure_future(home.session("ann", "me"))
-        await until(lambda: engine.is_asked)
+        await until(lambda: home.here.colleagues.holder("ann"))
         assert await home.client("somebody else").code("atm_read", identity="ann") == -32001
-        engine.may_begin.set()
+        engine.hold_starts.set()
         await beginning
         assert (await home.client("me").good("atm_read", identity="ann"))["count"] == 0
 

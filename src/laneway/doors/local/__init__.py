@@ -9,4 +9,7 @@ A unix socket for each serving process, JSON-RPC on lines. What can be asked:
     sessions/close  {agent_id | …}             closes the session, with its summary
 
 A session is named by one of `agent_id`, `identity` and `thread_id`.
+
+A notification `bridge/open {key}` with the key of a session makes its connection that session's
+own: from then on it is served by whoever the door was given for `guests` (see `bridge`).
 """

@@ -13,12 +13,15 @@ from laneway.core.colleagues import Colleagues
 from laneway.core.ports import Clock
 from laneway.doors.local import places
 from laneway.doors.local.counter import Counter
+from laneway.doors.local.guests import Guests
 from laneway.doors.local.visitor import Visitor
 
 log = logging.getLogger(__name__)
 
 MAX_VISITORS = 64
 """Connections at once: one for each terminal that looks."""
+MAX_GUESTS = 1024
+"""The same for guests: sessions, and agents that they started."""
 CLOSE_S = 0.5
 """For visitors to take what they were told last; a server must be gone within a second of its client."""
 
@@ -34,18 +37,20 @@ class Door:
         environment: Mapping[str, str] | None = None,
         last_resort: Path = places.LAST_RESORT,
         uid: int | None = None,
+        guests: Guests | None = None,
     ) -> None:
         self.path: Path
         self._counter = Counter(colleagues, clock)
         self._where = (environment, last_resort)
         self._uid = os.geteuid() if uid is None else uid
+        self._guests = guests
         self._visitors: set[Visitor] = set()
         self._server: asyncio.Server
 
     async def __aenter__(self) -> Door:
         listening, self.path = places.listen(*self._where)
         self._server = await asyncio.get_running_loop().create_unix_server(
-            lambda: Visitor(self._counter, self._uid, self._admit), sock=listening
+            lambda: Visitor(self._counter, self._uid, self._admit, self._guests), sock=listening
         )
         # Who opens, sweeps: servers that are killed one after the other would leave a heap.
         places.standing(*self._where)
@@ -54,7 +59,9 @@ class Door:
 
     def _admit(self, visitor: Visitor) -> bool:
         self._visitors = {each for each in self._visitors if not each.gone.is_set()}
-        if len(self._visitors) >= MAX_VISITORS:
+        is_guest = visitor.guest is not None
+        others = [each for each in self._visitors - {visitor} if (each.guest is not None) is is_guest]
+        if len(others) >= (MAX_GUESTS if is_guest else MAX_VISITORS):
             return False
         self._visitors.add(visitor)
         return True

@@ -9,19 +9,25 @@ from typing import Any, cast
 
 from laneway.doors.local.admission import may_enter, uid_of
 from laneway.doors.local.counter import Counter
+from laneway.doors.local.guests import OPEN, Guests, Serve, key_of
 from laneway.wire.peer import Peer, Raw
 
 log = logging.getLogger(__name__)
 
-MAX_REQUEST_BYTES = 64 * 1024
-"""One request names one session."""
+MAX_REQUEST_BYTES = 8 * 1024 * 1024
+"""A guest's call may bring a message of 1 MiB, every character of it spelt as an escape."""
 
 
 class Visitor(asyncio.Protocol):
     """Made by `Door` for each connection. `ours` is the user who may come in."""
 
-    def __init__(self, counter: Counter, ours: int, admit: Callable[[Visitor], bool]) -> None:
+    def __init__(
+        self, counter: Counter, ours: int, admit: Callable[[Visitor], bool], guests: Guests | None = None
+    ) -> None:
         self.gone = asyncio.Event()
+        self.guest: Serve | None = None
+        """Set once it has shown the key of a session."""
+        self._guests = guests
         self._counter = counter
         self._ours = ours
         self._admit = admit
@@ -45,7 +51,7 @@ class Visitor(asyncio.Protocol):
             self._peer = Peer(
                 self._transport.write,
                 on_request=self._serve,
-                on_notification=_ignore,
+                on_notification=self._hear,
                 backlog_bytes=self._transport.get_write_buffer_size,
                 pause_reading=self._transport.pause_reading,
                 resume_reading=self._transport.resume_reading,
@@ -73,7 +79,19 @@ class Visitor(asyncio.Protocol):
     # ── the counter's side (`Line`) ────────────────────────────────────────
 
     async def _serve(self, method: str, params: Raw, request_id: bytes) -> Any:
+        if self.guest is not None:
+            return await self.guest(method, params, request_id)
         return await self._counter.serve(self, method, params)
+
+    def _hear(self, method: str, params: Raw, frame: bytes) -> None:
+        if method != OPEN or self.guest is not None:
+            return  # nobody else has anything to tell us
+        assert self._peer is not None
+        key = key_of(params)
+        self.guest = self._guests(key, self._peer) if self._guests is not None and key else None
+        if self.guest is None or not self._admit(self):
+            log.warning("a guest of the local door was turned away")
+            self._transport.abort()
 
     def tell(self, method: str, params: Any) -> None:
         assert self._peer is not None
@@ -95,7 +113,3 @@ class Visitor(asyncio.Protocol):
 
     def abort(self) -> None:
         self._transport.abort()
-
-
-def _ignore(method: str, params: Raw, frame: bytes) -> None:
-    pass  # nobody has anything to tell us

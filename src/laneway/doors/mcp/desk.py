@@ -50,7 +50,9 @@ class Desk:
         *,
         unattended: Unattended = "decline",
         resume: str | None = None,
+        on_auto_mail: Callable[[str, bool], None] | None = None,
     ) -> None:
+        """`on_auto_mail` is told when a caller says whether mail may start turns of a session."""
         self._colleagues = colleagues
         self._clock = clock
         self._house = house
@@ -59,6 +61,7 @@ class Desk:
         self._unattended: Unattended = unattended
         self._resume = resume
         """The session that the first call goes on with, if it names none."""
+        self._on_auto_mail = on_auto_mail
         self._parking = Parking(clock)
         self._tellers: dict[str, Teller] = {}
 
@@ -68,6 +71,7 @@ class Desk:
         """A new session, or one that is had back; then its turn."""
         if call.params.get("requestState") is not None:
             return await self._go_on(call)
+        auto_mail, arguments = self._auto_mail(arguments)
         wanted = self._checked_codex(arguments)
         agent_id = wanted.pop(self._names.agent_id, None)
         if agent_id is None and "identity" not in wanted:
@@ -76,6 +80,7 @@ class Desk:
         if agent_id is not None:
             colleague = await self._had_back(call, agent_id, wanted)
             self._resume = None  # only now: one that could not be had back yet is still meant
+            self._switch(colleague, auto_mail)
             return await self._run(call, colleague, prompt or GO_ON, "codex")
         opening = Opening(
             spec=spec_of(self._house, wanted),
@@ -87,6 +92,7 @@ class Desk:
         )
         teller = Teller(call.line, self._script())
         colleague = await self._worded(self._colleagues.open(call.principal, opening, readers=(teller,)))
+        self._switch(colleague, auto_mail)
         try:
             return await self._run(call, colleague, prompt or "", "codex", teller)
         except RemoteError as refused:
@@ -99,6 +105,7 @@ class Desk:
         """The next turn of a session, by its id or its thread's."""
         if call.params.get("requestState") is not None:
             return await self._go_on(call)
+        auto_mail, arguments = self._auto_mail(arguments)
         try:
             wanted = check.of_reply(arguments, also=(self._names.agent_id,))
         except check.Refused as problem:
@@ -110,7 +117,20 @@ class Desk:
                 INVALID_SESSION_PARAMS, f"codex-reply needs {self._names.agent_id} or threadId."
             )
         colleague = await self._worded(self._live_again(call, agent_id, given))
+        self._switch(colleague, auto_mail)
         return await self._run(call, colleague, wanted["prompt"], "codex-reply")
+
+    def _auto_mail(self, arguments: dict[str, Any]) -> tuple[bool | None, dict[str, Any]]:
+        """Whether mail may start turns, if the caller says so; and the other arguments."""
+        if self._on_auto_mail is None or arguments.get("auto_mail") is None:
+            return None, arguments
+        if not isinstance(arguments["auto_mail"], bool):
+            raise _invalid("`auto_mail` must be a boolean")
+        return arguments["auto_mail"], {k: v for k, v in arguments.items() if k != "auto_mail"}
+
+    def _switch(self, colleague: Colleague, auto_mail: bool | None) -> None:
+        if auto_mail is not None and self._on_auto_mail is not None:
+            self._on_auto_mail(colleague.agent_id, auto_mail)
 
     def _checked_codex(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """By shape (-32602), then by sense (-32007)."""

@@ -72,6 +72,7 @@ async def serve_http(
             try:
                 await stop.wait()
                 door.close_for_new()
+                server.end_news()
                 if shutdown is not None:
                     await shutdown()
             finally:

@@ -21,7 +21,7 @@ from laneway.base.errors import RemoteError, WireBroken, WireClosed
 from laneway.core.ports import Clock
 from laneway.doors.mcp.eras import STRANGER, Client
 from laneway.doors.mcp.http_streams import Reader, Stream
-from laneway.doors.mcp.server import Connection, Server
+from laneway.doors.mcp.server import Connection, Interests, Server
 from laneway.wire.messages import INTERNAL_ERROR, UNREADABLE, Envelope, Raw, encode, remote_error
 from laneway.wire.service import Service
 
@@ -70,6 +70,7 @@ class Session:
         self._kept: dict[str, Stream] = {}
         self._giving_up: dict[Stream, Callable[[], None]] = {}
         self._is_closed = False
+        self._interests = Interests()
 
     @property
     def is_busy(self) -> bool:
@@ -120,6 +121,7 @@ class Session:
     async def _serve(self, method: str, params: Raw, request_id: bytes) -> Any:
         connection = Connection(self.principal, CallLine(self, self._calls[request_id]))
         connection.client = self.client
+        connection.interests = self._interests
         answer = await self._server.serve(connection, method, params, request_id)
         if method == "initialize":
             self.client = connection.client
@@ -215,6 +217,7 @@ class Session:
     async def aclose(self) -> None:
         """Cancel what runs, answer it, and end all streams."""
         self._is_closed = True
+        self._interests.lines.clear()
         for stop in self._giving_up.values():
             stop()
         self._giving_up.clear()

@@ -23,8 +23,8 @@ def offers(names: Names, desk: Desk, office: Office, groups: Collection[str]) ->
     found: list[Offer] = []
     if "codex" in groups:
         found += [
-            Offer(_codex(names), desk.codex),
-            Offer(_reply(names), desk.reply),
+            Offer(_codex(names, has_mail="mail" in groups), desk.codex),
+            Offer(_reply(names, has_mail="mail" in groups), desk.reply),
             Offer(_answer(names), desk.answer),
         ]
     if "sessions" in groups:
@@ -51,7 +51,12 @@ def _output(names: Names) -> dict[str, Any]:
     }
 
 
-def _codex(names: Names) -> dict[str, Any]:
+_AUTO_MAIL = {
+    "auto_mail": {"description": "Whether team mail may start turns of this session.", "type": "boolean"}
+}
+
+
+def _codex(names: Names, *, has_mail: bool) -> dict[str, Any]:
     ours = {
         "identity": {
             "description": "A name for the session, unique while it lives. Default: `codex`, `codex-2` …",
@@ -78,18 +83,19 @@ def _codex(names: Names) -> dict[str, Any]:
         ),
         "inputSchema": {
             "additionalProperties": False,
-            "properties": {**CODEX_PROPERTIES, **ours},
+            "properties": {**CODEX_PROPERTIES, **ours, **(_AUTO_MAIL if has_mail else {})},
             "type": "object",
         },
         "outputSchema": _output(names),
     }
 
 
-def _reply(names: Names) -> dict[str, Any]:
+def _reply(names: Names, *, has_mail: bool) -> dict[str, Any]:
     properties = {
         names.agent_id: {"description": "The session.", "type": "string"},
         **REPLY_PROPERTIES,
         "threadId": {"description": f"The session's thread, instead of {names.agent_id}.", "type": "string"},
+        **(_AUTO_MAIL if has_mail else {}),
     }
     return {
         "name": "codex-reply",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -14,8 +15,12 @@ from laneway.doors.mcp.server import INVALID_PARAMS, Call
 
 
 class Office:
-    def __init__(self, colleagues: Colleagues, names: Names) -> None:
+    def __init__(
+        self, colleagues: Colleagues, names: Names, further: Callable[[], dict[str, Any]] = dict
+    ) -> None:
+        """`further` is what else `status` tells: of mail, say."""
         self._colleagues = colleagues
+        self._further = further
         self._names = names
 
     async def sessions(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -30,7 +35,7 @@ class Office:
     async def status(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
         health = msgspec.to_builtins(self._colleagues.status())
         health["identities"] = {name: self._told(bound) for name, bound in health["identities"].items()}
-        return shown(health)
+        return shown({**health, **self._further()})
 
     async def close(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
         _only(arguments, {self._names.agent_id: str, "identity": str})

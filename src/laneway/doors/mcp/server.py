@@ -33,6 +33,13 @@ class Line(Protocol):
         ...
 
 
+class Interests:
+    """What one client wants to hear of, by its name, and how it is told. Goes when the client goes."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, Line] = {}
+
+
 class Connection:
     """One client of one transport: whose sessions are its own, and how it can be reached."""
 
@@ -40,6 +47,8 @@ class Connection:
         self.principal = principal
         self.line = line
         self.client = STRANGER
+        self.interests = Interests()
+        """A transport with a connection for each request keeps these for its client and puts them here."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +57,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     principal: str
     client: Client
     line: Line
+    interests: Interests
     request_id: bytes
     """As it stood on the wire."""
     params: dict[str, Any]
@@ -83,6 +93,18 @@ class Resources(Protocol):
     async def read(self, call: Call, uri: str) -> list[dict[str, Any]]: ...
 
 
+class News(Protocol):
+    """Tells clients what has changed of what they can read."""
+
+    def subscribe(self, call: Call) -> None: ...
+
+    def unsubscribe(self, call: Call) -> None: ...
+
+    async def listen(self, call: Call) -> dict[str, Any]: ...
+
+    def end(self) -> None: ...
+
+
 class Upstream(Protocol):
     """Whoever gets what the server behind us says by itself: the client."""
 
@@ -109,6 +131,7 @@ class Server:
         *,
         instructions: str | None = None,
         resources: Resources | None = None,
+        news: News | None = None,
         on_unknown_tool: Callable[[str], dict[str, Any]] | None = None,
         beyond: Beyond | None = None,
     ) -> None:
@@ -117,11 +140,13 @@ class Server:
         self._offers = {offer.name: offer for offer in offers}
         self._instructions = instructions
         self._resources = resources
+        self._news = news
+        self._methods = _METHODS if news is None else {**_METHODS, **_of_news(news)}
         self._on_unknown_tool = on_unknown_tool
 
     async def serve(self, connection: Connection, method: str, params: Raw, request_id: bytes) -> Any:
         """Answer one request, or raise what becomes its error."""
-        if self.beyond is not None and method not in _METHODS and method != "initialize":
+        if self.beyond is not None and method not in self._methods and method != "initialize":
             return await _forwarded(self.beyond, method, params)
         given = _params(params)
         meta = given.get("_meta")
@@ -133,14 +158,21 @@ class Server:
             principal=connection.principal,
             client=eras.of_request(meta) or connection.client,
             line=connection.line,
+            interests=connection.interests,
             request_id=request_id,
             params=given,
             meta=meta,
         )
-        answer = _METHODS.get(method)
-        if answer is None or (call.client.is_stateless and method in _HANDSHAKE_ONLY):
+        answer = self._methods.get(method)
+        wrong_era = _HANDSHAKE_ONLY if call.client.is_stateless else _STATELESS_ONLY
+        if answer is None or method in wrong_era:
             raise RemoteError(METHOD_NOT_FOUND, f"method not found: {method[:200]}", {"method": method[:200]})
         return eras.shaped(await answer(self, call), call.client, self.info)
+
+    def end_news(self) -> None:
+        """There will be no more of them: whoever waits is answered."""
+        if self._news is not None:
+            self._news.end()
 
     def hear(self, method: str, params: Raw) -> None:
         """A notification that the transport has no use for."""
@@ -161,7 +193,7 @@ class Server:
     def _capabilities(self, of_tools: dict[str, Any]) -> dict[str, Any]:
         capabilities: dict[str, Any] = {"tools": of_tools}
         if self._resources is not None:
-            capabilities["resources"] = {}
+            capabilities["resources"] = {} if self._news is None else {"subscribe": True}
         return capabilities
 
     async def _discover(self, call: Call) -> dict[str, Any]:
@@ -223,7 +255,9 @@ class Server:
         return eras.cached({"prompts": []}, call.client)
 
 
-_METHODS: dict[str, Callable[[Server, Call], Awaitable[dict[str, Any]]]] = {
+Method: TypeAlias = Callable[[Server, Call], Awaitable[dict[str, Any]]]
+
+_METHODS: dict[str, Method] = {
     "server/discover": Server._discover,
     "ping": Server._nothing,
     "logging/setLevel": Server._nothing,
@@ -234,7 +268,9 @@ _METHODS: dict[str, Callable[[Server, Call], Awaitable[dict[str, Any]]]] = {
     "resources/read": Server._read_resource,
     "prompts/list": Server._list_prompts,
 }
-_HANDSHAKE_ONLY = frozenset({"ping", "logging/setLevel", "prompts/list"})
+_SUBSCRIBE, _UNSUBSCRIBE, _LISTEN = "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"
+_STATELESS_ONLY = frozenset({_LISTEN})
+_HANDSHAKE_ONLY = frozenset({"ping", "logging/setLevel", "prompts/list", _SUBSCRIBE, _UNSUBSCRIBE})
 """Gone from the stateless era, or not declared: there a method is either offered or not found."""
 
 
@@ -247,6 +283,21 @@ async def _forwarded(beyond: Beyond, method: str, params: Raw) -> Raw:
         return await beyond.forward(method, params)
     except LanewayError as error:
         raise wire_error(error) from error
+
+
+def _of_news(news: News) -> dict[str, Method]:
+    async def subscribe(server: Server, call: Call) -> dict[str, Any]:
+        news.subscribe(call)
+        return {}
+
+    async def unsubscribe(server: Server, call: Call) -> dict[str, Any]:
+        news.unsubscribe(call)
+        return {}
+
+    async def listen(server: Server, call: Call) -> dict[str, Any]:
+        return await news.listen(call)
+
+    return {_SUBSCRIBE: subscribe, _UNSUBSCRIBE: unsubscribe, _LISTEN: listen}
 
 
 def _params(params: Raw) -> dict[str, Any]:

@@ -45,10 +45,10 @@ class Pipe(asyncio.Protocol):
 
     async def open(self, reading: int, writing: int) -> None:
         loop = asyncio.get_running_loop()
-        # A plain file, as in `laneway mcp-server < requests > answers`, is no pipe to asyncio.
-        if _is_file(reading):
+        # A plain file, as in `laneway mcp-server < requests > answers`, or /dev/null is no pipe to asyncio.
+        if not _is_pipe(reading):
             reading, _ = _pumped(reading, is_input=True)
-        if _is_file(writing):
+        if not _is_pipe(writing):
             writing, self._pump = _pumped(writing, is_input=False)
         self._writer, _ = await loop.connect_write_pipe(lambda: _Pen(self), os.fdopen(writing, "wb"))
         self.peer = Peer(
@@ -139,8 +139,10 @@ class _Pen(asyncio.Protocol):
         self._pipe.let_go()
 
 
-def _is_file(descriptor: int) -> bool:
-    return stat.S_ISREG(os.fstat(descriptor).st_mode)
+def _is_pipe(descriptor: int) -> bool:
+    """Whether the event loop can wait for it; not for a plain file, nor for /dev/null."""
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
 
 
 def _pumped(file: int, *, is_input: bool) -> tuple[int, threading.Thread]:
@@ -189,6 +191,7 @@ async def serve_stdio(server: Server, shutdown: Callable[[], Awaitable[None]]) -
     await pipe.open(*claim_standard_streams())
     with EndSignals(pipe.ended):
         await pipe.ended.wait()
+        server.end_news()
         # Whoever writes its requests and closes its end still wants what can be had at once.
         await pipe.peer.wait_served(QUICK_S)
         try:

@@ -1,0 +1,279 @@
+"""`laneway mail`: team mail for people and scripts, on the files that Claude Code and ATM use.
+
+Whoever sends or marks is somebody: `--as`, else `ATM_IDENTITY`, else the config. That name must be
+free for as long as the command runs (ruling 15); only looking is free for every name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from laneway.base.errors import BadMail, StoreError, UsageError
+from laneway.base.plain import plain
+from laneway.base.settings import Settings, load
+from laneway.cli import mail_show as show
+from laneway.cli.kept import open_store
+from laneway.core.tools import Caller, ToolResult
+from laneway.mail.draft import MAX_TEXT_BYTES
+from laneway.mail.names import check_recipient, check_sender
+from laneway.mail.places import Places
+from laneway.mail.post import Post
+from laneway.mail.roster import SESSION, Roster, check_may_act_as
+from laneway.mail.teams import mail_team
+from laneway.mail.tools import WHOLE, MailTools
+from laneway.store import stamps
+from laneway.store.audit import AuditEvent
+from laneway.store.store import Store
+
+EPILOG = """\
+Who you are is --as NAME, else ATM_IDENTITY, else `identity` of your config; the team is --team, else
+ATM_TEAM, else your config, else the Claude Code session that this runs in, else `default`. A name that
+a running session has, or that somebody else registered in the team, is refused; `read --no-mark` and
+`pending` only look, and may be about anybody.
+
+exit codes: 0 done (also: kept for later, because another program holds the inbox), 1 not done, with a
+            sentence why, 2 the command line or a setting is wrong
+
+  laneway mail send bob "the tests are green" --as ann
+  git diff | laneway mail send bob - --summary "my changes" --as ann
+  laneway mail read --as ann                     what is unread; then it is marked
+  laneway mail read --as bob --no-mark --all     look into any inbox
+  laneway mail members --team crew --json
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Send and read team mail; Claude Code's teams and ATM's, the same files."
+    parser.epilog = EPILOG
+    below = parser.add_subparsers(title="what to do", metavar="ACTION", required=True)
+    for name, add, summary in (
+        ("send", _add_send, "send a message to a member of a team"),
+        ("read", _add_read, "read an inbox, and mark what was read"),
+        ("broadcast", _add_broadcast, "send a message to all members of a team"),
+        ("pending", _add_pending, "how many messages are unread"),
+        ("members", _add_members, "who is in a team"),
+    ):
+        inner = below.add_parser(name, help=summary)
+        add(inner)
+        inner.add_argument("--team", metavar="NAME", help="the team (default: see `laneway mail --help`)")
+        inner.add_argument("--json", action="store_true", help="as data, for programs")
+
+
+def _add_who(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--as", dest="name", metavar="NAME", help="who you are")
+
+
+def _add_words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("message", nargs="?", help="the text; - reads it from standard input")
+    parser.add_argument("--summary", metavar="TEXT", help="one line (default: made from the text)")
+    parser.add_argument(
+        "--priority", choices=("urgent", "normal", "low"), help="how soon it should be looked at"
+    )
+    _add_who(parser)
+
+
+def _add_send(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("to", metavar="TO", help="a member, or member@team")
+    _add_words(parser)
+    parser.set_defaults(run=send)
+
+
+def _add_read(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="what is read already, too")
+    parser.add_argument("--no-mark", action="store_true", help="leave it unread; any name may be looked at")
+    parser.add_argument("--limit", type=_count, metavar="N", help="no more than N messages")
+    parser.add_argument("--since", type=_moment, metavar="TIME", help="only later than this (ISO 8601)")
+    parser.add_argument("--from", dest="sender", metavar="NAME", help="only of this sender")
+    parser.add_argument("--id", dest="message_id", metavar="ID", help="this message, read or not")
+    _add_who(parser)
+    parser.set_defaults(run=read)
+
+
+def _add_broadcast(parser: argparse.ArgumentParser) -> None:
+    _add_words(parser)
+    parser.set_defaults(run=broadcast)
+
+
+def _add_pending(parser: argparse.ArgumentParser) -> None:
+    _add_who(parser)
+    parser.set_defaults(run=pending)
+
+
+def _add_members(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=members)
+
+
+def _count(said: str) -> int:
+    if not said.isdecimal() or int(said) < 1:
+        raise argparse.ArgumentTypeError(f"{said!r} is no number of messages")
+    return int(said)
+
+
+def _moment(said: str) -> str:
+    if stamps.parse(said) is None:
+        raise argparse.ArgumentTypeError(f"{said!r} is no time such as 2026-01-31T12:00:00Z")
+    return said
+
+
+# ── the commands ───────────────────────────────────────────────────────────
+
+
+def send(options: argparse.Namespace) -> int:
+    arguments = {"to": options.to, **_words(options)}
+    counter = Counter.of(options)
+    with counter.acting("atm_send") as caller:
+        return counter.tell(asyncio.run(counter.mail.send(caller, arguments)), show.sent)
+
+
+def broadcast(options: argparse.Namespace) -> int:
+    arguments = _words(options)
+    counter = Counter.of(options)
+    with counter.acting("atm_broadcast") as caller:
+        return counter.tell(asyncio.run(counter.mail.broadcast(caller, arguments)), show.broadcast)
+
+
+def read(options: argparse.Namespace) -> int:
+    asked = {
+        "all": options.all,
+        "mark_read": not options.no_mark,
+        "limit": options.limit,
+        "since": options.since,
+        "from": options.sender,
+        "message_id": options.message_id,
+    }
+    arguments = {name: value for name, value in asked.items() if value is not None}
+    counter = Counter.of(options)
+    with counter.looking() if options.no_mark else counter.acting("atm_read") as caller:
+        return counter.tell(asyncio.run(counter.mail.read(caller, arguments, WHOLE)), show.messages)
+
+
+def pending(options: argparse.Namespace) -> int:
+    counter = Counter.of(options)
+    with counter.looking() as caller:
+        return counter.tell(asyncio.run(counter.mail.pending_count(caller, {})), show.pending)
+
+
+def members(options: argparse.Namespace) -> int:
+    counter = Counter.of(options)
+    rows = [show.member_row(member) for member in Roster(counter.places, counter.team).read().members]
+    return counter.tell(ToolResult("", data={"team": counter.team, "members": rows}), show.members)
+
+
+def _words(options: argparse.Namespace) -> dict[str, Any]:
+    asked = {"message": _message(options.message), "summary": options.summary, "priority": options.priority}
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def _message(said: str | None) -> str:
+    if said not in (None, "-"):
+        return str(said)
+    if said is None and sys.stdin.isatty():
+        raise UsageError("Say the message, or - to read it from standard input.")
+    data = sys.stdin.buffer.read(MAX_TEXT_BYTES + 1)
+    if len(data) > MAX_TEXT_BYTES:
+        raise BadMail(
+            f"The message has more than {MAX_TEXT_BYTES} bytes. Put it into a file and send its path."
+        )
+    try:
+        return data.decode().rstrip("\n")
+    except UnicodeDecodeError:
+        raise BadMail("The message is not UTF-8 text. Put it into a file and send its path.") from None
+
+
+# ── what each of them stands on ────────────────────────────────────────────
+
+
+class Counter:
+    """The team, the post and the tools for one command."""
+
+    def __init__(
+        self, options: argparse.Namespace, settings: Settings, places: Places, team: str, store: Store
+    ) -> None:
+        self.places = places
+        self.team = team
+        self.post = Post(places)
+        self.mail = MailTools(places, self.post, lambda: team, self._note)
+        self._options = options
+        self._settings = settings
+        self._store = store
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> Counter:
+        """By the flags and the settings. What waited in the spool is handed over first."""
+        settings = load({"team": options.team}, os.environ, Path(), Path.home())
+        places = Places.of()
+        said = settings.team if settings.source("team").kind != "default" else None
+        # A Claude Code session is a mail address and never the key of what we keep (ruling 1).
+        is_kept = said is not None and not said.startswith(SESSION)
+        store = open_store(said if is_kept else None)
+        counter = cls(options, settings, places, mail_team(places, said).team, store)
+        if counter.post.has_waiting():
+            for lost in counter.post.drain().given_up:
+                _warn(f"A message to {lost.to} was given up ({lost.message_id}): {lost.why}")
+        return counter
+
+    @contextmanager
+    def acting(self, what: str) -> Iterator[Caller]:
+        """Under a name that nobody else has while this lasts."""
+        name = self._name()
+        try:
+            claim = self._store.claim(check_sender(name))
+            try:
+                check_may_act_as(self.places, self.team, name)
+            except BaseException:
+                claim.release()
+                raise
+        except StoreError as problem:
+            about = {"recipient": "", "message_summary": "", "outcome": f"refused: {problem}"}
+            self._note(what, Caller(agent_id="", identity=name), **about)
+            if what == "atm_read":
+                hint = "With --no-mark you can look all the same."
+                raise StoreError(f"{str(problem).rstrip('.')}. {hint}") from problem
+            raise
+        try:
+            yield Caller(agent_id="", identity=name)
+        finally:
+            claim.release()
+
+    @contextmanager
+    def looking(self) -> Iterator[Caller]:
+        yield Caller(agent_id="", identity=check_recipient(self._name()))
+
+    def _name(self) -> str:
+        if self._options.name:
+            return str(self._options.name)
+        if self._settings.source("identity").kind == "default":
+            raise UsageError("Say who you are: --as NAME, or ATM_IDENTITY, or `identity` in your config.")
+        return self._settings.identity
+
+    def tell(self, result: ToolResult, shown: Callable[[dict[str, Any]], str]) -> int:
+        if result.is_error or result.data is None:
+            # Nothing was done, or to nobody: the sentence says why, as for a model.
+            _warn(" ".join((result.text, *result.notes)))
+            return 1
+        if self._options.json:
+            sys.stdout.write(show.as_json(self._options.run.__name__, result.data) + "\n")
+        else:
+            sys.stdout.write(shown(result.data))
+            for note in result.notes:
+                _warn(note)
+        sys.stdout.flush()
+        return 0
+
+    def _note(self, event_type: str, caller: Caller, **about: str) -> None:
+        line = AuditEvent(event_type=event_type, agent_id=None, identity=caller.identity, **about)
+        try:
+            self._store.audit.append(line)
+        except StoreError as problem:
+            _warn(f"This could not be written to the audit log. {problem}")
+
+
+def _warn(text: str) -> None:
+    print(f"laneway: {plain(text)}", file=sys.stderr)

@@ -1,0 +1,61 @@
+"""An MCP server of ours in one thread's config: for tools of ours where dynamic ones do not reach.
+
+Pure. Codex takes dynamic tools when a thread is started and at no other time, keeps them over every
+resume, and gives them to no subagent (seen from 0.104 to 0.163). A server entry reaches the thread and its
+subagents, but costs a process for each, and newer models must search for what is in it. So:
+
+    a new thread                                     dynamic tools
+    one that was started without them                an entry
+    one for which subagents were asked for           both: the thread uses the tools, subagents the entry
+    the removed `codex mcp-server`                   an entry
+
+Subagents were asked for where `features.multi_agent` was switched on, by `--subagents` or a caller's
+own config. Left alone, Codex starts them only when somebody tells it to, and those report to their
+parent, which has the tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from laneway.core.ports import ThreadSpec
+
+CALL_S = 120
+"""For one call: a broadcast may wait for many inboxes."""
+_SUBAGENTS = ("multi_agent", "multi_agent_v2")
+
+
+def is_needed(spec: ThreadSpec, tools: Collection[str], *, takes_tools: bool = True) -> bool:
+    """Whether some of these tools would not reach the thread or its subagents."""
+    return not takes_tools or not set(tools) <= set(spec.had_tools) or asks_for_subagents(spec.config)
+
+
+def asks_for_subagents(config: Mapping[str, Any]) -> bool:
+    features = config.get("features")
+    table = features if isinstance(features, dict) else {}
+    return any(
+        _is_on(table.get(name))
+        or _is_on(config.get(f"features.{name}"))
+        or _is_on(config.get(f"features.{name}.enabled"))
+        for name in _SUBAGENTS
+    )
+
+
+def _is_on(value: Any) -> bool:
+    return value is True or (isinstance(value, dict) and value.get("enabled") is True)
+
+
+def entry(name: str, argv: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+    """The config keys of a server that is started like this, and whose tools nobody has to approve.
+
+    They act within the session's own rights: a model that may speak may send mail.
+    """
+    fields = {
+        "command": argv[0],
+        "args": list(argv[1:]),
+        "env": dict(environment),
+        "default_tools_approval_mode": "approve",
+        "tool_timeout_sec": CALL_S,
+    }
+    return {f"mcp_servers.{name}.{key}": value for key, value in fields.items()}

@@ -1,0 +1,61 @@
+"""Marks mail as read that Codex has recorded, and keeps at it where the inbox cannot be written.
+
+What could not be marked is not brought again in this life; whoever finds it unread hands it in again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from laneway.base.errors import StoreError, TeamGone
+from laneway.core.ports import Clock
+from laneway.mail.entries import Message
+from laneway.mail.inbox import Inbox
+from laneway.mail.pace import Pace
+
+log = logging.getLogger(__name__)
+
+
+class Marking:
+    def __init__(self, clock: Clock, look_again: Callable[[], None]) -> None:
+        self._clock = clock
+        self._look_again = look_again
+        self._pace = Pace()
+        self._is_failing = False
+        self._waiting: deque[tuple[Inbox, tuple[Message, ...]]] = deque()
+        self._stop_alarm: Callable[[], None] = lambda: None
+
+    def add(self, inbox: Inbox, messages: tuple[Message, ...]) -> None:
+        self._waiting.append((inbox, messages))
+
+    async def again(self, inbox: Inbox, messages: tuple[Message, ...]) -> None:
+        """For what was found unread although it was brought, unless that has just failed."""
+        if messages and self._clock.now() >= self._pace.not_before:
+            self.add(inbox, messages)
+            await self.run()
+
+    async def run(self) -> None:
+        while self._waiting:
+            inbox, messages = self._waiting.popleft()
+            try:
+                await asyncio.to_thread(inbox.mark_read, messages)
+                self._is_failing = False
+                self._pace.succeed()
+            except TeamGone:
+                pass  # its inboxes went with it
+            except StoreError as problem:
+                if not self._is_failing:
+                    log.warning("Mail of %s is not marked as read yet: %s", inbox.agent, problem)
+                self._is_failing = True
+                self._set_alarm()
+
+    def stop(self) -> None:
+        self._stop_alarm()
+
+    def _set_alarm(self) -> None:
+        self._stop_alarm()
+        now = self._clock.now()
+        self._stop_alarm = self._clock.after(self._pace.fail(now) - now, self._look_again)

@@ -1,0 +1,155 @@
+"""Mail from inside the real Codex: by dynamic tools, and over a bridge where those do not reach (FR-20)."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laneway.core.model import Activity
+from laneway.testing.processes import wait_gone
+from tests.codex.mail_support import ME, bridges, environment_of, stage
+from tests.mail.tools_support import TEAM, entry
+
+
+@pytest.fixture
+def run() -> Iterator[Path]:
+    """pytest's own folders are too deep for a socket's path."""
+    with tempfile.TemporaryDirectory(prefix="lw") as folder:
+        yield Path(folder)
+
+
+def call(tool: str, **arguments: Any) -> str:
+    return f"%tool {tool} {json.dumps(arguments)}"
+
+
+@pytest.mark.covers("FR-4.5", "FR-2.8")
+async def test_codex_reads_and_answers_mail_under_its_sessions_name(tmp_path: Path, run: Path) -> None:
+    """By dynamic tools: nobody is asked, whatever the policy, no process is started for it."""
+    async with stage(tmp_path, "gpt-5.5") as here, here.office(run) as office:
+        here.town.drop("ann", entry("worker", "what is 6 times 7?"))
+        ann = await office.open("ann")
+        assert ann.session.spec.extras == {}
+        await office.play(ann, call("atm_read"))
+        assert "what is 6 times 7?" in here.told
+        await office.play(ann, call("atm_send", to="worker", message="42"))
+        (found,) = here.town.entries("worker")
+        assert (found["from"], found["text"], found["source_team"]) == ("ann", "42", TEAM)
+        read, sent = await office.audit()
+        assert (read["event_type"], sent["event_type"]) == ("atm_read", "atm_send")
+        assert (sent["agent_id"], sent["thread_id"]) == (ann.agent_id, ann.thread_id)
+        assert sent["turn_id"]
+
+
+@pytest.mark.covers("FR-4.5")
+async def test_codex_cannot_say_that_it_is_somebody_else(tmp_path: Path, run: Path) -> None:
+    """The tools have no such argument, and say so."""
+    async with stage(tmp_path) as here, here.office(run) as office:
+        ann = await office.open("ann")
+        for name in ("identity", "from", "agent_id"):
+            await office.play(ann, call("atm_send", to="worker", message="x", **{name: "team-lead"}))
+            assert f"atm_send has no argument {name}." in here.told
+        assert here.town.entries("worker") == []
+
+
+async def test_a_thread_that_was_started_without_tools_gets_them_over_a_bridge(
+    tmp_path: Path, run: Path
+) -> None:
+    """Codex takes no new tools on a resume. Nobody has to approve the bridge's, even where nobody can."""
+    async with stage(tmp_path) as here:
+        async with here.office(run, with_mail=False) as office:
+            ann = await office.open("ann")
+            await office.play(ann, "%say hello")
+        async with here.office(run) as office:
+            again = await office.colleagues.resume(ME, agent_id=ann.agent_id)
+            assert again.thread_id == ann.thread_id
+            assert again.record.config == {}
+            heard = await office.play(again, call("atm_send", to="worker", message="over the bridge"))
+            (found,) = here.town.entries("worker")
+            assert (found["from"], found["text"]) == ("ann", "over the bridge")
+            used = [event for event in heard if isinstance(event, Activity)]
+            assert {event.title for event in used} == {"laneway_mail.atm_send"}
+            (line,) = await office.audit()
+            assert (line["agent_id"], line["identity"], line["thread_id"]) == (
+                ann.agent_id,
+                "ann",
+                ann.thread_id,
+            )
+            assert line["turn_id"] == used[0].turn_id
+
+
+@pytest.mark.covers("FR-20.4", "FR-20.5")
+@pytest.mark.needs("subagents")
+async def test_what_a_subagent_sends_the_session_sends(tmp_path: Path, run: Path) -> None:
+    """It has no name, no inbox and no place in the team; the audit log knows which thread it was."""
+    async with stage(tmp_path) as here, here.office(run) as office:
+        before = here.town.places.config(TEAM).read_bytes()
+        ann = await office.open("ann", config={"features.multi_agent": True})
+        errand = call("atm_send", to="worker", message="from below") + "\n%say it is done"
+        heard = await office.play_below(ann, call("spawn_agent", message=errand, agent_type="default"))
+        (found,) = here.town.entries("worker")
+        assert (found["from"], found["text"]) == ("ann", "from below")
+        below = {event.thread_id for event in heard}
+        (line,) = await office.audit()
+        assert (line["agent_id"], line["identity"]) == (ann.agent_id, "ann")
+        assert {line["thread_id"]} == below
+        assert line["thread_id"] != ann.thread_id
+        assert here.town.places.config(TEAM).read_bytes() == before
+        assert [path.name for path in here.town.places.inboxes(TEAM).glob("*.json")] == ["worker.json"]
+
+
+@pytest.mark.needs("subagents")
+async def test_bridges_end_with_their_session_and_no_secret_is_left_on_the_disk(
+    tmp_path: Path, run: Path
+) -> None:
+    """Two sessions, a bridge each; the key stands neither in our records nor in Codex's home."""
+    async with stage(tmp_path) as here:
+        async with here.office(run) as office:
+            for name in ("ann", "bob"):
+                await office.play(
+                    await office.open(name, config={"features.multi_agent": True}),
+                    call("atm_send", to="worker", message=f"I am {name}"),
+                )
+            ours = bridges(office.door)
+            assert len(ours) == 2
+            assert office.room is not None
+            keys = [office.room._keys.key(each.agent_id) for each in office.colleagues.live()]
+            assert len({found["from"] for found in here.town.entries("worker")}) == len(set(keys)) == 2
+        for pid in ours:
+            await wait_gone(pid)
+        kept = [*here.state.rglob("*"), *here.rehearsal.home.rglob("*")]
+        texts = [path.read_bytes() for path in kept if path.is_file()]
+        assert texts
+        assert not [key for key in keys if any(key.rpartition(".")[2].encode() in text for text in texts)]
+
+
+@pytest.mark.needs("subagents")
+async def test_a_command_in_the_sandbox_cannot_read_a_key(tmp_path: Path, run: Path) -> None:
+    """It runs as the same user, but the kernel shows it no other process's environment."""
+    async with stage(tmp_path) as here, here.office(run) as office:
+        ann = await office.open("ann", config={"features.multi_agent": True})
+        await office.play(ann, call("atm_pending_count"))
+        (pid,) = bridges(office.door)
+        assert b"LANEWAY_BRIDGE_KEY=" in environment_of(pid)
+        await office.play(ann, f"%run tr '\\0' '\\n' < /proc/{pid}/environ | grep LANEWAY; echo asked")
+        assert "asked" in here.told
+        assert "LANEWAY_BRIDGE_KEY=" not in here.told
+
+
+@pytest.mark.needs("subagents")
+async def test_a_long_message_crosses_the_bridge_both_ways(tmp_path: Path, run: Path) -> None:
+    """Longer than a pipe or a read; what comes back is as long as its reader is shown."""
+    text = "0123456789" * 20_000
+    async with stage(tmp_path) as here, here.office(run) as office:
+        here.town.drop("ann", entry("worker", text, msg_id="the-long-one"))
+        ann = await office.open("ann", config={"features.multi_agent": True})
+        await office.play(ann, call("atm_send", to="worker", message=text))
+        assert [found["text"] for found in here.town.entries("worker")] == [text]
+        await office.play(ann, call("atm_read", message_id="the-long-one"))
+        await office.play(ann, call("atm_read", message_id="the-long-one", offset=199_990))
+        assert here.told.count("0123456789") == 1
+        assert "Characters 199990 to 200000 of 200000." in here.told
