@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,6 +89,7 @@ def test_news_that_start_no_turn_come_along_behind_real_mail() -> None:
 # ── what keeps it back ─────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("FR-17.6")
 def test_a_busy_session_is_left_alone() -> None:
     """Whatever runs or waits there goes first, urgent or not."""
     assert act([mail(1, urgency="urgent")], state="busy") == Hold("busy")

@@ -6,6 +6,7 @@ import itertools
 import re
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -152,6 +153,7 @@ items = st.builds(
 
 @settings(deadline=None)
 @given(st.lists(items, min_size=1, max_size=10))
+@pytest.mark.covers("FR-8.4")
 def test_whatever_messages_say_a_reader_by_the_mark_finds_exactly_them(said: list[Item]) -> None:
     """Fake headers, fake ends and fake messages stay the text of whoever wrote them."""
     found = opened(compose(said, max_chars=10_000))

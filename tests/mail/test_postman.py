@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from laneway.core.model import TurnStarted
 from laneway.mail.postman import Orders
 from tests.core.colleagues_support import texts
@@ -16,6 +18,7 @@ LONG = "x" * 5000
 # ── delivery ───────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("FR-8.2")
 async def test_mail_for_an_idle_session_becomes_a_turn_as_soon_as_it_is_written(tmp_path: Path) -> None:
     """FR-8.2, heard from the file system: no clock was moved."""
     async with town(tmp_path) as here:
@@ -24,6 +27,7 @@ async def test_mail_for_an_idle_session_becomes_a_turn_as_soon_as_it_is_written(
         assert await here.turn(codex) == ["hello codex"]
 
 
+@pytest.mark.covers("FR-8.2")
 async def test_where_nothing_is_heard_the_poll_finds_it(tmp_path: Path) -> None:
     """The floor in every case; an empty poll changes nothing."""
     async with town(tmp_path, hears=False) as here:
@@ -45,6 +49,7 @@ async def test_mail_that_came_before_the_session_is_brought_when_it_opens(tmp_pa
         assert await here.turn(await here.open()) == ["early"]
 
 
+@pytest.mark.covers("FR-8.3")
 async def test_mail_for_nobody_stays_unread(tmp_path: Path) -> None:
     """FR-8.3: no guess at whom it could be meant for."""
     async with town(tmp_path) as here:
@@ -57,6 +62,7 @@ async def test_mail_for_nobody_stays_unread(tmp_path: Path) -> None:
         assert len(here.turns(codex)) == 1
 
 
+@pytest.mark.covers("FR-8.3")
 async def test_each_session_gets_its_own_mail(tmp_path: Path) -> None:
     """One inbox, one identity, one thread."""
     async with town(tmp_path) as here:
@@ -67,6 +73,7 @@ async def test_each_session_gets_its_own_mail(tmp_path: Path) -> None:
         assert await here.turn(codex) == ["two"]
 
 
+@pytest.mark.covers("FR-8.1", "FR-17.6")
 async def test_mail_is_looked_for_when_a_turn_ends(tmp_path: Path) -> None:
     """FR-8.1: what came meanwhile waits, and goes as soon as the session is free."""
     async with town(tmp_path) as here:
@@ -81,6 +88,7 @@ async def test_mail_is_looked_for_when_a_turn_ends(tmp_path: Path) -> None:
         assert (await turn.result()).text == "done"
 
 
+@pytest.mark.covers("FR-8.1")
 async def test_mail_is_looked_for_after_a_turn_that_failed(tmp_path: Path) -> None:
     """However it ended: it has ended."""
     async with town(tmp_path) as here:
@@ -92,6 +100,7 @@ async def test_mail_is_looked_for_after_a_turn_that_failed(tmp_path: Path) -> No
         assert await here.turn(codex) == ["anyway"]
 
 
+@pytest.mark.covers("FR-8.5")
 async def test_fifteen_messages_become_two_turns(tmp_path: Path) -> None:
     """FR-8.5: ten, oldest first, then five; each is marked with its own turn."""
     async with town(tmp_path) as here:
@@ -109,6 +118,7 @@ async def test_fifteen_messages_become_two_turns(tmp_path: Path) -> None:
         assert len(here.turns(codex)) == 2
 
 
+@pytest.mark.covers("FR-8.5")
 async def test_long_mail_is_cut_and_the_cut_names_it(tmp_path: Path) -> None:
     """FR-8.5 and ruling 17; all of it stays on the disk for whoever asks by the id."""
     async with town(tmp_path) as here:
@@ -120,6 +130,7 @@ async def test_long_mail_is_cut_and_the_cut_names_it(tmp_path: Path) -> None:
         assert kept["text"] == LONG
 
 
+@pytest.mark.covers("FR-8.4")
 async def test_a_body_that_plays_envelope_stays_body(tmp_path: Path) -> None:
     """FR-8.4: fake ends, fake headers and fake messages, from one who has seen an envelope before."""
     async with town(tmp_path) as here:
@@ -149,6 +160,7 @@ async def test_urgent_mail_goes_first(tmp_path: Path) -> None:
 # ── marked as read ─────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("FR-8.6", "FR-8.12")
 async def test_mail_is_read_when_codex_has_recorded_it_and_not_before(tmp_path: Path) -> None:
     """FR-8.6 and FR-8.12: the start of the turn is not enough."""
     async with town(tmp_path) as here:
@@ -174,6 +186,7 @@ async def test_an_older_codex_that_does_not_say_which_input_it_recorded_is_under
         await here.marked()
 
 
+@pytest.mark.covers("FR-8.12")
 async def test_another_input_that_is_recorded_marks_nothing(tmp_path: Path) -> None:
     """A client's, for one."""
     async with town(tmp_path) as here:
@@ -257,6 +270,7 @@ async def test_an_inbox_that_cannot_be_written_is_marked_later_and_nothing_comes
 # ── clients go first ───────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("FR-8.11")
 async def test_a_client_that_waits_goes_before_mail(tmp_path: Path) -> None:
     """FR-8.10 and FR-8.11: a turn ends, the client's next one starts, and mail waits for a free moment."""
     async with town(tmp_path) as here:
@@ -275,6 +289,7 @@ async def test_a_client_that_waits_goes_before_mail(tmp_path: Path) -> None:
         assert await here.turn(codex) == ["mail"]
 
 
+@pytest.mark.covers("FR-8.11")
 async def test_a_client_that_comes_in_the_same_instant_goes_first(tmp_path: Path) -> None:
     """Between the look into the inbox and the asking for a turn."""
     async with town(tmp_path) as here:
@@ -305,6 +320,7 @@ async def test_a_client_that_comes_and_goes_in_one_instant_holds_mail_up_until_t
         assert await here.turn(codex) == ["mail"]
 
 
+@pytest.mark.covers("FR-8.9", "FR-8.10")
 async def test_clients_that_come_during_a_mail_turn_are_served_in_their_order(tmp_path: Path) -> None:
     """FR-8.9 and FR-8.10: one turn at a time, theirs behind it, and no further mail between them."""
     async with town(tmp_path) as here:

@@ -22,6 +22,7 @@ URGENT: dict[str, Any] = {"metadata": {"laneway": {"priority": "urgent"}}}
 # ── switched off ───────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("FR-8.8")
 async def test_switched_off_mail_stays_unread_and_clients_are_served(tmp_path: Path) -> None:
     """FR-8.8: it starts no turn, and keeps nobody else from one."""
     async with town(tmp_path, orders=Orders(auto=False)) as here:
@@ -36,6 +37,7 @@ async def test_switched_off_mail_stays_unread_and_clients_are_served(tmp_path: P
         assert here.unread() == ["hello"]
 
 
+@pytest.mark.covers("FR-8.8")
 async def test_a_session_can_be_switched_on_and_off_while_it_runs(tmp_path: Path) -> None:
     """What waited is brought at once; after that nothing is."""
     async with town(tmp_path, orders=Orders(auto=False)) as here:
@@ -52,6 +54,7 @@ async def test_a_session_can_be_switched_on_and_off_while_it_runs(tmp_path: Path
         assert len(here.turns(codex)) == 1
 
 
+@pytest.mark.covers("FR-8.8")
 async def test_a_setting_for_one_session_goes_before_the_one_for_all(tmp_path: Path) -> None:
     """And what was switched while it runs goes before both, until it is closed."""
     async with town(tmp_path, orders=Orders(auto=False, per_session={"agent-1": True})) as here:
@@ -182,6 +185,7 @@ async def test_a_dead_codex_is_not_asked_by_mail_and_keeps_nothing(tmp_path: Pat
         assert await here.turn(codex) == ["anybody there?"]
 
 
+@pytest.mark.covers("FR-8.13")
 async def test_killed_before_it_recorded_anything_codex_is_brought_the_mail_again(tmp_path: Path) -> None:
     """FR-8.13: in the next process, on the same thread."""
     async with town(tmp_path, stage={"restart": "always"}) as here:

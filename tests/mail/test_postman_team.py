@@ -7,6 +7,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from laneway.core.ports import ThreadSpec
 from laneway.mail.draft import draft
 from laneway.mail.locks import Patience
@@ -36,6 +38,7 @@ def remove(places: Places, team: str) -> None:
 # ── joining and leaving ────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("FR-7.3")
 async def test_a_session_is_a_member_from_its_opening_to_its_end(tmp_path: Path) -> None:
     """With what the other programs want to know of a member."""
     async with town(tmp_path) as here:
@@ -253,6 +256,7 @@ async def test_a_team_that_was_asked_for_is_never_left_for_another(tmp_path: Pat
 # ── two of us ──────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("FR-20.2")
 async def test_two_postmen_share_a_team_and_bring_only_their_own_mail(tmp_path: Path) -> None:
     """FR-20.2 and FR-20.3: the same inboxes, other identities."""
     places = found(tmp_path, team=TEAM)
@@ -277,6 +281,7 @@ async def test_two_postmen_share_a_team_and_bring_only_their_own_mail(tmp_path: 
         assert here.members() == ["team-lead"]
 
 
+@pytest.mark.covers("FR-20.4")
 async def test_subagents_are_not_members(tmp_path: Path) -> None:
     """FR-20.4: a thread that our thread started has no identity, and so no membership."""
     async with town(tmp_path) as here:

@@ -91,6 +91,7 @@ async def test_a_burst_of_fifteen_is_two_turns_and_codex_knows_all_of_it(tmp_pat
 
 
 @pytest.mark.parametrize("when", ["asked", "begun"])
+@pytest.mark.covers("FR-8.13")
 async def test_killed_while_mail_is_on_its_way_codex_gets_it_all_the_same(tmp_path: Path, when: str) -> None:
     """kill -9 between `turn/start` and the recording of its input: unread, then brought again; never lost."""
     async with real_town(tmp_path) as here:
