@@ -125,6 +125,22 @@ async def test_a_session_that_has_had_its_turns_gets_no_more(tmp_path: Path) -> 
             here.colleagues.say(again, "a new life is no new budget")
 
 
+async def test_a_turn_taken_back_while_it_waited_costs_nothing(tmp_path: Path) -> None:
+    """It never ran, so the budget has room for another one in its place."""
+    async with stage(tmp_path, budget=Budget(max_turns=2)) as here:
+        colleague = await here.open()
+        first = await here.busy(colleague)
+        taken_back = here.colleagues.say(colleague, "b")
+        taken_back.cancel()
+        assert (await taken_back.result()).status == "interrupted"
+        instead = here.colleagues.say(colleague, "c")
+        here.thread(colleague).end()
+        await first.result()
+        await until(lambda: here.thread(colleague).turn_id)
+        here.thread(colleague).end()
+        assert (await instead.result()).status == "completed"
+
+
 async def test_a_turn_that_passes_the_token_budget_is_stopped_and_says_so(tmp_path: Path) -> None:
     """Also those behind it; another one is not begun."""
     async with stage(tmp_path, budget=Budget(max_tokens=100)) as here:

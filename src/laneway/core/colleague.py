@@ -133,7 +133,7 @@ class Colleague:
 
     def _settled(self, ticket: str, end: TurnResult | LanewayError, summary: str | None) -> None:
         del self._turns[ticket]
-        if isinstance(end, LanewayError):
+        if isinstance(end, LanewayError) or end.turn_id is None:
             # It never ran: it costs nothing, and the model has not seen the summary.
             self._asked -= 1
             self._summary = self._summary or summary

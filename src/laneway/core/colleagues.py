@@ -311,11 +311,12 @@ class Colleagues:
         )
         prompt = "\n".join(part.text for part in spec.parts if isinstance(part, TextPart))
         self.note(source, colleague, prompt_summary=prompt[:MAX_PROMPT_CHARS], request_id=request_id)
+        if kind == "client":
+            turn.on_settled(self._mortality.hear)  # a death in a mail turn was told to nobody
         turn.on_settled(lambda end: self._settled(colleague, end, request_id))
         return turn
 
     def _settled(self, colleague: Colleague, end: TurnResult | LanewayError, request_id: str) -> None:
-        self._mortality.hear(end)
         turn_id = end.turn_id or "" if isinstance(end, TurnResult) else ""
         self.note("turn_done", colleague, turn_id=turn_id, request_id=request_id, outcome=outcome(end))
 
