@@ -94,6 +94,7 @@ def _box_rows(size: int, found: list[dict[str, Any]]) -> list[Row]:
     return [
         row("poll, nothing new", "unchanged"),
         row("poll, changed", "changed", "loads", "json.loads", goal),
+        row("poll, changed, CPU time alone", "changed_cpu"),
         row("poll, changed, all unread", "all_unread", "loads", "json.loads"),
         row("send", "send", "safe_write", "a safe write"),
         row("locks held, send and mark, p99", "held_p99", goal=HOLD_MS),

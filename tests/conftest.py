@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def _own_log() -> Iterator[None]:
+    """Whoever configures our log in a test does not do so for the next one."""
+    log = logging.getLogger("laneway")
+    before = (log.handlers[:], log.level, log.propagate)
+    yield
+    for handler in log.handlers:
+        if handler not in before[0]:
+            handler.close()
+    log.handlers[:], log.level, log.propagate = before
+
 
 FOR_TESTS = ("LANEWAY_PEERS", "LANEWAY_CHAOS", "LANEWAY_CODEX_BIN")
 

@@ -144,6 +144,7 @@ async def test_a_live_session_is_resumed_as_it_is_and_goes_on_without_a_word(tmp
         session = await client.content("codex", prompt="%say x", identity="dev")
         gone_on = await client.content("codex", agent_id=session["agent_id"])
         health = await client.content("agent_status")
+        health.pop("mail", None)  # its postman begins with the first session, some time after it
 
     assert gone_on["threadId"] == session["threadId"]
     assert "Go on where you left off." in texts(here.requests[-1])
