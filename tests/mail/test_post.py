@@ -71,6 +71,16 @@ def test_a_message_goes_to_a_member(places: Places) -> None:
 
 
 @pytest.mark.covers("FR-4.2")
+def test_who_writes_to_the_team_can_be_answered_without_being_in_it(places: Places) -> None:
+    """A person at a terminal is in no roster; her inbox is made when she first writes."""
+    with pytest.raises(MemberUnknown):
+        post(places).send(letter("too early"), Address("ann", TEAM))
+    post(places).send(letter("hello", "ann"), CODEX)
+    post(places).send(letter("welcome"), Address("ann", TEAM))
+    assert texts(places, "ann") == ["welcome"]
+
+
+@pytest.mark.covers("FR-4.2")
 def test_nobody_and_nowhere_are_told_in_a_sentence(places: Places) -> None:
     """Nothing is made, nothing is spooled."""
     with pytest.raises(MemberUnknown, match=rf"Nobody called ann is in the team {TEAM}\. See"):

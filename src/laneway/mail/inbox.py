@@ -191,6 +191,14 @@ class Inbox:
             sync_folder(self.path.parent)  # it is safe when we say so, and nobody waits for that
             return work.aside
 
+    def found(self) -> None:
+        """Make it if it is not there, so that mail can come; `TeamGone` if the team is not."""
+        self._check_team()
+        try:
+            self._make()
+        except OSError as problem:
+            raise trouble(self.path, problem) from problem
+
     def _make(self) -> None:
         """The inbox, and its folder; never the team's."""
         try:

@@ -68,10 +68,29 @@ class Post:
         self._untold: list[GivenUp] = []
 
     def send(self, message: Draft, to: Address) -> Receipt:
-        """Into the inbox of a member, or into the spool if somebody holds that inbox."""
-        if Roster(self._places, to.team).read().member(to.agent) is None:
+        """Into the inbox of a member, or into the spool if somebody holds that inbox.
+
+        Whoever has an inbox can be written to as well: somebody who wrote to the team without being
+        in it, or a session that was closed and may be had back.
+        """
+        if not self._is_known(to):
             raise MemberUnknown(to.agent, to.team)
-        return self._deliver(message, to)
+        receipt = self._deliver(message, to)
+        self._be_reachable(message)
+        return receipt
+
+    def _is_known(self, to: Address) -> bool:
+        roster = Roster(self._places, to.team).read()  # first: a team that is gone has nobody
+        return (
+            roster.member(to.agent) is not None or self._inbox(to, self._patience).fingerprint() is not None
+        )
+
+    def _be_reachable(self, message: Draft) -> None:
+        """Who writes can be answered. Where that cannot be, the message has gone out all the same."""
+        try:
+            self._inbox(Address(message.sender, message.source_team), self._patience).found()
+        except StoreError as problem:
+            log.info("%s cannot be answered: %s", message.sender, problem)
 
     def broadcast(
         self,
