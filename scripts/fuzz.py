@@ -13,6 +13,7 @@ import argparse
 import hashlib
 import importlib
 import importlib.util
+import logging
 import os
 import re
 import subprocess
@@ -42,6 +43,7 @@ def main() -> int:
     if options.fetch:
         return fetch()
     sys.path[:0] = [str(ROOT), str(ROOT / "src"), str(ATHERIS)]
+    logging.getLogger("laneway").setLevel(logging.ERROR)  # a warning for each input would cost the most
     if options.inside:
         return inside(options.inside, options.seconds)
     if not importlib.util.find_spec("atheris"):

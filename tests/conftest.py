@@ -19,7 +19,8 @@ def _own_log() -> Iterator[None]:
     for handler in log.handlers:
         if handler not in before[0]:
             handler.close()
-    log.handlers[:], log.level, log.propagate = before
+    log.handlers[:], log.propagate = before[0], before[2]
+    log.setLevel(before[1])  # not the attribute: loggers remember what is enabled
 
 
 FOR_TESTS = ("LANEWAY_PEERS", "LANEWAY_CHAOS", "LANEWAY_CODEX_BIN")

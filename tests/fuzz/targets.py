@@ -40,8 +40,6 @@ MAX_BYTES = 64
 MAX_PEER_BYTES = 4096
 GOOD = b'{"method":"good"}'
 
-logging.getLogger("laneway").setLevel(logging.ERROR)
-
 
 @functools.cache
 def loop() -> asyncio.AbstractEventLoop:
