@@ -249,3 +249,12 @@ def test_mcp_servers_are_told_one_by_one_and_together_when_none_is_left_starting
         "cancelled": [],
     }
     assert types(told(fresh(), TurnStarted(turn_id="u"))) == ["mcp_startup_complete", "task_started"]
+
+
+def test_an_old_codex_that_tells_everything_twice_is_told_once() -> None:
+    """The app-server of 0.104 sends the old events along with the new ones; strangers pass on as they are."""
+    legacy = fresh()
+    assert told(legacy, Other(method="codex/event/agent_message", params={"msg": {"message": "x"}})) == []
+    assert told(legacy, Other(method="thing/happened", params={"a": 1})) == [
+        {"type": "thing_happened", "a": 1}
+    ]

@@ -187,7 +187,7 @@ async def mcp(walk: Walk) -> str:
     flags = ("--codex-bin", walk.codex_bin) if walk.codex_bin else ()
     async with visitor(walk.note, *flags) as client:
         asks = {"approval-policy": "on-request", "sandbox": "workspace-write"}
-        first = await client.call("codex", prompt="%run! echo granted", identity="reviewer", **asks)
+        first = await client.call("codex", prompt="%run! touch granted", identity="reviewer", **asks)
         agent_id = first.get("agent_id")
         second = await client.call("codex-reply", agent_id=agent_id, prompt="%say And on we go.")
         listed = (await client.call("agent_sessions")).get("sessions", [])

@@ -391,5 +391,7 @@ def _warning(event: Notice) -> Message:
 
 def _passed_on(method: str, params: Any) -> list[Message]:
     """What is newer than the old server, under a name of its kind."""
+    if method.startswith("codex/event/"):
+        return []  # the app-server of 0.104 tells everything twice: this is what we make ourselves
     fields = params if isinstance(params, dict) else {"params": params}
     return [{"type": snake(method), **{key: value for key, value in fields.items() if key != "type"}}]
