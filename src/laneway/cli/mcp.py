@@ -17,7 +17,7 @@ from laneway.base.errors import SessionUnknown, UsageError
 from laneway.base.schema import TOOL_GROUPS
 from laneway.base.settings import Settings
 from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, overrides
-from laneway.cli.compose import ground, raw_events, script, settings_for
+from laneway.cli.compose import Ground, ground, raw_events, script, settings_for
 from laneway.cli.kept import store_of
 from laneway.cli.local_door import local_door
 from laneway.cli.mailroom import Mailroom
@@ -27,6 +27,7 @@ from laneway.core.briefing import briefer, working_folder
 from laneway.core.colleagues import Colleagues
 from laneway.core.hub import Limits, unequipped
 from laneway.core.opening import Budget
+from laneway.core.ports import Clock
 from laneway.core.session import Timing
 from laneway.core.tools import ToolBox
 from laneway.doors.ending import EndSignals
@@ -215,17 +216,7 @@ async def opened(
         if room is not None and base.state is not None:
             room.stay_in(base.state.parent)
         clock = LoopClock()
-        colleagues = Colleagues(
-            base.hub,
-            StoreRecords(store_of(settings, is_flat=names is CODEX, root=base.state)),
-            clock,
-            default_identity=settings.identity,
-            budget=Budget(max_turns=settings.max_turns, max_tokens=settings.max_tokens),
-            summaries=settings.summaries,
-            persist=settings.persist_threads,
-            restart="never" if options.http is None else "reported",
-        )
-        await stack.enter_async_context(colleagues)
+        colleagues = await stack.enter_async_context(colleagues_of(options, settings, names, base, clock))
         if options.identity is not None:
             await colleagues.reserve(settings.identity)
         resume = await to_resume(options, settings, colleagues)
@@ -257,6 +248,22 @@ async def opened(
         beyond = None if isinstance(base.engine, CodexEngine) else base.engine
         news = room.news if room else None
         yield Server(info, offered, resources=resources, news=news, beyond=beyond), colleagues
+
+
+def colleagues_of(
+    options: argparse.Namespace, settings: Settings, names: Names, base: Ground, clock: Clock
+) -> Colleagues:
+    """The sessions, kept and bounded as the settings say."""
+    return Colleagues(
+        base.hub,
+        StoreRecords(store_of(settings, is_flat=names is CODEX, root=base.state)),
+        clock,
+        default_identity=settings.identity,
+        budget=Budget(max_turns=settings.max_turns, max_tokens=settings.max_tokens),
+        summaries=settings.summaries,
+        persist=settings.persist_threads,
+        restart="never" if options.http is None else "reported",
+    )
 
 
 def mailroom(settings: Settings) -> Mailroom | None:
