@@ -156,10 +156,12 @@ async def serve_web(
     options: argparse.Namespace, settings: Settings, server: Server, colleagues: Colleagues
 ) -> None:
     """Until a signal. The token is the user's, or made for this run and told once, to the terminal."""
-    from laneway.doors.mcp.http import serve_http  # not paid for on standard input and output
-    from laneway.doors.mcp.http_guard import new_token
+    # Not paid for on standard input and output.
+    from laneway.doors.gate import new_token
+    from laneway.doors.listening import address
+    from laneway.doors.mcp.http import serve_http
 
-    host, port = address(options.http)
+    host, port = address(options.http, "--http")
     token = settings.http_token or new_token()
 
     def tell(url: str) -> None:
@@ -182,14 +184,6 @@ async def serve_web(
             hosts=tuple(options.http_host),
             origins=tuple(options.http_origin),
         )
-
-
-def address(text: str) -> tuple[str, int]:
-    """`PORT`, `HOST:PORT` or `[v6]:PORT`; loopback where no host is given."""
-    host, _, port = text.rpartition(":")
-    if not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"--http wants HOST:PORT, not {text!r}.")
-    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 @asynccontextmanager

@@ -7,12 +7,13 @@ import json
 import socket
 import subprocess
 import sys
+from functools import partial
 
 import httpx2
 import pytest
 
 from laneway.base.errors import UsageError
-from laneway.doors.mcp.http import bind
+from laneway.doors import listening
 from laneway.doors.mcp.http_sessions import Timing
 from tests.doors.mcp.http_support import (
     OTHER_TOKEN,
@@ -26,6 +27,8 @@ from tests.doors.mcp.http_support import (
     said,
     serving,
 )
+
+BIND = partial(listening.bind, remote_flag="--http-remote")
 
 PATIENT = Timing(idle_s=1e9)
 """No session ends by itself, however far the clock is moved."""
@@ -356,17 +359,18 @@ async def test_calls_that_run_at_the_end_are_answered() -> None:
             answered = await calling
             await web.aclose()
             assert wanted in answered.text
-        bind("127.0.0.1", place.port).close()
+        BIND("127.0.0.1", place.port).close()
     assert stopping.is_set()
 
 
 def test_other_machines_are_let_in_only_by_choice() -> None:
     """And a port that is taken is said plainly."""
+    bind = BIND
     with pytest.raises(UsageError, match="other machines"):
         bind("0.0.0.0", 0)
     bind("0.0.0.0", 0, may_leave_machine=True).close()
-    with bind("127.0.0.1", 0) as listening:
-        assert listening.proto == socket.IPPROTO_TCP  # or each answer would wait for TCP's delays
+    with bind("127.0.0.1", 0) as open_socket:
+        assert open_socket.proto == socket.IPPROTO_TCP  # or each answer would wait for TCP's delays
     with bind("localhost", 0) as taken, pytest.raises(UsageError, match="Choose another port"):
         bind(*taken.getsockname()[:2])
     with pytest.raises(UsageError, match="not known"):

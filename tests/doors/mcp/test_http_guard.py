@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from mcp.shared.inbound import encode_header_value
 
 from laneway.base.errors import UsageError
+from laneway.doors.gate import Gate, Headers, Refused, host_names, principal_of
 from laneway.doors.mcp import http_guard as guard
-from laneway.doors.mcp.http_guard import Gate, Headers, Refused
 
 TOKEN = "a-token-of-some-length"
 
@@ -23,7 +23,7 @@ def headers(**values: str) -> Headers:
 
 
 def gate(**more: object) -> Gate:
-    return Gate([TOKEN], guard.host_names("127.0.0.1", 8000), **more)  # type: ignore[arg-type]
+    return Gate([TOKEN], host_names("127.0.0.1", 8000), **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "LocalHost:8000", "[::1]:8000"])
@@ -83,7 +83,7 @@ def test_pages_of_this_machine_and_of_the_list_may_speak() -> None:
 
 def test_only_the_bound_name_counts_where_other_machines_may_come() -> None:
     """An address that is not loopback has no loopback names, but those that were given."""
-    names = guard.host_names("192.0.2.7", 80, ["Laneway.example"])
+    names = host_names("192.0.2.7", 80, ["Laneway.example"])
     assert names == {"192.0.2.7", "192.0.2.7:80", "laneway.example", "laneway.example:80"}
 
 
@@ -103,7 +103,7 @@ def test_a_token_names_its_owner_without_giving_itself_away() -> None:
     """The same one each time, another for another token."""
     place = Gate([TOKEN, TOKEN + "2"], ["x"])
     first = place.admit(headers(authorization=f"bearer {TOKEN}"))
-    assert first == place.admit(headers(authorization=f"Bearer {TOKEN}")) == guard.principal_of(TOKEN)
+    assert first == place.admit(headers(authorization=f"Bearer {TOKEN}")) == principal_of(TOKEN)
     assert first != place.admit(headers(authorization=f"Bearer {TOKEN}2"))
     assert TOKEN not in first
 

@@ -12,7 +12,6 @@ and its tests drive it with that very SDK's client.
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from laneway.base.clock import LoopClock
 from laneway.base.errors import UsageError
 from laneway.core.ports import Clock
-from laneway.doors.mcp import http_guard as guard
+from laneway.doors.gate import Gate, host_names
+from laneway.doors.listening import bind
 from laneway.doors.mcp.http_door import PATH, App, Door
-from laneway.doors.mcp.http_guard import Gate
 from laneway.doors.mcp.http_sessions import Timing
 from laneway.doors.mcp.server import Server
 
@@ -59,10 +58,10 @@ async def serve_http(
     server is reached by, `origins` pages that may speak to it.
     """
     library = _uvicorn()
-    listening = bind(host, port, may_leave_machine=may_leave_machine)
+    listening = bind(host, port, remote_flag="--http-remote", may_leave_machine=may_leave_machine)
     with listening:
         address, bound = listening.getsockname()[:2]
-        names = guard.host_names(host, bound, hosts) | guard.host_names(address, bound)
+        names = host_names(host, bound, hosts) | host_names(address, bound)
         door = Door(server, Gate(tokens, names, origins), clock or LoopClock(), timing)
         web = _web(library, wrap(door))
         async with asyncio.TaskGroup() as group:
@@ -81,32 +80,6 @@ async def serve_http(
                 await asyncio.wait({serving}, timeout=FLUSH_S)
                 for connection in list(web.server_state.connections):
                     connection.transport.abort()  # of clients that did not take their last answers
-
-
-def bind(host: str, port: int, *, may_leave_machine: bool = False) -> socket.socket:
-    """A listening socket; only on this machine unless that was chosen."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except OSError as problem:
-        raise UsageError(f"The address {host} is not known here: {problem.strerror}.") from problem
-    if not may_leave_machine and not guard.is_loopback(str(address[0])):
-        raise UsageError(
-            f"{host} can be reached from other machines, and whoever has the token can run commands here. "
-            "Use 127.0.0.1, or add --http-remote if that is meant."
-        )
-    # With its protocol said: asyncio switches TCP's delays off only where it knows that it is TCP.
-    listening = socket.socket(family, kind, protocol)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen()
-        listening.setblocking(False)
-    except OSError as problem:
-        listening.close()
-        raise UsageError(
-            f"Cannot listen on {host}:{port}: {problem.strerror}. Choose another port, or 0 for a free one."
-        ) from problem
-    return listening
 
 
 def _uvicorn() -> Any:

@@ -2,7 +2,7 @@
 
 An ASGI application. A POST is answered by JSON, or by a stream of events when there is more to
 say than the answer; GET opens a stream for what belongs to no call; DELETE ends a session. The
-`MCP-Protocol-Version` header tells the era. Who may come in is `http_guard`'s to say, and what
+`MCP-Protocol-Version` header tells the era. Who may come in is `laneway.doors.gate`'s to say, and what
 is kept of a client is `http_sessions`'.
 """
 
@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import msgspec
 
 from laneway.core.ports import Clock
+from laneway.doors.gate import Gate, Headers, Refused
 from laneway.doors.mcp import http_guard as guard
 from laneway.doors.mcp.eras import HANDSHAKE_VERSIONS, STRANGER, VERSION_KEY, WITH_BATCHES
-from laneway.doors.mcp.http_guard import Gate, Headers, Refused
 from laneway.doors.mcp.http_sessions import Session, Sessions, Timing
 from laneway.doors.mcp.http_streams import PING, Reader, Stream, place
 from laneway.doors.mcp.server import Server

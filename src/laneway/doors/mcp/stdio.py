@@ -1,17 +1,7 @@
-"""MCP on standard input and output: the pipe, the signals, and the end.
-
-While it serves, file descriptors 0 and 1 are taken away from everybody else in the process:
-nothing but the protocol reaches the client, and no child can read what it says.
-"""
+"""MCP on standard input and output: the pipe, the signals, and the end."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import os
-import stat
-import sys
-import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -20,97 +10,45 @@ import msgspec
 from laneway.doors.ending import EndSignals
 from laneway.doors.mcp.eras import WITH_BATCHES
 from laneway.doors.mcp.server import Connection, Server
+from laneway.doors.pipe import Pipe, claim_standard_streams
 from laneway.wire.peer import Peer, Raw
-
-log = logging.getLogger(__name__)
 
 PRINCIPAL = "stdio"
 """Whoever holds the other end of the pipe started us."""
 QUICK_S = 0.2
 """For requests that need no Codex to be answered after the client hung up."""
-FLUSH_S = 2.0
-"""For the last answers to reach a client that still reads."""
 
 
-class Pipe(asyncio.Protocol):
-    """A peer on standard input and output. `ended` is set when the client hangs up."""
+class Counter:
+    """MCP's side of the pipe."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self.ended = asyncio.Event()
-        self.peer: Peer
-        self.connection: Connection
-        self._has_let_go = asyncio.Event()
-        self._pump: threading.Thread | None = None
-
-    async def open(self, reading: int, writing: int) -> None:
-        loop = asyncio.get_running_loop()
-        # A plain file, as in `laneway mcp-server < requests > answers`, or /dev/null is no pipe to asyncio.
-        if not _is_pipe(reading):
-            reading, _ = _pumped(reading, is_input=True)
-        if not _is_pipe(writing):
-            writing, self._pump = _pumped(writing, is_input=False)
-        self._writer, _ = await loop.connect_write_pipe(lambda: _Pen(self), os.fdopen(writing, "wb"))
-        self.peer = Peer(
-            self._writer.write,
-            on_request=self._serve,
-            on_notification=self._hear,
-            backlog_bytes=self._writer.get_write_buffer_size,
-            pause_reading=lambda: self._reader.pause_reading(),
-            resume_reading=lambda: self._reader.resume_reading(),
-            cancel_notice=_cancelled,
-            with_lengths=True,
+        self.pipe = Pipe(
+            on_request=self._serve, on_notification=self._hear, cancel_notice=_cancelled, with_lengths=True
         )
-        self.connection = Connection(PRINCIPAL, self.peer)
+        self.connection: Connection
+
+    async def open(self) -> None:
+        await self.pipe.open(*claim_standard_streams())
+        self.connection = Connection(PRINCIPAL, self.pipe.peer)
         if self._server.beyond is not None:
-            self._server.beyond.connect_client(_Upstream(self.peer))
-        self._reader, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(reading, "rb"))
-
-    # ── asyncio's side ─────────────────────────────────────────────────────
-
-    def data_received(self, data: bytes) -> None:
-        self.peer.feed(data)
-
-    def eof_received(self) -> None:
-        self.ended.set()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self.ended.set()
-
-    def let_go(self) -> None:
-        """The writing end is closed: all is sent, or nobody reads it any more."""
-        self._has_let_go.set()
-        self.ended.set()
-
-    # ── MCP's side ─────────────────────────────────────────────────────────
+            self._server.beyond.connect_client(_Upstream(self.pipe.peer))
+        await self.pipe.listen()
 
     async def _serve(self, method: str, params: Raw, request_id: bytes) -> Any:
         answer = await self._server.serve(self.connection, method, params, request_id)
         if method == "initialize":
-            self.peer.with_batches = self.connection.client.version in WITH_BATCHES
+            self.pipe.peer.with_batches = self.connection.client.version in WITH_BATCHES
         return answer
 
     def _hear(self, method: str, params: Raw, frame: bytes) -> None:
         if method == "notifications/cancelled" and params:
             request_id = msgspec.json.decode(params, type=_Cancelled).requestId
             if request_id:
-                self.peer.cancel_theirs(bytes(request_id))
+                self.pipe.peer.cancel_theirs(bytes(request_id))
         else:
             self._server.hear(method, params)
-
-    async def aclose(self) -> None:
-        """Answer what is open, hand over what is unsent, let go."""
-        await self.peer.aclose()
-        self._writer.close()
-        try:
-            async with asyncio.timeout(FLUSH_S):
-                await self._has_let_go.wait()
-        except TimeoutError:
-            log.warning("the client did not take its last answers")
-            self._writer.abort()
-        if self._pump is not None:
-            await asyncio.to_thread(self._pump.join, FLUSH_S)
-        self._reader.close()
 
 
 class _Upstream:
@@ -126,46 +64,6 @@ class _Upstream:
         self._peer.notify(method, params)
 
 
-class _Pen(asyncio.Protocol):
-    """The writing end, which asyncio tells of an emptied buffer and of a reader that went away."""
-
-    def __init__(self, pipe: Pipe) -> None:
-        self._pipe = pipe
-
-    def resume_writing(self) -> None:
-        self._pipe.peer.drained()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._pipe.let_go()
-
-
-def _is_pipe(descriptor: int) -> bool:
-    """Whether the event loop can wait for it; not for a plain file, nor for /dev/null."""
-    mode = os.fstat(descriptor).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
-
-
-def _pumped(file: int, *, is_input: bool) -> tuple[int, threading.Thread]:
-    """A pipe in the place of a plain file, and the thread that carries from one to the other."""
-    reading, writing = os.pipe()
-    ours, ends = (reading, (file, writing)) if is_input else (writing, (reading, file))
-    pump = threading.Thread(target=_carry, args=ends, daemon=True)
-    pump.start()
-    return ours, pump
-
-
-def _carry(source: int, target: int) -> None:
-    try:
-        while data := os.read(source, 65536):
-            while data:
-                data = data[os.write(target, data) :]
-    except OSError as problem:
-        log.warning("a plain file on standard input or output failed: %s", problem.strerror)
-    finally:
-        os.close(source)
-        os.close(target)
-
-
 class _Cancelled(msgspec.Struct):
     requestId: msgspec.Raw = msgspec.Raw()
 
@@ -174,21 +72,11 @@ def _cancelled(request_id: bytes) -> tuple[str, Any]:
     return "notifications/cancelled", {"requestId": msgspec.Raw(request_id), "reason": "no longer needed"}
 
 
-def claim_standard_streams() -> tuple[int, int]:
-    """Take descriptors 0 and 1 for ourselves; whoever else uses them reads nothing and writes to stderr."""
-    sys.stdout.flush()
-    reading, writing = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return reading, writing
-
-
 async def serve_stdio(server: Server, shutdown: Callable[[], Awaitable[None]]) -> None:
     """Serve until the client hangs up or a signal comes; then `shutdown`, and at a second signal leave."""
-    pipe = Pipe(server)
-    await pipe.open(*claim_standard_streams())
+    counter = Counter(server)
+    await counter.open()
+    pipe = counter.pipe
     with EndSignals(pipe.ended):
         await pipe.ended.wait()
         server.end_news()

@@ -1,0 +1,149 @@
+"""A JSON-RPC peer on standard input and output: the pipe and its end, for every door that has one.
+
+While it serves, file descriptors 0 and 1 are taken away from everybody else in the process:
+nothing but the protocol reaches the client, and no child can read what it says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import stat
+import sys
+import threading
+
+from laneway.wire.peer import Notice, OnNotification, Peer
+from laneway.wire.service import OnRequest
+
+log = logging.getLogger(__name__)
+
+FLUSH_S = 2.0
+"""For the last answers to reach a client that still reads."""
+
+
+class Pipe(asyncio.Protocol):
+    """A peer on standard input and output. `ended` is set when the client hangs up."""
+
+    def __init__(
+        self,
+        *,
+        on_request: OnRequest,
+        on_notification: OnNotification,
+        cancel_notice: Notice,
+        with_lengths: bool = False,
+    ) -> None:
+        self._on_request = on_request
+        self._on_notification = on_notification
+        self._cancel_notice = cancel_notice
+        self._with_lengths = with_lengths
+        self.ended = asyncio.Event()
+        self.peer: Peer
+        self._has_let_go = asyncio.Event()
+        self._pump: threading.Thread | None = None
+
+    async def open(self, reading: int, writing: int) -> None:
+        """The peer, ready to speak; it hears nothing before `listen`."""
+        loop = asyncio.get_running_loop()
+        # A plain file, as in `laneway mcp-server < requests > answers`, or /dev/null is no pipe to asyncio.
+        if not _is_pipe(reading):
+            reading, _ = _pumped(reading, is_input=True)
+        if not _is_pipe(writing):
+            writing, self._pump = _pumped(writing, is_input=False)
+        self._reading = reading
+        self._writer, _ = await loop.connect_write_pipe(lambda: _Pen(self), os.fdopen(writing, "wb"))
+        self.peer = Peer(
+            self._writer.write,
+            on_request=self._on_request,
+            on_notification=self._on_notification,
+            backlog_bytes=self._writer.get_write_buffer_size,
+            pause_reading=lambda: self._reader.pause_reading(),
+            resume_reading=lambda: self._reader.resume_reading(),
+            cancel_notice=self._cancel_notice,
+            with_lengths=self._with_lengths,
+        )
+
+    async def listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._reader, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(self._reading, "rb"))
+
+    # ── asyncio's side ─────────────────────────────────────────────────────
+
+    def data_received(self, data: bytes) -> None:
+        self.peer.feed(data)
+
+    def eof_received(self) -> None:
+        self.ended.set()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.ended.set()
+
+    def let_go(self) -> None:
+        """The writing end is closed: all is sent, or nobody reads it any more."""
+        self._has_let_go.set()
+        self.ended.set()
+
+    async def aclose(self) -> None:
+        """Answer what is open, hand over what is unsent, let go."""
+        await self.peer.aclose()
+        self._writer.close()
+        try:
+            async with asyncio.timeout(FLUSH_S):
+                await self._has_let_go.wait()
+        except TimeoutError:
+            log.warning("the client did not take its last answers")
+            self._writer.abort()
+        if self._pump is not None:
+            await asyncio.to_thread(self._pump.join, FLUSH_S)
+        self._reader.close()
+
+
+class _Pen(asyncio.Protocol):
+    """The writing end, which asyncio tells of an emptied buffer and of a reader that went away."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+
+    def resume_writing(self) -> None:
+        self._pipe.peer.drained()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._pipe.let_go()
+
+
+def _is_pipe(descriptor: int) -> bool:
+    """Whether the event loop can wait for it; not for a plain file, nor for /dev/null."""
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
+
+
+def _pumped(file: int, *, is_input: bool) -> tuple[int, threading.Thread]:
+    """A pipe in the place of a plain file, and the thread that carries from one to the other."""
+    reading, writing = os.pipe()
+    ours, ends = (reading, (file, writing)) if is_input else (writing, (reading, file))
+    pump = threading.Thread(target=_carry, args=ends, daemon=True)
+    pump.start()
+    return ours, pump
+
+
+def _carry(source: int, target: int) -> None:
+    try:
+        while data := os.read(source, 65536):
+            while data:
+                data = data[os.write(target, data) :]
+    except OSError as problem:
+        log.warning("a plain file on standard input or output failed: %s", problem.strerror)
+    finally:
+        os.close(source)
+        os.close(target)
+
+
+def claim_standard_streams() -> tuple[int, int]:
+    """Take descriptors 0 and 1 for ourselves; whoever else uses them reads nothing and writes to stderr."""
+    sys.stdout.flush()
+    reading, writing = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return reading, writing
