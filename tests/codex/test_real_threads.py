@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 import pytest
 
+from laneway.codex import locate
 from laneway.core.model import Compacted, Event, FromSubagent, Text, TurnDone, TurnStarted, UserSaid
 from laneway.core.session import Session
 from laneway.core.subscription import Subscription
@@ -28,6 +30,22 @@ async def test_history_is_the_same_events_newest_page_first() -> None:
         assert only(list(older.events), Text)[0].text == "answer 0"
 
 
+@pytest.mark.needs("history_pages")
+async def test_history_can_be_read_from_the_first_turn_on() -> None:
+    """For whoever tells it in order: each page leads to the one behind it."""
+    async with real() as here:
+        session = await here.session()
+        assert (await session.history(oldest_first=True)).events == ()
+        for number in range(3):
+            await play(session, f"%say answer {number}")
+        page = await session.history(limit=2, oldest_first=True)
+        assert [event.text for event in only(list(page.events), Text)] == ["answer 0", "answer 1"]
+        engine = here.rehearsal.engine
+        rest = await engine.history(session.thread_id, page.older, 2, oldest_first=True)
+        assert [event.text for event in only(list(rest.events), Text)] == ["answer 2"]
+        assert rest.older is None
+
+
 async def test_threads_are_listed_by_folder_and_read_by_id() -> None:
     """Also the ones that others started."""
     async with real() as here:
@@ -39,6 +57,23 @@ async def test_threads_are_listed_by_folder_and_read_by_id() -> None:
         assert (await engine.list_threads(cwd=here.rehearsal.home)).threads == ()
         info = await engine.read(session.thread_id)
         assert (info.cwd, info.title) == (str(here.rehearsal.work), "%say hello")
+
+
+async def test_threads_of_other_programs_are_listed_too() -> None:
+    """`codex exec` has its own kind of thread, which Codex leaves out unless asked."""
+    async with real() as here:
+        program = await asyncio.create_subprocess_exec(
+            locate.find().path,
+            *("exec", "--skip-git-repo-check", "%say from elsewhere"),
+            cwd=here.rehearsal.work,
+            env={**os.environ, "CODEX_HOME": str(here.rehearsal.home)},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        assert await program.wait() == 0
+        listed = await here.rehearsal.engine.list_threads(cwd=here.rehearsal.work)
+        assert [info.title for info in listed.threads] == ["%say from elsewhere"]
 
 
 async def test_models_tell_what_they_can_do() -> None:

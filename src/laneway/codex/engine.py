@@ -28,6 +28,9 @@ from laneway.wire.peer import Raw
 
 log = logging.getLogger(__name__)
 
+_LISTED = {"sourceKinds": ["cli", "vscode", "exec", "appServer", "unknown"], "modelProviders": []}
+"""Left alone, Codex hides what `codex exec` or another model provider ran. Subagents stay hidden."""
+
 
 class CodexEngine:
     def __init__(
@@ -107,8 +110,10 @@ class CodexEngine:
         params = {"threadId": thread_id, "excludeTurns": True, "cwd": str(spec.cwd), **_common(spec)}
         return await _open(link, host, "thread/fork", {**params, **spec.native})
 
-    async def history(self, thread_id: str, older: str | None = None, limit: int = 50) -> Page:
-        return await history(await self.link(), thread_id, older, limit)
+    async def history(
+        self, thread_id: str, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
+    ) -> Page:
+        return await history(await self.link(), thread_id, older, limit, oldest_first=oldest_first)
 
     async def read(self, thread_id: str) -> ThreadInfo:
         answer = await (await self.link()).call("thread/read", {"threadId": thread_id})
@@ -117,7 +122,7 @@ class CodexEngine:
     async def list_threads(
         self, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50
     ) -> ThreadList:
-        params: dict[str, Any] = {"cursor": cursor, "limit": limit}
+        params: dict[str, Any] = {"cursor": cursor, "limit": limit, **_LISTED}
         if cwd is not None:
             params["cwd"] = str(cwd)
         answer = await (await self.link()).call("thread/list", params)
@@ -133,6 +138,10 @@ class CodexEngine:
             cursor = answer.get("nextCursor")
             if not cursor:
                 return models
+
+    async def call(self, method: str, params: Any = None) -> Any:
+        """Anything else that app-server offers. Not for what starts a turn: that is a `TurnSpec`'s."""
+        return await (await self.link()).call(method, params)
 
     async def aclose(self) -> None:
         async with self._opening:

@@ -94,6 +94,9 @@ class Listener(Protocol):
     def adopt(self, thread_id: str) -> Listener: ...
 
 
+Watcher = Callable[[dict[str, Any] | None], None]
+"""Told of a notification that belongs to no thread, on the reader; None: Codex has ended."""
+
 _ADOPTING = frozenset({"turn/started", "item/completed"})
 """Notifications that may tell of a subagent's thread."""
 _WARNINGS = frozenset({"configWarning", "warning", "deprecationNotice"})
@@ -111,6 +114,7 @@ class Link:
     def __init__(self) -> None:
         self._transport: Transport | None = None
         self._listeners: dict[str, Listener] = {}
+        self._watchers: dict[str, list[Watcher]] = {}
         self._how: str | None = None
         self._closing = False
         self._ended = asyncio.Event()
@@ -172,6 +176,17 @@ class Link:
         for child, listener in list(self._listeners.items()):
             if listener.owner is gone:
                 del self._listeners[child]
+
+    def watch(self, method: str, watcher: Watcher) -> Callable[[], None]:
+        """Tell of each such notification without a thread, until the returned function is called."""
+        watchers = self._watchers.setdefault(method, [])
+        watchers.append(watcher)
+
+        def stop() -> None:
+            if watcher in watchers:
+                watchers.remove(watcher)
+
+        return stop
 
     async def call(
         self, method: str, params: Any = None, *, on_reply: Callable[[Raw], None] | None = None
@@ -242,6 +257,8 @@ class Link:
         if method in _WARNINGS and len(self.warnings) < KEPT_WARNINGS:
             told = (params.get("summary") or params.get("message"), params.get("details"))
             self.warnings.append(" ".join(str(part) for part in told if part))
+        for watcher in list(self._watchers.get(method, ())):
+            watcher(params)
         for listener in list(self._listeners.values()):
             listener.on_notification(method, params, frame)
 
@@ -296,6 +313,8 @@ class Link:
         for listener in list(self._listeners.values()):
             listener.on_lost(self._how)
         self._listeners.clear()
+        for watcher in [each for watchers in self._watchers.values() for each in watchers]:
+            watcher(None)
 
 
 def _backoff_s(attempt: int) -> float:
@@ -327,6 +346,11 @@ def _thread_of(params: dict[str, Any]) -> str | None:
     if thread_id is None and isinstance(params.get("thread"), dict):
         thread_id = params["thread"].get("id")
     return thread_id if isinstance(thread_id, str) else None
+
+
+def is_unborn(refused: EngineRefused) -> bool:
+    """Whether the thread has no history because nothing was said in it yet. Only the text tells."""
+    return "not materialized yet" in refused.message
 
 
 def _refusal(method: str, params: Any, error: RemoteError) -> EngineError:

@@ -13,6 +13,7 @@ from laneway.core.model import Answer, Choice, Field, FileChange, Question
 
 ACCEPT = Choice(choice_id="accept", label="Allow once", grants="once")
 FOR_SESSION = Choice(choice_id="acceptForSession", label="Allow for this session", grants="session")
+ALWAYS = Choice(choice_id="acceptAlways", label="Always allow", grants="always")
 NO = Choice(choice_id="decline", label="Decline and go on", grants="nothing")
 STOP = Choice(choice_id="cancel", label="Decline and stop", grants="stop")
 
@@ -86,8 +87,20 @@ def _offered(decisions: list[Any] | None) -> tuple[Choice, ...]:
 
 def _amendment(number: int, decision: dict[str, Any]) -> Choice:
     name, details = next(iter(decision.items()))
-    words = details.get("execpolicy_amendment") if isinstance(details, dict) else None
-    label = f"Always allow {' '.join(words)}" if isinstance(words, list) else f"Allow by a new rule ({name})"
+    details = details if isinstance(details, dict) else {}
+    words = details.get("execpolicy_amendment")
+    rule = details.get("network_policy_amendment")
+    if isinstance(rule, dict):
+        words = ["connections", "to", str(rule.get("host"))]
+        if rule.get("action") != "allow":
+            # A rule that blocks: whoever chooses it says no.
+            label = f"Decline and always block {' '.join(words)}"
+            return Choice(choice_id=f"amendment-{number}", label=label, grants="nothing")
+    label = (
+        f"Always allow {' '.join(map(str, words))}"
+        if isinstance(words, list)
+        else f"Allow by a new rule ({name})"
+    )
     return Choice(choice_id=f"amendment-{number}", label=label, grants="always")
 
 
@@ -158,9 +171,17 @@ def _ask_elicitation(params: dict[str, Any], question_id: str, item: dict[str, A
         message=str(params.get("message") or params.get("description") or f"{server} asks for input."),
         schema=params.get("requestedSchema"),
         url=maybe(params.get("url"), str),
-        choices=(Choice(choice_id="accept", label="Accept", grants="once"), NO, STOP),
+        choices=(Choice(choice_id="accept", label="Accept", grants="once"), *_lasting(params), NO, STOP),
         **_common(params, question_id),
     )
+
+
+def _lasting(params: dict[str, Any]) -> tuple[Choice, ...]:
+    """A yes that holds for longer, where Codex offers it: so far when it asks to run an MCP tool."""
+    meta = params.get("_meta")
+    reach = meta.get("persist") if isinstance(meta, dict) else None
+    reaches = reach if isinstance(reach, list) else [reach]
+    return tuple(choice for choice in (FOR_SESSION, ALWAYS) if choice.grants in reaches)
 
 
 _MAKERS: dict[str, Callable[[dict[str, Any], str, dict[str, Any] | None], Question]] = {
@@ -217,8 +238,10 @@ def _reply_input(question: Question, choice: Choice | None, answer: Answer) -> d
 
 def _reply_elicitation(question: Question, choice: Choice | None, answer: Answer) -> dict[str, Any]:
     grants = choice.grants if choice else "nothing"
-    if grants == "once":
-        return {"action": "accept", "content": answer.values or ({} if question.schema else None)}
+    if grants in ("once", "session", "always"):
+        content = answer.values or ({} if question.schema else None)
+        lasting = {} if grants == "once" else {"_meta": {"persist": grants}}
+        return {"action": "accept", "content": content, **lasting}
     return {"action": "cancel" if grants == "stop" else "decline"}
 
 

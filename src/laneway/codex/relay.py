@@ -126,7 +126,9 @@ class RelayEngine:
             raise ThreadUnknown(thread_id)
         return thread.info
 
-    async def history(self, thread_id: str, older: str | None = None, limit: int = 50) -> Page:
+    async def history(
+        self, thread_id: str, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
+    ) -> Page:
         raise calls.refused("history", "`codex mcp-server` does not tell what was said before")
 
     async def list_threads(

@@ -127,7 +127,7 @@ class RelayThread:
             raise QuestionGone(question_id)
         asked.set_result(answer)
 
-    async def history(self, older: str | None = None, limit: int = 50) -> Page:
+    async def history(self, older: str | None = None, limit: int = 50, *, oldest_first: bool = False) -> Page:
         raise calls.refused("history", "`codex mcp-server` does not tell what was said before")
 
     async def release(self) -> None:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from laneway.base.errors import EngineRefused, QuestionGone, RemoteError
+from laneway.base.errors import EngineLost, EngineRefused, QuestionGone, RemoteError
 from laneway.base.ids import new_id
 from laneway.codex import context, questions
-from laneway.codex.link import Link
+from laneway.codex.link import Link, is_unborn
 from laneway.codex.translate import DELTA_EVENTS, Translator, replay
 from laneway.core.model import (
     Answer,
@@ -25,15 +25,19 @@ from laneway.core.model import (
     Event,
     FromSubagent,
     TurnDone,
+    TurnStarted,
     Withdrawn,
 )
-from laneway.core.ports import Host, ImagePart, NativePart, Page, Part, TextPart, ThreadInfo, TurnSpec
+from laneway.core.ports import Errand, Host, ImagePart, NativePart, Page, Part, TextPart, ThreadInfo, TurnSpec
 from laneway.wire.peer import METHOD_NOT_FOUND, Raw
 
 if TYPE_CHECKING:
     from laneway.codex.protocol.types import ThreadTurnsListParams, TurnStartParams, TurnSteerParams
 
 log = logging.getLogger(__name__)
+
+ERRAND_S = 30.0
+"""From Codex's yes to the turn that it starts; milliseconds, unless it does not start any."""
 
 
 class _OpenQuestion(msgspec.Struct, frozen=True):
@@ -51,6 +55,7 @@ class CodexThread:
         self._translator = Translator(self._emit)
         self._epoch = 0
         self._open: dict[str, _OpenQuestion] = {}
+        self._begun: asyncio.Future[str] | None = None
         self._policy = policy
         if policy is not None:
             started = {**started, "sandbox": policy, "activePermissionProfile": None}
@@ -68,6 +73,8 @@ class CodexThread:
     # ── asked by the core ──────────────────────────────────────────────────
 
     async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
+        if spec.errand is not None:
+            return await self._run_errand(ticket, spec.errand)
         params = await self._turn_params(ticket, spec)
         running = self._translator.turn_id
         begun = ""
@@ -89,6 +96,30 @@ class CodexThread:
             log.error("turn/start steered turn %s instead of starting one", begun)
             raise EngineRefused("turn/start", 0, "a turn is already running on this thread")
         return begun
+
+    async def _run_errand(self, ticket: str, errand: Errand) -> str:
+        """Some calls answer with the turn, some only start one: either way its start is told by Codex."""
+        if self._translator.turn_id is not None:
+            # Codex would stop the running turn for a compaction.
+            raise EngineRefused(errand.method, 0, "a turn is already running on this thread")
+        self._begun = asyncio.get_running_loop().create_future()
+
+        def begin(raw: Raw) -> None:
+            turn = msgspec.json.decode(raw).get("turn")
+            if isinstance(turn, dict):
+                self._translator.begin(str(turn["id"]))
+
+        self._translator.expect(ticket, is_errand=True)
+        try:
+            params = {"threadId": self.thread_id, **errand.params}
+            await self._link.call(errand.method, params, on_reply=begin)
+            async with asyncio.timeout(ERRAND_S):
+                return await self._begun
+        except TimeoutError:
+            raise EngineRefused(errand.method, 0, "it began no turn") from None
+        finally:
+            self._translator.expect(None)
+            self._begun = None
 
     async def _turn_params(self, ticket: str, spec: TurnSpec) -> dict[str, Any]:
         params: TurnStartParams = {
@@ -128,7 +159,8 @@ class CodexThread:
         await self._link.call("turn/steer", params)
 
     async def interrupt(self, turn_id: str) -> None:
-        await self._link.call("turn/interrupt", {"threadId": self.thread_id, "turnId": turn_id})
+        running = self._translator.running_id if turn_id == self._translator.turn_id else turn_id
+        await self._link.call("turn/interrupt", {"threadId": self.thread_id, "turnId": running})
 
     def answer(self, question_id: str, answer: Answer) -> None:
         asked = self._open.pop(question_id, None)
@@ -136,9 +168,9 @@ class CodexThread:
             raise QuestionGone(question_id)
         asked.answer.set_result(answer)
 
-    async def history(self, older: str | None = None, limit: int = 50) -> Page:
-        """Turns from the newest back, as the events that they were."""
-        return await history(self._link, self.thread_id, older, limit)
+    async def history(self, older: str | None = None, limit: int = 50, *, oldest_first: bool = False) -> Page:
+        """Turns from the newest back, or from the first on, as the events that they were."""
+        return await history(self._link, self.thread_id, older, limit, oldest_first=oldest_first)
 
     async def release(self) -> None:
         """Give up the writer lock. Codex lets go of it only when a thread is put away and fetched back."""
@@ -200,6 +232,8 @@ class CodexThread:
             self._host.on_event(Withdrawn(question_id=question_id))
 
     def on_lost(self, how: str) -> None:
+        if self._begun is not None and not self._begun.done():
+            self._begun.set_exception(EngineLost(how))
         self._translator.lost(how)
         self._host.on_event(EngineGone(how=how))
 
@@ -210,7 +244,10 @@ class CodexThread:
         return Subagent(self, thread_id)
 
     def _emit(self, event: Event) -> None:
-        if type(event) is Compacted:
+        if type(event) is TurnStarted:
+            if self._begun is not None and not self._begun.done():
+                self._begun.set_result(event.turn_id)
+        elif type(event) is Compacted:
             self._epoch += 1
         elif type(event) is TurnDone:
             for question_id in list(self._open):
@@ -260,7 +297,9 @@ class Subagent:
         return Subagent(self._parent, thread_id)
 
 
-async def history(link: Link, thread_id: str, older: str | None, limit: int) -> Page:
+async def history(
+    link: Link, thread_id: str, older: str | None, limit: int, *, oldest_first: bool = False
+) -> Page:
     """Turns of any thread, loaded or not."""
     if not link.abilities.history_pages:
         whole = await link.call("thread/read", {"threadId": thread_id, "includeTurns": True})
@@ -271,10 +310,17 @@ async def history(link: Link, thread_id: str, older: str | None, limit: int) -> 
             "cursor": older,
             "limit": limit,
             "itemsView": "full",
-            "sortDirection": "desc",
+            "sortDirection": "asc" if oldest_first else "desc",
         }
-        page = await link.call("thread/turns/list", wanted)
-        turns, cursor = list(reversed(page.get("data") or [])), page.get("nextCursor")
+        try:
+            page = await link.call("thread/turns/list", wanted)
+        except EngineRefused as refused:
+            if not is_unborn(refused):
+                raise
+            page = {}
+        turns, cursor = page.get("data") or [], page.get("nextCursor")
+        if not oldest_first:
+            turns = list(reversed(turns))
     return Page(tuple(event for turn in turns for event in replay(turn)), cursor)
 
 

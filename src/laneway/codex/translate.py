@@ -73,6 +73,8 @@ class Translator:
         self._turn: str | None = None
         self._finished: str | None = None
         self._expected: str | None = None
+        self._expects_errand = False
+        self._inner: str | None = None
         self._text = ""
         self._said: dict[str, int] = {}
         self._open: dict[str, dict[str, Any]] = {}
@@ -93,9 +95,15 @@ class Translator:
 
     # ── turns ──────────────────────────────────────────────────────────────
 
-    def expect(self, ticket: str | None) -> None:
+    @property
+    def running_id(self) -> str | None:
+        """What Codex calls the running turn when it is to be stopped. A review has two ids."""
+        return self._inner or self._turn
+
+    def expect(self, ticket: str | None, *, is_errand: bool = False) -> None:
         """A turn has been asked for: the next one that begins is this ticket's. None takes that back."""
         self._expected = ticket
+        self._expects_errand = is_errand
 
     def begin(self, turn_id: str, frame: bytes = b"") -> None:
         """A turn begins. The answer to our request and Codex's notification both tell, in either order."""
@@ -111,7 +119,7 @@ class Translator:
 
     def finish(self, status: Any, failure: Failure | None, frame: bytes) -> None:
         """The running turn ends; whatever it left open ends with it."""
-        turn_id, self._turn = self._turn, None
+        turn_id, self._turn, self._inner = self._turn, None, None
         if turn_id is None:
             return
         for item in list(self._open.values()):
@@ -161,7 +169,13 @@ class Translator:
         self._emit(Other(method=str(method), params=params, frame=frame))
 
     def _turn_started(self, params: dict[str, Any], frame: bytes) -> None:
-        self.begin(_text(params["turn"]["id"]), frame)
+        turn_id, root = _text(params["turn"]["id"]), params["turn"].get("rootTurnId")
+        if isinstance(root, str) and (root == self._turn or self._expects_errand):
+            # A review: everything else, and its end, is told under the id of its root.
+            self.begin(root, frame)
+            self._inner = turn_id
+        else:
+            self.begin(turn_id, frame)
 
     def _turn_completed(self, params: dict[str, Any], frame: bytes) -> None:
         turn = params["turn"]
@@ -182,8 +196,11 @@ class Translator:
         if turn_id != self._turn:
             self._stray("item/started", params, frame)
         elif item["type"] == "userMessage":
-            item_id = _text(item["id"])
-            self._emit(UserSaid(turn_id=turn_id, item_id=item_id, text=_input_text(item), frame=frame))
+            item_id, content = _text(item["id"]), item.get("content")
+            said = UserSaid(
+                turn_id=turn_id, item_id=item_id, text=_input_text(item), content=content, frame=frame
+            )
+            self._emit(said)
         elif item["type"] not in SPOKEN:
             # Shown before it is kept: what cannot be shown now cannot be shown at the end of the turn.
             shown = activity(turn_id, item, ended=False, frame=frame)

@@ -139,6 +139,8 @@ class UserSaid(Event, frozen=True, tag="user_said"):
     turn_id: str
     item_id: str
     text: str
+    content: Any = None
+    """The whole input in the engine's own form: images, too."""
 
 
 class Text(Event, frozen=True, tag="text", gc=False):
@@ -287,6 +289,8 @@ def public(event: Event) -> dict[str, Any]:
     inner = getattr(event, "inner", None)
     if inner is not None:
         data["inner"] = public(inner)
+    if isinstance(event, UserSaid):
+        del data["content"]  # its text is there; the rest is images
     return {
         key: value
         for key, value in data.items()

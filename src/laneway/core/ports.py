@@ -59,8 +59,17 @@ class ThreadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Config of ours beside the caller's: sent at every start and resume, and kept nowhere."""
 
 
+class Errand(msgspec.Struct, frozen=True):
+    """Work that is a turn and begins otherwise, in the engine's own words: a review, a compaction."""
+
+    method: str
+    params: dict[str, Any] = {}
+
+
 class TurnSpec(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
+    errand: Errand | None = None
+    """In the place of the parts."""
     context: str = ""
     """What the model should know in this turn, composed anew for each."""
     model: str | None = None
@@ -70,7 +79,10 @@ class TurnSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One page of history, oldest first within the page; `older` leads to the page before."""
+    """One page of history, oldest first within the page.
+
+    `older` leads to the page before; where the oldest turns were asked for first, to the one behind.
+    """
 
     events: tuple[Event, ...]
     older: str | None
@@ -98,7 +110,7 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     inject: bool = True
     """Takes items into the conversation before a turn."""
     history_pages: bool = True
-    """Gives its history by the page, newest first."""
+    """Gives its history by the page, from either end."""
     resume: bool = True
     """Takes up threads of a process that is gone."""
 
@@ -125,7 +137,9 @@ class Thread(Protocol):
 
     def answer(self, question_id: str, answer: Answer) -> None: ...
 
-    async def history(self, older: str | None = None, limit: int = 50) -> Page: ...
+    async def history(
+        self, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
+    ) -> Page: ...
 
     async def release(self) -> None:
         """Give the thread up, so that another process can resume it."""
@@ -161,13 +175,17 @@ class Engine(Protocol):
 
     async def read(self, thread_id: str) -> ThreadInfo: ...
 
-    async def history(self, thread_id: str, older: str | None = None, limit: int = 50) -> Page:
+    async def history(
+        self, thread_id: str, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
+    ) -> Page:
         """Of any thread, also one that nobody has open."""
         ...
 
     async def list_threads(
         self, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50
-    ) -> ThreadList: ...
+    ) -> ThreadList:
+        """Every thread that a person may want to go on with, whichever program started it."""
+        ...
 
     async def models(self) -> list[dict[str, Any]]: ...
 

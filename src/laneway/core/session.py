@@ -244,8 +244,8 @@ class Session:
             log.info("session %s closed without its last turn: %s", self.agent_id, error)
             return None
 
-    async def history(self, older: str | None = None, limit: int = 50) -> Page:
-        return await self._live_thread().history(older, limit)
+    async def history(self, older: str | None = None, limit: int = 50, *, oldest_first: bool = False) -> Page:
+        return await self._live_thread().history(older, limit, oldest_first=oldest_first)
 
     # ── what the engine tells (the Host port) ──────────────────────────────
 
@@ -402,7 +402,11 @@ class Session:
 
     async def _interrupt(self, turn_id: str) -> None:
         try:
-            await self._live_thread().interrupt(turn_id)
+            # Codex leaves an interrupt of a turn that has been interrupted unanswered for as long as it likes.
+            async with asyncio.timeout(self.timing.stop_s):
+                await self._live_thread().interrupt(turn_id)
+        except TimeoutError:
+            log.debug("interrupting %s: no answer", turn_id)
         except EngineRefused as refused:
             # It has ended in between; or Codex has only announced it, and must be told again.
             log.debug("interrupting %s: %s", turn_id, refused)

@@ -105,7 +105,7 @@ class HandThread:
         self.open_questions.discard(question_id)
         self.answers[question_id] = answer
 
-    async def history(self, older: str | None = None, limit: int = 50) -> Page:
+    async def history(self, older: str | None = None, limit: int = 50, *, oldest_first: bool = False) -> Page:
         return Page((), None)
 
     async def release(self) -> None:
@@ -189,8 +189,10 @@ class HandEngine:
             raise ThreadUnknown(thread_id)
         return self.threads[thread_id].info
 
-    async def history(self, thread_id: str, older: str | None = None, limit: int = 50) -> Page:
-        return await self.threads[thread_id].history(older, limit)
+    async def history(
+        self, thread_id: str, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
+    ) -> Page:
+        return await self.threads[thread_id].history(older, limit, oldest_first=oldest_first)
 
     async def list_threads(
         self, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50

@@ -18,6 +18,8 @@ MAX_BACKLOG_BYTES = 8 * 1024 * 1024
 MAX_UNSENT_BYTES = 2 * MAX_BACKLOG_BYTES
 """Unsent bytes past which nothing more is read. More than the other bound, so that notifications go
 first; a client that writes all its requests before it reads one answer has this much room."""
+LOW_BYTES = 64 * 1024
+"""Unsent bytes that are next to nothing. Not less than asyncio's own mark, above which it tells of room."""
 
 
 def no_backlog() -> int:
@@ -44,6 +46,7 @@ class Outbox:
         self._messages: list[bytes] = []
         self._waiting = 0
         self._flush_scheduled = False
+        self._waiters: list[asyncio.Future[None]] = []
         self.has_paused = False
         """Whether reading stands still because the other end does not read."""
 
@@ -55,6 +58,13 @@ class Outbox:
     @property
     def is_behind(self) -> bool:
         return self.unsent_bytes > MAX_BACKLOG_BYTES
+
+    async def wait_low(self) -> None:
+        """Until little is unsent: for whoever has much to say and nobody to hurry for."""
+        if self.unsent_bytes > LOW_BYTES:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
 
     def post(self, message: bytes) -> None:
         # One write for all that is said in this turn of the loop; nothing waits longer than that.
@@ -81,6 +91,15 @@ class Outbox:
         elif self.has_paused and unsent <= MAX_BACKLOG_BYTES:
             self.has_paused = False
             self._resume_reading()
+        if self._waiters and unsent <= LOW_BYTES:
+            self.give_up_waiting()
+
+    def give_up_waiting(self) -> None:
+        """Nobody has to wait any longer: there is room, or nobody to write to."""
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _flush_soon(self) -> None:
         self._flush_scheduled = False

@@ -169,6 +169,16 @@ class Peer:
         self._post(self._head + b'"method":' + encode(method) + _params(params) + b"}")
         return True
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the other end has stopped reading."""
+        return self._outbox.is_behind
+
+    async def wait_writable(self) -> None:
+        """Until the other end has taken most of what we said, or is gone."""
+        if not self._closed:
+            await self._outbox.wait_low()
+
     def drained(self) -> None:
         """The transport's write buffer has run low: if we had stopped reading, we go on."""
         self._outbox.drained()
@@ -355,6 +365,7 @@ class Peer:
             if not answer.done():
                 answer.set_exception(error)
         self._pending.clear()
+        self._outbox.give_up_waiting()
 
 
 def _params(params: Any) -> bytes:
