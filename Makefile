@@ -85,7 +85,7 @@ protocol: setup
 lock: $(VENV)/.tools
 	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --python-version 3.11 \
-	  --extra codex --extra http --group dev pyproject.toml -o requirements/dev.txt
+	  --extra codex --extra http --extra ws --group dev pyproject.toml -o requirements/dev.txt
 
 clean:
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -23,7 +23,7 @@ def _own_log() -> Iterator[None]:
     log.setLevel(before[1])  # not the attribute: loggers remember what is enabled
 
 
-FOR_TESTS = ("LANEWAY_PEERS", "LANEWAY_CHAOS", "LANEWAY_CODEX_BIN")
+FOR_TESTS = ("LANEWAY_PEERS", "LANEWAY_CHAOS", "LANEWAY_CODEX_BIN", "LANEWAY_RECORD")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -116,11 +116,12 @@ def test_an_older_file_is_brought_up_step_by_step_and_keeps_what_it_has(tmp_path
     ):
         database.meta("a")
     with Database(path, (*MIGRATIONS, second)) as database:
-        assert (database.meta("a"), version(database)) == ("1", 2)
+        assert (database.meta("a"), version(database)) == ("1", len(MIGRATIONS) + 1)
         tables = database.read(
             lambda c: c.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         )
-        assert tables == [("meta",), ("more",)]
+        assert ("half",) not in tables
+        assert {("meta",), ("more",)} <= set(tables)
     assert ran == ["second"]
 
 

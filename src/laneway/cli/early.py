@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from laneway.wire.launch import Launched
 
-COMMANDS = frozenset({"ask"})
-_CHOOSING = ("--rehearse", "--codex-bin", "-C", "--cwd", "-h", "--help")
+COMMANDS = frozenset({"acp", "ask"})
+_CHOOSING = ("--rehearse", "--codex-bin", "-C", "--cwd", "-h", "--help", "--login")
 """Words of a command line that make it somebody else's decision, or nobody's."""
 
 _started: tuple[str, Launched] | None = None
@@ -45,9 +45,11 @@ def spare_tls(arguments: list[str]) -> None:
 
     asyncio looks for it once, when it is loaded, and does without where Python was built without.
     """
-    if arguments[:1] not in (["mcp"], ["mcp-server"]) or "asyncio" in sys.modules or "ssl" in sys.modules:
+    if arguments[:1] not in (["acp"], ["mcp"], ["mcp-server"]):
         return
-    if any(word.startswith("--http") for word in arguments):
+    if "asyncio" in sys.modules or "ssl" in sys.modules:
+        return
+    if any(word.startswith(("--http", "--ws")) for word in arguments):
         return
     # How Python spells "cannot be imported".
     sys.modules["ssl"] = None  # type: ignore[assignment]

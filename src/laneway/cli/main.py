@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "laneway.cli.mcp_server",
         "the removed `codex mcp-server`, repaired: same tools, same flags",
     ),
+    "acp": ("laneway.cli.acp", "Codex in your editor: Zed, JetBrains, Neovim, Emacs, VS Code"),
     "mail": ("laneway.cli.mail", "team mail: send, read, broadcast, pending, members"),
     "completion": ("laneway.cli.completion", "completion for your shell"),
     "tour": ("laneway.cli.tour", "a guided walk: the real Codex, offline, in under a minute"),

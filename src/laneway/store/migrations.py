@@ -18,4 +18,13 @@ def m001_meta(connection: sqlite3.Connection) -> None:
     connection.executemany("INSERT INTO meta VALUES (?, ?)", facts)
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (m001_meta,)
+def m002_editor_sessions(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE editor_sessions (session_id TEXT PRIMARY KEY, thread_id TEXT NOT NULL,"
+        " cwd TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,"
+        " defaults TEXT NOT NULL, directories TEXT NOT NULL)"
+    )
+    connection.execute("CREATE INDEX editor_sessions_by_age ON editor_sessions (updated_at)")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (m001_meta, m002_editor_sessions)

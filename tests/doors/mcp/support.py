@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable, Iterator
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from laneway.codex import locate
-from laneway.rehearsal.answer import Piece, answer
-from laneway.rehearsal.home import throwaway_home, work_beside
-from laneway.rehearsal.server import Answerer, ModelServer
+from laneway.rehearsal.answer import answer
+from laneway.rehearsal.server import Answerer
+from tests.doors.stage import Scene, scene
 
 DEADLINE_S = 60.0
-MAX_LINE_BYTES = 64 * 1024 * 1024
 FORMS: dict[str, Any] = {"elicitation": {}}
 """The capabilities of a client that can ask its person."""
 ERA = "io.modelcontextprotocol/"
@@ -26,25 +22,8 @@ ERA = "io.modelcontextprotocol/"
 Message = dict[str, Any]
 
 
-class Stage:
-    """A scripted model, a Codex home, a folder for state and one to work in; servers come and go."""
-
-    def __init__(self, requests: list[Message], home: Path, state: Path) -> None:
-        self.requests = requests
-        """What the model was sent, in order."""
-        self.home = home
-        self.work = work_beside(home)
-        self.state = state
-        self.environment = {
-            **os.environ,
-            "CODEX_HOME": str(home),
-            "ATM_HOME": str(state),
-            "LANEWAY_CODEX_BIN": locate.find().path,
-            # Relative to where the tests were started, which is not where servers are.
-            "PYTHONPATH": os.pathsep.join(
-                os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path
-            ),
-        }
+class Stage(Scene):
+    """A scene on which MCP servers come and go."""
 
     @asynccontextmanager
     async def server(
@@ -57,18 +36,7 @@ class Stage:
         program: tuple[str, ...] = ("-m", "laneway"),
     ) -> AsyncIterator[Client]:
         """`laneway <words>` with a client that has shaken hands; gone at the end."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *program,
-            *words,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env={**self.environment, **(env or {})},
-            cwd=cwd or self.work,
-            limit=MAX_LINE_BYTES,
-        )
-        client = Client(process)
+        client = Client(await self.spawn(*program, *words, env=env, cwd=cwd))
         try:
             async with asyncio.timeout(DEADLINE_S):
                 if greet:
@@ -77,23 +45,11 @@ class Stage:
         finally:
             await client.aclose()
 
-    @property
-    def sessions(self) -> Path:
-        """Where state lies on disk."""
-        return self.state / ".config" / "atm" / "agent-sessions"
-
 
 @asynccontextmanager
 async def stage(state: Path, extra_config: str = "", answerer: Answerer = answer) -> AsyncIterator[Stage]:
-    requests: list[Message] = []
-
-    def noted(request: Message) -> Iterator[Piece]:
-        requests.append(request)
-        return answerer(request)
-
-    async with ModelServer(noted) as model:
-        with throwaway_home(model.base_url, extra_config=extra_config) as home:
-            yield Stage(requests, home, state)
+    async with scene(state, extra_config, answerer) as parts:
+        yield Stage(*parts)
 
 
 class Client:

@@ -1,0 +1,137 @@
+"""`laneway acp`: Codex in any editor that speaks the Agent Client Protocol."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from laneway import __version__
+from laneway.base.clock import LoopClock
+from laneway.base.settings import Settings
+from laneway.cli.compose import ground, settings_for
+from laneway.cli.main import add_common
+from laneway.codex.engine import CodexEngine
+from laneway.core.session import Timing
+from laneway.doors.acp.house import House
+from laneway.doors.acp.login import Login
+from laneway.doors.acp.stdio import serve_stdio
+from laneway.store.database import Database, database_path
+from laneway.store.editor_sessions import EditorSessions
+
+EPILOG = """\
+Your editor starts it. For Zed, in settings.json:
+
+  "agent_servers": { "Codex": { "command": "laneway", "args": ["acp"] } }
+
+Others: docs/acp.md. Until you choose a mode in the editor, your config.toml rules.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = "An ACP agent on standard input and output, or on a WebSocket."
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "--steer", action="store_true", help="a prompt during a turn goes into it (default: it waits)"
+    )
+    parser.add_argument(
+        "--unstable", action="store_true", help="announce what ACP has not made stable yet (session/fork)"
+    )
+    parser.add_argument(
+        "--login", action="store_true", help="log in to Codex in this terminal, and serve nobody"
+    )
+    web = parser.add_argument_group("on a WebSocket, for remote editors (needs laneway[ws])")
+    web.add_argument("--ws", metavar="HOST:PORT", help="serve there instead; 0 picks a port")
+    web.add_argument("--ws-remote", action="store_true", help="allow an address that others can reach")
+    for flag, what in (("--ws-host", "name in the Host header"), ("--ws-origin", "Origin of a web page")):
+        web.add_argument(flag, action="append", default=[], metavar="NAME", help=f"allow this {what}, too")
+    add_common(parser, has_json=False)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.login:
+        return log_in(options)
+    return asyncio.run(serve(options))
+
+
+def log_in(options: argparse.Namespace) -> int:
+    """What editors run in a terminal: appended to the command that they start us with."""
+    from laneway.cli.login import login
+
+    options.status, options.json = False, False
+    options.rest = [] if _has_browser() else ["--device-auth"]
+    return login(options)
+
+
+def _has_browser() -> bool:
+    """Whether a page that is opened here is one that the user sees."""
+    if os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):
+        return False
+    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+async def serve(options: argparse.Namespace) -> int:
+    settings = settings_for(options, Path.cwd())
+    async with ground(options, Timing(question_s=settings.approval_timeout_secs), settings) as base:
+        assert isinstance(base.engine, CodexEngine)
+        path = database_path() if base.state is None else base.state / "laneway.db"
+        with Database(path) as database:
+            login = Login(base.engine.link, program(), os.environ)
+            house = House(
+                base.hub,
+                base.engine,
+                EditorSessions(database),
+                login,
+                LoopClock(),
+                version=__version__,
+                steers=options.steer,
+                is_unstable=options.unstable,
+            )
+            try:
+                if options.ws is None:
+                    await serve_stdio(house, base.hub.shutdown)
+                else:
+                    await serve_web(options, settings, house)
+            finally:
+                await login.aclose()
+    return 0
+
+
+async def serve_web(options: argparse.Namespace, settings: Settings, house: House) -> None:
+    """Until a signal. The token is the user's, or made for this run and told once, to the terminal."""
+    # Not paid for on standard input and output.
+    from laneway.doors.acp.socket import serve_socket
+    from laneway.doors.ending import EndSignals
+    from laneway.doors.gate import new_token
+    from laneway.doors.listening import address
+
+    host, port = address(options.ws, "--ws")
+    token = settings.http_token or new_token()
+
+    def tell(url: str) -> None:
+        print(f"laneway: serving ACP on {url}", file=sys.stderr)
+        if settings.http_token is None:
+            print(f"laneway: bearer token (for this run): {token}", file=sys.stderr)
+        sys.stderr.flush()
+
+    stop = asyncio.Event()
+    with EndSignals(stop):
+        await serve_socket(
+            house,
+            host=host,
+            port=port,
+            tokens=[token],
+            stop=stop,
+            on_ready=tell,
+            may_leave_machine=options.ws_remote,
+            hosts=tuple(options.ws_host),
+            origins=tuple(options.ws_origin),
+        )
+
+
+def program() -> list[str]:
+    """How an editor would start us once more."""
+    return [sys.executable, "-m", "laneway", "acp"]

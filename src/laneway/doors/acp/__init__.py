@@ -1,0 +1,1 @@
+"""ACP: Codex in any editor that speaks the Agent Client Protocol."""

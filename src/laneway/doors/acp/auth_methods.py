@@ -1,0 +1,59 @@
+"""The ways to log in that a client is offered. Pure.
+
+The ids of the first three are those of the official adapter: some clients know them by heart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from laneway.doors.acp.client import Client
+
+API_KEY = "api-key"
+BROWSER = "chat-gpt"
+DEVICE_CODE = "chat-gpt-device-code"
+TERMINAL = "terminal"
+AGENT_METHODS = (API_KEY, BROWSER, DEVICE_CODE)
+LOGIN_FLAG = "--login"
+"""Behind the command that starts us: log in in the terminal, and end."""
+
+
+def methods(client: Client, program: Sequence[str], environment: Mapping[str, str]) -> list[dict[str, Any]]:
+    """For `initialize`. `program` is the command that starts this agent."""
+    offered: list[dict[str, Any]] = []
+    if not environment.get("NO_BROWSER"):
+        offered.append(
+            {
+                "id": BROWSER,
+                "name": "ChatGPT",
+                "description": "Log in in a browser on this machine.",
+            }
+        )
+    offered.append(
+        {
+            "id": DEVICE_CODE,
+            "name": "ChatGPT (device code)",
+            "description": "Open a page on any device and enter a code there.",
+        }
+    )
+    offered.append(
+        {
+            "id": API_KEY,
+            "name": "API key",
+            "description": "Use the key in CODEX_API_KEY or OPENAI_API_KEY.",
+            "_meta": {API_KEY: {"provider": "openai"}},
+        }
+    )
+    return [*offered, *_in_a_terminal(client, program)]
+
+
+def _in_a_terminal(client: Client, program: Sequence[str]) -> list[dict[str, Any]]:
+    method = {"id": TERMINAL, "name": "Terminal", "description": "Log in with `codex login` in a terminal."}
+    if client.logs_in_by_terminal:
+        return [{"type": "terminal", **method, "args": [LOGIN_FLAG]}]
+    if client.shows_terminal_logins:
+        command, *args = program
+        started = {"command": command, "args": [*args, LOGIN_FLAG], "label": "Codex login"}
+        return [{**method, "_meta": {"terminal-auth": started}}]
+    return []

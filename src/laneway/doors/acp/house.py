@@ -1,0 +1,56 @@
+"""What all clients of one process share: Codex, the sessions, what is kept, and who is logged in."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from laneway.codex.engine import CodexEngine
+from laneway.core.hub import Hub
+from laneway.core.ports import Clock
+from laneway.doors.acp.login import Login
+from laneway.doors.acp.models import Model, models
+from laneway.store.editor_sessions import EditorSessions
+
+
+class House:
+    def __init__(
+        self,
+        hub: Hub,
+        engine: CodexEngine,
+        records: EditorSessions,
+        login: Login,
+        clock: Clock,
+        *,
+        version: str,
+        steers: bool = False,
+        is_unstable: bool = False,
+    ) -> None:
+        self.hub = hub
+        self.engine = engine
+        self.records = records
+        self.login = login
+        self.clock = clock
+        self.version = version
+        self.steers = steers
+        """Whether a prompt during a turn goes into it, and does not wait for its end."""
+        self.is_unstable = is_unstable
+        """Whether methods are announced that the stable protocol does not have yet."""
+        self.codex_version = ""
+
+    async def models(self) -> tuple[Model, ...]:
+        """What Codex offers now; it changes with the account."""
+        return models(await self.engine.models())
+
+    async def config(self, cwd: str) -> dict[str, Any]:
+        """The user's configuration as it holds in a folder."""
+        answer = await self.engine.call("config/read", {"cwd": cwd, "includeLayers": False})
+        config = answer.get("config") if isinstance(answer, dict) else None
+        return config if isinstance(config, dict) else {}
+
+    async def surroundings(self, cwd: str) -> tuple[tuple[Model, ...], dict[str, Any]]:
+        """The models and the configuration, asked for side by side."""
+        if not self.codex_version:
+            self.codex_version = (await self.engine.abilities()).version
+        found, config = await asyncio.gather(self.models(), self.config(cwd))
+        return found, config

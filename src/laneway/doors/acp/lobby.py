@@ -1,0 +1,207 @@
+"""How a client comes by a session: new, loaded, resumed, forked. Each ends with an open `Room`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from laneway.base.errors import SessionUnknown
+from laneway.core.ports import ThreadSpec
+from laneway.core.session import Session
+from laneway.doors.acp import mcp_servers, options
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.faults import bad_params
+from laneway.doors.acp.house import House
+from laneway.doors.acp.ids import thread_id
+from laneway.doors.acp.line import Line
+from laneway.doors.acp.narrator import Narrator
+from laneway.doors.acp.reopening import reopened
+from laneway.doors.acp.room import Room
+
+MAX_DIRECTORIES = 64
+"""Further folders of one session."""
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What every way of opening a session takes along."""
+
+    cwd: Path
+    directories: tuple[str, ...]
+    servers: Any
+
+
+def wish_of(params: dict[str, Any]) -> Wish:
+    return Wish(
+        folder(params.get("cwd"), "cwd"),
+        tuple(str(folder(each, "additionalDirectories")) for each in _listed(params)),
+        params.get("mcpServers") or [],
+    )
+
+
+def _listed(params: dict[str, Any]) -> list[Any]:
+    given = params.get("additionalDirectories") or []
+    if not isinstance(given, list):
+        raise bad_params("additionalDirectories must be a list of absolute paths.")
+    if len(given) > MAX_DIRECTORIES:
+        raise bad_params(f"No more than {MAX_DIRECTORIES} additional directories, please.")
+    return given
+
+
+def folder(said: Any, name: str) -> Path:
+    """A folder that is there. Codex would take one that is not, and fail later, in other words."""
+    if not isinstance(said, str) or "\0" in said:
+        raise bad_params(f"{name} must be an absolute path.")
+    path = Path(said)
+    if not path.is_absolute():
+        raise bad_params(f"{name} must be an absolute path, not {said!r}.")
+    if not path.is_dir():
+        raise bad_params(f"There is no folder {said}.")
+    return path
+
+
+class Lobby:
+    """Opens rooms for one client."""
+
+    def __init__(
+        self,
+        house: House,
+        principal: str,
+        line: Line,
+        client: Callable[[], Client],
+        login: Callable[[Room], Awaitable[None]],
+        on_forked: Callable[[Room], None],
+    ) -> None:
+        self._house = house
+        self._principal = principal
+        self._line = line
+        self._client = client
+        self._login = login
+        self._on_forked = on_forked
+
+    async def new(self, params: dict[str, Any]) -> Room:
+        wish = await asyncio.to_thread(wish_of, params)
+        narrator = self._narrator()
+        surroundings = asyncio.ensure_future(self._house.surroundings(str(wish.cwd)))
+        try:
+            # The names of the client's MCP servers must not be those of the user's own; else nothing waits.
+            config = (await surroundings)[1] if wish.servers else {}
+            spec, notes = _spec(wish, config)
+            session = await self._house.hub.start(self._principal, spec, readers=[narrator])
+        except BaseException:
+            surroundings.cancel()
+            raise
+        async with _closed_unless_done(session):
+            models, config = await surroundings
+            facts = options.opened(session.info.native, models, config, wish.directories)
+            return await self._furnish(session, narrator, wish, options.Choices(), facts, notes)
+
+    async def again(self, wanted: str, params: dict[str, Any]) -> Room:
+        """A thread that exists, whoever started it, with the options that it had."""
+        wish = await asyncio.to_thread(wish_of, params)
+        thread = _thread(wanted)
+        record, (models, config) = await asyncio.gather(
+            asyncio.to_thread(self._house.records.get, wanted), self._house.surroundings(str(wish.cwd))
+        )
+        spec, notes = _spec(wish, config)
+        narrator = self._narrator()
+        session = await self._house.hub.resume(
+            self._principal, thread, msgspec.structs.replace(spec, moves=True), readers=[narrator]
+        )
+        async with _closed_unless_done(session):
+            facts, choices = reopened(
+                session.info.native, models, config, record.defaults if record else None, wish.directories
+            )
+            return await self._furnish(session, narrator, wish, choices, facts, notes, is_titled=True)
+
+    async def forked(self, wanted: str, params: dict[str, Any], source: Room | None = None) -> Room:
+        """A copy of a thread, to go on in another way."""
+        wish = await asyncio.to_thread(wish_of, params)
+        record, (models, config) = await asyncio.gather(
+            asyncio.to_thread(self._house.records.get, wanted), self._house.surroundings(str(wish.cwd))
+        )
+        spec, notes = _spec(wish, config)
+        if source is not None:
+            spec = msgspec.structs.replace(spec, extras=source.session.spec.extras)
+        narrator = self._narrator()
+        session = await self._house.hub.fork(self._principal, _thread(wanted), spec, readers=[narrator])
+        async with _closed_unless_done(session):
+            facts, choices = reopened(
+                session.info.native, models, config, record.defaults if record else None, wish.directories
+            )
+            return await self._furnish(session, narrator, wish, choices, facts, notes, is_titled=True)
+
+    async def delete(self, wanted: str) -> None:
+        """Of the disk, too. Codex keeps no copy."""
+        await self._house.engine.call("thread/delete", {"threadId": _thread(wanted)})
+        await asyncio.to_thread(self._house.records.delete, wanted)
+
+    def _narrator(self) -> Narrator:
+        return Narrator(self._line, self._client(), self._house.clock)
+
+    async def _furnish(
+        self,
+        session: Session,
+        narrator: Narrator,
+        wish: Wish,
+        choices: options.Choices,
+        facts: options.Facts,
+        notes: tuple[str, ...],
+        *,
+        is_titled: bool = False,
+    ) -> Room:
+        room = Room(
+            self._house,
+            session,
+            narrator,
+            self._line,
+            self._client(),
+            cwd=wish.cwd,
+            choices=choices,
+            facts=facts,
+            directories=wish.directories,
+            is_titled=is_titled,
+            fork=self._fork,
+            login=self._login,
+        )
+        room.notes = notes
+        mode = session.info.native.get("collaborationMode")
+        room.is_planning = isinstance(mode, dict) and mode.get("mode") == "plan"
+        await room.keep()
+        return room
+
+    async def _fork(self, source: Room) -> str:
+        """As a command: the client loads the copy when it wants to."""
+        params = {"cwd": str(source.cwd), "additionalDirectories": list(source.directories)}
+        room = await self.forked(source.session_id, params, source)
+        self._on_forked(room)
+        return room.session_id
+
+
+@asynccontextmanager
+async def _closed_unless_done(session: Session) -> AsyncIterator[None]:
+    """A session that its client never hears of must not stay."""
+    try:
+        yield
+    except BaseException:
+        await asyncio.shield(session.close())
+        raise
+
+
+def _thread(wanted: str) -> str:
+    thread = thread_id(wanted)
+    if not thread:
+        raise SessionUnknown(wanted)
+    return thread
+
+
+def _spec(wish: Wish, config: dict[str, Any]) -> tuple[ThreadSpec, tuple[str, ...]]:
+    """Nothing but where to work and what to connect: the user's config.toml says the rest."""
+    servers = mcp_servers.servers(wish.servers, mcp_servers.names(config))
+    # Codex takes these for the whole list, and lets them be written only where the folder itself may be.
+    roots = {"runtimeWorkspaceRoots": [str(wish.cwd), *wish.directories]} if wish.directories else {}
+    return ThreadSpec(cwd=wish.cwd, extras=servers.config, native=roots), servers.notes

@@ -1,0 +1,120 @@
+"""What a client puts into a prompt, as parts of a turn. Pure: content blocks in, parts out.
+
+Text stays as it is. Images become `data:` URLs, so that a history can show them again and no
+file is left behind. Resources and links are wrapped in marks that say where they come from.
+Whatever cannot be passed on is refused with a sentence; nothing is left out in silence.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from typing import Any
+
+from laneway.base.errors import RemoteError
+from laneway.core.ports import ImagePart, Part, TextPart
+from laneway.doors.acp.faults import bad_params
+
+MAX_IMAGE_BYTES = 20 * 1024 * 1024
+"""One image, decoded: what OpenAI's models take. A larger one would fail after a long upload."""
+
+_IMAGE_TYPE = re.compile(r"image/[a-z0-9][a-z0-9.+-]*")
+_MARK = re.compile(r"\[(/?)(?=ACP_RESOURCE)", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+
+
+def parts(blocks: Any, *, images: bool) -> tuple[Part, ...]:
+    """The `prompt` of a `session/prompt`; `images` tells whether the model takes any."""
+    if not isinstance(blocks, list):
+        raise bad_params("The prompt must be a list of content blocks.")
+    made = tuple(part for block in blocks if (part := _part(block, images=images)) is not None)
+    if not made:
+        raise bad_params("The prompt is empty. Write something first.")
+    return made
+
+
+def _part(block: Any, *, images: bool) -> Part | None:
+    if not isinstance(block, dict):
+        raise bad_params("Every content block of a prompt must be an object.")
+    match block.get("type"):
+        case "text":
+            text = _string(block, "text")
+            return TextPart(text) if text else None
+        case "image":
+            return _image(_string(block, "data"), _string(block, "mimeType"), images=images)
+        case "resource_link":
+            return _link(_string(block, "uri"), _string(block, "name"))
+        case "resource":
+            return _resource(block.get("resource"), images=images)
+        case "audio":
+            raise bad_params("Codex takes no audio. Send the words as text.")
+        case kind:
+            raise bad_params(f"There is no content block of the type {_short(kind)}.")
+
+
+def _image(data: str, mime: str, *, images: bool) -> Part:
+    if not images:
+        raise bad_params("The current model takes no images. Choose another model, or describe the image.")
+    kind = mime.lower()
+    if not _IMAGE_TYPE.fullmatch(kind):
+        raise bad_params(f"{_short(mime)} is no type of an image.")
+    if len(data) // 4 * 3 > MAX_IMAGE_BYTES + 2:  # a whole block more than fits, whatever the padding
+        raise _too_large()
+    try:
+        size = len(binascii.a2b_base64(data, strict_mode=True))
+    except ValueError:
+        raise bad_params("The data of an image is not valid base64.") from None
+    if not size:
+        raise bad_params("An image of the prompt has no data.")
+    if size > MAX_IMAGE_BYTES:
+        raise _too_large()
+    return ImagePart(url=f"data:{kind};base64,{data}")
+
+
+def _resource(resource: Any, *, images: bool) -> Part:
+    if not isinstance(resource, dict):
+        raise bad_params("A resource block needs a `resource` object.")
+    uri, mime = _string(resource, "uri"), resource.get("mimeType")
+    mime = mime if isinstance(mime, str) else ""
+    if isinstance(resource.get("text"), str):
+        kind = f' mime="{_attribute(mime)}"' if mime else ""
+        return TextPart(
+            f'[ACP_RESOURCE uri="{_attribute(uri)}"{kind}]\n{_harmless(resource["text"])}\n[/ACP_RESOURCE]'
+        )
+    blob = _string(resource, "blob")
+    if mime.lower().startswith("image/"):
+        return _image(blob, mime, images=images)
+    if uri.lower().startswith("file:"):
+        return _link(uri, uri.rpartition("/")[2])  # the model can open the file itself
+    raise bad_params(f"The resource {_short(uri)} is neither text nor an image. Send it as a file.")
+
+
+def _link(uri: str, name: str) -> Part:
+    return TextPart(
+        f'[ACP_RESOURCE_LINK uri="{_attribute(uri)}" name="{_attribute(name)}"]\n[/ACP_RESOURCE_LINK]'
+    )
+
+
+def _harmless(text: str) -> str:
+    """A text that cannot end its own wrapping, nor open another."""
+    return _MARK.sub(r"[\\\1", text)
+
+
+def _attribute(value: str) -> str:
+    return _harmless(_CONTROL.sub(" ", value).replace('"', "%22"))
+
+
+def _string(table: dict[str, Any], key: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str):
+        raise bad_params(f"A content block needs `{key}` as a string.")
+    return value
+
+
+def _too_large() -> RemoteError:
+    return bad_params(f"An image may have {MAX_IMAGE_BYTES // 1024 // 1024} MiB. Make it smaller.")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"

@@ -1,0 +1,398 @@
+"""One session of one client: its prompts in order, its options, its questions, its end.
+
+A prompt is a turn of the core's `Session`, or a command (`laneway.doors.acp.commands`), whose desk
+this is. Events go to the `Narrator`; this module decides what a prompt is answered with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from laneway.base.errors import (
+    EngineError,
+    LanewayError,
+    NoTurn,
+    QuestionGone,
+    SessionClosed,
+    StoreError,
+)
+from laneway.base.log import bound
+from laneway.core.model import Activity, FileChange, Question, TurnDone, TurnStarted, Usage, Withdrawn
+from laneway.core.ports import Errand, Part, TextPart, TurnSpec
+from laneway.core.session import Session
+from laneway.core.turn import Turn, TurnResult
+from laneway.doors.acp import commands, inquiry, options, prompts, spoken
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.faults import bad_params, stop_reason
+from laneway.doors.acp.house import House
+from laneway.doors.acp.ids import session_id
+from laneway.doors.acp.line import Line
+from laneway.doors.acp.narrator import Narrator
+from laneway.doors.acp.options import Choices, Facts
+from laneway.doors.acp.queue import Place, Queue
+from laneway.doors.acp.undo import LastTurn
+from laneway.store.editor_sessions import SessionRecord
+
+log = logging.getLogger(__name__)
+
+TITLE_CHARS = 80
+"""Of a session's title, taken from its first prompt: one line of a list."""
+MAX_REMEMBERED = 50
+"""Turns that /undo can take back one after the other."""
+
+
+class Room:
+    """A `narrator.Listener` and a `commands.Desk`."""
+
+    def __init__(
+        self,
+        house: House,
+        session: Session,
+        narrator: Narrator,
+        line: Line,
+        client: Client,
+        *,
+        cwd: Path,
+        choices: Choices,
+        facts: Facts,
+        directories: tuple[str, ...] = (),
+        is_titled: bool = False,
+        fork: Callable[[Room], Awaitable[str]],
+        login: Callable[[Room], Awaitable[None]],
+    ) -> None:
+        self.house = house
+        self.session = session
+        self.narrator = narrator
+        self.line = line
+        self.client = client
+        self.cwd = cwd
+        self.choices = choices
+        self.facts = facts
+        self.directories = directories
+        self.queue = Queue()
+        self.notes: tuple[str, ...] = ()
+        """What the user should be told once the client knows the session."""
+        self.is_planning = False
+        self._fork = fork
+        self._login = login
+        self._is_titled = is_titled
+        self._sent: Any = None
+        self._turn: Turn | None = None
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._spoken: spoken.InText | None = None
+        self._spoke = asyncio.Event()
+        self._urls: list[str] = []
+        self._turns: list[LastTurn] = []
+        self._changes: list[FileChange] = []
+        self._diff: str | None = None
+
+    @property
+    def session_id(self) -> str:
+        return session_id(self.thread_id)
+
+    @property
+    def thread_id(self) -> str:
+        return self.session.thread_id
+
+    # ── prompts ────────────────────────────────────────────────────────────
+
+    async def prompt(self, blocks: Any) -> dict[str, Any]:
+        """Serve a prompt when its turn comes. Joins the queue before it first waits."""
+        parts = prompts.parts(blocks, images=options.takes_images(self.choices, self.facts))
+        if not parts:
+            raise bad_params("The prompt is empty: send at least one block of text.")
+        if self.house.steers and self._turn is not None and commands.find(parts) is None:
+            return await self._steer(parts)
+        return {"stopReason": await self._queued(parts)}
+
+    async def _queued(self, parts: tuple[Part, ...]) -> str:
+        place = self.queue.join()
+        try:
+            if not await place.reached():
+                return "cancelled"
+            stop = await self._serve(parts, place)
+        except LanewayError:
+            if not place.is_cancelled:
+                raise
+            return "cancelled"  # whatever it ended with, this is what the client wanted
+        finally:
+            self.queue.leave(place)
+        return "cancelled" if place.is_cancelled else stop
+
+    async def _serve(self, parts: tuple[Part, ...], place: Place) -> str:
+        asked, self._spoken = self._spoken, None
+        if asked is not None and self._turn is not None:
+            return await self._answer_spoken(asked, parts, place)
+        await self._turn_over()
+        if place.is_cancelled:
+            return "cancelled"
+        self._entitle(parts)
+        command = commands.find(parts)
+        return await (self.turn(parts) if command is None else commands.run(self, command))
+
+    async def _turn_over(self) -> None:
+        """A turn whose question went unanswered may still run: its prompt was answered long ago."""
+        if self._turn is not None:
+            try:
+                await self._turn.result()
+            except LanewayError as error:
+                log.info("a turn nobody waited for: %s", error)
+            self._turn = None
+
+    async def turn(self, parts: tuple[Part, ...], native: dict[str, Any] | None = None) -> str:
+        """A turn of the model."""
+        settings = options.overrides(self.choices, self.facts)
+        spec = TurnSpec(parts=parts, native={**settings, **(native or {})})
+        stop = await self._run(spec)
+        await self._remember_sent()
+        return stop
+
+    async def errand(self, method: str, params: dict[str, Any]) -> str:
+        """A turn that begins by another call, which takes no settings: they are told before."""
+        settings = options.overrides(self.choices, self.facts)
+        if settings:
+            await self.codex("thread/settings/update", {"threadId": self.thread_id, **settings})
+            await self._remember_sent()
+        return await self._run(TurnSpec(parts=(), errand=Errand(method, params)))
+
+    async def _run(self, spec: TurnSpec) -> str:
+        self._turn = self.session.say(spec, events=False)
+        place = self.queue.current
+        if place is not None and place.is_cancelled:
+            self._turn.cancel()
+        return await self._wait()
+
+    async def _wait(self) -> str:
+        """Until the turn is over, or until it waits for words that only another prompt can bring."""
+        turn = self._turn
+        assert turn is not None
+        result = asyncio.ensure_future(turn.result())
+        spoke = asyncio.ensure_future(self._spoke.wait())
+        try:
+            await asyncio.wait((result, spoke), return_when=asyncio.FIRST_COMPLETED)
+            if not result.done():
+                self._spoke.clear()
+                return "end_turn"
+            self._turn = None
+            return self._stop_of(result.result())
+        except asyncio.CancelledError:
+            turn.cancel()
+            raise
+        finally:
+            spoke.cancel()
+            result.cancel()
+
+    def _stop_of(self, result: TurnResult) -> str:
+        for url_id in self._urls:
+            self.line.notify("elicitation/complete", {"elicitationId": url_id})
+        self._urls.clear()
+        return stop_reason(result)
+
+    async def _steer(self, parts: tuple[Part, ...]) -> dict[str, Any]:
+        """By setting: into the running turn, whose end answers this prompt, too."""
+        turn = self._turn
+        assert turn is not None
+        try:
+            await self.session.steer(parts)
+        except NoTurn:
+            return {"stopReason": await self._queued(parts)}
+        return {"stopReason": stop_reason(await turn.result())}
+
+    def cancel(self) -> None:
+        """Everything that was asked for: what runs and what waits."""
+        self.queue.cancel()
+        self._spoken = None
+        self.session.cancel_all()
+
+    def _entitle(self, parts: tuple[Part, ...]) -> None:
+        """The first words are the title, as Codex's own list shows it; no model is asked for a better one."""
+        words = next((part.text for part in parts if isinstance(part, TextPart) and part.text.strip()), "")
+        if self._is_titled or not words:
+            return
+        self._is_titled = True
+        title = " ".join(words.split())
+        short = title if len(title) <= TITLE_CHARS else title[: TITLE_CHARS - 1] + "…"
+        self.narrator.tell({"sessionUpdate": "session_info_update", "title": short})
+
+    # ── questions ──────────────────────────────────────────────────────────
+
+    def on_question(self, question: Question) -> None:
+        asking = asyncio.get_running_loop().create_task(self._ask(question))
+        self._asking[question.question_id] = asking
+        asking.add_done_callback(lambda _: self._asking.pop(question.question_id, None))
+
+    def on_withdrawn(self, gone: Withdrawn) -> None:
+        asking = self._asking.pop(gone.question_id, None)
+        if asking is not None:
+            asking.cancel()
+            if gone.is_declined and not self.session.is_closing:
+                self.narrator.notice("warning", "Declined, because nobody answered in time.")
+        if self._spoken is not None and self._spoken.question.question_id == gone.question_id:
+            self._spoken = None
+
+    async def _ask(self, question: Question) -> None:
+        with bound(session=self.session_id, turn=question.turn_id, item=question.item_id):
+            self.narrator.flush()
+            settled = await inquiry.ask(
+                question,
+                self.line,
+                self.client,
+                self.session_id,
+                self.thread_id,
+                cwd=str(self.cwd),
+                call_id=self.narrator.call_of(question),
+            )
+            self._asking.pop(question.question_id, None)  # its own answer must not cancel it
+            if isinstance(settled, spoken.InText):
+                self._speak(settled)
+                return
+            log.info("question %s: %s", question.kind, settled.answer.choice_id)
+            place = self.queue.current
+            if settled.note and not (place is not None and place.is_cancelled):
+                self.narrator.notice("warning", settled.note)
+            if settled.url_id:
+                self._urls.append(settled.url_id)
+            await self._answer(question, settled.answer)
+
+    async def _answer(self, question: Question, answer: Any) -> None:
+        try:
+            await self.session.answer(question.question_id, answer)
+        except (QuestionGone, SessionClosed, EngineError) as gone:
+            log.debug("question %s was gone before its answer: %s", question.question_id, gone)
+
+    def _speak(self, asked: spoken.InText) -> None:
+        """Nobody can be asked but in the conversation: the prompt ends with the question."""
+        self._spoken = asked
+        self.narrator.say(asked.text)
+        self._spoke.set()
+
+    async def _answer_spoken(self, asked: spoken.InText, parts: tuple[Part, ...], place: Place) -> str:
+        text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
+        answer = spoken.from_text(asked, text)
+        if isinstance(answer, spoken.InText):
+            self._spoken = answer
+            self.narrator.say(answer.text)
+            return "end_turn"
+        await self._answer(asked.question, answer)
+        if place.is_cancelled and self._turn is not None:
+            self._turn.cancel()
+        return await self._wait()
+
+    # ── what the narrator tells ────────────────────────────────────────────
+
+    def on_turn(self, event: TurnStarted | TurnDone) -> None:
+        if isinstance(event, TurnDone):
+            self._turns.append(LastTurn(event.turn_id, tuple(self._changes), self._diff))
+            del self._turns[:-MAX_REMEMBERED]
+            self._spoken = None
+        self._changes, self._diff = [], None
+
+    def on_edit(self, activity: Activity) -> None:
+        if activity.status == "completed":
+            self._changes += activity.changes
+
+    def on_diff(self, diff: str) -> None:
+        self._diff = diff
+
+    def on_settings(self, settings: Any) -> None:
+        """Codex says how it runs: shown where it differs from what the client was told."""
+        if not isinstance(settings, dict):
+            return
+        mode = settings.get("collaborationMode")
+        self.is_planning = isinstance(mode, dict) and mode.get("mode") == "plan"
+
+    def on_gone(self) -> None:
+        for asking in self._asking.values():
+            asking.cancel()
+        self._spoken = None
+
+    # ── options ────────────────────────────────────────────────────────────
+
+    async def choose(self, config_id: str, value: Any) -> None:
+        """As a command: the client is told, since it did not ask."""
+        await self.chosen(config_id, value)
+        self.tell_options()
+
+    async def chosen(self, config_id: str, value: Any) -> bool:
+        """Change an option, for the next turn on; whether that changed the mode."""
+        before = self.choices
+        self.choices = options.choose(before, self.facts, config_id, value)
+        await self.keep()
+        return self.choices.mode != before.mode
+
+    def tell_options(self) -> None:
+        self.narrator.tell({"sessionUpdate": "config_option_update", "configOptions": self.shown_options()})
+
+    def tell_mode(self) -> None:
+        self.narrator.tell({"sessionUpdate": "current_mode_update", "currentModeId": self.choices.mode})
+
+    def shown_options(self) -> list[dict[str, Any]]:
+        return options.render(self.choices, self.facts, self.client)
+
+    def state(self) -> dict[str, Any]:
+        """What `session/new`, `load` and `resume` answer with."""
+        return {"modes": options.modes(self.choices, self.facts), "configOptions": self.shown_options()}
+
+    # ── what is kept ───────────────────────────────────────────────────────
+
+    async def _remember_sent(self) -> None:
+        self._sent = options.policy(self.choices, self.facts)
+        await self.keep()
+
+    async def keep(self) -> None:
+        """Write down what a restarted adapter needs. A disk that will not take it is told, not fatal."""
+        record = SessionRecord(
+            session_id=self.session_id,
+            thread_id=self.thread_id,
+            cwd=str(self.cwd),
+            defaults=options.defaults(self.choices, self.facts, sent=self._sent),
+            directories=self.directories,
+        )
+        try:
+            await asyncio.to_thread(self.house.records.put, record)
+        except StoreError as problem:
+            log.error("a session could not be written down: %s", problem)
+            self.narrator.notice("warning", f"This session's options are not kept: {problem}")
+
+    # ── the desk of the commands ───────────────────────────────────────────
+
+    @property
+    def usage(self) -> Usage | None:
+        return self.session.usage
+
+    @property
+    def codex_version(self) -> str:
+        return self.house.codex_version
+
+    @property
+    def last_turn(self) -> LastTurn | None:
+        return self._turns[-1] if self._turns else None
+
+    def forget_turn(self, turn_id: str) -> None:
+        self._turns = [turn for turn in self._turns if turn.turn_id != turn_id]
+
+    async def say(self, text: str) -> None:
+        self.narrator.say(text)
+
+    async def codex(self, method: str, params: dict[str, Any]) -> Any:
+        return await self.house.engine.call(method, params)
+
+    async def fork(self) -> str:
+        return await self._fork(self)
+
+    async def login(self) -> None:
+        await self._login(self)
+
+    async def logout(self) -> None:
+        await self.house.login.logout()
+
+    # ── the end ────────────────────────────────────────────────────────────
+
+    async def close(self) -> None:
+        """Cancel, end everything that is open, give the thread up."""
+        self.cancel()
+        await self.session.close()

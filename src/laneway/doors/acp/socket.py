@@ -1,0 +1,179 @@
+"""ACP over a WebSocket, for editors on another machine: one message a frame, several clients at once.
+
+Only whoever knows the token gets in (`laneway.doors.gate`), and only from this machine unless that
+was chosen. Each connection is a principal of its own: its sessions end with it, and go on in the
+next one by `session/load`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from laneway.base.errors import UsageError
+from laneway.base.ids import new_id
+from laneway.doors.acp.agent import Agent, cancel_notice
+from laneway.doors.acp.house import House
+from laneway.doors.gate import Gate, Headers, Refused, host_names
+from laneway.doors.listening import bind
+from laneway.wire.frames import MAX_FRAME_BYTES
+from laneway.wire.peer import Peer
+
+if TYPE_CHECKING:
+    from websockets.asyncio.server import ServerConnection
+    from websockets.http11 import Request, Response
+
+log = logging.getLogger(__name__)
+
+MAX_CLIENTS = 64
+"""At once; the next one is told to come again."""
+CLOSE_S = 2.0
+"""For the last messages to reach clients that still read."""
+PATH = "/acp"
+
+
+async def serve_socket(
+    house: House,
+    *,
+    host: str,
+    port: int,
+    tokens: Iterable[str],
+    stop: asyncio.Event,
+    on_ready: Callable[[str], None],
+    may_leave_machine: bool = False,
+    hosts: Iterable[str] = (),
+    origins: Iterable[str] = (),
+) -> None:
+    """Serve until `stop`. `on_ready` is given the URL once clients can connect."""
+    library = _websockets()
+    listening = bind(host, port, remote_flag="--ws-remote", may_leave_machine=may_leave_machine)
+    address, bound = listening.getsockname()[:2]
+    names = host_names(host, bound, hosts) | host_names(address, bound)
+    counter = Counter(house, Gate(tokens, names, origins))
+    async with library.serve(
+        counter.meet,
+        sock=listening,
+        process_request=counter.admit,
+        max_size=MAX_FRAME_BYTES,
+        close_timeout=CLOSE_S,
+        server_header=None,
+    ):
+        shown = f"[{address}]" if ":" in address else address
+        on_ready(f"ws://{shown}:{bound}{PATH}")
+        await stop.wait()
+
+
+class Counter:
+    """Meets every client that comes."""
+
+    def __init__(self, house: House, gate: Gate) -> None:
+        self._house = house
+        self._gate = gate
+        self._clients = 0
+
+    def admit(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Before anything else of the client's is looked at."""
+        try:
+            raw = [
+                (name.encode("latin-1"), value.encode("latin-1"))
+                for name, value in request.headers.raw_items()
+            ]
+            headers = Headers(raw)
+            self._gate.check_place(headers)
+            self._gate.admit(headers)
+            if request.path != PATH:
+                raise Refused(404, f"The way in is {PATH}")
+            if self._clients >= MAX_CLIENTS:
+                raise Refused(503, f"No more than {MAX_CLIENTS} clients at once")
+        except Refused as refused:
+            response = connection.respond(refused.status, refused.text + "\n")
+            for name, value in refused.headers:
+                response.headers[name] = value
+            return response
+        return None
+
+    async def meet(self, socket: ServerConnection) -> None:
+        """One client, until it goes."""
+        self._clients += 1
+        wire = Wire(socket)
+        agent = Agent(self._house, new_id("ws"), lambda: wire.peer)
+        wire.open(agent)
+        try:
+            await wire.carry()
+        finally:
+            self._clients -= 1
+            await agent.aclose()
+            await wire.aclose()
+
+
+class Wire:
+    """A peer on a socket: its lines are frames."""
+
+    def __init__(self, socket: ServerConnection) -> None:
+        self._socket = socket
+        self._unsent: deque[bytes] = deque()
+        self._unsent_bytes = 0
+        self._wake = asyncio.Event()
+        self._may_read = asyncio.Event()
+        self._may_read.set()
+        self.peer: Peer
+
+    def open(self, agent: Agent) -> None:
+        self.peer = Peer(
+            self._send,
+            on_request=agent.on_request,
+            on_notification=agent.on_notification,
+            backlog_bytes=lambda: self._unsent_bytes,
+            pause_reading=self._may_read.clear,
+            resume_reading=self._may_read.set,
+            cancel_notice=cancel_notice,
+        )
+
+    def _send(self, lines: bytes) -> None:
+        self._unsent.append(lines)
+        self._unsent_bytes += len(lines)
+        self._wake.set()
+
+    async def carry(self) -> None:
+        """Both ways, until the client is gone."""
+        from websockets.exceptions import ConnectionClosed
+
+        writing = asyncio.ensure_future(self._write())
+        try:
+            while True:
+                await self._may_read.wait()
+                message = await self._socket.recv(decode=False)
+                self.peer.feed(bytes(message).replace(b"\n", b" ") + b"\n")
+        except ConnectionClosed as gone:
+            log.info("a client of the socket is gone: %s", gone)
+        finally:
+            writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)
+
+    async def _write(self) -> None:
+        while True:
+            while self._unsent:
+                lines = self._unsent.popleft()
+                for line in lines.splitlines():
+                    await self._socket.send(line, text=True)
+                self._unsent_bytes -= len(lines)
+                self.peer.drained()
+            self._wake.clear()
+            await self._wake.wait()
+
+    async def aclose(self) -> None:
+        self.peer.feed_eof()
+        await self._socket.close()
+
+
+def _websockets() -> Any:
+    try:
+        import websockets.asyncio.server as library
+    except ImportError as problem:
+        raise UsageError(
+            "Serving on a WebSocket needs one more package: pip install 'laneway[ws]'"
+        ) from problem
+    return library

@@ -1,0 +1,313 @@
+"""A raw ACP client that hides nothing: every message is kept, in order, and held against the schema."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from asyncio.subprocess import Process
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from tests.doors.acp import views
+from tests.doors.acp.golden import normalised
+from tests.doors.acp.lint import Lint, Side
+from tests.doors.acp.views import Update
+
+DEADLINE_S = 60.0
+"""For a whole test."""
+END_S = 20.0
+"""For an agent to go once its input is closed; then for what it said last to be read."""
+
+Message = dict[str, Any]
+Prompt: TypeAlias = str | list[Message]
+Found = TypeVar("Found")
+
+CANCELLED: Message = {"outcome": {"outcome": "cancelled"}}
+
+
+class Refused(Exception):
+    """A JSON-RPC error: of the agent when raised, of the client when a handler returns it."""
+
+    def __init__(self, error: Message) -> None:
+        super().__init__(error)
+        self.code: int = error["code"]
+        self.message: str = error["message"]
+        self.data: Any = error.get("data")
+        self.error = error
+
+
+UNKNOWN = Refused({"code": -32601, "message": "Method not found"})
+
+Handler: TypeAlias = Callable[[Message], Message | Refused | None]
+"""Params in; the result, an error, or none to leave it open."""
+
+
+def select(params: Message, wanted: str) -> Message:
+    """The first option of this id or kind."""
+    for option in params["options"]:
+        if wanted in (option["optionId"], option["kind"]):
+            return {"outcome": {"outcome": "selected", "optionId": option["optionId"]}}
+    raise AssertionError(f"{wanted} is not among {params['options']}")
+
+
+class Client:
+    """One agent on pipes. Requests by number; what comes unasked is kept in order."""
+
+    def __init__(
+        self, process: Process, work: Path, places: dict[str, str], unstable: Collection[str]
+    ) -> None:
+        self.process = process
+        self.lint = Lint(unstable)
+        self.hello: Message = {}
+        """The result of initialize."""
+        self.opened: dict[str, Message] = {}
+        """The results of session/new, load and resume, by session."""
+        self.heard: list[Message] = []
+        """Notifications and requests of the agent."""
+        self.updates: list[Update] = []
+        self.strays: list[Message] = []
+        """Answers to nothing."""
+        self.on_permission: Handler = lambda params: CANCELLED
+        self.on_elicitation: Handler = lambda params: {"action": "cancel"}
+        self.on_request: dict[str, Handler] = {}
+        self._work = work
+        self._places = places
+        self._lines: list[tuple[Side, Message]] = []
+        self._waiting: dict[Any, asyncio.Future[Message]] = {}
+        self._number = 0
+        self._news = asyncio.Condition()
+        self._stderr: list[bytes] = []
+        self._tasks = [asyncio.ensure_future(self._read()), asyncio.ensure_future(self._drain())]
+
+    # ── out ────────────────────────────────────────────────────────────────
+
+    async def initialize(self, capabilities: Message | None = None, version: int = 1) -> Message:
+        params = {
+            "protocolVersion": version,
+            "clientCapabilities": capabilities or {},
+            "clientInfo": {"name": "test", "version": "1"},
+        }
+        self.hello = await self.ask("initialize", params)
+        return self.hello
+
+    async def new(self, cwd: Path | str | None = None, **params: Any) -> str:
+        """A new session, in the stage's folder; its id."""
+        result = await self.ask("session/new", {"cwd": str(cwd or self._work), "mcpServers": [], **params})
+        session_id: str = result["sessionId"]
+        self.opened[session_id] = result
+        return session_id
+
+    async def load(self, session_id: str, cwd: Path | str | None = None, **params: Any) -> Message:
+        return await self._open("session/load", session_id, cwd, params)
+
+    async def resume(self, session_id: str, cwd: Path | str | None = None, **params: Any) -> Message:
+        return await self._open("session/resume", session_id, cwd, params)
+
+    async def _open(self, method: str, session_id: str, cwd: Path | str | None, params: Message) -> Message:
+        where = {"sessionId": session_id, "cwd": str(cwd or self._work), "mcpServers": []}
+        self.opened[session_id] = await self.ask(method, {**where, **params})
+        return self.opened[session_id]
+
+    def start_prompt(self, session_id: str, prompt: Prompt) -> asyncio.Future[Message]:
+        blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else prompt
+        return self.request("session/prompt", {"sessionId": session_id, "prompt": blocks})
+
+    async def prompt(self, session_id: str, prompt: Prompt) -> Message:
+        """The result of a prompt; `Refused` when it is an error."""
+        return await self.start_prompt(session_id, prompt)
+
+    def cancel(self, session_id: str) -> None:
+        self.tell("session/cancel", {"sessionId": session_id})
+
+    def cancel_request(self, request_id: int) -> None:
+        self.tell("$/cancel_request", {"requestId": request_id})
+
+    async def ask(self, method: str, params: Any) -> Message:
+        return await self.request(method, params)
+
+    async def refusal(self, method: str, params: Any, *, lint: bool = True) -> Message:
+        """The error of a request that must fail. `lint=False` for one that is wrong on purpose."""
+        try:
+            result = await self.request(method, params, lint=lint)
+        except Refused as refused:
+            return refused.error
+        raise AssertionError(f"{method} was not refused: {result}")
+
+    def request(self, method: str, params: Any, *, lint: bool = True) -> asyncio.Future[Message]:
+        """Send it; the future is its result, or raises `Refused`."""
+        self._number += 1
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[self._number] = answer
+        self.send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}, lint=lint)
+        return answer
+
+    @property
+    def last_id(self) -> int:
+        return self._number
+
+    def tell(self, method: str, params: Message, *, lint: bool = True) -> None:
+        self.send({"jsonrpc": "2.0", "method": method, "params": params}, lint=lint)
+
+    def answer(self, asked: Message, answer: Message | Refused) -> None:
+        """Answer a request of the agent that a handler left open."""
+        body = {"error": answer.error} if isinstance(answer, Refused) else {"result": answer}
+        self.send({"jsonrpc": "2.0", "id": asked["id"], **body})
+
+    def send(self, message: Message, *, lint: bool = True) -> None:
+        if lint:
+            self.lint.check("client", message)
+        else:
+            self.lint.note("client", message)
+        self._lines.append(("client", message))
+        self.send_bytes(json.dumps(message).encode() + b"\n")
+
+    def send_bytes(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+
+    # ── in ─────────────────────────────────────────────────────────────────
+
+    async def wait_update(self, is_it: Callable[[Update], bool]) -> Update:
+        """The first update, past or to come, of which this is true."""
+        return await self._wait(lambda: next(filter(is_it, self.updates), None))
+
+    async def wait_kind(self, kind: str, session_id: str | None = None) -> Update:
+        return await self.wait_update(
+            lambda each: each.kind == kind and session_id in (None, each.session_id)
+        )
+
+    async def wait_heard(self, is_it: Callable[[Message], bool]) -> Message:
+        """The first notification or request, past or to come, of which this is true."""
+        return await self._wait(lambda: next(filter(is_it, self.heard), None))
+
+    async def wait_asked(self, method: str) -> Message:
+        return await self.wait_heard(lambda message: message["method"] == method and "id" in message)
+
+    async def _wait(self, find: Callable[[], Found | None]) -> Found:
+        async with self._news:
+            while (found := find()) is None:
+                assert not self._tasks[0].done(), f"the agent has ended:\n{self.stderr}"
+                await self._news.wait()
+            return found
+
+    @property
+    def asked(self) -> list[Message]:
+        """The agent's requests so far."""
+        return [message for message in self.heard if "id" in message]
+
+    def of(self, kind: str, session_id: str | None = None) -> list[Message]:
+        """The bodies of all updates of a kind."""
+        return [update.body for update in self._of(session_id) if update.kind == kind]
+
+    def kinds(self, session_id: str | None = None) -> list[str]:
+        return [update.kind for update in self._of(session_id)]
+
+    def text(self, session_id: str | None = None, kind: str = "agent_message_chunk") -> str:
+        return "".join(self.messages(session_id, kind))
+
+    def messages(self, session_id: str | None = None, kind: str = "agent_message_chunk") -> list[str]:
+        return views.messages(self._of(session_id), kind)
+
+    def tool_calls(self, session_id: str | None = None) -> dict[str, Message]:
+        """As they stand now."""
+        return views.tool_calls(self._of(session_id))
+
+    def open_tool_calls(self) -> dict[str, Message]:
+        return {name: call for name, call in self.tool_calls().items() if not views.is_ended(call)}
+
+    def _of(self, session_id: str | None) -> list[Update]:
+        return [update for update in self.updates if session_id in (None, update.session_id)]
+
+    def trace(self, without: Collection[str] = ()) -> list[Message]:
+        """Both sides, normalised, for `golden`. `without` leaves out kinds of update."""
+        return normalised(self._lines, self._places, without)
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        try:
+            while (line := await self.process.stdout.readline()).endswith(
+                b"\n"
+            ):  # half a line: it was killed
+                await self._take(json.loads(line))
+        finally:
+            for waiting in self._waiting.values():
+                if not waiting.done():
+                    waiting.set_exception(EOFError(f"the agent has ended:\n{self.stderr}"))
+                    waiting.exception()  # whoever waits is told; nobody has to
+            async with self._news:
+                self._news.notify_all()
+
+    async def _take(self, message: Message) -> None:
+        self.lint.check("agent", message)
+        self._lines.append(("agent", message))
+        if "method" not in message:
+            self._settle(message)
+            return
+        self.heard.append(message)
+        update = views.update_of(message)
+        if update is not None:
+            self.updates.append(update)
+        if "id" in message:
+            self._react(message)
+        async with self._news:
+            self._news.notify_all()
+
+    def _settle(self, message: Message) -> None:
+        waiting = self._waiting.pop(message.get("id"), None)
+        if waiting is None:
+            self.strays.append(message)
+        elif waiting.done():
+            pass  # its waiter has given up
+        elif "error" in message:
+            waiting.set_exception(Refused(message["error"]))
+        else:
+            waiting.set_result(message["result"])
+
+    def _react(self, message: Message) -> None:
+        own = {"session/request_permission": self.on_permission, "elicitation/create": self.on_elicitation}
+        handler = {**own, **self.on_request}.get(message["method"])
+        answer = UNKNOWN if handler is None else handler(message.get("params", {}))
+        if answer is not None:
+            self.answer(message, answer)
+
+    async def _drain(self) -> None:
+        assert self.process.stderr is not None
+        while line := await self.process.stderr.readline():
+            self._stderr.append(line)
+
+    @property
+    def stderr(self) -> str:
+        return b"".join(self._stderr).decode(errors="replace")
+
+    def stop_reading(self) -> None:
+        """From now on a test reads the pipe itself, or nobody does."""
+        self._tasks[0].cancel()
+
+    # ── the end ────────────────────────────────────────────────────────────
+
+    async def hang_up(self) -> int:
+        """Close our end and wait for the agent to be gone; its exit code."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return await self.process.wait()
+
+    async def aclose(self) -> None:
+        try:
+            if self.process.returncode is None:
+                async with asyncio.timeout(END_S):
+                    await self.hang_up()
+        finally:
+            if self.process.returncode is None:
+                self.process.kill()
+                await self.process.wait()
+            # Somebody whom the agent left behind may hold its pipes open.
+            _, stuck = await asyncio.wait(self._tasks, timeout=END_S)
+            for task in stuck:
+                task.cancel()
+            ends = await asyncio.gather(*self._tasks, return_exceptions=True)
+            for waiting in self._waiting.values():
+                waiting.cancel()
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end  # the reader failed on what the agent said, or a test's handler did

@@ -1,0 +1,88 @@
+"""A desk that a test works by hand: what commands say and ask is kept, what Codex answers is set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from laneway.base.errors import EngineRefused
+from laneway.core.model import Usage
+from laneway.core.ports import Part
+from laneway.doors.acp import options
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.models import Effort, Model
+from laneway.doors.acp.options import Choices, Facts
+from laneway.doors.acp.undo import LastTurn
+from laneway.store.editor_sessions import Permit
+
+READ_ONLY = Permit(sandbox={"type": "readOnly", "networkAccess": False})
+MODELS = (
+    Model("gpt-5.5", name="GPT-5.5", description="Thinks\nlong.", efforts=(Effort("low"), Effort("high"))),
+    Model("gpt-5.5-mini", name="GPT-5.5 mini", description="Is quick."),
+    Model("gpt-old", is_hidden=True),
+)
+
+
+class HandDesk:
+    session_id = "sess_t1"
+    thread_id = "t1"
+    codex_version = "0.163.0"
+
+    def __init__(self, cwd: Path) -> None:
+        self.cwd = cwd
+        self.client = Client()
+        self.choices = Choices()
+        self.facts = Facts(
+            models=MODELS, model="gpt-5.5", effort="high", running=READ_ONLY, configured=READ_ONLY
+        )
+        self.usage: Usage | None = None
+        self.is_planning = False
+        self.turns: list[LastTurn] = []
+        self.said: list[str] = []
+        self.done: list[tuple[Any, ...]] = []
+        """Everything that was asked for, in order."""
+        self.answers: dict[str, Any] = {}
+        """By method: a value, a list of values for one call each, or an error. Others are unknown to this Codex."""
+        self.stop = "end_turn"
+
+    @property
+    def last_turn(self) -> LastTurn | None:
+        return self.turns[-1] if self.turns else None
+
+    async def say(self, text: str) -> None:
+        self.said.append(text)
+
+    async def turn(self, parts: tuple[Part, ...], native: dict[str, Any] | None = None) -> str:
+        self.done.append(("turn", parts, native))
+        return self.stop
+
+    async def errand(self, method: str, params: dict[str, Any]) -> str:
+        self.done.append(("errand", method, params))
+        return self.stop
+
+    async def codex(self, method: str, params: dict[str, Any]) -> Any:
+        self.done.append((method, params))
+        unknown = EngineRefused(
+            method, -32600, f"Invalid request: unknown variant `{method}`, expected one of `initialize`"
+        )
+        answer = self.answers.get(method, unknown)
+        if isinstance(answer, list):
+            answer = answer.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def choose(self, config_id: str, value: Any) -> None:
+        self.choices = options.choose(self.choices, self.facts, config_id, value)
+
+    async def fork(self) -> str:
+        return "sess_t2"
+
+    async def login(self) -> None:
+        self.done.append(("login",))
+
+    async def logout(self) -> None:
+        self.done.append(("logout",))
+
+    def forget_turn(self, turn_id: str) -> None:
+        self.turns = [turn for turn in self.turns if turn.turn_id != turn_id]

@@ -1,0 +1,154 @@
+"""The stage of the ACP tests: `laneway acp` as a real process, the real Codex, a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from laneway.base.ids import new_id
+from laneway.rehearsal.answer import answer
+from laneway.rehearsal.server import Answerer
+from tests.doors.acp.client import CANCELLED, DEADLINE_S, END_S, Client, Refused, select
+from tests.doors.acp.views import Update, text
+from tests.doors.stage import Message, Scene, scene
+
+__all__ = [
+    "CANCELLED",
+    "DEADLINE_S",
+    "FULL",
+    "UNSTABLE",
+    "ZED",
+    "Client",
+    "Message",
+    "Refused",
+    "Stage",
+    "Update",
+    "select",
+    "stage",
+    "text",
+]
+
+MAX_LAST_WORDS = 4000
+"""Characters of standard error that a failed test shows."""
+MARK = "ACP_TEST_AGENT"
+"""In the environment of an agent and of all that it starts, so that what is left of it can be found."""
+
+FULL: Message = {
+    "auth": {"terminal": True},
+    "elicitation": {"form": {}, "url": {}},
+    "session": {"compaction": {}, "configOptions": {"boolean": {}}, "notices": {}},
+}
+"""The capabilities of a client that takes all that the stable protocol has to show."""
+ZED: Message = {
+    "fs": {"readTextFile": True, "writeTextFile": True},
+    "terminal": True,
+    "auth": {"terminal": True},
+    "elicitation": {"form": {}, "url": {}},
+    "session": {"configOptions": {"boolean": {}}},
+    "_meta": {"terminal_output": True, "terminal-auth": True},
+}
+"""What Zed sends."""
+UNSTABLE: Message = {"_meta": {"laneway": {"unstable": True}}}
+"""A client that asks for what is not stable yet; `agent` is told by `unstable` what it may meet."""
+
+
+class Stage(Scene):
+    """A scene on which ACP agents come and go."""
+
+    @asynccontextmanager
+    async def agent(
+        self,
+        *words: str,
+        capabilities: Message | None = None,
+        env: dict[str, str] | None = None,
+        cwd: Path | None = None,
+        greet: bool = True,
+        unstable: Collection[str] = (),
+        program: tuple[str, ...] = ("-m", "laneway", "acp"),
+    ) -> AsyncIterator[Client]:
+        """`laneway acp <words>` with a client that has shaken hands.
+
+        At the end it is gone with all that it started, left no traceback, and neither side
+        has said anything that the protocol does not allow.
+        """
+        mark = new_id("agent")
+        process = await self.spawn(*program, *words, env={**(env or {}), MARK: mark}, cwd=cwd)
+        client = Client(process, self.work, self.places, unstable)
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                if greet:
+                    await client.initialize(capabilities)
+                yield client
+                if process.returncode is None:
+                    assert await client.hang_up() == 0, client.stderr
+        except Exception as failure:
+            failure.add_note(f"The agent's last words:\n{client.stderr[-MAX_LAST_WORDS:]}")
+            raise
+        finally:
+            await client.aclose()
+        client.lint.assert_clean()
+        assert "Traceback" not in client.stderr, client.stderr
+        await assert_gone(mark)
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Folders by the names that traces have for them."""
+        return {str(self.home): "/home", str(self.work): "/work", str(self.state): "/state"}
+
+
+@asynccontextmanager
+async def stage(state: Path, extra_config: str = "", answerer: Answerer = answer) -> AsyncIterator[Stage]:
+    async with scene(state, extra_config, answerer) as parts:
+        yield Stage(*parts)
+
+
+# ── what is left ───────────────────────────────────────────────────────────
+
+
+async def assert_gone(mark: str) -> None:
+    """Nothing that an agent started may outlive it; what is about to end may."""
+    for pid in await asyncio.to_thread(marked, mark):
+        try:
+            async with asyncio.timeout(END_S):
+                await _wait_gone(pid)
+        except TimeoutError:
+            raise AssertionError(f"left running: {_words(pid)}") from None
+
+
+def marked(mark: str) -> list[int]:
+    """The processes of an agent and of all that it started. Empty where there is no /proc."""
+    wanted = f"{MARK}={mark}".encode()
+    try:
+        pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except FileNotFoundError:
+        return []
+    return [pid for pid in pids if wanted in _read(pid, "environ").split(b"\0")]
+
+
+async def _wait_gone(pid: int) -> None:
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    gone = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(fd, gone.set)
+    try:
+        await gone.wait()
+    finally:
+        loop.remove_reader(fd)
+        os.close(fd)
+
+
+def _words(pid: int) -> str:
+    return _read(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace") or f"process {pid}"
+
+
+def _read(pid: int, file: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{file}").read_bytes()
+    except OSError:
+        return b""  # gone meanwhile

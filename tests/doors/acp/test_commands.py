@@ -1,0 +1,445 @@
+"""Slash commands at a desk that is worked by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laneway import __version__
+from laneway.base.errors import EngineRefused, RemoteError
+from laneway.core.model import FileChange, Tokens, Usage
+from laneway.core.ports import ImagePart, TextPart
+from laneway.doors.acp import command_words, commands
+from laneway.doors.acp.commands import Invocation
+from laneway.doors.acp.undo import LastTurn
+from tests.doors.acp.hand_desk import HandDesk
+from tests.doors.acp.lint import Lint
+from tests.doors.acp.repos import Repo
+
+PLAN = {
+    "mode": "plan",
+    "settings": {"model": "gpt-5.5", "reasoning_effort": "high", "developer_instructions": None},
+}
+EDIT = "diff --git a/a b/a\nindex 1..2\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-old\n+new\n"
+
+
+@pytest.fixture(autouse=True)
+def _own_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> HandDesk:
+    return HandDesk(tmp_path)
+
+
+async def serve(desk: HandDesk, text: str, *rest: Any) -> str:
+    """Say something to the session; returns all that was said back."""
+    invocation = commands.find((TextPart(text), *rest))
+    assert invocation is not None
+    stop = await commands.run(desk, invocation)
+    assert stop == desk.stop
+    return "\n".join(desk.said)
+
+
+# ── which prompts are commands ─────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "arguments"),
+    [
+        ("/help", "help", ""),
+        ("/plan  first this\nthen that ", "plan", "first this\nthen that"),
+        ("/review-branch main", "review-branch", "main"),
+        ("/Status\n", "status", ""),
+        ("/nonsense with words", "nonsense", "with words"),
+    ],
+)
+def test_a_slash_and_a_word_is_a_command_known_or_not(text: str, name: str, arguments: str) -> None:
+    """What follows is kept as it was written."""
+    image = ImagePart(url="data:x")
+    assert commands.find((TextPart(text), image)) == Invocation(name, arguments, (image,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "help",
+        " /help",
+        "/",
+        "//help",
+        "/usr/bin/x is broken",
+        "/help.",
+        "/Users are many",
+        "/1",
+        "$skill x",
+        "a /help",
+    ],
+)
+def test_paths_and_sentences_are_no_commands(text: str) -> None:
+    """They go to the model; a blank in front is the way to say anything to it."""
+    assert commands.find((TextPart(text),)) is None
+
+
+def test_only_the_first_words_of_a_prompt_are_a_command() -> None:
+    """An image or a file in front makes it a prompt."""
+    assert commands.find(()) is None
+    assert commands.find((ImagePart(url="data:x"), TextPart("/help"))) is None
+
+
+async def test_an_unknown_command_names_the_nearest_and_asks_no_model(desk: HandDesk) -> None:
+    """A slip costs nothing."""
+    assert await serve(desk, "/reveiw all") == (
+        "There is no command /reveiw. Did you mean /review? See all commands with /help. "
+        "To say it to the model, put a blank in front."
+    )
+    desk.said.clear()
+    assert "Did you mean" not in await serve(desk, "/zzzzzz")
+    assert desk.done == []
+
+
+@pytest.mark.parametrize("name", [name for name, command in commands.COMMANDS.items() if not command.hint])
+async def test_words_behind_a_command_that_takes_none_stop_it(desk: HandDesk, name: str) -> None:
+    """`/undo the last line` is not what /undo does."""
+    assert await serve(desk, f"/{name} now") == f"/{name} takes nothing after its name. Nothing was done."
+    assert desk.done == []
+
+
+def test_the_list_for_clients_is_valid_and_complete() -> None:
+    """By the official schema; every command of the issue is in it."""
+    lint = Lint()
+    told = {"sessionId": "s", "update": commands.AVAILABLE}
+    lint.check("agent", {"jsonrpc": "2.0", "method": "session/update", "params": told})
+    lint.assert_clean()
+    named = {entry["name"] for entry in commands.AVAILABLE["availableCommands"]}
+    wanted = "plan review compact init diff status mcp skills model fork undo help login logout"
+    assert {*wanted.split(), "review-branch", "review-commit"} == named
+
+
+# ── turns ──────────────────────────────────────────────────────────────────
+
+
+async def test_plan_mode_is_switched_with_the_chosen_model_and_effort(desk: HandDesk) -> None:
+    """A mode brings a model along: it must not change the one that is chosen."""
+    desk.answers["thread/settings/update"] = {}
+    await desk.choose("model", "gpt-5.5-mini")
+    assert "Plan mode is on" in await serve(desk, "/plan")
+    assert desk.is_planning
+    await serve(desk, "/plan OFF")
+    assert not desk.is_planning
+    assert desk.said[-1] == "Plan mode is off."
+    sent = [params["collaborationMode"] for _, params in desk.done]
+    assert [mode["mode"] for mode in sent] == ["plan", "default"]
+    assert {mode["settings"]["model"] for mode in sent} == {"gpt-5.5-mini"}
+
+
+async def test_words_behind_plan_are_planned_in_one_turn(desk: HandDesk) -> None:
+    """With all that came along; the switch is announced once."""
+    desk.stop = "cancelled"
+    image = ImagePart(url="data:x")
+    assert "Plan mode is on until" in await serve(desk, "/plan on the locks", image)
+    await serve(desk, "/plan", image)
+    assert desk.done == [
+        ("turn", (TextPart("on the locks"), image), {"collaborationMode": PLAN}),
+        ("turn", (image,), {"collaborationMode": PLAN}),
+    ]
+    assert len(desk.said) == 1
+
+
+async def test_a_codex_without_plan_mode_says_so(desk: HandDesk) -> None:
+    """A refusal is told, and nothing is pretended."""
+    assert (await serve(desk, "/plan on")).startswith("/plan failed, because Codex refused it: ")
+    assert not desk.is_planning
+
+
+async def test_a_review_is_an_errand_with_its_target(desk: HandDesk) -> None:
+    """By words, by alias, with what came along."""
+    repo = Repo(desk.cwd)
+    sha = repo.commit("one")
+    repo.write("a", "x\n")
+    link = TextPart("[ACP_RESOURCE_LINK]")
+    for text, rest in (
+        ("/review", ()),
+        ("/review branch main", ()),
+        ("/review-branch main", ()),
+        ("/review-commit HEAD", ()),
+        ("/review the locks in", (link, ImagePart(url="data:x"))),
+    ):
+        await serve(desk, text, *rest)
+    assert desk.done == [
+        ("errand", "review/start", {"target": target, "delivery": "inline"})
+        for target in (
+            {"type": "uncommittedChanges"},
+            {"type": "baseBranch", "branch": "main"},
+            {"type": "baseBranch", "branch": "main"},
+            {"type": "commit", "sha": sha, "title": "one"},
+            {"type": "custom", "instructions": "the locks in\n[ACP_RESOURCE_LINK]"},
+        )
+    ]
+    assert desk.said == []
+
+
+async def test_a_review_of_nothing_costs_no_turn(desk: HandDesk) -> None:
+    """It says what is missing instead."""
+    assert "Name the branch" in await serve(desk, "/review-branch")
+    assert "not in a git repository" in await serve(desk, "/review")
+    assert desk.done == []
+
+
+async def test_compact_is_an_errand_and_its_stop_reason_is_the_prompts(desk: HandDesk) -> None:
+    """Cancelled is cancelled."""
+    desk.stop = "cancelled"
+    await serve(desk, "/compact")
+    assert desk.done == [("errand", "thread/compact/start", {})]
+
+
+async def test_init_has_a_guide_written_and_never_a_second_one(desk: HandDesk) -> None:
+    """An AGENTS.md is the person's own."""
+    await serve(desk, "/init")
+    assert desk.done == [("turn", (TextPart(command_words.INIT_PROMPT),), None)]
+    (desk.cwd / "AGENTS.md").symlink_to("elsewhere")
+    assert "There is an AGENTS.md already" in await serve(desk, "/init")
+    assert len(desk.done) == 1
+
+
+# ── what is told ───────────────────────────────────────────────────────────
+
+
+async def test_the_diff_is_fenced_so_that_nothing_in_it_can_get_out(desk: HandDesk) -> None:
+    """A Markdown file in a diff has fences of its own."""
+    assert await serve(desk, "/diff") == f"{desk.cwd} is not in a git repository."
+    repo = Repo(desk.cwd)
+    repo.commit()
+    desk.said.clear()
+    assert await serve(desk, "/diff") == "Nothing has changed since the last commit."
+    repo.write("a.md", "````\n")
+    desk.said.clear()
+    said = await serve(desk, "/diff")
+    assert said.startswith("`````diff\ndiff --git")
+    assert said.endswith("\n+````\n`````")
+
+
+async def test_status_tells_what_is_known(desk: HandDesk) -> None:
+    """Every line, and the account's limits only for somebody who is logged in."""
+    desk.usage = Usage(turn_id="u", last=Tokens(total=68_000), total=Tokens(total=123_456), window=272_000)
+    desk.is_planning = True
+    desk.answers |= {
+        "account/read": {"account": {"type": "chatgpt", "email": "a@b.c", "planType": "plus"}},
+        "account/rateLimits/read": {
+            "rateLimits": {
+                "primary": {"usedPercent": 20, "windowDurationMins": 300, "resetsAt": 1_794_835_106},
+                "secondary": {"usedPercent": 3, "windowDurationMins": 10_080, "resetsAt": None},
+            }
+        },
+    }
+    assert await serve(desk, "/status") == "\n".join(
+        [
+            "- **Model**: gpt-5.5, effort high",
+            "- **Mode**: config (read-only, asks on request, no network), plan mode",
+            f"- **Folder**: `{desk.cwd}`",
+            "- **Session**: `sess_t1`",
+            "- **Tokens**: 123,456 used; the context holds 68,000 of 272,000 (25 %)",
+            "- **Account**: ChatGPT (a@b.c, plus)",
+            "- **Limits**: 20 % of 5 hours used, until 2026-11-16 13:18 UTC; 3 % of 7 days used",
+            f"- **Versions**: Codex 0.163.0, Laneway {__version__}",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"account": None, "requiresOpenaiAuth": True}, "nobody is logged in; use /login"),
+        ({"account": None, "requiresOpenaiAuth": False}, "none needed"),
+        ({"account": {"type": "apiKey"}}, "API key"),
+        ({"account": {"type": "amazonBedrock"}}, "amazonBedrock"),
+    ],
+)
+async def test_status_tells_whose_account_it_is(desk: HandDesk, answer: Any, told: str) -> None:
+    """Or that there is none."""
+    desk.answers["account/read"] = answer
+    assert f"- **Account**: {told}\n" in await serve(desk, "/status")
+
+
+async def test_status_leaves_out_what_codex_will_not_tell(desk: HandDesk) -> None:
+    """The rest is worth having."""
+    said = await serve(desk, "/status")
+    assert "Account" not in said
+    assert "- **Tokens**: none used yet\n" in said
+    assert [method for method, _ in desk.done] == ["account/read"]
+
+
+async def test_mcp_servers_are_told_from_all_pages(desk: HandDesk) -> None:
+    """With state, tools, and what to do about a missing login; a foreign name stays in its line."""
+    desk.answers["mcpServerStatus/list"] = [
+        {
+            "data": [
+                {"name": "files", "runtimeStatus": "connected", "tools": {"write": {}, "read": {}}},
+                {"name": "wiki", "runtimeStatus": None, "authStatus": "notLoggedIn", "tools": {}},
+            ],
+            "nextCursor": "next",
+        },
+        {
+            "data": [
+                {"name": "b\nad", "runtimeStatus": "failed", "tools": {"x": {}}, "toolsError": "no\x1b[2K"}
+            ]
+        },
+    ]
+    assert await serve(desk, "/mcp") == "\n".join(
+        [
+            "MCP servers:",
+            "- **files**: connected, 2 tools: `read`, `write`",
+            "- **wiki**: set up, 0 tools, needs a login: `codex mcp login wiki`",
+            "- **b ad**: failed, 1 tool, no\\x1b[2K: `x`",
+        ]
+    )
+    assert [params["cursor"] for _, params in desk.done] == [None, "next"]
+    assert {params["threadId"] for _, params in desk.done} == {"t1"}
+
+
+async def test_a_list_that_never_ends_is_ended(desk: HandDesk) -> None:
+    """A prompt must be answered."""
+    desk.answers["mcpServerStatus/list"] = {"data": [], "nextCursor": "again"}
+    assert (await serve(desk, "/mcp")).startswith("No MCP servers are set up.")
+    assert len(desk.done) == commands.MAX_PAGES
+
+
+async def test_skills_are_told_by_the_name_to_use(desk: HandDesk) -> None:
+    """With their short words; those that are switched off are left out."""
+    desk.answers["skills/list"] = {
+        "data": [
+            {
+                "skills": [
+                    {"name": "draw", "description": "long", "interface": {"shortDescription": "Draw it"}},
+                    {"name": "long", "description": "x" * 1000},
+                    {"name": "off", "enabled": False},
+                ]
+            }
+        ]
+    }
+    lines = (await serve(desk, "/skills")).splitlines()
+    assert lines[:2] == ["Skills. Use one by its name in a prompt:", "- `$draw`: Draw it"]
+    assert len(lines[2]) < 200
+    assert len(lines) == 3
+    assert desk.done == [("skills/list", {"cwds": [str(desk.cwd)]})]
+
+
+async def test_models_are_listed_and_chosen_by_either_name(desk: HandDesk) -> None:
+    """Hidden ones are not listed; the one in use is marked."""
+    assert (await serve(desk, "/model")).splitlines()[1:] == [
+        "- `gpt-5.5` (current): Thinks long.",
+        "- `gpt-5.5-mini`: Is quick.",
+    ]
+    await serve(desk, "/model gpt-5.5 MINI")
+    assert desk.said[-1] == "The model is gpt-5.5-mini from the next turn on."
+    assert desk.choices.model == "gpt-5.5-mini"
+    await serve(desk, "/model gpt-5.5-mini")
+    assert desk.said[-1] == "The model is gpt-5.5-mini already."
+
+
+async def test_an_unknown_model_changes_nothing_and_names_the_nearest(desk: HandDesk) -> None:
+    """Codex would take any name, and the turn would fail."""
+    assert await serve(desk, "/model gpt-5.5-mimi") == (
+        "Codex names no model gpt-5.5-mimi. Did you mean gpt-5.5-mini? See the models with /model."
+    )
+    assert desk.choices.model is None
+
+
+async def test_fork_names_the_copy(desk: HandDesk) -> None:
+    """And where to find it."""
+    assert "`sess_t2`" in await serve(desk, "/fork")
+
+
+async def test_login_and_logout_are_the_desks(desk: HandDesk) -> None:
+    """Logging in says all it needs by itself."""
+    assert await serve(desk, "/login") == ""
+    assert await serve(desk, "/logout") == "You are logged out of Codex. Log in again with /login."
+    assert desk.done == [("login",), ("logout",)]
+
+
+async def test_help_tells_every_command_with_what_may_follow(desk: HandDesk) -> None:
+    """From the same table as the list for clients."""
+    said = await serve(desk, "/help")
+    assert "- `/model [NAME]`: " in said
+    assert len(said.splitlines()) == len(commands.COMMANDS)
+
+
+async def test_an_error_that_is_no_refusal_is_the_prompts_error(desk: HandDesk) -> None:
+    """A lost engine is not worded as an answer."""
+    desk.answers["skills/list"] = RemoteError(-32603, "gone")
+    with pytest.raises(RemoteError):
+        await serve(desk, "/skills")
+
+
+# ── undo ───────────────────────────────────────────────────────────────────
+
+
+async def test_undo_takes_back_the_turn_and_its_edits(desk: HandDesk) -> None:
+    """The conversation first, then the files; the turn before is the last one then."""
+    (desk.cwd / "a").write_text("new\n")
+    desk.turns = [LastTurn("u1"), LastTurn("u2", diff=EDIT)]
+    desk.answers["thread/revert"] = {}
+    assert await serve(desk, "/undo") == (
+        "The last turn is taken back: Codex no longer knows of it. "
+        "Its edits are out of the files again: `a`. "
+        "What shell commands changed is not undone; see what is there with /diff."
+    )
+    assert (desk.cwd / "a").read_text() == "old\n"
+    assert desk.done == [("thread/revert", {"threadId": "t1", "beforeTurnId": "u2"})]
+    assert desk.last_turn == LastTurn("u1")
+
+
+async def test_undo_leaves_files_that_changed_since(desk: HandDesk) -> None:
+    """The turn is taken back all the same, and the file is named."""
+    (desk.cwd / "a").write_text("mine\n")
+    desk.turns = [LastTurn("u1", diff=EDIT)]
+    desk.answers["thread/revert"] = {}
+    assert "Its edits were left in the files, because a changed after the turn." in await serve(desk, "/undo")
+    assert (desk.cwd / "a").read_text() == "mine\n"
+
+
+async def test_a_refused_undo_changes_nothing(desk: HandDesk) -> None:
+    """Neither a file nor what is remembered; the reason is Codex's."""
+    (desk.cwd / "a").write_text("new\n")
+    desk.turns = [LastTurn("u1", diff=EDIT)]
+    reason = "thread/revert only supports paginated threads"
+    desk.answers["thread/revert"] = EngineRefused("thread/revert", -32600, reason)
+    assert await serve(desk, "/undo") == f"/undo failed, because Codex refused it: {reason}"
+    assert (desk.cwd / "a").read_text() == "new\n"
+    assert desk.last_turn is not None
+    assert len(desk.done) == 1
+
+
+async def test_an_older_codex_is_asked_in_its_own_words(desk: HandDesk) -> None:
+    """Before 0.163 it was called a rollback."""
+    desk.turns = [LastTurn("u1")]
+    desk.answers["thread/rollback"] = {}
+    assert "It had edited no files." in await serve(desk, "/undo")
+    assert desk.done[1:] == [("thread/rollback", {"threadId": "t1", "numTurns": 1})]
+
+
+async def test_a_session_taken_up_again_undoes_its_newest_turn_without_its_edits(desk: HandDesk) -> None:
+    """Nobody kept what it edited, and that is said."""
+    desk.answers |= {"thread/turns/list": {"data": [{"id": "u9"}]}, "thread/revert": {}}
+    assert "it is not known what it edited" in await serve(desk, "/undo")
+    assert desk.done[-1] == ("thread/revert", {"threadId": "t1", "beforeTurnId": "u9"})
+
+
+async def test_edits_that_came_to_nothing_are_no_edits(desk: HandDesk) -> None:
+    """Made and unmade in one turn; and edits without a diff are not guessed at."""
+    change = FileChange(path="/w/a", kind="update", diff="@@")
+    desk.turns = [LastTurn("u1", (change,), None), LastTurn("u2", (change,), "")]
+    desk.answers["thread/revert"] = {}
+    assert "It had edited no files." in await serve(desk, "/undo")
+    assert "it is not known what it edited" in await serve(desk, "/undo")
+
+
+@pytest.mark.parametrize("answer", [{"data": []}, EngineRefused("thread/turns/list", -32600, "not yet")])
+async def test_there_is_nothing_to_undo_in_a_new_session(desk: HandDesk, answer: Any) -> None:
+    """Codex says it one way or the other."""
+    desk.answers["thread/turns/list"] = answer
+    assert await serve(desk, "/undo") == "There is no turn to undo yet."
