@@ -1,6 +1,6 @@
 """A registration proved by doing: start what it starts, shake hands, ask for its tools, end it all.
 
-Speaks to any MCP server: strange lines on its standard output, answers to questions nobody
+Speaks to any MCP server, and to any ACP agent: strange lines on its standard output, answers to questions nobody
 asked, its own requests, silence and death are all told and none is waited for beyond the
 deadline. Its whole tree of processes is gone when `shake` returns.
 """
@@ -25,6 +25,8 @@ DEADLINE_S = 30.0
 """For all of it. Clients give a server 10 to 30 seconds; ours needs half of one."""
 PROTOCOL = "2025-11-25"
 """The newest version that begins with a handshake; every server answers with one it knows."""
+ACP = 1
+"""The stable version of ACP."""
 MAX_PAGES = 20
 """Of a list of tools: whoever has more of them is only counted so far."""
 MAX_TOOLS = 2000
@@ -41,6 +43,7 @@ class Proof(msgspec.Struct, frozen=True):
     version: str = ""
     protocol: str = ""
     tools: tuple[str, ...] = ()
+    """Of a server. An agent has none to show."""
     seconds: float = 0.0
     strange_lines: int = 0
     """On standard output, which is for messages alone: some clients end the connection for one."""
@@ -60,8 +63,11 @@ class _Broken(Exception):
         self.remedy = remedy
 
 
-async def shake(start: Start, deadline_s: float = DEADLINE_S) -> Proof:
-    """Start it as its client would and shake hands. Never raises for what the server does."""
+async def shake(start: Start, deadline_s: float = DEADLINE_S, *, is_agent: bool = False) -> Proof:
+    """Start it as its client would and shake hands. Never raises for what the server does.
+
+    `is_agent`: the client is an editor, and what is started an ACP agent.
+    """
     if start.problem:
         return Proof(problem=start.problem, remedy="Try it in the client itself.")
     began = time.monotonic()
@@ -69,7 +75,7 @@ async def shake(start: Start, deadline_s: float = DEADLINE_S) -> Proof:
     try:
         async with asyncio.timeout(deadline_s):
             await call.open(start)
-            found = await call.ask()
+            found = await (call.ask_agent() if is_agent else call.ask())
     except TimeoutError:
         waited = f"It did not answer within {deadline_s:g} seconds"
         doing = f" ({call.doing} was open)." if call.doing else "."
@@ -142,6 +148,18 @@ class _Call:
             tools=await self._tools() if has_tools else (),
         )
 
+    async def ask_agent(self) -> Proof:
+        about = {"name": "laneway-handshake", "version": __version__}
+        params = {"protocolVersion": ACP, "clientCapabilities": {}, "clientInfo": about}
+        hello = await self._request("initialize", params)
+        version = hello.get("protocolVersion")
+        if version != ACP:
+            raise _Broken("It answers, but not as an ACP agent does.", "Is it an MCP server?")
+        info = hello.get("agentInfo")
+        info = info if isinstance(info, dict) else {}
+        name = _short(info.get("title")) or _short(info.get("name"))
+        return Proof(server=name, version=_short(info.get("version")), protocol=f"ACP {version}")
+
     async def _tools(self) -> tuple[str, ...]:
         names: list[str] = []
         cursor: Any = None
@@ -166,7 +184,7 @@ class _Call:
         except WireError as lost:
             raise _Broken(*self._how_it_ended()) from lost
         if not isinstance(found, dict):
-            raise _Broken(f"Its answer to {method} is no object.", "Is it an MCP server?")
+            raise _Broken(f"Its answer to {method} is no object.", "Is it the right program?")
         return found
 
     def _how_it_ended(self) -> tuple[str, str]:

@@ -34,6 +34,7 @@ CLIENT_NAMES = (
     "opencode",
     "gemini",
     "generic",
+    "jetbrains",
 )
 DEADLINE_S = 30.0
 """For the handshake; see `laneway.cli.handshake`."""
@@ -58,6 +59,8 @@ started as the client would. If it does not answer, the file is put back (--forc
   laneway setup cursor -- --tools codex       everything after -- is for the server
   laneway setup vscode --scope project        .vscode/mcp.json
   laneway setup zed --print                   only show what would be written
+  laneway setup zed --door acp                as an agent of the editor, not a server of its tools
+  laneway setup jetbrains                     the same for IntelliJ, PyCharm and the others
   laneway setup generic --file their.json     any client that has `mcpServers`
   laneway setup claude --remove               take it out again
 
@@ -75,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", choices=CLIENT_NAMES, metavar="CLIENT", help=", ".join(CLIENT_NAMES))
     parser.add_argument("--name", metavar="NAME", help="the server's name there (default: codex; see below)")
     parser.add_argument(
-        "--door", choices=("mcp", "mcp-server"), default="mcp", help="what is started (default: mcp)"
+        "--door", choices=("mcp", "mcp-server", "acp"), help="what is started (default: mcp; jetbrains: acp)"
     )
     parser.add_argument(
         "--scope", choices=("user", "project"), help="for you everywhere, or for this project"
@@ -143,6 +146,7 @@ class Job(msgspec.Struct, frozen=True):
     client: Client
     file: Path
     is_shared: bool
+    door: str
     name: str
     words: tuple[str, ...]
     notes: tuple[str, ...]
@@ -167,9 +171,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _job(options: argparse.Namespace) -> tuple[Job | None, Command]:
     from laneway.cli.clients.command import choose
-    from laneway.cli.clients.known import CLIENTS, Where
+    from laneway.cli.clients.known import Where
 
-    client = CLIENTS[options.client]
+    client, door = _client(options)
     scopes = tuple(client.files)
     scope = options.scope or (scopes[0] if scopes else "user")
     if options.scope and options.scope not in scopes:
@@ -185,9 +189,21 @@ def _job(options: argparse.Namespace) -> tuple[Job | None, Command]:
         if options.remove:
             raise UsageError("`laneway setup generic --remove` needs the file: name it with --file.")
         return None, command
-    words = (*command.words, options.door, *options.flags)
+    words = (*command.words, door, *options.flags)
     name = options.name or client.default_name
-    return Job(client, file, is_shared, name, words, command.notes, options), command
+    return Job(client, file, is_shared, door, name, words, command.notes, options), command
+
+
+def _client(options: argparse.Namespace) -> tuple[Client, str]:
+    """By its name and by the door: an editor can be both, each in a table of its own."""
+    from laneway.cli.clients.known import CLIENTS, EDITORS
+
+    door = options.door or ("mcp" if options.client in CLIENTS else "acp")
+    client = (EDITORS if door == "acp" else CLIENTS).get(options.client)
+    if client is None:
+        known = f"--door acp is for {' and '.join(EDITORS)}" if door == "acp" else "it has only --door acp"
+        raise UsageError(f"`laneway setup {options.client}` cannot do that: {known}.")
+    return client, door
 
 
 # ── writing ────────────────────────────────────────────────────────────────
@@ -207,7 +223,7 @@ async def register(job: Job) -> Done:
         raise files.refused(job.file, in_words(problem)) from problem
     notes = [*job.notes, *notes]
     if entry == existing:
-        proof = await prove(job.file, keys, job.options.deadline)
+        proof = await prove(job.file, keys, job.options.deadline, job.door)
         action: Action = "unchanged" if proof.is_good else "broken"
         return _done(job, action, notes=notes, proof=proof)
     files.check_writable(before)
@@ -218,7 +234,7 @@ async def register(job: Job) -> Done:
         _forget(backup)
         raise
     try:
-        proof = await prove(job.file, keys, job.options.deadline)
+        proof = await prove(job.file, keys, job.options.deadline, job.door)
     except BaseException:
         # Interrupted: what is not proved does not stay.
         files.restore(before, after)
@@ -232,7 +248,7 @@ async def register(job: Job) -> Done:
     return _done(job, action, backup=str(backup) if backup else None, notes=notes, proof=proof)
 
 
-async def prove(file: Path, keys: tuple[str, ...], deadline_s: float) -> Proof:
+async def prove(file: Path, keys: tuple[str, ...], deadline_s: float, door: str = "mcp") -> Proof:
     """Start what the file says by now, as its client would."""
     from laneway.cli.clients import edit, files
     from laneway.cli.clients.entry import start_of
@@ -245,7 +261,8 @@ async def prove(file: Path, keys: tuple[str, ...], deadline_s: float) -> Proof:
         node = None
     if not isinstance(node, dict):
         return Proof(problem="Another program has changed the file meanwhile.", remedy="Try again.")
-    return await shake(start_of(node, file, keys, os.environ, Path.cwd()), deadline_s)
+    start = start_of(node, file, keys, os.environ, Path.cwd())
+    return await shake(start, deadline_s, is_agent=door == "acp")
 
 
 def _read(job: Job) -> Snapshot:
@@ -341,12 +358,11 @@ def _done(job: Job, action: Action, **facts: Any) -> Done:
 def _print(options: argparse.Namespace, command: Command) -> int:
     """The entry as it would be written, to be pasted."""
     from laneway.cli.clients import edit
-    from laneway.cli.clients.known import CLIENTS
 
     job, _ = _job(options)
-    client = CLIENTS[options.client]
+    client, door = _client(options)
     name = options.name or client.default_name
-    entry = client.entry([*command.words, options.door, *options.flags])
+    entry = client.entry([*command.words, door, *options.flags])
     file = job.file if job is not None else Path("mcp.json")
     if options.json:
         told = str(file) if job else None

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import LanewayError
-from laneway.cli import tour_mail
+from laneway.cli import tour_acp, tour_mail
 from laneway.cli.compose import LOCAL, Ground, ground
 from laneway.cli.main import add_common
 from laneway.cli.terminal import Screen, Style
@@ -213,6 +213,26 @@ async def mail(walk: Walk) -> str:
     return f"it started a turn of reviewer within {took_ms:.0f} ms, and the answer came back as mail"
 
 
+async def acp(walk: Walk) -> str:
+    flags = ("--codex-bin", walk.codex_bin) if walk.codex_bin else ()
+    async with tour_acp.editor(walk.note, *flags) as client:
+        came = await tour_acp.visit(client, walk.work, walk.note)
+    check(came.before.get("mode") == "config", f"a new session is in mode {came.before.get('mode')!r}")
+    chosen = {**came.before, "mode": tour_acp.MODE}
+    check(tour_acp.MODE in came.modes and came.after == chosen, f"the options are {came.after}")
+    check(len(came.text.split()) == tour_acp.WORDS, f"{tour_acp.WORDS} words were asked for: {came.text!r}")
+    check(came.chunks > 1, "the words came all at once instead of streaming")
+    check(came.statuses == ["completed"], f"the command ended as {came.statuses}")
+    check(tour_acp.OUTPUT in came.output, f"the output that an editor sees: {came.output!r}")
+    check({"allow_once", "reject_once"} <= set(came.offered), f"the buttons were {came.offered}")
+    check(came.is_granted, "an approved command did not run")
+    check(came.stops == ["end_turn"] * 3 + ["cancelled"], f"the prompts ended with {came.stops}")
+    return (
+        f"text in {came.chunks} pieces, output as content, an approval by its button, "
+        f"cancelled within {came.cancel_s * 1000:.0f} ms"
+    )
+
+
 STOPS: list[tuple[str, Callable[[Walk], Awaitable[str]]]] = [
     ("Streamed text", stream),
     ("A command in the sandbox", command),
@@ -222,6 +242,7 @@ STOPS: list[tuple[str, Callable[[Walk], Awaitable[str]]]] = [
     ("A resume after the engine was killed", resume),
     ("The MCP door, as Claude uses it", mcp),
     ("Mail from one Codex to another", mail),
+    ("The ACP door, as an editor uses it", acp),
 ]
 
 

@@ -42,7 +42,7 @@ class HandDesk:
         self.done: list[tuple[Any, ...]] = []
         """Everything that was asked for, in order."""
         self.answers: dict[str, Any] = {}
-        """By method: a value, a list of values for one call each, or an error. Others are unknown to this Codex."""
+        """By method: a value, a list with one for each call, or an error. This Codex knows no others."""
         self.stop = "end_turn"
 
     @property

@@ -115,6 +115,7 @@ def test_a_header_without_numbers_ends_at_the_next_one() -> None:
         Hunk(None, "a\n", "b\n", 1, 1),
         Hunk(None, "c\n", "c\nd\n", 1, 0),
     )
+    assert hunks("@@\n-a\n+b\n\n\nMoved to: c") == (Hunk(None, "a\n", "b\n", 1, 1),)
 
 
 def test_a_diff_that_breaks_off_gives_what_there_is() -> None:
@@ -124,7 +125,7 @@ def test_a_diff_that_breaks_off_gives_what_there_is() -> None:
 
 def test_headers_of_git_are_no_part_of_a_hunk() -> None:
     """Nor is what stands behind one."""
-    diff = "diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\ndiff --git a/y b/y\n"
+    diff = "diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n--- a/y\n+++ b/y\n"
     assert hunks(diff) == (Hunk(1, "a\n", "b\n", 1, 1),)
 
 

@@ -149,6 +149,12 @@ def test_a_field_that_cannot_be_shown_is_left_out_unless_it_is_required(told: An
     assert forms.controls(elicitation(schema)) is None
 
 
+def test_a_form_that_requires_what_it_does_not_describe_cannot_be_asked() -> None:
+    """Nobody could fill it in."""
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["b"]}
+    assert forms.controls(elicitation(schema)) is None
+
+
 def test_the_required_fields_are_named() -> None:
     """And nothing is, where nothing is required."""
     properties = {"a": {"type": "string"}, "b": {"type": "string"}}

@@ -232,7 +232,17 @@ async def test_a_page_is_shown_as_text_to_a_client_that_cannot_open_it(
 
 
 @pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "javascript:alert(1)", "https://", "http://a b", "https://[x", "x", ""]
+    "url",
+    [
+        "file:///etc/passwd",
+        "ftp://example.org/x",
+        "javascript:alert(1)",
+        "https://",
+        "http://a b",
+        "https://[x",
+        "x",
+        "",
+    ],
 )
 async def test_only_web_pages_are_opened_on_the_word_of_a_server(url: str) -> None:
     """Nobody is asked, and the user is told."""

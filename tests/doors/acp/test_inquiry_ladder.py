@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laneway.core.model import DECLINE, Answer, Question
@@ -133,6 +133,10 @@ async def test_a_request_without_questions_is_answered_aloud() -> None:
 # ── garbage ────────────────────────────────────────────────────────────────
 
 
+FEW = settings(max_examples=25)
+"""Each example is a whole connection; what replies mean is tried more often where it is decided."""
+
+
 def ended(question: Question, reply: Any, capabilities: dict[str, Any]) -> Settled | InText:
     """How a question ends with a client that gives this reply to everything."""
 
@@ -153,6 +157,7 @@ def ended(question: Question, reply: Any, capabilities: dict[str, Any]) -> Settl
 
 
 @pytest.mark.parametrize("question", [command(), TOOL, PAGE, user_input(COLOUR)], ids=lambda q: q.kind)
+@FEW
 @given(reply=JSON | st.fixed_dictionaries({"outcome": JSON | st.dictionaries(st.text(), JSON)}))
 def test_no_garbage_of_a_client_without_forms_grants_anything(question: Question, reply: Any) -> None:
     """Whatever is not clearly a yes is a no, and one that nobody said carries a note."""
@@ -165,6 +170,7 @@ def test_no_garbage_of_a_client_without_forms_grants_anything(question: Question
 @pytest.mark.parametrize(
     "question", [PAGE, elicited(requestedSchema=NAME), user_input(COLOUR)], ids=["page", "form", "input"]
 )
+@FEW
 @given(reply=JSON | st.fixed_dictionaries({"action": JSON | st.just("accept")}, optional={"content": JSON}))
 def test_no_garbage_of_a_client_with_forms_fills_in_anything(question: Question, reply: Any) -> None:
     """Only a page can be accepted without a value."""

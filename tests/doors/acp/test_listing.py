@@ -112,7 +112,7 @@ def test_times_are_rfc_3339_and_an_unknown_one_is_left_out() -> None:
     assert "updatedAt" not in session_info(ThreadInfo(thread_id="t", cwd="/w"))
 
 
-async def test_the_real_codex_lists_by_folder_newest_first() -> None:
+async def test_the_real_codex_lists_by_folder() -> None:
     """And its cursor, which is its own, comes back to it whole."""
     async with real() as here:
         first, second = await here.session(), await here.session()

@@ -178,6 +178,8 @@ def test_the_network_alone_changes_nothing_else_of_the_config() -> None:
         "approvalPolicy": "never",
         "sandboxPolicy": {"type": "readOnly", "networkAccess": True},
     }
+    back = after(known, ("network", "on"), ("network", "off"))
+    assert overrides(back, known) == {"approvalPolicy": "never", "sandboxPolicy": STARTED["sandbox"]}
 
 
 def test_full_access_cannot_be_had_without_network() -> None:

@@ -216,6 +216,16 @@ def test_everything_new_is_seen_within_a_second(plan: list[tuple[str, str, Any]]
     assert len(here.told) == told
 
 
+def test_a_long_tail_is_not_resent_for_every_dot() -> None:
+    """A progress bar costs a tail a second, not ten."""
+    here = Told(whole=False)
+    here.add("a", "x" * TAIL_CHARS)
+    for _ in range(100):
+        here.add("a", ".")
+        here.clock.advance(EVERY_S)
+    assert 5 <= len(here.told) <= 11
+
+
 def test_a_tail_starts_with_a_whole_line() -> None:
     """Where a line begins near by."""
     here = Told(whole=False)

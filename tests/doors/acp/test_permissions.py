@@ -174,6 +174,20 @@ def test_no_reply_but_an_option_that_was_shown_grants_anything(reply: Any) -> No
         assert permissions.answer(question, reply).choice_id in ("decline", "cancel")
 
 
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        {"outcome": "cancelled", "optionId": "accept"},
+        {"optionId": "accept"},
+        {"outcome": "new", "optionId": "accept"},
+    ],
+    ids=repr,
+)
+def test_an_option_counts_only_if_it_was_selected(outcome: dict[str, Any]) -> None:
+    """Half a yes is a no."""
+    assert permissions.answer(command(), {"outcome": outcome}).choice_id in ("decline", "cancel")
+
+
 def test_an_option_that_the_question_has_not_is_a_decline() -> None:
     """Codex did not list it."""
     assert permissions.answer(command(["accept"]), selected("acceptForSession")).choice_id == "decline"

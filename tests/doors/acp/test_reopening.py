@@ -251,6 +251,41 @@ def test_a_session_that_others_narrowed_stays_narrow() -> None:
     assert (shown, allowed) == ("read-only", narrow)
 
 
+def test_a_network_that_others_went_without_is_not_given_back() -> None:
+    """Though it was chosen here. No turn was run since the session was opened, which is no difference."""
+    had = Permit("on-request", WORKSPACE)
+    answer = {"approvalPolicy": had.approval, "sandbox": had.sandbox, "model": "big"}
+    facts = opened(answer, MODELS, {})
+    record = defaults(Choices(network=True, is_set=True), facts, sent=None)
+    narrow = Permit("untrusted", READ_ONLY)
+    shown, allowed, _ = again(narrow, {"sandbox_mode": "workspace-write"}, record)
+    assert (shown, allowed) == ("kept", narrow)
+
+
+def test_an_access_of_its_own_is_kept_over_many_restarts() -> None:
+    """Until another is chosen; from the next restart on it is no longer offered."""
+    own = Permit("never", READ_ONLY)
+    config = {"sandbox_mode": "workspace-write", "approval_policy": "on-request"}
+    answer = {"approvalPolicy": own.approval, "sandbox": own.sandbox, "model": "big"}
+    facts, choices = reopened(answer, MODELS, config, None)
+    for _ in range(2):
+        assert (choices.mode, policy(choices, facts)) == ("kept", own)
+        facts, choices = reopened(answer, MODELS, config, defaults(choices, facts, sent=None))
+    away = choose(choices, facts, "mode", "code")
+    assert choose(away, facts, "mode", "kept").mode == "kept"
+    facts, choices = reopened(answer, MODELS, config, defaults(away, facts, sent=None))
+    assert (choices.mode, facts.kept) == ("code", None)
+
+
+def test_what_the_config_leaves_open_is_remembered_from_the_beginning() -> None:
+    """Codex decided it when the thread was new; now that it has full access nobody can see it."""
+    record = recorded(Choices(mode="full", is_set=True), {}, CODE)
+    answer = {"approvalPolicy": "never", "sandbox": FULL, "model": "big"}
+    facts, choices = reopened(answer, MODELS, {}, record)
+    assert choices.mode == "full"
+    assert policy(choose(choices, facts, "mode", "config"), facts) == CODE
+
+
 @pytest.mark.parametrize(
     ("running", "config", "mode"),
     [
@@ -260,6 +295,8 @@ def test_a_session_that_others_narrowed_stays_narrow() -> None:
         (Permit("never", FULL), {"sandbox_mode": "danger-full-access", "approval_policy": "never"}, "config"),
         (Permit("never", FULL), {"sandbox_mode": "workspace-write"}, "full"),
         (Permit("never", READ_ONLY), {"approval_policy": "on-request"}, "kept"),
+        (Permit("never", READ_ONLY), {}, "kept"),
+        (Permit("on-request", FULL), {}, "kept"),
         (Permit("on-request", WORKSPACE | {"networkAccess": True}), {"sandbox_mode": "read-only"}, "code"),
     ],
 )

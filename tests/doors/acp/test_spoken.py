@@ -21,7 +21,7 @@ COLOUR = {
     "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": ""}],
 }
 WHY = {"id": "why", "header": "Why", "question": "Why that one?"}
-SERVER = {
+SERVER: dict[str, Any] = {
     "name": {"type": "string", "title": "Name"},
     "age": {"type": "integer", "title": "Age"},
     "ok": {"type": "boolean", "title": "Sure"},
@@ -178,6 +178,14 @@ def test_what_a_server_could_not_read_is_asked_again_with_the_reason(name: str, 
 def test_what_may_be_left_out_is_left_out() -> None:
     """Not filled with nothing."""
     assert values(elicited("name", "age", "ok", required=("name",)), "1: Ann") == {"name": "Ann"}
+
+
+def test_what_was_said_for_a_field_is_not_dropped_because_it_may_be_left_out() -> None:
+    """The person is told that it could not be read."""
+    again = spoken.from_text(elicited("name", "age", required=("name",)), "1: Ann\n2: forty")
+    assert isinstance(again, InText)
+    assert again.values == {"name": "Ann"}
+    assert again.text.startswith("“forty” is no answer for “Age”.")
 
 
 def test_words_for_several_typed_fields_must_say_which() -> None:

@@ -126,16 +126,14 @@ def test_all_kinds_of_edits_are_put_back(tmp_path: Path) -> None:
     """New, deleted, moved and edited files are as they were, to the byte."""
     repo = Repo(tmp_path / "r")
     before = {"d.txt": b"y\n", "x.txt": b"old\n", "mv.txt": b"m1\nm2\nm3", "kept": b"k"}
-    for name, content in before.items():
-        repo.write(name, content)
-    (repo.root / "d.txt").unlink()
-    (repo.root / "mv.txt").unlink()
-    for name, content in {
-        "n.txt": "a\nb\n",
-        "x.txt": "new\n",
-        "moved/mv2.txt": "m1\nM2\nm3\n",
-        "e m": "",
-    }.items():
+    after = {
+        "n.txt": b"a\nb\n",
+        "x.txt": b"new\n",
+        "moved/mv2.txt": b"m1\nM2\nm3\n",
+        "e m": b"",
+        "kept": b"k",
+    }
+    for name, content in after.items():
         repo.write(name, content)
     diff = added("n.txt", "a", "b") + deleted("d.txt", "y") + MOVED + edit("x.txt") + EMPTY
 

@@ -75,8 +75,20 @@ def _typed(words: list[str]) -> Entry:
     return {"type": "stdio", **_plain(words)}
 
 
+def _custom(words: list[str]) -> Entry:
+    return {"type": "custom", **_plain(words)}
+
+
 def _opencode(words: list[str]) -> Entry:
     return {"type": "local", "command": words}
+
+
+def _zed_user(where: Where) -> Path:
+    return where.config / "zed" / "settings.json"
+
+
+def _zed_project(where: Where) -> Path:
+    return where.project / ".zed" / "settings.json"
 
 
 def _claude_user(where: Where) -> Path:
@@ -152,10 +164,7 @@ CLIENTS: dict[str, Client] = {
         Client(
             "zed",
             "Zed",
-            {
-                "user": lambda where: where.config / "zed" / "settings.json",
-                "project": lambda where: where.project / ".zed" / "settings.json",
-            },
+            {"user": _zed_user, "project": _zed_project},
             ("context_servers",),
             _plain,
             after="Zed starts it at once; a green dot in the agent panel's settings says so.",
@@ -181,3 +190,28 @@ CLIENTS: dict[str, Client] = {
         Client("generic", "an MCP client", {}, ("mcpServers",), _plain, after="Restart the client."),
     )
 }
+
+EDITORS: dict[str, Client] = {
+    client.name: client
+    for client in (
+        Client(
+            "zed",
+            "Zed",
+            {"user": _zed_user},
+            ("agent_servers",),
+            _custom,
+            default_name="Laneway",
+            after="Start a thread with it from the agent panel's + menu.",
+        ),
+        Client(
+            "jetbrains",
+            "JetBrains IDEs",
+            {"user": lambda where: where.home / ".jetbrains" / "acp.json"},
+            ("agent_servers",),
+            _plain,
+            default_name="Laneway",
+            after="Choose it among the agents of AI Chat.",
+        ),
+    )
+}
+"""Editors that take an ACP agent from a file: `--door acp`."""

@@ -86,10 +86,16 @@ def proof_lines(proof: Proof, style: Style) -> Iterator[str]:
         if proof.remedy:
             yield f"    → {proof.remedy}"
         return
-    count = "1 tool" if len(proof.tools) == 1 else f"{len(proof.tools)} tools"
-    named = f": {', '.join(proof.tools[:8])}{' …' if len(proof.tools) > 8 else ''}" if proof.tools else ""
     who = " ".join(part for part in (proof.server or "a server without a name", proof.version) if part)
-    yield style.green("  ✔ ") + f"It answers: {who}, {count}{named} ({proof.seconds:.1f} s)."
+    yield style.green("  ✔ ") + f"It answers: {who}, {_offers(proof)} ({proof.seconds:.1f} s)."
     if proof.strange_lines:
         lines = "1 line that is" if proof.strange_lines == 1 else f"{proof.strange_lines} lines that are"
         yield style.yellow(f"  ! On its standard output {lines} no message; some clients mind.")
+
+
+def _offers(proof: Proof) -> str:
+    if proof.protocol.startswith("ACP"):
+        return f"an agent, {proof.protocol}"
+    count = "1 tool" if len(proof.tools) == 1 else f"{len(proof.tools)} tools"
+    named = f": {', '.join(proof.tools[:8])}{' …' if len(proof.tools) > 8 else ''}" if proof.tools else ""
+    return count + named

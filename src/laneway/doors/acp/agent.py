@@ -17,6 +17,7 @@ import msgspec
 from laneway.base.errors import LanewayError, RemoteError, SessionUnknown
 from laneway.base.log import bound, timed
 from laneway.doors.acp import commands, listing, replay
+from laneway.doors.acp.auth_methods import DEVICE_CODE
 from laneway.doors.acp.client import Client, client_of
 from laneway.doors.acp.faults import (
     CANCELLED,
@@ -85,9 +86,7 @@ class Agent:
         self._client: Client | None = None
         self._rooms: dict[str, Room] = {}
         self._opening: dict[str, asyncio.Lock] = {}
-        self._lobby = Lobby(
-            house, principal, self._line, lambda: self._client or Client(), self._login_in, self._settle
-        )
+        self._lobby = Lobby(house, principal, self._line, lambda: self._client or Client(), self._login_in)
 
     # ── the peer's side ────────────────────────────────────────────────────
 
@@ -147,7 +146,7 @@ class Agent:
             "resume": {},
             "close": {},
         }
-        if self._house.is_unstable or self._client.is_unstable:
+        if self._is_unstable:
             session["fork"] = {}
         return {
             "protocolVersion": PROTOCOL,
@@ -162,6 +161,10 @@ class Agent:
             "agentInfo": {"name": "laneway", "title": "Codex by Laneway", "version": self._house.version},
         }
 
+    @property
+    def _is_unstable(self) -> bool:
+        return self._house.is_unstable or (self._client is not None and self._client.is_unstable)
+
     async def _authenticate(self, params: Params, request_id: bytes) -> dict[str, Any]:
         assert self._client is not None
         asker = Asker(self._client, self._line, msgspec.Raw(request_id), next(iter(self._rooms), None))
@@ -172,7 +175,13 @@ class Agent:
 
     async def _login_in(self, room: Room) -> None:
         """`/login`: a device code, said in the conversation."""
-        raise fault(METHOD_NOT_FOUND, "Log in with `laneway login`.")
+        asker = Asker(room.client, self._line, None, room.session_id, room.narrator.say)
+        try:
+            await self._house.login.authenticate({"methodId": DEVICE_CODE}, asker)
+        except RemoteError as refused:
+            room.narrator.say(refused.message)
+        else:
+            room.narrator.say("You are logged in to Codex.")
 
     # ── sessions ───────────────────────────────────────────────────────────
 
@@ -210,6 +219,8 @@ class Agent:
         return room.state()
 
     async def _fork(self, params: Params) -> dict[str, Any]:
+        if not self._is_unstable:
+            raise fault(METHOD_NOT_FOUND, "session/fork is not stable yet: see `laneway acp --unstable`.")
         await self._check_login()
         wanted = _session_id(params)
         room = await self._lobby.forked(wanted, params, self._rooms.get(wanted))

@@ -115,9 +115,8 @@ def _media(block: dict[str, Any], budget: Budget) -> dict[str, Any] | None:
 
 
 def _bounded_media(kind: str, data: str, mime: str, budget: Budget) -> dict[str, Any]:
-    data = "".join(
-        data.split()
-    )  # MCP servers wrap their base64 at 76 characters; ACP clients may not expect it
+    # Some servers wrap their base64 at 76 characters; a strict client would not take it.
+    data = "".join(data.split())
     if not is_base64(data):
         return {"type": "text", "text": f"This {kind} ({mime}) is not valid base64 and is left out."}
     if not budget.has_room_for(data):

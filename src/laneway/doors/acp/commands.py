@@ -31,6 +31,10 @@ MAX_PAGES = 20
 LIKENESS = 0.6
 """How near a name must be to be meant: one slip in a short word."""
 
+_PLANNING = (
+    "Plan mode is on until `/plan off`: Codex is told to plan and to change nothing. "
+    "What it may do is still up to the session's mode."
+)
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+|\Z)")
 _INVALID_REQUEST = -32600
 _METHOD_NOT_FOUND = -32601
@@ -105,9 +109,7 @@ async def _plan(desk: Desk, invocation: Invocation) -> str:
     if asked in ("", "on", "off") and not invocation.rest:
         return await _told(_switch_plan)(desk, invocation)
     if not desk.is_planning:
-        await desk.say(
-            "Plan mode is on until `/plan off`: Codex plans and asks instead of changing files.\n\n"
-        )
+        await desk.say(f"{_PLANNING}\n\n")
     spoken = (TextPart(invocation.arguments),) if invocation.arguments else ()
     stop = await desk.turn((*spoken, *invocation.rest), {"collaborationMode": _mode(desk, "plan")})
     desk.is_planning = True
@@ -119,9 +121,7 @@ async def _switch_plan(desk: Desk, arguments: str) -> str:
     mode = _mode(desk, "plan" if is_on else "default")
     await desk.codex("thread/settings/update", {"threadId": desk.thread_id, "collaborationMode": mode})
     desk.is_planning = is_on
-    if is_on:
-        return "Plan mode is on: Codex plans and asks instead of changing files. `/plan off` ends it."
-    return "Plan mode is off."
+    return _PLANNING if is_on else "Plan mode is off."
 
 
 def _mode(desk: Desk, mode: str) -> dict[str, Any]:

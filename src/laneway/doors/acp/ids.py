@@ -5,7 +5,10 @@ A session is its thread: the id says which. A tool call can be traced to thread,
 
 from __future__ import annotations
 
+import re
+
 _SESSION = "sess_"
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
 def session_id(thread_id: str) -> str:
@@ -14,7 +17,8 @@ def session_id(thread_id: str) -> str:
 
 def thread_id(session_id: str) -> str | None:
     """The thread behind a session id; none if it is no id of ours."""
-    return session_id.removeprefix(_SESSION) if session_id.startswith(_SESSION) else None
+    thread = session_id.removeprefix(_SESSION)
+    return thread if session_id.startswith(_SESSION) and _UUID.fullmatch(thread) else None
 
 
 def tool_call_id(thread_id: str, turn_id: str, item_id: str) -> str:

@@ -74,14 +74,12 @@ class Lobby:
         line: Line,
         client: Callable[[], Client],
         login: Callable[[Room], Awaitable[None]],
-        on_forked: Callable[[Room], None],
     ) -> None:
         self._house = house
         self._principal = principal
         self._line = line
         self._client = client
         self._login = login
-        self._on_forked = on_forked
 
     async def new(self, params: dict[str, Any]) -> Room:
         wish = await asyncio.to_thread(wish_of, params)
@@ -119,14 +117,22 @@ class Lobby:
             return await self._furnish(session, narrator, wish, choices, facts, notes, is_titled=True)
 
     async def forked(self, wanted: str, params: dict[str, Any], source: Room | None = None) -> Room:
-        """A copy of a thread, to go on in another way."""
+        """A copy of a thread, to go on in another way.
+
+        Codex gives a copy the model and the sandbox of config.toml, which may be wider than the
+        original's (0.163). What we know of the original holds; a thread of which nothing is known
+        is copied for reading.
+        """
         wish = await asyncio.to_thread(wish_of, params)
         record, (models, config) = await asyncio.gather(
             asyncio.to_thread(self._house.records.get, wanted), self._house.surroundings(str(wish.cwd))
         )
         spec, notes = _spec(wish, config)
         if source is not None:
-            spec = msgspec.structs.replace(spec, extras=source.session.spec.extras)
+            model = options.current_model(source.choices, source.facts)
+            spec = msgspec.structs.replace(spec, model=model, extras=source.session.spec.extras)
+        elif record is None:
+            spec = msgspec.structs.replace(spec, sandbox="read-only")
         narrator = self._narrator()
         session = await self._house.hub.fork(self._principal, _thread(wanted), spec, readers=[narrator])
         async with _closed_unless_done(session):
@@ -175,10 +181,10 @@ class Lobby:
         return room
 
     async def _fork(self, source: Room) -> str:
-        """As a command: the client loads the copy when it wants to."""
+        """As a command: the client loads the copy when it wants to, and knows nothing of it until then."""
         params = {"cwd": str(source.cwd), "additionalDirectories": list(source.directories)}
         room = await self.forked(source.session_id, params, source)
-        self._on_forked(room)
+        await room.close()
         return room.session_id
 
 

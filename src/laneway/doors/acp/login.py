@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from laneway.base.errors import EngineLost, EngineRefused, RemoteError
+from laneway.base.errors import EngineLost, EngineRefused, RemoteError, WireBroken, WireClosed
 from laneway.doors.acp.auth_methods import AGENT_METHODS, API_KEY, BROWSER, DEVICE_CODE, TERMINAL, methods
 from laneway.doors.acp.browser import open_browser
 from laneway.doors.acp.client import Client
@@ -51,8 +51,9 @@ def is_needed(account: Any) -> bool:
 class _Pending:
     """A login that Codex is waiting for. Ends by Codex's word, or with Codex."""
 
-    def __init__(self, codex: Codex, method: str, signpost: Signpost) -> None:
+    def __init__(self, codex: Codex, method: str, signpost: Signpost, stop: Callable[[], None]) -> None:
         self.codex = codex
+        self._stop = stop
         self.method = method
         self.signpost = signpost
         self.outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
@@ -60,6 +61,7 @@ class _Pending:
 
     def end(self, why: str | None) -> None:
         if not self.outcome.done():
+            self._stop()
             self.outcome.set_result(why)
 
 
@@ -142,13 +144,15 @@ class Login:
             if pending is None or pending.outcome.done() or pending.method != method:
                 if await self._has_chatgpt():
                     return
+                await self._give_up()
                 pending = self._pending = await self._start(method)
                 is_shown = False
             else:
                 is_shown = True  # an earlier request has told where to go; this one only waits
         try:
             why = await self._outcome(pending, asker, is_shown=is_shown)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, WireClosed, WireBroken):
+            # Whoever asked has taken it back, or is gone.
             await asyncio.shield(self._cancel(pending))
             raise
         if why is not None:
@@ -210,7 +214,7 @@ class Login:
         stop = codex.watch(_COMPLETED, on_completed)
         try:
             answer = await codex.call("account/login/start", {"type": _CODEX_TYPES[method]})
-            pending = _Pending(codex, method, _signpost(answer))
+            pending = _Pending(codex, method, _signpost(answer), stop)
         except EngineRefused as refused:
             stop()
             raise fault(
@@ -219,7 +223,6 @@ class Login:
         except BaseException:
             stop()
             raise
-        pending.outcome.add_done_callback(lambda _: stop())
         for told in early:
             on_completed(told)
         return pending

@@ -27,7 +27,7 @@ from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
 from laneway.doors.acp import commands, inquiry, options, prompts, spoken
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.faults import bad_params, stop_reason
+from laneway.doors.acp.faults import stop_reason
 from laneway.doors.acp.house import House
 from laneway.doors.acp.ids import session_id
 from laneway.doors.acp.line import Line
@@ -82,6 +82,7 @@ class Room:
         self._is_titled = is_titled
         self._sent: Any = None
         self._turn: Turn | None = None
+        self._command: asyncio.Future[str] | None = None
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._spoken: spoken.InText | None = None
         self._spoke = asyncio.Event()
@@ -103,8 +104,6 @@ class Room:
     async def prompt(self, blocks: Any) -> dict[str, Any]:
         """Serve a prompt when its turn comes. Joins the queue before it first waits."""
         parts = prompts.parts(blocks, images=options.takes_images(self.choices, self.facts))
-        if not parts:
-            raise bad_params("The prompt is empty: send at least one block of text.")
         if self.house.steers and self._turn is not None and commands.find(parts) is None:
             return await self._steer(parts)
         return {"stopReason": await self._queued(parts)}
@@ -132,7 +131,18 @@ class Room:
             return "cancelled"
         self._entitle(parts)
         command = commands.find(parts)
-        return await (self.turn(parts) if command is None else commands.run(self, command))
+        if command is None:
+            return await self.turn(parts)
+        self._command = asyncio.ensure_future(commands.run(self, command))
+        try:
+            return await self._command
+        except asyncio.CancelledError:
+            self._command.cancel()
+            if not place.is_cancelled:
+                raise
+            return "cancelled"
+        finally:
+            self._command = None
 
     async def _turn_over(self) -> None:
         """A turn whose question went unanswered may still run: its prompt was answered long ago."""
@@ -207,6 +217,8 @@ class Room:
         self.queue.cancel()
         self._spoken = None
         self.session.cancel_all()
+        if self._command is not None and self._turn is None:
+            self._command.cancel()  # one that waits for something else than a turn
 
     def _entitle(self, parts: tuple[Part, ...]) -> None:
         """The first words are the title, as Codex's own list shows it; no model is asked for a better one."""
