@@ -1,7 +1,7 @@
 """A tiny MCP server that behaves, or misbehaves, as its flags say: `python mcp_stub.py FLAG… [TOOL…]`.
 
-Stands in for Laneway and for anybody's server. Imports nothing of ours: its client may have
-emptied the environment.
+Stands in for Laneway and for anybody's server; with the word `acp` it is an ACP agent. Imports
+nothing of ours: its client may have emptied the environment.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ def main() -> None:
             name = {"name": "stub", "version": "1.2"}
             abilities: dict[str, Any] = {} if "--no-tools" in flags else {"tools": {}}
             result = {"protocolVersion": "2025-06-18", "capabilities": abilities, "serverInfo": name}
+            if "acp" in sys.argv and "--server" not in flags:
+                result = {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": name}
             send({"id": at, "result": [] if "--odd" in flags else result})
         elif method == "tools/list":
             if "--dies-later" in flags:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import laneway as package
-from laneway.cli.clients.known import CLIENTS, Where
+from laneway.cli.clients.known import CLIENTS, EDITORS, Where
 from laneway.cli.main import build_parser
 from laneway.cli.setup import CLIENT_NAMES
 from laneway.codex import locate
@@ -51,6 +51,14 @@ FORMS: list[tuple[str, str, Any]] = [
     ),
     ("gemini", ".gemini/settings.json", {"mcpServers": {"codex": {"command": 0, "args": ["mcp"]}}}),
 ]
+AGENTS: list[tuple[list[str], str, Any]] = [
+    (
+        ["zed", "--door", "acp"],
+        ".config/zed/settings.json",
+        {"agent_servers": {"Laneway": {"type": "custom", "command": 0, "args": ["acp"]}}},
+    ),
+    (["jetbrains"], ".jetbrains/acp.json", {"agent_servers": {"Laneway": {"command": 0, "args": ["acp"]}}}),
+]
 
 
 def with_command(form: Any, command: str) -> Any:
@@ -77,11 +85,48 @@ async def test_every_client_gets_its_own_form(here: Machine, client: str, file: 
     assert "laneway" not in path.read_text()
 
 
+@pytest.mark.parametrize(("words", "file", "form"), AGENTS)
+async def test_an_editor_gets_an_agent(here: Machine, words: list[str], file: str, form: Any) -> None:
+    """Beside what is in the file, greeted over ACP, and out again; a second run changes nothing."""
+    path = here.home / file
+    path.parent.mkdir(parents=True)
+    path.write_text('{\n  "mine": 1, // stays\n}\n')
+    ran = await here.run("setup", *words)
+    assert (ran.code, ran.err) == (0, "")
+    assert "✔ It answers: stub 1.2, an agent, ACP 1" in ran.out
+    assert path.read_text().startswith('{\n  "mine": 1, // stays\n')
+    printed = await here.run("setup", *words, "--print")
+    assert json.loads(printed.out) == with_command(form, here.laneway)
+    written = path.read_bytes()
+    again = await here.run("setup", *words, "--json")
+    assert (again.code, json.loads(again.out)["action"]) == (0, "unchanged")
+    assert path.read_bytes() == written
+    removed = await here.run("setup", *words, "--remove", "--json")
+    assert json.loads(removed.out)["action"] == "removed"
+    assert "laneway" not in path.read_text()
+
+
+async def test_a_server_is_no_agent(tmp_path: Path) -> None:
+    """What answers in another protocol becomes no editor's agent; nor has every client both doors."""
+    here = machine(tmp_path, "--server")
+    ran = await here.run("setup", "jetbrains")
+    assert ran.code == 1
+    assert "✘ It answers, but not as an ACP agent does." in ran.out
+    assert names(here.home) == set()
+    for words, why in (
+        (["cursor", "--door", "acp"], "--door acp is for zed and jetbrains"),
+        (["jetbrains", "--door", "mcp"], "it has only --door acp"),
+    ):
+        refused = await here.run("setup", *words)
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert why in refused.err
+
+
 def test_the_command_line_knows_every_client() -> None:
     """And each of them has a file, but the one that is every other."""
-    assert tuple(CLIENTS) == CLIENT_NAMES
+    assert tuple({**CLIENTS, **EDITORS}) == CLIENT_NAMES
     where = Where(Path("/h"), Path("/p"), {}, "linux")
-    for client in CLIENTS.values():
+    for client in (*CLIENTS.values(), *EDITORS.values()):
         assert all(of(where).is_absolute() for of in client.files.values())
         assert client.files or client.name == "generic"
 
@@ -313,3 +358,7 @@ async def test_the_real_server_answers_when_it_is_registered(tmp_path: Path) -> 
     assert (ran.code, told["action"]) == (0, "added"), told
     assert told["proof"]["tools"] == ["codex", "codex-reply"]
     assert told["proof"]["strange_lines"] == 0
+    ran = await real.run("setup", "zed", "--door", "acp", "--json")
+    told = json.loads(ran.out)
+    assert (ran.code, told["action"]) == (0, "added"), told
+    assert (told["proof"]["server"], told["proof"]["protocol"]) == ("Codex by Laneway", "ACP 1")

@@ -97,6 +97,35 @@ def test_an_elicitation_can_be_accepted_declined_or_stopped() -> None:
     assert questions.reply(method, question, Answer(choice_id="cancel")) == {"action": "cancel"}
 
 
+def test_a_tool_of_an_mcp_server_can_be_allowed_for_longer_where_codex_offers_it() -> None:
+    """Codex reads how long from the answer's `_meta`; without an offer such an answer is a decline."""
+    method = "mcpServer/elicitation/request"
+    schema = {"type": "object", "properties": {}}
+    params = {"threadId": "t", "serverName": "s", "message": "Run it?", "requestedSchema": schema}
+    question = ask(method, {**params, "_meta": {"persist": ["session", "always"]}})
+    assert [choice.grants for choice in question.choices] == ["once", "session", "always", "nothing", "stop"]
+    assert questions.reply(method, question, YES) == {"action": "accept", "content": {}}
+    for choice, reach in (("acceptForSession", "session"), ("acceptAlways", "always")):
+        reply = questions.reply(method, question, Answer(choice_id=choice))
+        assert reply == {"action": "accept", "content": {}, "_meta": {"persist": reach}}
+        assert questions.reply(method, ask(method, params), Answer(choice_id=choice)) == {"action": "decline"}
+
+
+def test_a_rule_that_blocks_a_host_grants_nothing() -> None:
+    """It is a no that lasts; one that allows it is a yes that lasts."""
+    method = "item/commandExecution/requestApproval"
+    rules = [
+        {"applyNetworkPolicyAmendment": {"network_policy_amendment": {"host": "a.org", "action": action}}}
+        for action in ("allow", "deny")
+    ]
+    question = ask(method, {**COMMAND, "availableDecisions": ["accept", *rules]})
+    assert [(choice.label, choice.grants) for choice in question.choices[1:3]] == [
+        ("Always allow connections to a.org", "always"),
+        ("Decline and always block connections to a.org", "nothing"),
+    ]
+    assert questions.reply(method, question, Answer(choice_id="amendment-2")) == {"decision": rules[1]}
+
+
 def test_the_old_approval_requests_get_answers_in_their_own_words() -> None:
     """Codex 0.104 still sends them."""
     params = {"conversationId": "t", "callId": "c", "command": ["ls", "-l"], "cwd": "/w"}

@@ -28,17 +28,17 @@ class Ended:
         self.err = err
 
 
-async def node(script: Path, *words: str) -> Ended:
+async def node(script: Path, *words: str, env: dict[str, str] | None = None) -> Ended:
     """Run a script on the Node that was brought along, to its end."""
     runtime = brought("node-22", "node_modules/node-*/bin/node")
     # Some of these programs start others by the name of `node`.
-    env = {**os.environ, "PATH": f"{runtime.parent}:{os.environ['PATH']}"}
+    given = {**os.environ, **(env or {}), "PATH": f"{runtime.parent}:{os.environ['PATH']}"}
     async with asyncio.timeout(DEADLINE_S):
         process = await asyncio.create_subprocess_exec(
             runtime,
             script,
             *words,
-            env=env,
+            env=given,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=PIPE,
             stderr=PIPE,

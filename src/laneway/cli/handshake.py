@@ -1,8 +1,8 @@
 """A registration proved by doing: start what it starts, shake hands, ask for its tools, end it all.
 
-Speaks to any MCP server, and to any ACP agent: strange lines on its standard output, answers to questions nobody
-asked, its own requests, silence and death are all told and none is waited for beyond the
-deadline. Its whole tree of processes is gone when `shake` returns.
+Speaks to any MCP server, and to any ACP agent: strange lines on its standard output, answers
+to questions nobody asked, its own requests, silence and death are all told and none is waited
+for beyond the deadline. Its whole tree of processes is gone when `shake` returns.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from laneway.base.errors import ClientFileError, StoreError, UsageError
-from laneway.cli.setup import DEADLINE_S, prove, seconds_of
+from laneway.cli.setup import DEADLINE_S, seconds_of
 
 if TYPE_CHECKING:
     from laneway.cli.clients.files import Snapshot
@@ -233,6 +233,7 @@ def _is_there(codex: str) -> bool:
 async def _carry_out(plan: Plan, record: Journal, options: argparse.Namespace) -> None:
     """Backup, record, write, prove; in this order, so that a crash anywhere can be undone."""
     from laneway.cli.clients import files, journal
+    from laneway.cli.clients.proof import prove
 
     if not plan.changes:
         return

@@ -212,6 +212,7 @@ def _client(options: argparse.Namespace) -> tuple[Client, str]:
 async def register(job: Job) -> Done:
     """Write the entry, prove it, put the file back if it does not answer."""
     from laneway.cli.clients import edit, files
+    from laneway.cli.clients.proof import prove
     from laneway.cli.registrations import in_words
 
     before = _read(job)
@@ -223,7 +224,7 @@ async def register(job: Job) -> Done:
         raise files.refused(job.file, in_words(problem)) from problem
     notes = [*job.notes, *notes]
     if entry == existing:
-        proof = await prove(job.file, keys, job.options.deadline, job.door)
+        proof = await prove(job.file, keys, job.options.deadline, is_agent=job.door == "acp")
         action: Action = "unchanged" if proof.is_good else "broken"
         return _done(job, action, notes=notes, proof=proof)
     files.check_writable(before)
@@ -234,7 +235,7 @@ async def register(job: Job) -> Done:
         _forget(backup)
         raise
     try:
-        proof = await prove(job.file, keys, job.options.deadline, job.door)
+        proof = await prove(job.file, keys, job.options.deadline, is_agent=job.door == "acp")
     except BaseException:
         # Interrupted: what is not proved does not stay.
         files.restore(before, after)
@@ -246,23 +247,6 @@ async def register(job: Job) -> Done:
         return _done(job, "put back", notes=notes, proof=proof)
     action = "broken" if not proof.is_good else "added" if existing is None else "replaced"
     return _done(job, action, backup=str(backup) if backup else None, notes=notes, proof=proof)
-
-
-async def prove(file: Path, keys: tuple[str, ...], deadline_s: float, door: str = "mcp") -> Proof:
-    """Start what the file says by now, as its client would."""
-    from laneway.cli.clients import edit, files
-    from laneway.cli.clients.entry import start_of
-    from laneway.cli.handshake import Proof, shake
-    from laneway.cli.registrations import parse
-
-    try:
-        node = edit.look(parse(files.read(file).text, file), keys)
-    except (ClientFileError, ValueError):
-        node = None
-    if not isinstance(node, dict):
-        return Proof(problem="Another program has changed the file meanwhile.", remedy="Try again.")
-    start = start_of(node, file, keys, os.environ, Path.cwd())
-    return await shake(start, deadline_s, is_agent=door == "acp")
 
 
 def _read(job: Job) -> Snapshot:

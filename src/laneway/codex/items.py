@@ -120,14 +120,15 @@ def _hunk_lines(change: FileChange) -> list[int]:
 
 def count_lines(change: FileChange) -> tuple[int, int]:
     """Lines added and removed. Codex gives the bare text for added and deleted files."""
-    lines = change.diff.splitlines()
+    lines = change.diff.removesuffix("\n").split("\n") if change.diff else []
     if change.kind == "add":
         return len(lines), 0
     if change.kind == "delete":
         return 0, len(lines)
     return (
-        sum(line.startswith("+") and not line.startswith("+++") for line in lines),
-        sum(line.startswith("-") and not line.startswith("---") for line in lines),
+        # Codex's diffs have no file headers: a line that begins with `+++` adds `++…`.
+        sum(line.startswith("+") for line in lines),
+        sum(line.startswith("-") for line in lines),
     )
 
 

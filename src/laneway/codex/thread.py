@@ -74,7 +74,7 @@ class CodexThread:
 
     async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
         if spec.errand is not None:
-            return await self._run_errand(ticket, spec.errand)
+            return await self._run_errand(ticket, spec.errand, spec.native)
         params = await self._turn_params(ticket, spec)
         running = self._translator.turn_id
         begun = ""
@@ -97,11 +97,14 @@ class CodexThread:
             raise EngineRefused("turn/start", 0, "a turn is already running on this thread")
         return begun
 
-    async def _run_errand(self, ticket: str, errand: Errand) -> str:
+    async def _run_errand(self, ticket: str, errand: Errand, settings: dict[str, Any]) -> str:
         """Some calls answer with the turn, some only start one: either way its start is told by Codex."""
         if self._translator.turn_id is not None:
             # Codex would stop the running turn for a compaction.
             raise EngineRefused(errand.method, 0, "a turn is already running on this thread")
+        if settings:
+            # Such calls take none themselves; what is set here stays, as it does with a turn.
+            await self._link.call("thread/settings/update", {"threadId": self.thread_id, **settings})
         self._begun = asyncio.get_running_loop().create_future()
 
         def begin(raw: Raw) -> None:

@@ -119,7 +119,8 @@ class Translator:
 
     def finish(self, status: Any, failure: Failure | None, frame: bytes) -> None:
         """The running turn ends; whatever it left open ends with it."""
-        turn_id, self._turn, self._inner = self._turn, None, None
+        turn_id, inner = self._turn, self._inner
+        self._turn = self._inner = None
         if turn_id is None:
             return
         for item in list(self._open.values()):
@@ -131,7 +132,8 @@ class Translator:
         self._live_bytes = 0
         self._said.clear()
         self._finished = turn_id
-        self._emit(TurnDone(turn_id=turn_id, status=status, text=self._text, failure=failure, frame=frame))
+        done = TurnDone(turn_id=turn_id, status=status, first_id=inner, text=self._text, failure=failure)
+        self._emit(msgspec.structs.replace(done, frame=frame))
 
     def lost(self, how: str) -> None:
         """The engine died."""

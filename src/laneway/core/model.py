@@ -230,6 +230,8 @@ class Withdrawn(Event, frozen=True, tag="withdrawn"):
 class TurnDone(Event, frozen=True, tag="turn_done"):
     turn_id: str
     status: Status
+    first_id: str | None = None
+    """Where the engine's records begin with another id: a review is kept as two turns."""
     text: str = ""
     """The last message of the turn."""
     failure: Failure | None = None

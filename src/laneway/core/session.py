@@ -402,7 +402,7 @@ class Session:
 
     async def _interrupt(self, turn_id: str) -> None:
         try:
-            # Codex leaves an interrupt of a turn that has been interrupted unanswered for as long as it likes.
+            # Codex may leave an interrupt of a turn that has been interrupted unanswered.
             async with asyncio.timeout(self.timing.stop_s):
                 await self._live_thread().interrupt(turn_id)
         except TimeoutError:

@@ -101,3 +101,16 @@ async def test_a_fork_goes_on_by_itself(tmp_path: Path) -> None:
         assert copy != session
         await client.load(copy)
         assert "Hello there." in client.text(copy)
+
+
+async def test_undo_after_a_review_takes_all_of_it_back(tmp_path: Path) -> None:
+    """Codex keeps a review as two turns; the model remembers neither."""
+    async with stage(tmp_path) as here, here.agent() as client:
+        session = await ready(here, client)
+        await say(client, session, "%say The first is kept.")
+        await say(client, session, "/review %say Nothing to remark.")
+        await say(client, session, "/undo")
+        await say(client, session, "And now?")
+        seen = str(here.requests[-1]["input"])
+        assert "The first is kept." in seen
+        assert "Nothing to remark." not in seen

@@ -40,10 +40,12 @@ UNFIT = "Your editor returned what does not fit the form, so the request of the 
 
 async def test_an_approval_is_a_permission_request_about_its_item() -> None:
     """With the command and the reason; after a yes the call runs on."""
-    async with asking(command(["accept", "cancel"], reason="to be up to date", cwd="/work")) as one:
+    async with asking(
+        command(["accept", "cancel"], reason="to be up to date", cwd="/work"), call_id=ITEM
+    ) as one:
         params = await one.reply(PERMISSION, selected("accept"))
         assert await one.settled() == Settled(Answer(choice_id="accept"))
-        assert [option["optionId"] for option in params["options"]] == ["accept", "cancel"]
+        assert [option["optionId"] for option in params["options"]] == ["accept", "decline", "cancel"]
         assert params["toolCall"]["toolCallId"] == ITEM
         assert "git pull" in str(params["toolCall"])
         assert "to be up to date" in str(params["toolCall"])
@@ -56,7 +58,7 @@ async def test_an_approval_is_a_permission_request_about_its_item() -> None:
 
 async def test_a_no_of_a_person_needs_no_note() -> None:
     """They know; and the call is left to its end."""
-    async with asking(command()) as one:
+    async with asking(command(), call_id=ITEM) as one:
         await one.reply(PERMISSION, selected("decline"))
         assert await one.settled() == Settled(DECLINE)
         assert len(one.hand.updates) == 1
@@ -80,24 +82,22 @@ async def test_what_nobody_decided_is_a_no_that_says_so(reply: Any, choice: str,
 
 
 @pytest.mark.parametrize(
-    ("question", "call_id"),
+    "question",
     [
-        (asked("item/permissions/requestApproval", {"threadId": "t", "turnId": "u", "itemId": "i"}), OWN),
-        (command(threadId="child"), OWN),
-        (TOOL, OWN),
+        asked("item/permissions/requestApproval", {"threadId": "t", "turnId": "u", "itemId": "i"}),
+        command(threadId="child"),
+        TOOL,
     ],
     ids=["permissions", "a subagent's command", "a tool of an MCP server"],
 )
-async def test_a_question_about_no_call_that_the_client_knows_gets_one_of_its_own(
-    question: Question, call_id: str
-) -> None:
+async def test_a_question_about_no_call_that_the_client_knows_gets_one_of_its_own(question: Question) -> None:
     """It is announced before and ended after."""
     async with asking(question) as one:
         params = await one.reply(PERMISSION, selected("accept"))
         assert (await one.settled()).answer == Answer(choice_id="accept")
-        assert params["toolCall"]["toolCallId"] == call_id
+        assert params["toolCall"]["toolCallId"] == OWN
         told = [(u["sessionUpdate"], u["toolCallId"], u.get("status")) for u in one.hand.updates[1:]]
-        assert told == [("tool_call", call_id, "pending"), ("tool_call_update", call_id, "completed")]
+        assert told == [("tool_call", OWN, "pending"), ("tool_call_update", OWN, "completed")]
 
 
 async def test_a_tool_of_an_mcp_server_is_asked_about_at_its_call() -> None:

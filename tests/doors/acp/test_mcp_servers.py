@@ -132,7 +132,8 @@ async def test_the_real_codex_starts_it_beside_the_users_own_servers() -> None:
     async with real(model="no-such-model") as here:  # Codex shows such a model all tools at once
         before = (here.rehearsal.home / "config.toml").read_bytes()
         session = await here.session(extras=servers(wanted).config, approval_policy="never")
-        events, _ = await play(session, "%tool hello {}", "%say done")
+        # By its name today, and by the one that it had before tools were in namespaces.
+        events, _ = await play(session, "%tool hello {}", "%tool mcp__my_echo__hello {}", "%say done")
         told = [
             msgspec.json.encode(event.content).decode() for event in only(events, Activity) if event.content
         ]

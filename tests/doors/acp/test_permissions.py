@@ -47,11 +47,12 @@ def selected(option: str) -> dict[str, Any]:
 # ── what is offered ────────────────────────────────────────────────────────
 
 
-def test_a_command_offers_exactly_the_decisions_that_codex_lists() -> None:
-    """Codex lists no plain decline here: none is shown, and the one no is the one that stops."""
+def test_a_command_offers_exactly_the_decisions_that_codex_takes() -> None:
+    """And a plain decline, which it takes though it lists only the one that stops."""
     assert shown(command(["accept", EXEC, "cancel"])) == [
         ("accept", "Allow once", "allow_once"),
         ("amendment-1", "Always allow commands that start with `git pull 'a b'`", "allow_always"),
+        ("decline", "Decline and go on", "reject_once"),
         ("cancel", "Decline and stop", "reject_once"),
     ]
 
@@ -75,6 +76,7 @@ def test_a_rule_for_a_host_says_which_and_whether_it_blocks() -> None:
         ("acceptForSession", "Allow this host for this session", "allow_always"),
         ("amendment-1", "Always allow connections to `example.org`", "allow_always"),
         ("amendment-0", "Always block connections to `example.org`", "reject_always"),
+        ("decline", "Decline and go on", "reject_once"),
         ("cancel", "Decline and stop", "reject_once"),
     ]
 
@@ -99,7 +101,7 @@ def test_a_rule_for_a_host_says_which_and_whether_it_blocks() -> None:
 def test_a_rule_that_cannot_be_shown_whole_is_not_offered(decision: Any) -> None:
     """Nobody is made to grant for good what they cannot read; the reply cannot name it either."""
     question = command(["accept", decision, "cancel"])
-    assert [option for option, _, _ in shown(question)] == ["accept", "cancel"]
+    assert [option for option, _, _ in shown(question)] == ["accept", "decline", "cancel"]
     assert permissions.answer(question, selected("amendment-1")) == Answer(choice_id="decline")
 
 
@@ -152,7 +154,7 @@ def test_an_mcp_tool_is_allowed_for_as_long_as_codex_offers(persist: Any, lastin
 # ── what is answered ───────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("option", ["accept", "amendment-1", "cancel"])
+@pytest.mark.parametrize("option", ["accept", "amendment-1", "decline", "cancel"])
 def test_the_option_that_was_selected_is_the_answer(option: str) -> None:
     """Under the id of the choice."""
     question = command(["accept", EXEC, "cancel"])

@@ -29,6 +29,7 @@ from laneway.doors.acp.faults import (
     wire_error,
 )
 from laneway.doors.acp.house import House
+from laneway.doors.acp.ids import thread_id
 from laneway.doors.acp.lobby import Lobby
 from laneway.doors.acp.room import Room
 from laneway.doors.acp.signpost import Asker
@@ -91,7 +92,7 @@ class Agent:
     # ── the peer's side ────────────────────────────────────────────────────
 
     async def on_request(self, method: str, raw: Raw, request_id: bytes) -> Any:
-        with bound(request=request_id.decode(errors="replace")), timed(log, method):
+        with bound(request=request_id.decode(errors="replace")):
             try:
                 return await self._dispatch(method, raw, request_id)
             except LoginNeeded as needed:
@@ -103,6 +104,12 @@ class Agent:
 
     async def _dispatch(self, method: str, raw: Raw, request_id: bytes) -> Any:
         params = _object(raw)
+        wanted = params.get("sessionId")
+        session = wanted if isinstance(wanted, str) else ""
+        with bound(session=session, thread=thread_id(session)), timed(log, method):
+            return await self._serve(method, params, request_id)
+
+    async def _serve(self, method: str, params: Params, request_id: bytes) -> Any:
         if method == "initialize":
             return self._initialize(params)
         if self._client is None:

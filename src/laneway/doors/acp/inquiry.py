@@ -67,7 +67,7 @@ async def ask(
     cwd: str = "",
     call_id: str | None = None,
 ) -> Settled | InText:
-    """Put it to the client's person. `call_id`: the announced tool call it is about, if no item says."""
+    """Put it to the client's person. `call_id`: the tool call it is about, if the client knows one."""
     place = _Place(line, client, session_id, thread_id, cwd, call_id)
     try:
         return await _ask(question, place)
@@ -97,12 +97,9 @@ async def _ask(question: Question, place: _Place) -> Settled | InText:
 
 async def _approval(question: Question, place: _Place) -> Settled:
     offered = permissions.options(question)
-    # Codex announces no item for a wish for permissions, and what a subagent does is not told here.
-    has_item = question.item_id is not None and question.kind != "permissions"
-    is_announced = place.call_id is not None or (has_item and question.thread_id == place.thread_id)
-    call_id = place.call_id if is_announced else _own_id(question, place)
+    call_id = place.call_id or _own_id(question, place)
     call = tool_calls.asked(question, place.thread_id, place.client, cwd=place.cwd, call_id=call_id)
-    if not is_announced:
+    if place.call_id is None:
         return _decided(question, await _own_request(place, call, offered))
     params = {"sessionId": place.session_id, "toolCall": call, "options": offered}
     settled = _decided(question, await place.line.call("session/request_permission", params))

@@ -68,7 +68,7 @@ def _named(server: Any) -> str:
         raise bad_params("Each entry of mcpServers must be an object.")
     name = server.get("name")
     safe = _UNSAFE.sub("_", name) if isinstance(name, str) else ""
-    if not safe.strip("_"):
+    if not safe.strip("_-"):
         raise bad_params("Each MCP server needs a name with at least one letter or digit.")
     return safe
 

@@ -7,11 +7,13 @@ that the answer to the prompt comes behind it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
 
+from laneway.base.log import bound
 from laneway.core.model import (
     Activity,
     Asked,
@@ -41,6 +43,8 @@ from laneway.doors.acp.ids import session_id, tool_call_id
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.outputs import Outputs
 from laneway.doors.acp.speech import Speech, chunk
+
+log = logging.getLogger(__name__)
 
 MAX_HELD = 1000
 """Events of a thread that is still being opened: a line or two for each MCP server of the user."""
@@ -145,6 +149,15 @@ class Narrator:
         thread_id, item_id = keys[0]
         return tool_call_id(thread_id, self._open[keys[0]].activity.turn_id, item_id)
 
+    def retell(self, call_id: str) -> None:
+        """A question has stood in the place of a tool call: show the call again."""
+        for (thread_id, item_id), call in self._open.items():
+            if tool_call_id(thread_id, call.activity.turn_id, item_id) == call_id:
+                call.told.clear()
+                client = self._client_for(thread_id)
+                update = tool_calls.changed(call.activity, thread_id, client, cwd=self._cwd)
+                call.tell(self.tell, update)
+
     # ── what we say ourselves ──────────────────────────────────────────────
 
     def tell(self, update: dict[str, Any] | msgspec.Raw) -> None:
@@ -181,21 +194,36 @@ class Narrator:
             self._listener.on_edit(activity)
 
     def _tell_call(self, activity: Activity, thread_id: str) -> None:
-        key = (thread_id, activity.item_id)
+        key, client = (thread_id, activity.item_id), self._client_for(thread_id)
+        self._log(activity, thread_id)
         call = self._open.get(key)
         if call is None:
-            update = tool_calls.opened(activity, thread_id, self._client, cwd=self._cwd)
-            call = self._open[key] = _Call(activity, {})
-            call.tell(self.tell, update)
+            call = self._open[key] = _Call(activity)
+            call.tell(self.tell, tool_calls.opened(activity, thread_id, client, cwd=self._cwd))
         elif activity.status == "running":
             call.activity = activity
-            call.tell(self.tell, tool_calls.changed(activity, thread_id, self._client, cwd=self._cwd))
+            call.tell(self.tell, tool_calls.changed(activity, thread_id, client, cwd=self._cwd))
         if activity.status != "running":
-            if self._client.takes_terminal_output:
+            if client.takes_terminal_output:
                 self._outputs.flush(activity.item_id)
             self._outputs.drop(activity.item_id)
             del self._open[key]
-            call.tell(self.tell, tool_calls.ended(activity, thread_id, self._client, cwd=self._cwd))
+            call.tell(self.tell, tool_calls.ended(activity, thread_id, client, cwd=self._cwd))
+
+    def _log(self, activity: Activity, thread_id: str) -> None:
+        """Every tool call can be followed from the editor to the thread, the turn and the item."""
+        if not log.isEnabledFor(logging.DEBUG):
+            return
+        ids = {"session": session_id(self._thread_id), "thread": thread_id}
+        with bound(**ids, turn=activity.turn_id, item=activity.item_id):
+            call_id = tool_call_id(thread_id, activity.turn_id, activity.item_id)
+            log.debug("tool call %s is %s", call_id, activity.status)
+
+    def _client_for(self, thread_id: str) -> Client:
+        """What subagents print is not told piece by piece, so it is never a terminal."""
+        if thread_id == self._thread_id:
+            return self._client
+        return msgspec.structs.replace(self._client, takes_terminal_output=False)
 
     def _tell_output(self, item_id: str, turn_id: str, text: str) -> None:
         call = self._open.get((self._thread_id, item_id))
@@ -269,9 +297,8 @@ class Narrator:
                 del self._open[thread, item_id]
                 self._outputs.drop(item_id)
                 call_id = tool_call_id(thread, call.activity.turn_id, item_id)
-                update = tool_calls.ended_without(
-                    call_id, why, self._client, last=call.activity, cwd=self._cwd
-                )
+                client = self._client_for(thread)
+                update = tool_calls.ended_without(call_id, why, client, last=call.activity, cwd=self._cwd)
                 call.tell(self.tell, update)
 
 
@@ -280,9 +307,9 @@ class _Call:
 
     __slots__ = ("activity", "told")
 
-    def __init__(self, activity: Activity, told: dict[str, Any]) -> None:
+    def __init__(self, activity: Activity) -> None:
         self.activity = activity
-        self.told = told
+        self.told: dict[str, Any] = {}
 
     def belongs_to(self, question: Question) -> bool:
         """Codex does not say for which of its calls an MCP server asks: it is the one to that server."""

@@ -1,7 +1,7 @@
 """A question as the options of `session/request_permission`, and what the client's reply means.
 
 Pure. Offers exactly what Codex takes and a person can judge: a rule whose words cannot be shown
-whole and plainly is not offered. Whatever is not clearly one of the options shown is a no.
+whole and plainly is not offered. There is always a no after which the turn goes on. Whatever is not clearly one of the options shown is a no.
 """
 
 from __future__ import annotations
@@ -65,11 +65,7 @@ def stopped(question: Question) -> Answer:
 
 
 def _shown(question: Question) -> list[Choice]:
-    shown = [choice for choice in question.choices if _is_offered(question, choice)]
-    if not any(choice.grants in ("nothing", "stop") for choice in shown):
-        # Codex takes a decline even where it does not list one, and nobody may be left without a no.
-        shown += [choice for choice in question.choices if choice.choice_id == DECLINE.choice_id]
-    return shown
+    return [choice for choice in question.choices if _is_offered(question, choice)]
 
 
 def _is_offered(question: Question, choice: Choice) -> bool:
@@ -78,6 +74,8 @@ def _is_offered(question: Question, choice: Choice) -> bool:
         return choice.grants != "stop"
     if choice.choice_id.startswith("amendment-"):
         return _rule(question, choice) is not None
+    if choice.choice_id == DECLINE.choice_id:
+        return True  # Codex takes it also where it lists only the no that stops (measured, 0.163)
     decisions = _param(question, "availableDecisions")
     return not isinstance(decisions, list) or choice.choice_id in [d for d in decisions if isinstance(d, str)]
 

@@ -25,7 +25,7 @@ from laneway.core.model import Activity, FileChange, Question, TurnDone, TurnSta
 from laneway.core.ports import Errand, Part, TextPart, TurnSpec
 from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
-from laneway.doors.acp import commands, inquiry, options, prompts, spoken
+from laneway.doors.acp import commands, inquiry, modes, options, prompts, spoken
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.faults import stop_reason
 from laneway.doors.acp.house import House
@@ -35,7 +35,7 @@ from laneway.doors.acp.narrator import Narrator
 from laneway.doors.acp.options import Choices, Facts
 from laneway.doors.acp.queue import Place, Queue
 from laneway.doors.acp.undo import LastTurn
-from laneway.store.editor_sessions import SessionRecord
+from laneway.store.editor_sessions import Permit, SessionRecord
 
 log = logging.getLogger(__name__)
 
@@ -80,11 +80,15 @@ class Room:
         self._fork = fork
         self._login = login
         self._is_titled = is_titled
-        self._sent: Any = None
+        self._sending: Permit | None = None
+        self._sent: Permit | None = None
+        """What Codex was last told that this session may do."""
+        self._is_cold = False
         self._turn: Turn | None = None
         self._command: asyncio.Future[str] | None = None
         self._asking: dict[str, asyncio.Task[None]] = {}
-        self._spoken: spoken.InText | None = None
+        self._spoken: list[spoken.InText] = []
+        """Questions that wait for the next prompt: the first has been said."""
         self._spoke = asyncio.Event()
         self._urls: list[str] = []
         self._turns: list[LastTurn] = []
@@ -123,9 +127,8 @@ class Room:
         return "cancelled" if place.is_cancelled else stop
 
     async def _serve(self, parts: tuple[Part, ...], place: Place) -> str:
-        asked, self._spoken = self._spoken, None
-        if asked is not None and self._turn is not None:
-            return await self._answer_spoken(asked, parts, place)
+        if self._spoken and self._turn is not None:
+            return await self._answer_spoken(self._spoken.pop(0), parts, place)
         await self._turn_over()
         if place.is_cancelled:
             return "cancelled"
@@ -155,26 +158,28 @@ class Room:
 
     async def turn(self, parts: tuple[Part, ...], native: dict[str, Any] | None = None) -> str:
         """A turn of the model."""
-        settings = options.overrides(self.choices, self.facts)
-        spec = TurnSpec(parts=parts, native={**settings, **(native or {})})
-        stop = await self._run(spec)
-        await self._remember_sent()
-        return stop
+        return await self._run(TurnSpec(parts=parts, native={**self._settings(), **(native or {})}))
 
     async def errand(self, method: str, params: dict[str, Any]) -> str:
-        """A turn that begins by another call, which takes no settings: they are told before."""
-        settings = options.overrides(self.choices, self.facts)
-        if settings:
-            await self.codex("thread/settings/update", {"threadId": self.thread_id, **settings})
-            await self._remember_sent()
-        return await self._run(TurnSpec(parts=(), errand=Errand(method, params)))
+        """A turn that begins by another call."""
+        return await self._run(TurnSpec(parts=(), errand=Errand(method, params), native=self._settings()))
+
+    def _settings(self) -> dict[str, Any]:
+        """What Codex is told with the next turn: only what differs from what it has."""
+        self._sending = options.policy(self.choices, self.facts)
+        # A Codex that starts anew does not know what this session may do, and config.toml may say more.
+        known = modes.native(self._sending) if self._is_cold else {}
+        return {**known, **options.overrides(self.choices, self.facts)}
 
     async def _run(self, spec: TurnSpec) -> str:
         self._turn = self.session.say(spec, events=False)
         place = self.queue.current
         if place is not None and place.is_cancelled:
             self._turn.cancel()
-        return await self._wait()
+        try:
+            return await self._wait()
+        finally:
+            await self.keep()
 
     async def _wait(self) -> str:
         """Until the turn is over, or until it waits for words that only another prompt can bring."""
@@ -215,7 +220,7 @@ class Room:
     def cancel(self) -> None:
         """Everything that was asked for: what runs and what waits."""
         self.queue.cancel()
-        self._spoken = None
+        self._spoken.clear()
         self.session.cancel_all()
         if self._command is not None and self._turn is None:
             self._command.cancel()  # one that waits for something else than a turn
@@ -243,12 +248,16 @@ class Room:
             asking.cancel()
             if gone.is_declined and not self.session.is_closing:
                 self.narrator.notice("warning", "Declined, because nobody answered in time.")
-        if self._spoken is not None and self._spoken.question.question_id == gone.question_id:
-            self._spoken = None
+        if any(asked.question.question_id == gone.question_id for asked in self._spoken):
+            was_first = self._spoken[0].question.question_id == gone.question_id
+            self._spoken = [a for a in self._spoken if a.question.question_id != gone.question_id]
+            if was_first and self._spoken:
+                self.narrator.say(self._spoken[0].text)
 
     async def _ask(self, question: Question) -> None:
         with bound(session=self.session_id, turn=question.turn_id, item=question.item_id):
             self.narrator.flush()
+            call_id = self.narrator.call_of(question)
             settled = await inquiry.ask(
                 question,
                 self.line,
@@ -256,8 +265,10 @@ class Room:
                 self.session_id,
                 self.thread_id,
                 cwd=str(self.cwd),
-                call_id=self.narrator.call_of(question),
+                call_id=call_id,
             )
+            if call_id is not None:
+                self.narrator.retell(call_id)
             self._asking.pop(question.question_id, None)  # its own answer must not cancel it
             if isinstance(settled, spoken.InText):
                 self._speak(settled)
@@ -278,18 +289,22 @@ class Room:
 
     def _speak(self, asked: spoken.InText) -> None:
         """Nobody can be asked but in the conversation: the prompt ends with the question."""
-        self._spoken = asked
-        self.narrator.say(asked.text)
+        self._spoken.append(asked)
+        if len(self._spoken) == 1:
+            self.narrator.say(asked.text)
         self._spoke.set()
 
     async def _answer_spoken(self, asked: spoken.InText, parts: tuple[Part, ...], place: Place) -> str:
         text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
         answer = spoken.from_text(asked, text)
         if isinstance(answer, spoken.InText):
-            self._spoken = answer
+            self._spoken.insert(0, answer)
             self.narrator.say(answer.text)
             return "end_turn"
         await self._answer(asked.question, answer)
+        if self._spoken:
+            self.narrator.say(self._spoken[0].text)
+            return "end_turn"
         if place.is_cancelled and self._turn is not None:
             self._turn.cancel()
         return await self._wait()
@@ -297,10 +312,12 @@ class Room:
     # ── what the narrator tells ────────────────────────────────────────────
 
     def on_turn(self, event: TurnStarted | TurnDone) -> None:
-        if isinstance(event, TurnDone):
-            self._turns.append(LastTurn(event.turn_id, tuple(self._changes), self._diff))
+        if isinstance(event, TurnStarted):
+            self._sent, self._is_cold = self._sending, False
+        else:
+            self._turns.append(LastTurn(event.first_id or event.turn_id, tuple(self._changes), self._diff))
             del self._turns[:-MAX_REMEMBERED]
-            self._spoken = None
+            self._spoken.clear()
         self._changes, self._diff = [], None
 
     def on_edit(self, activity: Activity) -> None:
@@ -320,7 +337,8 @@ class Room:
     def on_gone(self) -> None:
         for asking in self._asking.values():
             asking.cancel()
-        self._spoken = None
+        self._spoken.clear()
+        self._is_cold = True
 
     # ── options ────────────────────────────────────────────────────────────
 
@@ -350,10 +368,6 @@ class Room:
         return {"modes": options.modes(self.choices, self.facts), "configOptions": self.shown_options()}
 
     # ── what is kept ───────────────────────────────────────────────────────
-
-    async def _remember_sent(self) -> None:
-        self._sent = options.policy(self.choices, self.facts)
-        await self.keep()
 
     async def keep(self) -> None:
         """Write down what a restarted adapter needs. A disk that will not take it is told, not fatal."""

@@ -1,0 +1,125 @@
+"""Point 3: config.toml rules until a mode is chosen; then just what was chosen, and that for real."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.doors.acp.golden import golden
+from tests.doors.acp.support import FULL, Message, select, stage
+from tests.doors.acp.witness import (
+    INSIDE,
+    NETWORK,
+    OUTSIDE,
+    Ran,
+    choose,
+    configure,
+    current,
+    tried,
+    turns,
+    untouched,
+)
+
+EVERYTHING = {INSIDE, OUTSIDE, NETWORK}
+MODEL = "gpt-5.5"
+CONFIGS = {
+    "nothing": ("", "", set(), ("on-request", "read-only", False)),
+    "workspace": (
+        'sandbox_mode = "workspace-write"\napproval_policy = "never"',
+        "",
+        {INSIDE},
+        ("never", "workspace-write", False),
+    ),
+    "workspace and network": (
+        'sandbox_mode = "workspace-write"\nsandbox_workspace_write.network_access = true',
+        "",
+        {INSIDE, NETWORK},
+        ("on-request", "workspace-write", True),
+    ),
+    "everything": (
+        'sandbox_mode = "danger-full-access"\napproval_policy = "never"\nmodel_reasoning_effort = "high"',
+        "",
+        EVERYTHING,
+        ("never", "danger-full-access", True),
+    ),
+    "a profile": (
+        'default_permissions = "mine"',
+        '[permissions.mine.filesystem]\n":root" = "read"\n":workspace_roots" = { "." = "write" }\n',
+        {INSIDE},
+        None,
+    ),
+}
+TAP = Path(__file__).parent.parent / "mcp" / "tap.py"
+SETTINGS = {"model", "effort", "summary", "personality", "approvalPolicy", "sandboxPolicy", "permissions"}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+async def test_until_a_mode_is_chosen_the_users_settings_rule(tmp_path: Path, name: str) -> None:
+    """Whatever they are: seen in what a command can do, in Codex's record, and in the mode's description."""
+    lines, tables, powers, ran = CONFIGS[name]
+    async with stage(tmp_path) as here:
+        configure(here, lines, tables)
+        with untouched(here):
+            async with here.agent() as client:
+                session = await client.new()
+                assert client.opened[session]["modes"]["currentModeId"] == "config"
+                assert await tried(here, client, session) == powers
+                assert client.asked == []
+        (turn,) = turns(here, session)
+    if ran is not None:
+        assert (turn.approval, turn.sandbox, turn.network) == ran
+    assert turn.effort == ("high" if "effort" in lines else None)
+
+
+async def test_nothing_is_sent_along_until_something_is_chosen_and_then_only_that(tmp_path: Path) -> None:
+    """As Codex hears it: the wire between it and us is tapped."""
+    log = tmp_path / "log"
+    async with stage(tmp_path) as here:
+        codex = here.environment["LANEWAY_CODEX_BIN"]
+        tapped = tmp_path / "codex"
+        tapped.write_text(
+            f"#!/bin/sh\ncase \"$*\" in *app-server*) exec '{sys.executable}' '{TAP}' '{log}' '{codex}' \"$@\";; esac\n"
+            f"exec '{codex}' \"$@\"\n"
+        )
+        tapped.chmod(0o700)
+        async with here.agent(env={"LANEWAY_CODEX_BIN": str(tapped)}) as client:
+            session = await client.new()
+            await client.prompt(session, "%say One.")
+            await choose(client, session, "thought_level", "high")
+            await client.prompt(session, "%say Two.")
+            await choose(client, session, "mode", "code")
+            await client.prompt(session, "%say Three.")
+    said = [json.loads(json.loads(line)[1]) for line in log.read_text().splitlines() if line.startswith('[">"')]
+    (start,) = [each["params"] for each in said if each.get("method") == "thread/start"]
+    assert not start.keys() & {"sandbox", "approvalPolicy", "permissions", "model"}
+    brought = [SETTINGS & each["params"].keys() for each in said if each.get("method") == "turn/start"]
+    assert brought == [set(), {"effort"}, {"effort", "approvalPolicy", "sandboxPolicy"}]
+    assert "thread/settings/update" not in {each.get("method") for each in said}
+
+
+async def test_every_mode_is_what_it_says_and_back_is_back(tmp_path: Path) -> None:
+    """Tried with real writes and a real connection, in one session after the other mode."""
+    expected = {
+        "ask": ({INSIDE}, Ran("untrusted", "workspace-write", False, MODEL, None)),
+        "code": ({INSIDE}, Ran("on-request", "workspace-write", False, MODEL, None)),
+        "read-only": (set(), Ran("on-request", "read-only", False, MODEL, None)),
+        "full": (EVERYTHING, Ran("never", "danger-full-access", True, MODEL, None)),
+        "config": ({INSIDE, NETWORK}, Ran("never", "workspace-write", True, MODEL, None)),
+    }
+    async with stage(tmp_path) as here:
+        lines = 'sandbox_mode = "workspace-write"\napproval_policy = "never"'
+        configure(here, f"{lines}\nsandbox_workspace_write.network_access = true")
+        with untouched(here):
+            async with here.agent() as client:
+                client.on_permission = lambda params: select(params, "allow_once")
+                session = await client.new()
+                for mode, (powers, _) in expected.items():
+                    await client.ask("session/set_mode", {"sessionId": session, "modeId": mode})
+                    assert (mode, await tried(here, client, session)) == (mode, powers)
+        assert dict(zip(expected, turns(here, session), strict=True)) == {
+            mode: ran for mode, (_, ran) in expected.items()
+        }
+    assert len(client.asked) == 1  # only the mode that asks has asked
