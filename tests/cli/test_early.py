@@ -103,18 +103,20 @@ async def test_a_codex_that_cannot_be_started_is_told_in_one_sentence(tmp_path: 
     [
         (["mcp-server"], True),
         (["mcp", "--tools", "codex"], True),
+        (["acp"], True),
+        (["acp", "--ws", "1"], False),
         (["mcp", "--http", "1"], False),
         (["ask"], False),
     ],
 )
-def test_a_server_on_pipes_starts_without_tls_and_anybody_can_still_have_it(
+def test_a_server_on_pipes_starts_without_what_it_never_uses_and_anybody_can_still_have_it(
     words: list[str], is_spared: bool
 ) -> None:
     """A tenth of its start, for something that it never does."""
     look = (
-        "import sys; from laneway.cli import early; early.spare_tls(sys.argv[1:]);"
-        "import asyncio; was_loaded = 'ssl' in sys.modules;"
-        "import ssl; print(was_loaded, ssl.create_default_context() is None)"
+        "import sys; from laneway.cli import early; early.spare_imports(sys.argv[1:]);"
+        "import asyncio, msgspec; was_loaded = {'ssl', 'typing_extensions'} <= sys.modules.keys();"
+        "import ssl, typing_extensions; print(was_loaded, ssl.create_default_context() is None)"
     )
     told = subprocess.run([sys.executable, "-c", look, *words], check=True, capture_output=True, text=True)
 

@@ -1,4 +1,7 @@
-"""`laneway acp`: Codex in any editor that speaks the Agent Client Protocol."""
+"""`laneway acp`: Codex in any editor that speaks the Agent Client Protocol.
+
+Greets first: what a greeting does not need is loaded while the editor reads it.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,15 @@ import argparse
 import asyncio
 import os
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from laneway import __version__
-from laneway.base.clock import LoopClock
-from laneway.base.settings import Settings
-from laneway.cli.compose import ground, settings_for
 from laneway.cli.main import add_common
-from laneway.codex.engine import CodexEngine
-from laneway.core.session import Timing
-from laneway.doors.acp.house import House
-from laneway.doors.acp.login import Login
+from laneway.doors.acp.reception import Greeting
 from laneway.doors.acp.stdio import serve_stdio
-from laneway.store.database import Database, database_path
-from laneway.store.editor_sessions import EditorSessions
+
+if TYPE_CHECKING:
+    from laneway.cli.editor_house import Keeper
 
 EPILOG = """\
 Your editor starts it. For Zed, in settings.json:
@@ -74,33 +72,28 @@ def _has_browser() -> bool:
 
 
 async def serve(options: argparse.Namespace) -> int:
-    settings = settings_for(options, Path.cwd())
-    async with ground(options, Timing(question_s=settings.approval_timeout_secs), settings) as base:
-        assert isinstance(base.engine, CodexEngine)
-        path = database_path() if base.state is None else base.state / "laneway.db"
-        with Database(path) as database:
-            login = Login(base.engine.link, program(), os.environ)
-            house = House(
-                base.hub,
-                base.engine,
-                EditorSessions(database),
-                login,
-                LoopClock(),
-                version=__version__,
-                steers=options.steer,
-                is_unstable=options.unstable,
-            )
-            try:
-                if options.ws is None:
-                    await serve_stdio(house, base.hub.shutdown)
-                else:
-                    await serve_web(options, settings, house)
-            finally:
-                await login.aclose()
+    greeting = Greeting(__version__, program(), os.environ, options.unstable)
+    keepers: list[Keeper] = []
+
+    def keeper() -> Keeper:
+        if not keepers:
+            from laneway.cli.editor_house import Keeper  # when the first client has been greeted
+
+            keepers.append(Keeper(options, greeting))
+        return keepers[0]
+
+    async def shutdown() -> None:
+        for each in keepers:
+            await each.aclose()
+
+    if options.ws is None:
+        await serve_stdio(greeting, lambda client, peer: keeper().engage(client, peer), shutdown)
+    else:
+        await serve_web(options, greeting, keeper())
     return 0
 
 
-async def serve_web(options: argparse.Namespace, settings: Settings, house: House) -> None:
+async def serve_web(options: argparse.Namespace, greeting: Greeting, keeper: Keeper) -> None:
     """Until a signal. The token is the user's, or made for this run and told once, to the terminal."""
     # Not paid for on standard input and output.
     from laneway.doors.acp.socket import serve_socket
@@ -109,29 +102,33 @@ async def serve_web(options: argparse.Namespace, settings: Settings, house: Hous
     from laneway.doors.listening import address
 
     host, port = address(options.ws, "--ws")
-    token = settings.http_token or new_token()
+    token = keeper.settings.http_token or new_token()
 
     def tell(url: str) -> None:
         print(f"laneway: serving ACP on {url}", file=sys.stderr)
-        if settings.http_token is None:
+        if keeper.settings.http_token is None:
             print(f"laneway: bearer token (for this run): {token}", file=sys.stderr)
         sys.stderr.flush()
 
     stop = asyncio.Event()
     with EndSignals(stop):
-        await serve_socket(
-            house,
-            host=host,
-            port=port,
-            tokens=[token],
-            stop=stop,
-            on_ready=tell,
-            may_leave_machine=options.ws_remote,
-            hosts=tuple(options.ws_host),
-            origins=tuple(options.ws_origin),
-        )
+        try:
+            await serve_socket(
+                greeting,
+                keeper.engage,
+                host=host,
+                port=port,
+                tokens=[token],
+                stop=stop,
+                on_ready=tell,
+                may_leave_machine=options.ws_remote,
+                hosts=tuple(options.ws_host),
+                origins=tuple(options.ws_origin),
+            )
+        finally:
+            await keeper.aclose()
 
 
-def program() -> list[str]:
+def program() -> tuple[str, ...]:
     """How an editor would start us once more."""
-    return [sys.executable, "-m", "laneway", "acp"]
+    return (sys.executable, "-m", "laneway", "acp")

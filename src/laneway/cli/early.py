@@ -40,22 +40,29 @@ def begin(arguments: list[str]) -> None:
         _started = None  # the command says what is wrong, when it gets there
 
 
-def spare_tls(arguments: list[str]) -> None:
-    """Load asyncio without `ssl`, a tenth of a server's start, for those who only ever talk through pipes.
+def spare_imports(arguments: list[str]) -> None:
+    """Load asyncio without `ssl`, and msgspec without `typing_extensions`: a fifth of a server's start.
 
-    asyncio looks for it once, when it is loaded, and does without where Python was built without.
+    For those who only ever talk through pipes. Both look for these once, when they are loaded, and
+    do without where there are none.
     """
     if arguments[:1] not in (["acp"], ["mcp"], ["mcp-server"]):
         return
-    if "asyncio" in sys.modules or "ssl" in sys.modules:
-        return
     if any(word.startswith(("--http", "--ws")) for word in arguments):
         return
-    # How Python spells "cannot be imported".
-    sys.modules["ssl"] = None  # type: ignore[assignment]
-    import asyncio  # noqa: F401
+    _without("ssl", "asyncio")
+    _without("typing_extensions", "msgspec")
 
-    del sys.modules["ssl"]  # whoever else wants it gets it
+
+def _without(spared: str, loaded: str) -> None:
+    if spared in sys.modules or loaded in sys.modules:
+        return
+    # How Python spells "cannot be imported".
+    sys.modules[spared] = None  # type: ignore[assignment]
+    try:
+        __import__(loaded)
+    finally:
+        del sys.modules[spared]  # whoever else wants it gets it
 
 
 def take(path: str) -> Launched | None:

@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = command_first(arguments)
     early.begin(arguments)
     gc.disable()  # imports leave no garbage, and looking for it among them takes a tenth of our start
-    early.spare_tls(arguments)
+    early.spare_imports(arguments)
     parser = build_parser(arguments)
     if not arguments:
         parser.print_help()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from asyncio.subprocess import Process
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -224,11 +224,8 @@ class Client:
         return normalised(self._lines, self._places, without)
 
     async def _read(self) -> None:
-        assert self.process.stdout is not None
         try:
-            while (line := await self.process.stdout.readline()).endswith(
-                b"\n"
-            ):  # half a line: it was killed
+            async for line in self._lines_in():
                 await self._take(json.loads(line))
         finally:
             for waiting in self._waiting.values():
@@ -237,6 +234,11 @@ class Client:
                     waiting.exception()  # whoever waits is told; nobody has to
             async with self._news:
                 self._news.notify_all()
+
+    async def _lines_in(self) -> AsyncIterator[bytes]:
+        assert self.process.stdout is not None
+        while (line := await self.process.stdout.readline()).endswith(b"\n"):  # half a line: it was killed
+            yield line
 
     async def _take(self, message: Message) -> None:
         self.lint.check("agent", message)

@@ -15,6 +15,13 @@ OVERHEAD_CHARS = 1000
 """Of one update in JSON, without what the command printed: ids, title, folder."""
 
 
+def story(client: Client) -> list[Message]:
+    """The trace from the first prompt on: how clients and agents greet each other is told elsewhere."""
+    trace = client.trace(without=("available_commands_update",))
+    begin = next(at for at, message in enumerate(trace) if message.get("method") == "session/prompt")
+    return trace[begin:]
+
+
 def only_call(client: Client) -> Message:
     """The only tool call that there was, as it stands."""
     (call,) = client.tool_calls().values()
@@ -49,8 +56,8 @@ def holds_exactly(screen: str, output: str) -> bool:
     live, mark, late = screen.partition(_LATE)
     if not mark:
         return screen == output
-    at = next((at for at in range(len(live) + 1) if output.startswith(late, at)), None)
-    return at is not None and output == live[:at] + late + live[at:]
+    places = (at for at in range(len(live) + 1) if output.startswith(late, at))
+    return any(output == live[:at] + late + live[at:] for at in places)
 
 
 class Gate:

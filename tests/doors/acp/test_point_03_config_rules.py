@@ -107,11 +107,10 @@ async def test_every_mode_is_what_it_says_and_back_is_back(tmp_path: Path) -> No
         "code": ({INSIDE}, Ran("on-request", "workspace-write", False, MODEL, None)),
         "read-only": (set(), Ran("on-request", "read-only", False, MODEL, None)),
         "full": (EVERYTHING, Ran("never", "danger-full-access", True, MODEL, None)),
-        "config": ({INSIDE, NETWORK}, Ran("never", "workspace-write", True, MODEL, None)),
+        "config": ({INSIDE}, Ran("never", "workspace-write", False, MODEL, None)),
     }
     async with stage(tmp_path) as here:
-        lines = 'sandbox_mode = "workspace-write"\napproval_policy = "never"'
-        configure(here, f"{lines}\nsandbox_workspace_write.network_access = true")
+        configure(here, 'sandbox_mode = "workspace-write"\napproval_policy = "never"')
         with untouched(here):
             async with here.agent() as client:
                 client.on_permission = lambda params: select(params, "allow_once")
@@ -123,3 +122,51 @@ async def test_every_mode_is_what_it_says_and_back_is_back(tmp_path: Path) -> No
             mode: ran for mode, (_, ran) in expected.items()
         }
     assert len(client.asked) == 1  # only the mode that asks has asked
+
+
+@pytest.mark.parametrize(("name", "capabilities"), [("bare", {}), ("full", FULL)], ids=["bare", "full"])
+async def test_the_network_is_a_switch_of_its_own_in_every_mode(
+    tmp_path: Path, name: str, capabilities: Message
+) -> None:
+    """On and off in the mode of config.toml and in another; a switch or two words, as the client can show."""
+    on, off = (True, False) if capabilities else ("on", "off")
+    async with stage(tmp_path) as here, here.agent(capabilities=capabilities) as client:
+        session = await client.new()
+        assert current(client.opened[session]["configOptions"])["network"] == off
+        assert current(await choose(client, session, "network", on))["network"] == on
+        assert await tried(here, client, session) == {NETWORK}
+        await client.ask("session/set_mode", {"sessionId": session, "modeId": "code"})
+        assert await tried(here, client, session) == {INSIDE, NETWORK}
+        assert current(await choose(client, session, "network", off))["mode"] == "code"
+        assert await tried(here, client, session) == {INSIDE}
+        await choose(client, session, "mode", "config")
+        assert await tried(here, client, session) == set()
+        assert [turn[:3] for turn in turns(here, session)] == [
+            ("on-request", "read-only", True),
+            ("on-request", "workspace-write", True),
+            ("on-request", "workspace-write", False),
+            ("on-request", "read-only", False),
+        ]
+
+
+@pytest.mark.parametrize(("name", "capabilities"), [("bare", {}), ("full", FULL)], ids=["bare", "full"])
+async def test_the_options_are_told_whole_at_every_change(
+    tmp_path: Path, name: str, capabilities: Message
+) -> None:
+    """The story for the record: as configured, then a mode, a model, an effort and the network."""
+    async with stage(tmp_path) as here, here.agent(capabilities=capabilities) as client:
+        session = await client.new()
+        await client.prompt(session, "%say As configured.")
+        await client.ask("session/set_mode", {"sessionId": session, "modeId": "code"})
+        await choose(client, session, "model", "gpt-6-luna")
+        await choose(client, session, "thought_level", "high")
+        options = await choose(client, session, "network", True if capabilities else "on")
+        await client.prompt(session, "%say As chosen.")
+        chosen = {"mode": "code", "model": "gpt-6-luna", "thought_level": "high"}
+        assert chosen.items() <= current(options).items()
+        (first, second) = turns(here, session)
+        assert (first.model, second.model, second.effort) == (MODEL, "gpt-6-luna", "high")
+        print([json.dumps(r["input"])[-600:] for r in here.requests])
+        assert [request["model"] for request in here.requests] == [MODEL, "gpt-6-luna"]
+        assert here.requests[1]["reasoning"]["effort"] == "high"
+    golden(f"point-03-config-rules-{name}", client.trace())

@@ -1,179 +1,60 @@
-"""ACP's methods on one connection: from a request to whoever answers it.
-
-Knows the protocol and no transport. Whatever goes wrong becomes one error here, at the border.
-Prompts take their place in their session's queue before anything that was sent after them is
-looked at; so a cancel, which comes by notification, waits one turn of the loop.
-"""
+"""ACP's methods for one client: from a request to whoever answers it. Knows the protocol and no transport."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 import msgspec
 
-from laneway.base.errors import LanewayError, RemoteError, SessionUnknown
-from laneway.base.log import bound, timed
+from laneway.base.errors import RemoteError, SessionUnknown
 from laneway.doors.acp import commands, listing, replay
 from laneway.doors.acp.auth_methods import DEVICE_CODE
-from laneway.doors.acp.client import Client, client_of
-from laneway.doors.acp.faults import (
-    CANCELLED,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    LoginNeeded,
-    bad_params,
-    fault,
-    wire_error,
-)
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.faults import METHOD_NOT_FOUND, LoginNeeded, bad_params, fault
 from laneway.doors.acp.house import House
-from laneway.doors.acp.ids import thread_id
+from laneway.doors.acp.line import Line
 from laneway.doors.acp.lobby import Lobby
 from laneway.doors.acp.room import Room
 from laneway.doors.acp.signpost import Asker
-from laneway.wire.messages import UNREADABLE, encode
-from laneway.wire.peer import Peer, Raw
-
-log = logging.getLogger(__name__)
-
-PROTOCOL = 1
-"""The stable version. A client that offers another is told this one, and decides."""
 
 Params: TypeAlias = dict[str, Any]
 
 
-class PeerLine:
-    """`line.Line` on a peer."""
-
-    def __init__(self, peer: Callable[[], Peer]) -> None:
-        self._peer = peer
-        self._heads: dict[str, bytes] = {}
-        """How an update of a session begins: encoded once."""
-
-    @property
-    def is_behind(self) -> bool:
-        return self._peer().is_behind
-
-    def update(self, session_id: str, update: dict[str, Any] | msgspec.Raw) -> None:
-        head = self._heads.get(session_id)
-        if head is None:
-            head = self._heads[session_id] = b'{"sessionId":' + encode(session_id) + b',"update":'
-        body = bytes(update) if isinstance(update, msgspec.Raw) else encode(update)
-        self._peer().notify("session/update", msgspec.Raw(head + body + b"}"), may_drop=False)
-
-    def notify(self, method: str, params: Any) -> None:
-        self._peer().notify(method, params, may_drop=False)
-
-    async def call(self, method: str, params: Any) -> Any:
-        return await self._peer().call(method, params)
-
-    async def writable(self) -> None:
-        await self._peer().wait_writable()
-
-
-def cancel_notice(request_id: bytes) -> tuple[str, Any]:
-    return "$/cancel_request", {"requestId": msgspec.Raw(request_id)}
-
-
 class Agent:
-    """One client. `on_request` and `on_notification` are its peer's."""
+    """Serves one client that has been greeted."""
 
-    def __init__(self, house: House, principal: str, peer: Callable[[], Peer]) -> None:
+    def __init__(self, house: House, principal: str, client: Client, line: Line) -> None:
         self._house = house
-        self._peer = peer
-        self._line = PeerLine(peer)
-        self._client: Client | None = None
+        self._client = client
+        self._line = line
         self._rooms: dict[str, Room] = {}
         self._opening: dict[str, asyncio.Lock] = {}
-        self._lobby = Lobby(house, principal, self._line, lambda: self._client or Client(), self._login_in)
+        self._lobby = Lobby(house, principal, line, client, self._login_in)
 
-    # ── the peer's side ────────────────────────────────────────────────────
+    async def serve(self, method: str, params: Params, request_id: bytes) -> Any:
+        """Answer a request. A prompt has its place in its session's queue before this first waits."""
+        try:
+            if method == "authenticate":
+                return await self._authenticate(params, request_id)
+            handler = _METHODS.get(method)
+            if handler is None:
+                raise fault(METHOD_NOT_FOUND, f"There is no method {method[:100]}.")
+            return await handler(self, params)
+        except LoginNeeded as needed:
+            if needed.failure is not None and not await self._house.login.is_possible():
+                raise needed.failure from None  # the key of a provider of the user's own
+            raise self._house.login.required(self._client, needed.why) from None
 
-    async def on_request(self, method: str, raw: Raw, request_id: bytes) -> Any:
-        with bound(request=request_id.decode(errors="replace")):
-            try:
-                return await self._dispatch(method, raw, request_id)
-            except LoginNeeded as needed:
-                if needed.failure is not None and not await self._house.login.is_possible():
-                    raise needed.failure from None  # the key of a provider of the user's own
-                raise self._house.login.required(self._client or Client(), needed.why) from None
-            except LanewayError as error:
-                raise wire_error(error) from error
-
-    async def _dispatch(self, method: str, raw: Raw, request_id: bytes) -> Any:
-        params = _object(raw)
-        wanted = params.get("sessionId")
-        session = wanted if isinstance(wanted, str) else ""
-        with bound(session=session, thread=thread_id(session)), timed(log, method):
-            return await self._serve(method, params, request_id)
-
-    async def _serve(self, method: str, params: Params, request_id: bytes) -> Any:
-        if method == "initialize":
-            return self._initialize(params)
-        if self._client is None:
-            raise fault(INVALID_REQUEST, "Say `initialize` first.")
-        if method == "authenticate":
-            return await self._authenticate(params, request_id)
-        handler = _METHODS.get(method)
-        if handler is None:
-            raise fault(METHOD_NOT_FOUND, f"There is no method {method[:100]}.")
-        return await handler(self, params)
-
-    def on_notification(self, method: str, raw: Raw, frame: bytes) -> None:
-        # Behind the requests that came before: they have begun by then.
-        if method == "session/cancel":
-            asyncio.get_running_loop().call_soon(self._cancel, _object(raw))
-        elif method == "$/cancel_request" and raw:
-            given = msgspec.json.decode(raw, type=_Cancel).requestId
-            asyncio.get_running_loop().call_soon(self._cancel_request, bytes(given))
-        else:
-            log.debug("the client said %s", method[:100])
-
-    def _cancel(self, params: Params) -> None:
-        room = self._rooms.get(str(params.get("sessionId")))
+    def cancel(self, session_id: str) -> None:
+        room = self._rooms.get(session_id)
         if room is not None:
             room.cancel()
 
-    def _cancel_request(self, request_id: bytes) -> None:
-        self._peer().cancel_theirs(request_id, RemoteError(CANCELLED, "The request was cancelled."))
-
     # ── the connection ─────────────────────────────────────────────────────
 
-    def _initialize(self, params: Params) -> dict[str, Any]:
-        if not isinstance(params.get("protocolVersion"), int):
-            raise bad_params("initialize needs protocolVersion, a number.")
-        self._client = client_of(params)
-        log.info("client %s %s", self._client.name, self._client.version)
-        session: dict[str, Any] = {
-            "list": {},
-            "delete": {},
-            "additionalDirectories": {},
-            "resume": {},
-            "close": {},
-        }
-        if self._is_unstable:
-            session["fork"] = {}
-        return {
-            "protocolVersion": PROTOCOL,
-            "agentCapabilities": {
-                "loadSession": True,
-                "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-                "mcpCapabilities": {"http": True, "sse": False},
-                "sessionCapabilities": session,
-                "auth": {"logout": {}},
-            },
-            "authMethods": self._house.login.methods(self._client),
-            "agentInfo": {"name": "laneway", "title": "Codex by Laneway", "version": self._house.version},
-        }
-
-    @property
-    def _is_unstable(self) -> bool:
-        return self._house.is_unstable or (self._client is not None and self._client.is_unstable)
-
     async def _authenticate(self, params: Params, request_id: bytes) -> dict[str, Any]:
-        assert self._client is not None
         asker = Asker(self._client, self._line, msgspec.Raw(request_id), next(iter(self._rooms), None))
         return await self._house.login.authenticate(params, asker)
 
@@ -212,7 +93,9 @@ class Agent:
         place = room.queue.join()
         try:
             if await place.reached():
-                await replay.replay(self._house.engine, room.thread_id, room.client, self._line)
+                await replay.replay(
+                    self._house.engine, room.thread_id, room.client, self._line, cwd=str(room.cwd)
+                )
         finally:
             if is_new:
                 self._introduce(room)
@@ -226,7 +109,7 @@ class Agent:
         return room.state()
 
     async def _fork(self, params: Params) -> dict[str, Any]:
-        if not self._is_unstable:
+        if not (self._house.is_unstable or self._client.is_unstable):
             raise fault(METHOD_NOT_FOUND, "session/fork is not stable yet: see `laneway acp --unstable`.")
         await self._check_login()
         wanted = _session_id(params)
@@ -311,10 +194,6 @@ class Agent:
         await asyncio.gather(*(room.close() for room in rooms))
 
 
-class _Cancel(msgspec.Struct):
-    requestId: msgspec.Raw
-
-
 _METHODS: dict[str, Callable[[Agent, Params], Awaitable[dict[str, Any]]]] = {
     "logout": Agent._logout,
     "session/new": Agent._new,
@@ -328,18 +207,6 @@ _METHODS: dict[str, Callable[[Agent, Params], Awaitable[dict[str, Any]]]] = {
     "session/set_mode": Agent._set_mode,
     "session/set_config_option": Agent._set_option,
 }
-
-
-def _object(raw: Raw) -> Params:
-    try:
-        params = msgspec.json.decode(raw) if raw else {}
-    except UNREADABLE as problem:
-        raise bad_params(f"The params cannot be read: {problem}") from problem
-    if params is None:
-        return {}
-    if not isinstance(params, dict):
-        raise bad_params("The params must be an object.")
-    return params
 
 
 def _session_id(params: Params) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
+from laneway.base.errors import LanewayError
 from laneway.codex.engine import CodexEngine
 from laneway.core.hub import Hub
 from laneway.core.ports import Clock
 from laneway.doors.acp.login import Login
 from laneway.doors.acp.models import Model, models
 from laneway.store.editor_sessions import EditorSessions
+
+log = logging.getLogger(__name__)
 
 
 class House:
@@ -37,6 +41,13 @@ class House:
         self.is_unstable = is_unstable
         """Whether methods are announced that the stable protocol does not have yet."""
         self.codex_version = ""
+
+    async def warm(self) -> None:
+        """Get ready for the first session while the client reads its greeting."""
+        try:
+            await asyncio.gather(self.engine.link(), asyncio.to_thread(self.records.get, ""))
+        except LanewayError as error:
+            log.info("not ready yet: %s", error)  # whoever needs it finds out, and says so
 
     async def models(self) -> tuple[Model, ...]:
         """What Codex offers now; it changes with the account."""

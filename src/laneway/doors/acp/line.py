@@ -6,6 +6,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from laneway.wire.messages import encode
+from laneway.wire.peer import Peer
+
 
 class Line(Protocol):
     @property
@@ -26,3 +29,32 @@ class Line(Protocol):
     async def writable(self) -> None:
         """Until the client has taken most of what it was told."""
         ...
+
+
+class PeerLine:
+    """On a JSON-RPC peer."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._heads: dict[str, bytes] = {}
+        """How an update of a session begins: encoded once."""
+
+    @property
+    def is_behind(self) -> bool:
+        return self._peer.is_behind
+
+    def update(self, session_id: str, update: dict[str, Any] | msgspec.Raw) -> None:
+        head = self._heads.get(session_id)
+        if head is None:
+            head = self._heads[session_id] = b'{"sessionId":' + encode(session_id) + b',"update":'
+        body = bytes(update) if isinstance(update, msgspec.Raw) else encode(update)
+        self._peer.notify("session/update", msgspec.Raw(head + body + b"}"), may_drop=False)
+
+    def notify(self, method: str, params: Any) -> None:
+        self._peer.notify(method, params, may_drop=False)
+
+    async def call(self, method: str, params: Any) -> Any:
+        return await self._peer.call(method, params)
+
+    async def writable(self) -> None:
+        await self._peer.wait_writable()

@@ -13,7 +13,7 @@ import msgspec
 from laneway.base.errors import SessionUnknown
 from laneway.core.ports import ThreadSpec
 from laneway.core.session import Session
-from laneway.doors.acp import mcp_servers, options
+from laneway.doors.acp import mcp_servers, modes, options
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.faults import bad_params
 from laneway.doors.acp.house import House
@@ -72,7 +72,7 @@ class Lobby:
         house: House,
         principal: str,
         line: Line,
-        client: Callable[[], Client],
+        client: Client,
         login: Callable[[Room], Awaitable[None]],
     ) -> None:
         self._house = house
@@ -84,18 +84,19 @@ class Lobby:
     async def new(self, params: dict[str, Any]) -> Room:
         wish = await asyncio.to_thread(wish_of, params)
         narrator = self._narrator()
-        surroundings = asyncio.ensure_future(self._house.surroundings(str(wish.cwd)))
-        try:
-            # The names of the client's MCP servers must not be those of the user's own; else nothing waits.
-            config = (await surroundings)[1] if wish.servers else {}
-            spec, notes = _spec(wish, config)
-            session = await self._house.hub.start(self._principal, spec, readers=[narrator])
-        except BaseException:
-            surroundings.cancel()
-            raise
+        models, config = await self._house.surroundings(str(wish.cwd))
+        spec, notes = _spec(wish, config)
+        # Codex trusts a folder for good where a thread is started that may write there, even if only
+        # config.toml lets it (0.163). So it is started for reading; the turns bring what is configured.
+        is_narrow = modes.would_be_trusted(config, str(wish.cwd))
+        if is_narrow:
+            spec = msgspec.structs.replace(spec, sandbox="read-only")
+        session = await self._house.hub.start(self._principal, spec, readers=[narrator])
         async with _closed_unless_done(session):
-            models, config = await surroundings
             facts = options.opened(session.info.native, models, config, wish.directories)
+            if is_narrow:
+                configured = modes.configured(config, facts.running)
+                facts = msgspec.structs.replace(facts, configured=configured)
             return await self._furnish(session, narrator, wish, options.Choices(), facts, notes)
 
     async def again(self, wanted: str, params: dict[str, Any]) -> Room:
@@ -147,7 +148,7 @@ class Lobby:
         await asyncio.to_thread(self._house.records.delete, wanted)
 
     def _narrator(self) -> Narrator:
-        return Narrator(self._line, self._client(), self._house.clock)
+        return Narrator(self._line, self._client, self._house.clock)
 
     async def _furnish(
         self,
@@ -165,7 +166,7 @@ class Lobby:
             session,
             narrator,
             self._line,
-            self._client(),
+            self._client,
             cwd=wish.cwd,
             choices=choices,
             facts=facts,

@@ -112,6 +112,16 @@ def has_sandbox(config: dict[str, Any]) -> bool:
     return bool(config.get("sandbox_mode") or config.get("default_permissions"))
 
 
+def would_be_trusted(config: dict[str, Any], cwd: str) -> bool:
+    """Whether a plain start there makes Codex trust the folder for good, by what config.toml allows."""
+    projects = config.get("projects")
+    project = projects.get(cwd) if isinstance(projects, dict) else None
+    if isinstance(project, dict) and project.get("trust_level"):
+        return False  # somebody has decided
+    allowed = configured(config, Permit(sandbox=whole(None)))
+    return allowed.profile is not None or allowed.sandbox["type"] != READ_ONLY
+
+
 def of_mode(mode: str, config: dict[str, Any]) -> Permit | None:
     """What a mode stands for by itself, with the user's own settings of that sandbox."""
     match mode:

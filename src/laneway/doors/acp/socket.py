@@ -14,9 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from laneway.base.errors import UsageError
-from laneway.base.ids import new_id
-from laneway.doors.acp.agent import Agent, cancel_notice
-from laneway.doors.acp.house import House
+from laneway.doors.acp.reception import Engage, Greeting, Reception, cancel_notice
 from laneway.doors.gate import Gate, Headers, Refused, host_names
 from laneway.doors.listening import bind
 from laneway.wire.frames import MAX_FRAME_BYTES
@@ -36,7 +34,8 @@ PATH = "/acp"
 
 
 async def serve_socket(
-    house: House,
+    greeting: Greeting,
+    engage: Engage,
     *,
     host: str,
     port: int,
@@ -52,7 +51,7 @@ async def serve_socket(
     listening = bind(host, port, remote_flag="--ws-remote", may_leave_machine=may_leave_machine)
     address, bound = listening.getsockname()[:2]
     names = host_names(host, bound, hosts) | host_names(address, bound)
-    counter = Counter(house, Gate(tokens, names, origins))
+    counter = Counter(greeting, engage, Gate(tokens, names, origins))
     async with library.serve(
         counter.meet,
         sock=listening,
@@ -69,8 +68,9 @@ async def serve_socket(
 class Counter:
     """Meets every client that comes."""
 
-    def __init__(self, house: House, gate: Gate) -> None:
-        self._house = house
+    def __init__(self, greeting: Greeting, engage: Engage, gate: Gate) -> None:
+        self._greeting = greeting
+        self._engage = engage
         self._gate = gate
         self._clients = 0
 
@@ -99,13 +99,13 @@ class Counter:
         """One client, until it goes."""
         self._clients += 1
         wire = Wire(socket)
-        agent = Agent(self._house, new_id("ws"), lambda: wire.peer)
-        wire.open(agent)
+        reception = Reception(self._greeting, self._engage, lambda: wire.peer)
+        wire.open(reception)
         try:
             await wire.carry()
         finally:
             self._clients -= 1
-            await agent.aclose()
+            await reception.aclose()
             await wire.aclose()
 
 
@@ -121,11 +121,11 @@ class Wire:
         self._may_read.set()
         self.peer: Peer
 
-    def open(self, agent: Agent) -> None:
+    def open(self, reception: Reception) -> None:
         self.peer = Peer(
             self._send,
-            on_request=agent.on_request,
-            on_notification=agent.on_notification,
+            on_request=reception.on_request,
+            on_notification=reception.on_notification,
             backlog_bytes=lambda: self._unsent_bytes,
             pause_reading=self._may_read.clear,
             resume_reading=self._may_read.set,

@@ -1,0 +1,117 @@
+"""File changes as protocol 2 shows them: what is done to which file, and a patch as git writes it.
+
+Pure. What cannot be a patch is said in a sentence (`laneway.doors.acp.diffs`), so that nobody who
+is asked sees less of a change than there is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from laneway.core.model import FileChange
+from laneway.doors.acp import blocks, diffs
+
+_UNUSUAL = re.compile(rb'[\x00-\x1f"\\\x7f-\xff]')
+_ESCAPES = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
+_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.MULTILINE)
+_BARE_HUNK = re.compile(r"^@@(?! -\d)", re.MULTILINE)
+_NO_NEWLINE = "\\ No newline at end of file\n"
+
+
+def contents(
+    changes: Sequence[FileChange], cwd: str, max_chars: int = diffs.MAX_DIFF_CHARS
+) -> list[blocks.Content]:
+    """All changes as one diff, with sentences behind it for what its patch does not show."""
+    listed: list[dict[str, Any]] = []
+    sections: list[str] = []
+    others: list[blocks.Content] = []
+    for change in changes:
+        named = _operation(change, cwd)
+        if named is not None:
+            listed.append(named)
+        patch = section(change, cwd) if named is not None and len(change.diff) <= max_chars else None
+        if patch is None:
+            others += diffs.contents([change], cwd, max_chars)
+        else:
+            max_chars -= len(change.diff)
+            sections.append(patch)
+    if not listed:
+        return others
+    diff: blocks.Content = {"type": "diff", "changes": listed}
+    if sections:
+        diff["patch"] = {"format": "git_patch", "text": "".join(sections)}
+    return [diff, *(other for other in others if other["type"] == "content")]
+
+
+def _operation(change: FileChange, cwd: str) -> dict[str, Any] | None:
+    old, new = diffs.absolute(change.path, cwd), diffs.absolute(change.move_path or change.path, cwd)
+    if old is None or new is None:
+        return None
+    if change.move_path:
+        return {"operation": "move", "oldPath": old, "path": new}
+    return {"operation": {"update": "modify"}.get(change.kind, change.kind), "path": new}
+
+
+def section(change: FileChange, cwd: str) -> str | None:
+    """One `diff --git` section with absolute paths; none for what has no text to show."""
+    old, new = diffs.absolute(change.path, cwd), diffs.absolute(change.move_path or change.path, cwd)
+    if old is None or new is None:
+        return None
+    head = f"diff --git {quoted(old)} {quoted(new)}\n"
+    match change.kind:
+        case "add":
+            body = _whole("+", change.diff)
+            return f"{head}new file mode 100644\n" + (f"--- /dev/null\n+++ {_ended(new)}\n{body}" if body else "")
+        case "delete":
+            body = _whole("-", change.diff)
+            return f"{head}deleted file mode 100644\n" + (f"--- {_ended(old)}\n+++ /dev/null\n{body}" if body else "")
+    renamed = f"rename from {quoted(old)}\nrename to {quoted(new)}\n" if change.move_path else ""
+    hunks = _hunks(change.diff)
+    if hunks:
+        return f"{head}{renamed}--- {_ended(old)}\n+++ {_ended(new)}\n{hunks}"
+    return f"{head}{renamed}" if renamed and not diffs.without_move(change.diff).strip() else None
+
+
+def _hunks(diff: str) -> str:
+    """The hunks of a unified diff as they stand; empty where one has no line numbers, as while it is written."""
+    text = diffs.without_move(diff)
+    start = _HUNK.search(text)
+    if start is None or _BARE_HUNK.search(text):
+        return ""
+    body = text[start.start() :]
+    return body if body.endswith("\n") else f"{body}\n"
+
+
+def _whole(sign: str, text: str) -> str:
+    """A file that appears or goes, as one hunk; empty for an empty file."""
+    if not text:
+        return ""
+    lines = text.split("\n")
+    ended = lines[-1] == ""
+    if ended:
+        lines.pop()
+    span = f"1,{len(lines)}" if len(lines) > 1 else "1"
+    header = f"@@ -0,0 +{span} @@\n" if sign == "+" else f"@@ -{span} +0,0 @@\n"
+    body = "".join(f"{sign}{line}\n" for line in lines)
+    return f"{header}{body}" + ("" if ended else _NO_NEWLINE)
+
+
+def quoted(path: str) -> str:
+    """A path as git writes it: in quotes and escaped where it is not plain ASCII."""
+    raw = path.encode(errors="surrogateescape")
+    if not _UNUSUAL.search(raw):
+        return path
+    return '"' + _UNUSUAL.sub(_escaped, raw).decode("ascii") + '"'
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    byte = found[0][0]
+    return f"\\{_ESCAPES.get(byte, f'{byte:03o}')}".encode()
+
+
+def _ended(path: str) -> str:
+    """In a `---` line, where git ends a path with a blank in it by a tab."""
+    shown = quoted(path)
+    return f"{shown}\t" if " " in shown and not shown.startswith('"') else shown

@@ -1,0 +1,156 @@
+"""`laneway acp --ws` as a real process, and clients of it on real WebSockets."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from laneway.base.ids import new_id
+from tests.doors.acp.client import DEADLINE_S, END_S, Client
+from tests.doors.acp.support import MARK, MAX_LAST_WORDS, Stage, assert_gone
+from tests.doors.stage import MAX_LINE_BYTES, Message
+
+_URL = re.compile(rb"laneway: serving ACP on (ws://\S+)\n")
+_TOKEN = re.compile(rb"laneway: bearer token \(for this run\): (\S+)\n")
+
+
+class Listener:
+    """The server: where it listens and what it said. `process` may be ended by a test."""
+
+    def __init__(self, here: Stage, process: Process, url: str, token: str) -> None:
+        self.process = process
+        self.url = url
+        self.token = token
+        self.lines: list[str] = []
+        """What it said on standard error since."""
+        self._here = here
+
+    @asynccontextmanager
+    async def client(
+        self, capabilities: Message | None = None, *, greet: bool = True, unstable: Collection[str] = ()
+    ) -> AsyncIterator[SocketClient]:
+        """A client that has shaken hands; at the end neither side has said what it must not."""
+        socket = await connect(
+            self.url, additional_headers=self.bearer, max_size=MAX_LINE_BYTES, close_timeout=END_S
+        )
+        client = SocketClient(socket, self, self._here, unstable)
+        try:
+            if greet:
+                await client.initialize(capabilities)
+            yield client
+        finally:
+            await client.aclose()
+        client.lint.assert_clean()
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+
+class SocketClient(Client):
+    """A client whose lines are frames. `process` is the server, which others use as well."""
+
+    def __init__(
+        self, socket: ClientConnection, listener: Listener, here: Stage, unstable: Collection[str]
+    ) -> None:
+        self.socket = socket
+        self._listener = listener
+        self._unsent: asyncio.Queue[str | bytes] = asyncio.Queue()
+        super().__init__(listener.process, here.work, here.places, unstable)
+        self._tasks.append(asyncio.ensure_future(self._write()))
+
+    def send_bytes(self, data: bytes) -> None:
+        self.send_frame(data.decode().rstrip("\n"))
+
+    def send_frame(self, frame: str | bytes) -> None:
+        """Text or binary, as it stands."""
+        self._unsent.put_nowait(frame)
+
+    async def _write(self) -> None:
+        try:
+            while True:
+                await self.socket.send(await self._unsent.get())
+        except ConnectionClosed:
+            pass
+
+    async def _lines_in(self) -> AsyncIterator[bytes]:
+        try:
+            while True:
+                frame: Any = await self.socket.recv()
+                assert isinstance(frame, str), "ACP is text"
+                assert "\n" not in frame, "one message is one line, on every transport"
+                yield frame.encode()
+        except ConnectionClosed:
+            pass
+
+    async def _drain(self) -> None:
+        """Its server's standard error is the listener's to read."""
+
+    @property
+    def stderr(self) -> str:
+        return "".join(self._listener.lines)
+
+    def vanish(self) -> None:
+        """As a client that is killed: without a word."""
+        self.socket.transport.abort()
+
+    async def aclose(self) -> None:
+        await self.socket.close()
+        self._tasks[-1].cancel()
+        ends = await asyncio.gather(*self._tasks, return_exceptions=True)
+        for waiting in self._waiting.values():
+            waiting.cancel()
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end
+
+
+@asynccontextmanager
+async def listener(here: Stage, *words: str, env: dict[str, str] | None = None) -> AsyncIterator[Listener]:
+    """`laneway acp --ws 127.0.0.1:0 <words>`; at the end it and all that it started are gone."""
+    mark = new_id("agent")
+    process = await here.spawn(
+        "-m", "laneway", "acp", "--ws", "127.0.0.1:0", *words, env={**(env or {}), MARK: mark}
+    )
+    assert process.stderr is not None
+    drain = None
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            told = await process.stderr.readline()
+            url, token = _URL.fullmatch(told), (env or {}).get("LANEWAY_HTTP_TOKEN", "")
+            assert url is not None, told + await process.stderr.read()
+            if not token:
+                found = _TOKEN.fullmatch(await process.stderr.readline())
+                assert found is not None
+                token = found[1].decode()
+            made = Listener(here, process, url[1].decode(), token)
+            drain = asyncio.ensure_future(_drain(process, made.lines))
+            yield made
+            if process.returncode is None:
+                process.terminate()
+                assert await process.wait() == 0, made.lines
+    except Exception as failure:
+        if drain is not None:
+            failure.add_note(f"The server's last words:\n{''.join(made.lines)[-MAX_LAST_WORDS:]}")
+        raise
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        if drain is not None:
+            await asyncio.wait((drain,), timeout=END_S)
+    assert "Traceback" not in "".join(made.lines), "".join(made.lines)
+    await assert_gone(mark)
+
+
+async def _drain(process: Process, lines: list[str]) -> None:
+    assert process.stderr is not None
+    while line := await process.stderr.readline():
+        lines.append(line.decode(errors="replace"))

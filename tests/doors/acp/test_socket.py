@@ -1,0 +1,298 @@
+"""ACP over a WebSocket: who gets in, whose sessions are whose, and what a rough client costs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from laneway.base.errors import UsageError
+from tests.doors.acp.sockets import listener
+from tests.doors.acp.support import FULL, Refused, select, stage
+
+
+async def test_a_conversation_over_a_socket_is_that_of_a_pipe(tmp_path: Path) -> None:
+    """New, prompt, permission, options, list and load: every message is held against the schema."""
+    async with stage(tmp_path) as here, listener(here) as server:
+        async with server.client(FULL) as client:
+            session = await client.new()
+            client.on_permission = lambda params: select(params, "allow_once")
+            done = await client.prompt(session, "%run! echo out\n%patch f.txt é🐢\n%say Hello.")
+            assert done == {"stopReason": "end_turn"}
+            assert client.text(session) == "Hello."
+            assert client.open_tool_calls() == {}
+            assert (here.work / "f.txt").read_text() == "é🐢\n"
+            params = {"sessionId": session, "configId": "mode", "value": "read-only"}
+            assert (await client.ask("session/set_config_option", params))["configOptions"]
+        async with server.client(FULL) as client:
+            listed = await client.ask("session/list", {})
+            assert [one["sessionId"] for one in listed["sessions"]] == [session]
+            assert (await client.load(session))["modes"]["currentModeId"] == "read-only"
+            assert client.text(session) == "Hello."
+
+
+async def test_only_whoever_knows_the_token_and_comes_by_our_name_gets_in(tmp_path: Path) -> None:
+    """Told before a single message is read."""
+    async with stage(tmp_path) as here, listener(here) as server:
+        good = server.bearer
+        refused: list[tuple[int, dict[str, str]]] = [
+            (401, {}),
+            (401, {"Authorization": "Bearer " + "x" * len(server.token)}),
+            (401, {"Authorization": f"Basic {server.token}"}),
+            (401, {"Authorization": "Bearer "}),
+            (421, {**good, "Host": "evil.example"}),
+            (403, {**good, "Origin": "https://evil.example"}),
+        ]
+        for status, headers in refused:
+            assert await _refusal(server.url, headers) == status, headers
+        assert await _refusal(server.url.replace("/acp", "/"), good) == 404
+        assert await _refusal(server.url + "/more", good) == 404
+        async with server.client() as client:
+            assert client.hello["protocolVersion"] == 1
+
+
+async def test_what_is_no_handshake_is_no_reason_for_a_traceback(tmp_path: Path) -> None:
+    """Scanners, plain HTTP, headers that are no ASCII, and connections that say nothing."""
+    async with stage(tmp_path) as here, listener(here) as server:
+        host, port = server.url.removeprefix("ws://").removesuffix("/acp").split(":")
+        token = server.token.encode()
+        for said in (
+            b"",
+            b"\x16\x03\x01\x02\x00\x01",
+            b"GET /acp HTTP/1.1\r\nHost: 127.0.0.1:%b\r\n\r\n" % port.encode(),
+            b"GET /acp HTTP/1.1\r\nHost: 127.0.0.1:%b\r\nAuthorization: Bearer %b\r\nConnection: Upgrade\r\n"
+            b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+            b"X-Name: caf\xe9\r\n\r\n" % (port.encode(), token),
+            b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
+        ):
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(said)
+            writer.write_eof()
+            answer = await reader.read()
+            assert b" 500 " not in answer.partition(b"\r\n")[0], (said, answer)
+            assert not said.startswith(b"GET /acp HTTP/1.1\r\nHost: 127.0.0.1:%b\r\nAuth" % port.encode()) or (
+                b" 101 " in answer.partition(b"\r\n")[0]
+            )
+            writer.close()
+            await writer.wait_closed()
+        async with server.client() as client:
+            assert client.hello["protocolVersion"] == 1
+
+
+async def test_a_token_of_the_users_own_is_not_told(tmp_path: Path) -> None:
+    """Who chose it knows it; and a log is no place for it."""
+    token = "a-token-of-the-user's-own"
+    env = {"LANEWAY_HTTP_TOKEN": token}
+    async with stage(tmp_path) as here, listener(here, env=env) as server:
+        async with server.client() as client:
+            assert client.hello["protocolVersion"] == 1
+        assert token not in "".join(server.lines)
+
+
+async def test_a_client_cannot_touch_the_session_of_another(tmp_path: Path) -> None:
+    """To it there is none, except in the list; it can neither be taken nor deleted while it is open."""
+    async with (
+        stage(tmp_path) as here,
+        listener(here) as server,
+        server.client() as one,
+        server.client() as other,
+    ):
+        session = await one.new()
+        await one.prompt(session, "%say mine")
+        going = one.start_prompt(session, "%hang")
+        where = {"sessionId": session}
+        for method, params in (
+            ("session/prompt", {**where, "prompt": [{"type": "text", "text": "%say yours"}]}),
+            ("session/set_mode", {**where, "modeId": "full"}),
+            ("session/set_config_option", {**where, "configId": "mode", "value": "full"}),
+            ("session/close", where),
+        ):
+            assert (await other.refusal(method, params))["code"] == -32002, method
+        other.tell("session/cancel", where)
+        for method in ("session/load", "session/resume", "session/delete"):
+            params = where if method == "session/delete" else {**where, "cwd": str(here.work), "mcpServers": []}
+            error = await other.refusal(method, params)
+            assert (error["code"], error["data"]["kind"]) == (-32600, "session_in_use"), method
+            assert "another client" in error["message"], method
+        assert not going.done()
+        one.cancel(session)
+        assert await going == {"stopReason": "cancelled"}
+        assert other.updates == []
+        assert await one.prompt(session, "%say still mine") == {"stopReason": "end_turn"}
+
+
+async def test_a_session_whose_client_vanished_in_a_turn_goes_on_at_once_in_the_next(tmp_path: Path) -> None:
+    """Nothing of the lost turn runs on; the next client is not told that somebody has the session."""
+    async with stage(tmp_path) as here, listener(here) as server:
+        async with server.client() as client:
+            session = await client.new()
+            await client.prompt(session, "%say before")
+            client.start_prompt(session, "%run touch begun; sleep 600\n%say never")
+            await client.wait_kind("tool_call", session)
+            client.vanish()
+        async with server.client() as client:
+            await client.load(session)
+            assert client.messages(session) == ["before"]
+            assert client.open_tool_calls() == {}
+            assert await client.prompt(session, "%say after") == {"stopReason": "end_turn"}
+            assert client.messages(session) == ["before", "after"]
+
+
+@pytest.mark.parametrize("method", ["session/load", "session/new"])
+async def test_a_client_that_vanishes_while_a_session_opens_keeps_nobody_out(
+    tmp_path: Path, method: str
+) -> None:
+    """The session opens for nobody and is given up."""
+    async with stage(tmp_path) as here, listener(here) as server:
+        async with server.client() as client:
+            session = await client.new()
+            await client.prompt(session, "%say before")
+        for turns in range(8):
+            async with server.client() as client:
+                params = {"cwd": str(here.work), "mcpServers": []}
+                client.request(method, params if method == "session/new" else {**params, "sessionId": session})
+                for _ in range(turns * 10):
+                    await asyncio.sleep(0)
+                client.vanish()
+        async with server.client() as client:
+            await client.load(session)
+            assert client.messages(session) == ["before"]
+            assert await client.prompt(session, "%say after") == {"stopReason": "end_turn"}
+
+
+async def test_a_client_that_asks_and_does_not_read_and_vanishes_leaves_nothing(tmp_path: Path) -> None:
+    """We had stopped reading from it, and so could not hear that it was gone."""
+    async with stage(tmp_path) as here, listener(here) as server:
+        async with server.client() as client:
+            session = await client.new()
+            await client.prompt(session, "%say before")
+            client.stop_reading()
+            client.start_prompt(session, "%hang")
+            # Each is answered with its own id: far more than is kept for a client that does not read.
+            for _ in range(24):
+                client.send_frame(json.dumps({"jsonrpc": "2.0", "id": "x" * 1024 * 1024, "method": "no/such"}))
+            while client._unsent.qsize():
+                if client.socket.transport.get_write_buffer_size():
+                    break  # it does not read from us any more
+                await asyncio.sleep(0)
+            client.vanish()
+        async with server.client() as client:
+            await client.load(session)
+            assert client.messages(session) == ["before"]
+
+
+async def test_frames_of_every_kind(tmp_path: Path) -> None:
+    """Binary is read as text, newlines are white space, nonsense is answered and costs nothing else."""
+    async with stage(tmp_path) as here, listener(here) as server, server.client() as client:
+        session = await client.new()
+        client.send_frame(b'{"jsonrpc":"2.0",\n"id":"binary",\r\n"method":"session/list",\n"params":{}}')
+        client.send_frame('{"jsonrpc":"2.0","id":{\r"a"\r:\n1},"method":"no/such"}')
+        for nonsense in (b"", "", "\n\n", "nonsense", b"\xff\xfe", "[]", "{", "[" * 5000, "null", '"x"'):
+            client.send_frame(nonsense)
+        assert await client.prompt(session, "%say fine") == {"stopReason": "end_turn"}
+        ids = [stray.get("id") for stray in client.strays]
+        assert "binary" in ids
+        assert {"a": 1} in ids
+        assert {stray["error"]["code"] for stray in client.strays if stray["id"] is None} == {-32700, -32600}
+        client.lint.violations.clear()  # answers under null, and under ids that it does not know
+
+
+async def test_a_frame_that_is_too_long_ends_that_connection_and_no_other(tmp_path: Path) -> None:
+    """With the code that says why; the session goes on in the next one."""
+    async with stage(tmp_path) as here, listener(here) as server, server.client() as other:
+        async with server.client() as client:
+            session = await client.new()
+            await client.prompt(session, "%say before")
+            client.send_frame(" " * (64 * 1024 * 1024 + 1))
+            with pytest.raises(ConnectionClosed):
+                await client.socket.wait_closed()
+                await client.socket.send("")
+            assert client.socket.close_code == 1009
+        await other.load(session)
+        assert other.messages(session) == ["before"]
+
+
+async def test_a_client_that_reads_slowly_gets_all_of_a_long_stream(tmp_path: Path) -> None:
+    """It stops reading for most of 20,000 deltas: nothing is lost, and the prompt is answered."""
+    words = 20_000
+    async with stage(tmp_path) as here, listener(here) as server, server.client() as client:
+        session = await client.new()
+        client.socket.transport.pause_reading()
+        going = client.start_prompt(session, f"%stream {words} words")
+        # Another client has its own conversation meanwhile, to the end of a turn of the same length.
+        async with server.client() as other:
+            beside = await other.new()
+            assert await other.prompt(beside, f"%stream {words} words") == {"stopReason": "end_turn"}
+            assert len(other.text(beside).split()) == words
+        assert client.updates[1:] == []
+        client.socket.transport.resume_reading()
+        assert await going == {"stopReason": "end_turn"}
+        assert client.text(session) == other.text(beside)
+
+
+async def test_a_signal_ends_it_in_order_with_clients_at_work(tmp_path: Path) -> None:
+    """One streams, one is asked, one does not read: all are told goodbye, none holds it up."""
+    async with (
+        stage(tmp_path) as here,
+        listener(here) as server,
+        server.client() as talks,
+        server.client(FULL) as asked,
+        server.client() as deaf,
+    ):
+        asked.on_permission = lambda params: None
+        talking = talks.start_prompt(await talks.new(), "%stream 100000 words over 60 seconds")
+        asking = asked.start_prompt(await asked.new(), "%run! echo asked")
+        silent = await deaf.new()
+        deaf.socket.transport.pause_reading()
+        unheard = deaf.start_prompt(silent, "%stream 100000 words")
+        await talks.wait_kind("agent_message_chunk")
+        await asked.wait_asked("session/request_permission")
+        server.process.terminate()
+        assert await server.process.wait() == 0
+        for going in (talking, asking):
+            with pytest.raises((EOFError, Refused)):
+                await going
+        assert talks.socket.close_code == asked.socket.close_code == 1001
+        deaf.socket.transport.resume_reading()
+        unheard.cancel()
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0"])
+async def test_an_address_that_others_reach_must_be_meant(tmp_path: Path, address: str) -> None:
+    """Whoever has the token can run commands here."""
+    async with stage(tmp_path) as here:
+        process = await here.spawn("-m", "laneway", "acp", "--ws", address)
+        _, said = await process.communicate()
+        assert process.returncode == 2
+        assert b"--ws-remote" in said
+        assert b"Traceback" not in said
+
+
+def test_the_socket_library_is_imported_only_to_serve_and_its_absence_is_explained() -> None:
+    """Who serves on standard input and output needs no further package."""
+    script = """
+import asyncio, sys
+import laneway.cli.acp, laneway.doors.acp.socket as door
+assert "websockets" not in sys.modules, sys.modules
+sys.modules["websockets"] = None
+from laneway.base.errors import UsageError
+try:
+    asyncio.run(door.serve_socket(None, host="127.0.0.1", port=0, tokens=[], stop=None, on_ready=print))
+except UsageError as problem:
+    print(problem)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "Serving on a WebSocket needs one more package: pip install 'laneway[ws]'"
+
+
+async def _refusal(url: str, headers: dict[str, str]) -> int:
+    with pytest.raises(InvalidStatus) as refused:
+        async with connect(url, additional_headers=headers):
+            pass
+    return refused.value.response.status_code
