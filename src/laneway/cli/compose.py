@@ -21,10 +21,10 @@ from laneway.codex.engine import CodexEngine, codex_engine
 from laneway.core.hub import Equip, Hub, Limits, unequipped
 from laneway.core.session import Compose, Timing, no_context
 from laneway.core.tools import ToolBox
-from laneway.doors.mcp.events import Script, Silence
 
 if TYPE_CHECKING:
     from laneway.codex.relay import RelayEngine
+    from laneway.doors.mcp.events import Script
 
 LOCAL = "local"
 """The principal of whoever sits at this terminal."""
@@ -102,6 +102,8 @@ async def ground(
 def script(events: str, transport: str = "app-server") -> Callable[[], Script]:
     """The words in which MCP clients are told of events, one set for each session."""
     if events == "off":
+        from laneway.doors.mcp.events import Silence
+
         return Silence
     if transport == "mcp-server":
         from laneway.codex.relay_events import RelayScript  # as in `ground`

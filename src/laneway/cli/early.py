@@ -30,12 +30,14 @@ def begin(arguments: list[str]) -> None:
     if any(word.startswith(_CHOOSING) for word in arguments[1:]) or _is_configured():
         return
     from laneway.base.errors import BinaryError
+    from laneway.codex.hello import FIRST
     from laneway.codex.locate import child_environment, find
     from laneway.wire.launch import launch
 
     try:
         found = find()
-        _started = (found.path, launch([found.path, "app-server"], env=child_environment(os.environ)))
+        launched = launch([found.path, "app-server"], env=child_environment(os.environ), first=FIRST)
+        _started = (found.path, launched)
     except (BinaryError, OSError):
         _started = None  # the command says what is wrong, when it gets there
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import EngineLost, EngineRefused
-from laneway.codex import binary, sandbox
+from laneway.codex import binary, hello, sandbox
 from laneway.codex.link import HANDSHAKE_S, Connect, Link
 from laneway.codex.locate import Binary, child_environment
 from laneway.codex.thread import CodexThread, history, thread_info
@@ -38,9 +38,11 @@ class CodexEngine:
         connect: Connect,
         *,
         handshake_s: float = HANDSHAKE_S,
+        is_greeted: bool = False,
         diagnose: Callable[[], None] | None = None,
     ) -> None:
         self._connect = connect
+        self._is_greeted = is_greeted
         self._handshake_s = handshake_s
         self._diagnose = diagnose
         self._link: Link | None = None
@@ -74,7 +76,7 @@ class CodexEngine:
 
     async def _open_link(self) -> Link:
         try:
-            return await Link.open(self._connect, self._handshake_s)
+            return await Link.open(self._connect, self._handshake_s, is_greeted=self._is_greeted)
         except EngineLost:
             if self._diagnose is not None:
                 # Something that is too old, or no Codex at all, also just ends: find out, in words.
@@ -179,6 +181,7 @@ def codex_engine(
     """The engine on one Codex executable; `launched` is an app-server of it that is already on its way."""
     return CodexEngine(
         app_server(found, environment, launched),
+        is_greeted=True,
         diagnose=lambda: binary.check_age(binary.probe(found), found.path),
     )
 
@@ -186,7 +189,10 @@ def codex_engine(
 def app_server(
     found: Binary, environment: Mapping[str, str] | None = None, launched: Launched | None = None
 ) -> Connect:
-    """How to reach Codex: its app-server as a supervised child. Nothing happens before the first call."""
+    """How to reach Codex: its app-server as a supervised child, greeted as it starts.
+
+    Nothing happens before the first call.
+    """
 
     async def connect(on_bytes: Callable[[bytes], None], on_end: Callable[[Exit], None]) -> Child:
         nonlocal launched
@@ -199,6 +205,7 @@ def app_server(
                 on_stdout=on_bytes,
                 on_end=on_end,
                 env=child_environment(os.environ if environment is None else environment),
+                first=hello.FIRST,
             )
         except OSError as problem:
             raise binary.cannot_run(found.path, problem) from problem

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import msgspec
 
-from laneway import __version__
 from laneway.base.errors import (
     ActiveWriter,
     EngineError,
@@ -24,7 +23,7 @@ from laneway.base.errors import (
     WireError,
 )
 from laneway.base.log import TRACE, timed
-from laneway.codex import binary
+from laneway.codex import binary, hello
 from laneway.codex.translate import DELTA_EVENTS, decode_delta
 from laneway.core.ports import Abilities
 from laneway.wire.peer import METHOD_NOT_FOUND, Peer, Raw
@@ -131,24 +130,41 @@ class Link:
         )
 
     @classmethod
-    async def open(cls, connect: Connect, handshake_s: float = HANDSHAKE_S) -> Link:
-        """Start app-server and shake hands; raise `EngineError` if it will not."""
+    async def open(
+        cls, connect: Connect, handshake_s: float = HANDSHAKE_S, *, is_greeted: bool = False
+    ) -> Link:
+        """Start app-server and shake hands; raise `EngineError` if it will not.
+
+        `is_greeted`: whoever starts it says our first words (`laneway.codex.hello`) along with that.
+        """
         link = cls()
+        answer = link._peer.expect(hello.REQUEST_ID) if is_greeted else None
         feed = link._feed_traced if log.isEnabledFor(TRACE) else link._peer.feed
         link._transport = await connect(feed, link._on_end)
         try:
             async with asyncio.timeout(handshake_s):
-                hello = await link.call("initialize", _hello())
+                greeted = await link._greet(answer)
         except TimeoutError:
             await link.aclose()
             raise EngineLost(f"no answer to initialize within {handshake_s:g} s", link.stderr_tail) from None
         except BaseException:
             await link.aclose()
             raise
-        link._peer.notify("initialized")
-        version = binary.parse_version(str(hello.get("userAgent", ""))) or binary.OLDEST
+        version = binary.parse_version(str(greeted.get("userAgent", ""))) or binary.OLDEST
         link.abilities = binary.abilities(version)
         return link
+
+    async def _greet(self, answer: asyncio.Future[Raw] | None) -> dict[str, Any]:
+        if answer is None:
+            greeted = await self.call("initialize", Raw(hello.PARAMS))
+            self._peer.notify("initialized")
+            return greeted if isinstance(greeted, dict) else {}
+        try:
+            return _object(await answer)
+        except RemoteError as error:
+            raise _refusal("initialize", None, error) from None
+        except WireError:
+            raise EngineLost(self._how or "the connection is closed", self.stderr_tail) from None
 
     @property
     def is_alive(self) -> bool:
@@ -321,13 +337,6 @@ def _backoff_s(attempt: int) -> float:
     import random  # three milliseconds of start-up for what hardly ever happens
 
     return OVERLOAD_BASE_S * float(2**attempt) * random.uniform(0.5, 1.5)
-
-
-def _hello() -> dict[str, Any]:
-    return {
-        "clientInfo": {"name": "laneway", "title": "Laneway", "version": __version__},
-        "capabilities": {"experimentalApi": True},
-    }
 
 
 def _object(raw: Raw) -> dict[str, Any]:

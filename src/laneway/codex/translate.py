@@ -75,6 +75,7 @@ class Translator:
         self._expected: str | None = None
         self._expects_errand = False
         self._inner: str | None = None
+        self._is_review = False
         self._text = ""
         self._said: dict[str, int] = {}
         self._open: dict[str, dict[str, Any]] = {}
@@ -121,6 +122,7 @@ class Translator:
         """The running turn ends; whatever it left open ends with it."""
         turn_id, inner = self._turn, self._inner
         self._turn = self._inner = None
+        self._is_review = False
         if turn_id is None:
             return
         for item in list(self._open.values()):
@@ -172,10 +174,12 @@ class Translator:
 
     def _turn_started(self, params: dict[str, Any], frame: bytes) -> None:
         turn_id, root = _text(params["turn"]["id"]), params["turn"].get("rootTurnId")
-        if isinstance(root, str) and (root == self._turn or self._expects_errand):
+        if isinstance(root, str) and root != turn_id and (root == self._turn or self._expects_errand):
             # A review: everything else, and its end, is told under the id of its root.
             self.begin(root, frame)
             self._inner = turn_id
+        elif root is None and self._is_review and self._turn is not None and turn_id != self._turn:
+            self._inner = turn_id  # the same, of a Codex that does not name the root (up to 0.153)
         else:
             self.begin(turn_id, frame)
 
@@ -204,6 +208,7 @@ class Translator:
             )
             self._emit(said)
         elif item["type"] not in SPOKEN:
+            self._is_review = self._is_review or item["type"] == "enteredReviewMode"
             # Shown before it is kept: what cannot be shown now cannot be shown at the end of the turn.
             shown = activity(turn_id, item, ended=False, frame=frame)
             self._open[shown.item_id] = item

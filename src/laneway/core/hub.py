@@ -120,6 +120,9 @@ class Hub:
         turnstile = self._turnstiles.setdefault(thread_id, asyncio.Lock())
         async with turnstile:
             open_session = self.by_thread(thread_id)
+            if open_session is not None and open_session.is_closing:
+                await self.wait_gone(open_session.agent_id)  # whoever had it: the thread is free then
+                open_session = self.by_thread(thread_id)
             if open_session is not None:
                 return self.get(principal, open_session.agent_id)  # its owner may simply use it
             who = _Who(principal, identity, agent_id, readers)

@@ -136,7 +136,7 @@ class Session:
     @property
     def is_closing(self) -> bool:
         """Whether it is being closed, or is."""
-        return self._state.closing is not None or self._state.is_closed
+        return bool(self._closers) or self._state.closing is not None or self._state.is_closed
 
     @property
     def thread_id(self) -> str:

@@ -82,12 +82,15 @@ class Child:
         on_end: Callable[[Exit], None] | None = None,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        first: bytes = b"",
     ) -> Child:
         """Start `argv`; raise `OSError` as `exec` would. `on_end` comes after the last byte.
 
         Whoever gets an exception gets no `on_end`, and nothing is left running.
         """
-        return await cls.adopt(launch(argv, env=env, cwd=cwd), on_stdout=on_stdout, on_end=on_end)
+        return await cls.adopt(
+            launch(argv, env=env, cwd=cwd, first=first), on_stdout=on_stdout, on_end=on_end
+        )
 
     @classmethod
     async def adopt(

@@ -28,9 +28,16 @@ class Launched:
 
 
 def launch(
-    argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | os.PathLike[str] | None = None
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    first: bytes = b"",
 ) -> Launched:
-    """Start the guardian of `argv`. That `argv` itself cannot be run is told later, on its status pipe."""
+    """Start the guardian of `argv`. That `argv` itself cannot be run is told later, on its status pipe.
+
+    `first` is the first thing that it reads: no more than a pipe holds, since nobody reads it yet.
+    """
     if not argv:
         raise ValueError("there is no program to start")
     locale = (os.environ if env is None else env).get("LC_CTYPE")
@@ -56,4 +63,7 @@ def launch(
     finally:
         os.close(control_out)
         os.close(status_in)
+    if first:
+        assert process.stdin
+        process.stdin.write(first)
     return Launched(process, control_in, status_out, argv[0])

@@ -159,6 +159,13 @@ class Peer:
         except UNREADABLE as problem:
             raise RemoteError(INTERNAL_ERROR, f"The answer to {method} cannot be read") from problem
 
+    def expect(self, request_id: bytes) -> asyncio.Future[Raw]:
+        """The result of a request that was sent before there was a peer; called before anything is fed."""
+        answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may never be awaited
+        self._pending[request_id] = (answer, None)
+        return answer
+
     def notify(self, method: str, params: Any = None, *, may_drop: bool = True) -> bool:
         """Send a notification, or drop and count it when the other end has stopped reading."""
         if self._closed:

@@ -1087,6 +1087,23 @@ class ThreadSettings(TypedDict, total=False):
     summary: ReasoningSummary | None
 
 
+class ThreadSettingsUpdateParams(TypedDict, total=False):
+    approvalPolicy: AskForApproval | None
+    approvalsReviewer: ApprovalsReviewer | None
+    collaborationMode: Any
+    cwd: str | None
+    disabledPluginIds: list[str] | None
+    effort: str | None
+    model: str | None
+    multiAgentMode: MultiAgentMode | None
+    permissions: str | None
+    personality: Personality | None
+    sandboxPolicy: SandboxPolicy | None
+    serviceTier: str | None
+    summary: ReasoningSummary | None
+    threadId: Required[str]
+
+
 class ThreadSettingsUpdatedNotification(TypedDict, total=False):
     threadId: Required[str]
     threadSettings: Required[ThreadSettings]

@@ -1,10 +1,13 @@
-"""ACP's methods for one client: from a request to whoever answers it. Knows the protocol and no transport."""
+"""ACP's methods for one client: from a request to whoever answers it. Knows the protocol and no transport.
+
+This is protocol 1; what the draft of protocol 2 does differently is in `laneway.doors.acp.v2.agent`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
@@ -16,8 +19,10 @@ from laneway.doors.acp.faults import METHOD_NOT_FOUND, LoginNeeded, bad_params, 
 from laneway.doors.acp.house import House
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.lobby import Lobby
+from laneway.doors.acp.narrator import Narrator
 from laneway.doors.acp.room import Room
 from laneway.doors.acp.signpost import Asker
+from laneway.doors.acp.voice import MakeVoice
 
 Params: TypeAlias = dict[str, Any]
 
@@ -25,27 +30,35 @@ Params: TypeAlias = dict[str, Any]
 class Agent:
     """Serves one client that has been greeted."""
 
+    make_voice: ClassVar[MakeVoice] = Narrator
+
     def __init__(self, house: House, principal: str, client: Client, line: Line) -> None:
         self._house = house
         self._client = client
         self._line = line
         self._rooms: dict[str, Room] = {}
         self._opening: dict[str, asyncio.Lock] = {}
-        self._lobby = Lobby(house, principal, line, client, self._login_in)
+        self._lobby = Lobby(house, principal, line, client, self._login_in, self.make_voice)
 
     async def serve(self, method: str, params: Params, request_id: bytes) -> Any:
         """Answer a request. A prompt has its place in its session's queue before this first waits."""
         try:
-            if method == "authenticate":
-                return await self._authenticate(params, request_id)
-            handler = _METHODS.get(method)
-            if handler is None:
-                raise fault(METHOD_NOT_FOUND, f"There is no method {method[:100]}.")
-            return await handler(self, params)
+            return await self._dispatch(method, params, request_id)
         except LoginNeeded as needed:
-            if needed.failure is not None and not await self._house.login.is_possible():
-                raise needed.failure from None  # the key of a provider of the user's own
-            raise self._house.login.required(self._client, needed.why) from None
+            raise await self._refused(needed) from None
+
+    async def _refused(self, needed: LoginNeeded) -> RemoteError:
+        if needed.failure is not None and not await self._house.login.is_possible():
+            return needed.failure  # the key of a provider of the user's own
+        return self._house.login.required(self._client, needed.why)
+
+    async def _dispatch(self, method: str, params: Params, request_id: bytes) -> Any:
+        if method == "authenticate":
+            return await self._authenticate(params, request_id)
+        handler = _METHODS.get(method)
+        if handler is None:
+            raise no_method(method)
+        return await handler(self, params)
 
     def cancel(self, session_id: str) -> None:
         room = self._rooms.get(session_id)
@@ -74,6 +87,10 @@ class Agent:
     # ── sessions ───────────────────────────────────────────────────────────
 
     async def _new(self, params: Params) -> dict[str, Any]:
+        room = await self._new_room(params)
+        return {"sessionId": room.session_id, **room.state()}
+
+    async def _new_room(self, params: Params) -> Room:
         # Beside each other: Codex takes its time for a thread, and hardly anybody is not logged in.
         needed = asyncio.ensure_future(self._house.login.is_needed())
         try:
@@ -81,11 +98,14 @@ class Agent:
         except BaseException:
             needed.cancel()
             raise
-        if await needed:
-            await room.close()
-            raise LoginNeeded
+        try:
+            if await needed:
+                raise LoginNeeded
+        except BaseException:
+            await asyncio.shield(room.close())
+            raise
         self._settle(room)
-        return {"sessionId": room.session_id, **room.state()}
+        return room
 
     async def _load(self, params: Params) -> dict[str, Any]:
         """The whole conversation is told before this is answered; prompts that come meanwhile wait."""
@@ -112,14 +132,14 @@ class Agent:
         if not (self._house.is_unstable or self._client.is_unstable):
             raise fault(METHOD_NOT_FOUND, "session/fork is not stable yet: see `laneway acp --unstable`.")
         await self._check_login()
-        wanted = _session_id(params)
+        wanted = session_of(params)
         room = await self._lobby.forked(wanted, params, self._rooms.get(wanted))
         self._settle(room)
         return {"sessionId": room.session_id, **room.state()}
 
     async def _reopened(self, params: Params) -> tuple[Room, bool]:
         """The room of a session: as it is, or opened; of several who ask at once, one opens it."""
-        wanted = _session_id(params)
+        wanted = session_of(params)
         opening = self._opening.setdefault(wanted, asyncio.Lock())
         async with opening:
             room = self._rooms.get(wanted)
@@ -157,7 +177,7 @@ class Agent:
         return {}
 
     async def _delete(self, params: Params) -> dict[str, Any]:
-        wanted = _session_id(params)
+        wanted = session_of(params)
         room = self._rooms.pop(wanted, None)
         if room is not None:
             await room.close()
@@ -180,7 +200,7 @@ class Agent:
         return {"configOptions": room.shown_options()}
 
     def _room(self, params: Params) -> Room:
-        wanted = _session_id(params)
+        wanted = session_of(params)
         room = self._rooms.get(wanted)
         if room is None:
             raise SessionUnknown(wanted)
@@ -209,7 +229,11 @@ _METHODS: dict[str, Callable[[Agent, Params], Awaitable[dict[str, Any]]]] = {
 }
 
 
-def _session_id(params: Params) -> str:
+def no_method(method: str) -> RemoteError:
+    return fault(METHOD_NOT_FOUND, f"There is no method {method[:100]}.")
+
+
+def session_of(params: Params) -> str:
     wanted = params.get("sessionId")
     if not isinstance(wanted, str):
         raise bad_params("sessionId must be a text.")

@@ -45,7 +45,14 @@ def methods(client: Client, program: Sequence[str], environment: Mapping[str, st
             "_meta": {API_KEY: {"provider": "openai"}},
         }
     )
-    return [*offered, *_in_a_terminal(client, program)]
+    offered += _in_a_terminal(client, program)
+    return offered if client.protocol == 1 else [_by_method_id(method) for method in offered]
+
+
+def _by_method_id(method: dict[str, Any]) -> dict[str, Any]:
+    """As protocol 2 has it."""
+    rest = {key: value for key, value in method.items() if key != "id"}
+    return {"type": "agent", "methodId": method["id"], **rest}
 
 
 def _in_a_terminal(client: Client, program: Sequence[str]) -> list[dict[str, Any]]:

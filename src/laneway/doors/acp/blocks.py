@@ -7,7 +7,6 @@ else a tool returns is shown as the JSON that it is. Nothing is left out without
 from __future__ import annotations
 
 import binascii
-import json
 import re
 from collections.abc import Callable
 from pathlib import PurePath
@@ -36,6 +35,8 @@ def text(words: str) -> Content:
 
 
 def as_json(value: Any) -> str:
+    import json  # two milliseconds of start-up for what hardly ever comes
+
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 

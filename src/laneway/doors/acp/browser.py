@@ -7,7 +7,6 @@ write what belongs to the protocol.
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sys
 from collections.abc import Mapping
 
@@ -40,6 +39,8 @@ async def open_browser(url: str, environment: Mapping[str, str]) -> bool:
 
 
 def _opener(environment: Mapping[str, str]) -> str | None:
+    import shutil  # three milliseconds of start-up, for a login
+
     path = environment.get("PATH")
     if environment.get("NO_BROWSER"):
         return None

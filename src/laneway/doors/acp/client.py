@@ -8,6 +8,8 @@ import msgspec
 
 
 class Client(msgspec.Struct, frozen=True):
+    protocol: int = 1
+    """The version of ACP that was agreed on."""
     name: str = ""
     version: str = ""
     takes_forms: bool = False

@@ -9,10 +9,9 @@ and `reviews`.
 from __future__ import annotations
 
 import asyncio
-import difflib
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeAlias
 
 import msgspec
@@ -79,12 +78,18 @@ async def run(desk: Desk, invocation: Invocation) -> str:
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, COMMANDS, 1, LIKENESS)
-    meant = f" Did you mean /{near[0]}?" if near else ""
+    near = _nearest(name, COMMANDS)
+    meant = f" Did you mean /{near}?" if near else ""
     return (
         f"There is no command /{name}.{meant} See all commands with /help. "
         "To say it to the model, put a blank in front."
     )
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    import difflib  # only for those who mistype
+
+    return next(iter(difflib.get_close_matches(name, list(known), 1, LIKENESS)), None)
 
 
 def _told(tell: Tell) -> Run:
@@ -228,8 +233,8 @@ async def _model(desk: Desk, arguments: str) -> str:
     known = {name.lower(): model.model for model in desk.facts.models for name in (model.name, model.model)}
     wanted = known.get(arguments.lower())
     if wanted is None:
-        near = difflib.get_close_matches(arguments.lower(), known, 1, LIKENESS)
-        meant = f" Did you mean {known[near[0]]}?" if near else ""
+        near = _nearest(arguments.lower(), known)
+        meant = f" Did you mean {known[near]}?" if near else ""
         return f"Codex names no model {words.one_line(arguments)}.{meant} See the models with /model."
     if wanted == current:
         return f"The model is {wanted} already."

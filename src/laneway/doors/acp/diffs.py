@@ -54,10 +54,14 @@ def absolute(path: str, cwd: str) -> str | None:
 # ── reading ────────────────────────────────────────────────────────────────
 
 
+def without_move(diff: str) -> str:
+    return _MOVED.sub("", diff)
+
+
 def hunks(diff: str) -> tuple[Hunk, ...]:
     """The hunks of a unified diff. A diff that is still being written gives what there is."""
     found = []
-    lines = _MOVED.sub("", diff).split("\n")
+    lines = without_move(diff).split("\n")
     if lines[-1] == "":
         lines.pop()
     at = 0
@@ -147,7 +151,7 @@ def _diffs(change: FileChange, path: str, cwd: str) -> list[blocks.Content]:
             {"type": "diff", "path": path, "oldText": hunk.old_text, "newText": hunk.new_text}
             for hunk in found
         ]
-    rest = _MOVED.sub("", change.diff).strip("\n")
+    rest = without_move(change.diff).strip("\n")
     if rest and not rest.startswith("@@"):
         # Binary files, changes of mode: git's own words are all there is.
         return [blocks.text(f"{_sentence(change, cwd)}\n\n{fenced(rest, 'diff')}")]

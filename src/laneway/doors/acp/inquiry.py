@@ -4,8 +4,7 @@ The ladder: approvals are permission requests; what wants words is a form, else 
 else text that the next prompt answers. A client that refuses one rung gets the next. Whatever is
 not clearly granted is a no, and a no that no person said carries a note for them.
 
-Only the room calls this; cancelled, the client hears that its request is void. Tool calls that
-are opened here, for questions that belong to none, are ended here in every case.
+Only the room calls this; cancelled, the client hears that its request is void.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from urllib.parse import urlsplit
 import msgspec
 
 from laneway.base.errors import RemoteError, WireError
-from laneway.base.plain import plain
 from laneway.core.model import DECLINE, Answer, Question
-from laneway.doors.acp import blocks, forms, permissions, spoken, tool_calls, views
+from laneway.doors.acp import forms, permissions, spoken, views
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.forms import Control
 from laneway.doors.acp.ids import tool_call_id
 from laneway.doors.acp.line import Line
+from laneway.doors.acp.permits import ByCall, Permits
 from laneway.doors.acp.spoken import InText
 
 log = logging.getLogger(__name__)
@@ -53,8 +52,8 @@ class _Place(msgspec.Struct, frozen=True):
     client: Client
     session_id: str
     thread_id: str
-    cwd: str
     call_id: str | None
+    permits: Permits
 
 
 async def ask(
@@ -66,9 +65,11 @@ async def ask(
     *,
     cwd: str = "",
     call_id: str | None = None,
+    permits: Permits | None = None,
 ) -> Settled | InText:
     """Put it to the client's person. `call_id`: the tool call it is about, if the client knows one."""
-    place = _Place(line, client, session_id, thread_id, cwd, call_id)
+    permits = permits or ByCall(line, client, session_id, thread_id, cwd, call_id)
+    place = _Place(line, client, session_id, thread_id, call_id, permits)
     try:
         return await _ask(question, place)
     except RemoteError as refused:
@@ -96,28 +97,13 @@ async def _ask(question: Question, place: _Place) -> Settled | InText:
 
 
 async def _approval(question: Question, place: _Place) -> Settled:
-    offered = permissions.options(question)
-    call_id = place.call_id or _own_id(question, place)
-    call = tool_calls.asked(question, place.thread_id, place.client, cwd=place.cwd, call_id=call_id)
-    if place.call_id is None:
-        return _decided(question, await _own_request(place, call, offered))
-    params = {"sessionId": place.session_id, "toolCall": call, "options": offered}
-    settled = _decided(question, await place.line.call("session/request_permission", params))
-    if _is_yes(question, settled.answer):
-        update = tool_calls.resumed(question, place.thread_id, place.client, call_id=call_id)
-        place.line.update(place.session_id, update)
-    return settled
+    return _decided(question, await place.permits.decide(question, permissions.options(question)))
 
 
 def _decided(question: Question, reply: Any) -> Settled:
     answer = permissions.answer(question, reply)
     is_decided = permissions.chosen(reply, permissions.options(question)) is not None
     return Settled(answer, "" if is_decided else _dismissed(question))
-
-
-def _is_yes(question: Question, answer: Answer) -> bool:
-    granted = next((choice for choice in question.choices if choice.choice_id == answer.choice_id), None)
-    return granted is not None and granted.grants in ("once", "session", "always")
 
 
 # ── forms and pages ────────────────────────────────────────────────────────
@@ -166,8 +152,7 @@ async def _by_url(question: Question, place: _Place) -> Settled:
         {"optionId": "decline", "name": "Decline", "kind": "reject_once"},
     ]
     words = f"{spoken.who(question)} asks: {question.message}\n\nOpen this page in your browser: {url}"
-    call = _own_call(_own_id(question, place), "Open a web page", words)
-    reply = await _own_request(place, call, offered)
+    reply = await place.permits.pick(_own_id(question, place), "Open a web page", words, offered)
     picked = permissions.chosen(reply, offered)
     if picked is None:
         return Settled(permissions.stopped(question), _dismissed(question))
@@ -220,9 +205,9 @@ async def _by_options(question: Question, fields: tuple[Control, ...], place: _P
             in_text.append(field)
             continue
         call_id = f"{_own_id(question, place)}:{number}"
-        call = _own_call(call_id, views.title(field.title), _explained(question, field))
+        title, words = views.title(field.title), _explained(question, field)
         try:
-            reply = await _own_request(place, call, offered)
+            reply = await place.permits.pick(call_id, title, words, offered)
         except RemoteError as refused:
             log.info("the client refused to show options: %s", refused)
             in_text.append(field)
@@ -267,35 +252,11 @@ def _explained(question: Question, field: Control) -> str:
     return "\n".join(lines)
 
 
-# ── tool calls of our own ──────────────────────────────────────────────────
+# ── words ──────────────────────────────────────────────────────────────────
 
 
 def _own_id(question: Question, place: _Place) -> str:
     return tool_call_id(place.thread_id, question.turn_id or "", question.question_id)
-
-
-def _own_call(call_id: str, title: str, words: str) -> dict[str, Any]:
-    return {"toolCallId": call_id, "title": title, "kind": "other", "content": [blocks.text(plain(words))]}
-
-
-async def _own_request(place: _Place, call: dict[str, Any], offered: list[dict[str, Any]]) -> Any:
-    """A permission request for something that is no item of Codex's: announced and ended here."""
-    call = {**call, "status": "pending"}
-    place.line.update(place.session_id, {"sessionUpdate": "tool_call", **call})
-    status = "failed"
-    try:
-        params = {"sessionId": place.session_id, "toolCall": call, "options": offered}
-        reply = await place.line.call("session/request_permission", params)
-        picked = permissions.chosen(reply, offered)
-        if picked is not None and picked["kind"].startswith("allow"):
-            status = "completed"
-        return reply
-    finally:
-        ended = {"sessionUpdate": "tool_call_update", "toolCallId": call["toolCallId"], "status": status}
-        place.line.update(place.session_id, ended)
-
-
-# ── words ──────────────────────────────────────────────────────────────────
 
 
 def _mode(question: Question) -> Any:

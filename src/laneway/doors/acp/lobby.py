@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,18 +11,22 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import SessionUnknown
+from laneway.base.errors import RemoteError, SessionUnknown, StoreError
+from laneway.codex.rollout import last_access
 from laneway.core.ports import ThreadSpec
 from laneway.core.session import Session
 from laneway.doors.acp import mcp_servers, modes, options
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.faults import bad_params
+from laneway.doors.acp.faults import INVALID_REQUEST, bad_params, fault
 from laneway.doors.acp.house import House
 from laneway.doors.acp.ids import thread_id
 from laneway.doors.acp.line import Line
-from laneway.doors.acp.narrator import Narrator
 from laneway.doors.acp.reopening import reopened
 from laneway.doors.acp.room import Room
+from laneway.doors.acp.voice import MakeVoice, Voice
+from laneway.store.editor_sessions import SessionRecord
+
+log = logging.getLogger(__name__)
 
 MAX_DIRECTORIES = 64
 """Further folders of one session."""
@@ -59,7 +64,11 @@ def folder(said: Any, name: str) -> Path:
     path = Path(said)
     if not path.is_absolute():
         raise bad_params(f"{name} must be an absolute path, not {said!r}.")
-    if not path.is_dir():
+    try:
+        is_there = path.is_dir()
+    except OSError as problem:  # a name that is too long, a folder above it that is closed to us
+        raise bad_params(f"The folder {said} cannot be opened: {problem.strerror}.") from problem
+    if not is_there:
         raise bad_params(f"There is no folder {said}.")
     return path
 
@@ -74,12 +83,14 @@ class Lobby:
         line: Line,
         client: Client,
         login: Callable[[Room], Awaitable[None]],
+        voice: MakeVoice,
     ) -> None:
         self._house = house
         self._principal = principal
         self._line = line
         self._client = client
         self._login = login
+        self._voice = voice
 
     async def new(self, params: dict[str, Any]) -> Room:
         wish = await asyncio.to_thread(wish_of, params)
@@ -103,18 +114,22 @@ class Lobby:
         """A thread that exists, whoever started it, with the options that it had."""
         wish = await asyncio.to_thread(wish_of, params)
         thread = _thread(wanted)
-        record, (models, config) = await asyncio.gather(
-            asyncio.to_thread(self._house.records.get, wanted), self._house.surroundings(str(wish.cwd))
+        (record, lost), (models, config) = await asyncio.gather(
+            self._record(wanted), self._house.surroundings(str(wish.cwd))
         )
         spec, notes = _spec(wish, config)
         narrator = self._narrator()
-        session = await self._house.hub.resume(
-            self._principal, thread, msgspec.structs.replace(spec, moves=True), readers=[narrator]
-        )
-        async with _closed_unless_done(session):
-            facts, choices = reopened(
-                session.info.native, models, config, record.defaults if record else None, wish.directories
+        try:
+            session = await self._house.hub.resume(
+                self._principal, thread, msgspec.structs.replace(spec, moves=True), readers=[narrator]
             )
+        except SessionUnknown:
+            raise _in_use() from None  # to the hub there is none: it is somebody else's
+        async with _closed_unless_done(session):
+            native, defaults = session.info.native, record.defaults if record else None
+            last = await asyncio.to_thread(_last_access, native) if record is None else None
+            facts, choices = reopened(native, models, config, defaults, wish.directories, last=last)
+            notes = (*lost, *notes)
             return await self._furnish(session, narrator, wish, choices, facts, notes, is_titled=True)
 
     async def forked(self, wanted: str, params: dict[str, Any], source: Room | None = None) -> Room:
@@ -125,8 +140,8 @@ class Lobby:
         is copied for reading.
         """
         wish = await asyncio.to_thread(wish_of, params)
-        record, (models, config) = await asyncio.gather(
-            asyncio.to_thread(self._house.records.get, wanted), self._house.surroundings(str(wish.cwd))
+        (record, lost), (models, config) = await asyncio.gather(
+            self._record(wanted), self._house.surroundings(str(wish.cwd))
         )
         spec, notes = _spec(wish, config)
         if source is not None:
@@ -140,20 +155,38 @@ class Lobby:
             facts, choices = reopened(
                 session.info.native, models, config, record.defaults if record else None, wish.directories
             )
+            notes = (*lost, *notes)
             return await self._furnish(session, narrator, wish, choices, facts, notes, is_titled=True)
 
     async def delete(self, wanted: str) -> None:
         """Of the disk, too. Codex keeps no copy."""
-        await self._house.engine.call("thread/delete", {"threadId": _thread(wanted)})
-        await asyncio.to_thread(self._house.records.delete, wanted)
+        thread = _thread(wanted)
+        held = self._house.hub.by_thread(thread)
+        if held is not None and not held.is_closing:
+            raise _in_use()
+        if held is not None:
+            await self._house.hub.wait_gone(held.agent_id)
+        await self._house.engine.call("thread/delete", {"threadId": thread})
+        try:
+            await asyncio.to_thread(self._house.records.delete, wanted)
+        except StoreError as problem:
+            log.error("what a session was set to could not be deleted: %s", problem)
 
-    def _narrator(self) -> Narrator:
-        return Narrator(self._line, self._client, self._house.clock)
+    async def _record(self, wanted: str) -> tuple[SessionRecord | None, tuple[str, ...]]:
+        """What the session was set to. A disk that does not tell is no reason not to open it."""
+        try:
+            return await asyncio.to_thread(self._house.records.get, wanted), ()
+        except StoreError as problem:
+            log.error("what a session was set to could not be read: %s", problem)
+            return None, (f"What this session was set to could not be read: {problem}",)
+
+    def _narrator(self) -> Voice:
+        return self._voice(self._line, self._client, self._house.clock)
 
     async def _furnish(
         self,
         session: Session,
-        narrator: Narrator,
+        narrator: Voice,
         wish: Wish,
         choices: options.Choices,
         facts: options.Facts,
@@ -199,11 +232,27 @@ async def _closed_unless_done(session: Session) -> AsyncIterator[None]:
         raise
 
 
+def _in_use() -> RemoteError:
+    return fault(
+        INVALID_REQUEST,
+        "This session is open in another client of this Laneway. Close it there first, or fork it.",
+        kind="session_in_use",
+        source="laneway",
+    )
+
+
 def _thread(wanted: str) -> str:
     thread = thread_id(wanted)
     if not thread:
         raise SessionUnknown(wanted)
     return thread
+
+
+def _last_access(native: dict[str, Any]) -> dict[str, Any]:
+    """Of a thread that others ran, by its record; if that does not tell, as narrow as can be."""
+    thread = native.get("thread")
+    path = thread.get("path") if isinstance(thread, dict) else None
+    return (last_access(Path(path)) if isinstance(path, str) else None) or {}
 
 
 def _spec(wish: Wish, config: dict[str, Any]) -> tuple[ThreadSpec, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -41,8 +41,11 @@ from laneway.doors.acp import tool_calls
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.ids import session_id, tool_call_id
 from laneway.doors.acp.line import Line
+from laneway.doors.acp.open_calls import Key, OpenCall, key_of
 from laneway.doors.acp.outputs import Outputs
+from laneway.doors.acp.permits import ByCall, Permits
 from laneway.doors.acp.speech import Speech, chunk
+from laneway.doors.acp.voice import Listener
 
 log = logging.getLogger(__name__)
 
@@ -50,25 +53,9 @@ MAX_HELD = 1000
 """Events of a thread that is still being opened: a line or two for each MCP server of the user."""
 
 
-class Listener(Protocol):
-    """Who else wants to know: the room. Called on the engine's reader."""
-
-    def on_question(self, question: Question) -> None: ...
-
-    def on_withdrawn(self, gone: Withdrawn) -> None: ...
-
-    def on_turn(self, event: TurnStarted | TurnDone) -> None: ...
-
-    def on_settings(self, settings: Any) -> None: ...
-
-    def on_edit(self, activity: Activity) -> None: ...
-
-    def on_diff(self, diff: str) -> None: ...
-
-    def on_gone(self) -> None: ...
-
-
 class Narrator:
+    """`laneway.doors.acp.voice.Voice`, for protocol 1."""
+
     def __init__(self, line: Line, client: Client, clock: Clock) -> None:
         self.lost = 0
         self._line = line
@@ -79,8 +66,7 @@ class Narrator:
         self._listener: Listener
         self._speech: Speech
         self._outputs: Outputs
-        self._open: dict[tuple[str, str], _Call] = {}
-        """Tool calls that the client was told of and that have not ended, by thread and item."""
+        self._open: dict[Key, OpenCall] = {}
         self._own = 0
 
     def open(self, thread_id: str, cwd: str, listener: Listener) -> None:
@@ -140,14 +126,15 @@ class Narrator:
 
     def call_of(self, question: Question) -> str | None:
         """The tool call that a question is about, if the client was told of it and it still runs."""
-        if question.item_id is not None:
-            keys = [(question.thread_id, question.item_id)]
-        else:
-            keys = [key for key, call in self._open.items() if call.belongs_to(question)]
-        if len(keys) != 1 or keys[0] not in self._open:
+        key = key_of(question, self._open)
+        if key is None:
             return None
-        thread_id, item_id = keys[0]
-        return tool_call_id(thread_id, self._open[keys[0]].activity.turn_id, item_id)
+        thread_id, item_id = key
+        return tool_call_id(thread_id, self._open[key].activity.turn_id, item_id)
+
+    def permits(self, call_id: str | None) -> Permits:
+        session = session_id(self._thread_id)
+        return ByCall(self._line, self._client, session, self._thread_id, self._cwd, call_id)
 
     def retell(self, call_id: str) -> None:
         """A question has stood in the place of a tool call: show the call again."""
@@ -166,6 +153,9 @@ class Narrator:
             return
         self._speech.flush()
         self._line.update(session_id(self._thread_id), update)
+
+    def tell_options(self, options: list[dict[str, Any]]) -> None:
+        self.tell({"sessionUpdate": "config_option_update", "configOptions": options})
 
     def say(self, text: str) -> None:
         """A message that is ours and not the model's."""
@@ -198,7 +188,7 @@ class Narrator:
         self._log(activity, thread_id)
         call = self._open.get(key)
         if call is None:
-            call = self._open[key] = _Call(activity)
+            call = self._open[key] = OpenCall(activity)
             call.tell(self.tell, tool_calls.opened(activity, thread_id, client, cwd=self._cwd))
         elif activity.status == "running":
             call.activity = activity
@@ -286,7 +276,7 @@ class Narrator:
         self._listener.on_gone()
 
     def _other(self, event: Other) -> None:
-        text = _words_of(event.method, event.params)
+        text = words_of(event.method, event.params)
         if text:
             self.notice("warning", text)
 
@@ -300,28 +290,6 @@ class Narrator:
                 client = self._client_for(thread)
                 update = tool_calls.ended_without(call_id, why, client, last=call.activity, cwd=self._cwd)
                 call.tell(self.tell, update)
-
-
-class _Call:
-    """A tool call that has not ended: what it is, and what the client was told of it."""
-
-    __slots__ = ("activity", "told")
-
-    def __init__(self, activity: Activity) -> None:
-        self.activity = activity
-        self.told: dict[str, Any] = {}
-
-    def belongs_to(self, question: Question) -> bool:
-        """Codex does not say for which of its calls an MCP server asks: it is the one to that server."""
-        params, item = question.params, self.activity.item
-        if not (self.activity.kind == "mcp" and isinstance(params, dict) and isinstance(item, dict)):
-            return False
-        return item.get("server") == params.get("serverName")
-
-    def tell(self, tell: Callable[[dict[str, Any]], None], update: dict[str, Any]) -> None:
-        """Only what the client does not know yet."""
-        tell(tool_calls.fresh(update, self.told))
-        self.told |= update
 
 
 _HANDLERS: dict[type[Event], Callable[[Narrator, Any], None]] = {
@@ -352,7 +320,7 @@ def _step_status(step: PlanStep) -> str:
     return "in_progress" if step.status == "running" else step.status
 
 
-def _words_of(method: str, params: Any) -> str:
+def words_of(method: str, params: Any) -> str:
     """What a user should know of a notification that is no event of ours; empty for the many others."""
     if not isinstance(params, dict):
         return ""

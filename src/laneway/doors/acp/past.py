@@ -6,7 +6,7 @@ budget holds, and each cut says so. The newest turn of a session has no budget (
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -42,6 +42,12 @@ class Scene(msgspec.Struct, frozen=True):
     thread_id: str
     client: Client
     cwd: str = ""
+
+
+class Render(Protocol):
+    """`updates`, in whichever version of the protocol."""
+
+    def __call__(self, event: Event, scene: Scene, *, is_whole: bool) -> list[Update]: ...
 
 
 def updates(event: Event, scene: Scene, *, is_whole: bool) -> list[Update]:
@@ -92,14 +98,14 @@ def _deed(activity: Activity, scene: Scene, *, is_whole: bool) -> list[Update]:
                 "status": "completed" if activity.status == "completed" else "failed",
             }
         ]
-    if activity.kind == "review" and _is_verdict(activity):
+    if activity.kind == "review" and is_verdict(activity):
         return []  # its text follows as a message
     if is_whole:
         return [tool_calls.replayed(activity, scene.thread_id, cwd=scene.cwd)]
     return [bounded(activity, scene)]
 
 
-def _is_verdict(activity: Activity) -> bool:
+def is_verdict(activity: Activity) -> bool:
     return isinstance(activity.item, dict) and activity.item.get("type") == "exitedReviewMode"
 
 
@@ -107,7 +113,7 @@ def bounded(activity: Activity, scene: Scene) -> msgspec.Raw:
     """A tool call in at most `CALL_BYTES` of JSON."""
     encoded = _encode(_shown(activity, scene, CALL_CHARS))
     if len(encoded) > CALL_BYTES:
-        encoded = _encode(_fitted(_shown(activity, scene, TIGHT_CHARS)))
+        encoded = _encode(fitted(_shown(activity, scene, TIGHT_CHARS)))
     return msgspec.Raw(encoded)
 
 
@@ -115,8 +121,8 @@ def _shown(activity: Activity, scene: Scene, max_chars: int) -> dict[str, Any]:
     return tool_calls.replayed(activity, scene.thread_id, cwd=scene.cwd, max_chars=max_chars)
 
 
-def _fitted(update: dict[str, Any]) -> dict[str, Any]:
-    """What is most telling, for as long as there is room."""
+def fitted(update: dict[str, Any]) -> dict[str, Any]:
+    """A tool call with what is most telling, for as long as there is room."""
     optional = {"content", "locations", "rawInput", "rawOutput"}
     kept = {key: value for key, value in update.items() if key not in optional}
     for label in ("title", "name"):

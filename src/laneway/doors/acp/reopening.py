@@ -24,15 +24,21 @@ def reopened(
     config: dict[str, Any],
     defaults: Defaults | None,
     roots: tuple[str, ...] = (),
+    *,
+    last: dict[str, Any] | None = None,
 ) -> tuple[Facts, Choices]:
-    """From the answer to `thread/resume` or `thread/fork`; no defaults: a thread that others started."""
+    """From the answer to `thread/resume` or `thread/fork`; no defaults: a thread that others started.
+
+    `last` is what the thread's last turn had, where only Codex's own record tells.
+    """
     facts = opened(answer, models, config, roots)
     running = facts.running
     recorded = defaults or Defaults()
     configured = access.configured(config, _whole(recorded.configured) or _guess(running))
     facts = msgspec.structs.replace(facts, configured=configured)
     if defaults is None:
-        return _shown(running, Choices(), facts)
+        allowed = running if last is None else access.narrower(running, access.permit(last))
+        return _shown(allowed, Choices(), facts)
     had, sent = _whole(defaults.policy), _whole(defaults.sent)
     facts = msgspec.structs.replace(facts, kept=had)
     choices = _choices(defaults)

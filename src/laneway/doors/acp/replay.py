@@ -39,7 +39,15 @@ class Replayed(msgspec.Struct, frozen=True):
     updates: int
 
 
-async def replay(engine: Historian, thread_id: str, client: Client, line: Line, *, cwd: str = "") -> Replayed:
+async def replay(
+    engine: Historian,
+    thread_id: str,
+    client: Client,
+    line: Line,
+    *,
+    cwd: str = "",
+    render: past.Render = past.updates,
+) -> Replayed:
     """Tell everything; when this returns, whatever is said next comes behind it."""
     scene = past.Scene(thread_id, client, cwd)
     turns = updates = 0
@@ -52,14 +60,14 @@ async def replay(engine: Historian, thread_id: str, client: Client, line: Line, 
                 ahead = asyncio.ensure_future(_page(engine, thread_id, page.older))
             for turn in _turns(page.events):
                 # The one before is told when another is there: only then is it not the newest.
-                updates += await _tell(newest, scene, line, is_whole=False)
+                updates += await _tell(newest, scene, line, render, is_whole=False)
                 turns, newest = turns + 1, turn
             if page.older is None:
                 break
     finally:
         ahead.cancel()
         await asyncio.gather(ahead, return_exceptions=True)
-    updates += await _tell(newest, scene, line, is_whole=True)
+    updates += await _tell(newest, scene, line, render, is_whole=True)
     return Replayed(turns, updates)
 
 
@@ -78,12 +86,14 @@ def _turns(events: Iterable[Event]) -> Iterator[list[Event]]:
         yield turn
 
 
-async def _tell(turn: list[Event], scene: past.Scene, line: Line, *, is_whole: bool) -> int:
+async def _tell(
+    turn: list[Event], scene: past.Scene, line: Line, render: past.Render, *, is_whole: bool
+) -> int:
     if not turn:
         return 0
     count = 0
     for event in turn:
-        for update in past.updates(event, scene, is_whole=is_whole):
+        for update in render(event, scene, is_whole=is_whole):
             line.update(session_id(scene.thread_id), update)
             count += 1
     await line.writable()

@@ -1,14 +1,14 @@
 """One session of one client: its prompts in order, its options, its questions, its end.
 
 A prompt is a turn of the core's `Session`, or a command (`laneway.doors.acp.commands`), whose desk
-this is. Events go to the `Narrator`; this module decides what a prompt is answered with.
+this is. Events go to the narrator; this module decides what a prompt is answered with.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,10 @@ from laneway.doors.acp.faults import stop_reason
 from laneway.doors.acp.house import House
 from laneway.doors.acp.ids import session_id
 from laneway.doors.acp.line import Line
-from laneway.doors.acp.narrator import Narrator
 from laneway.doors.acp.options import Choices, Facts
 from laneway.doors.acp.queue import Place, Queue
 from laneway.doors.acp.undo import LastTurn
+from laneway.doors.acp.voice import Voice
 from laneway.store.editor_sessions import Permit, SessionRecord
 
 log = logging.getLogger(__name__)
@@ -46,13 +46,13 @@ MAX_REMEMBERED = 50
 
 
 class Room:
-    """A `narrator.Listener` and a `commands.Desk`."""
+    """A `voice.Listener` and a `commands.Desk`."""
 
     def __init__(
         self,
         house: House,
         session: Session,
-        narrator: Narrator,
+        narrator: Voice,
         line: Line,
         client: Client,
         *,
@@ -94,6 +94,7 @@ class Room:
         self._turns: list[LastTurn] = []
         self._changes: list[FileChange] = []
         self._diff: str | None = None
+        self._works: set[asyncio.Task[None]] = set()
 
     @property
     def session_id(self) -> str:
@@ -107,16 +108,27 @@ class Room:
 
     async def prompt(self, blocks: Any) -> dict[str, Any]:
         """Serve a prompt when its turn comes. Joins the queue before it first waits."""
-        parts = prompts.parts(blocks, images=options.takes_images(self.choices, self.facts))
-        if self.house.steers and self._turn is not None and commands.find(parts) is None:
+        parts = self.parts(blocks)
+        if self.may_steer(parts):
             return await self._steer(parts)
-        return {"stopReason": await self._queued(parts)}
+        return {"stopReason": await self.served(parts, self.queue.join())}
 
-    async def _queued(self, parts: tuple[Part, ...]) -> str:
-        place = self.queue.join()
+    def parts(self, blocks: Any) -> tuple[Part, ...]:
+        return prompts.parts(blocks, images=options.takes_images(self.choices, self.facts))
+
+    def may_steer(self, parts: tuple[Part, ...]) -> bool:
+        is_free = self._turn is not None and not self._spoken
+        return self.house.steers and is_free and commands.find(parts) is None
+
+    async def served(
+        self, parts: tuple[Part, ...], place: Place, begin: Callable[[], None] | None = None
+    ) -> str:
+        """The stop reason of a prompt; `begin` is called when its turn has come."""
         try:
             if not await place.reached():
                 return "cancelled"
+            if begin is not None:
+                begin()
             stop = await self._serve(parts, place)
         except LanewayError:
             if not place.is_cancelled:
@@ -127,7 +139,7 @@ class Room:
         return "cancelled" if place.is_cancelled else stop
 
     async def _serve(self, parts: tuple[Part, ...], place: Place) -> str:
-        if self._spoken and self._turn is not None:
+        if self.is_asking:
             return await self._answer_spoken(self._spoken.pop(0), parts, place)
         await self._turn_over()
         if place.is_cancelled:
@@ -205,7 +217,10 @@ class Room:
         for url_id in self._urls:
             self.line.notify("elicitation/complete", {"elicitationId": url_id})
         self._urls.clear()
-        return stop_reason(result)
+        reason = stop_reason(result)
+        if result.failure is not None:  # max_tokens, refusal: one word, to which Codex has more to say
+            self.narrator.notice("warning", result.failure.message)
+        return reason
 
     async def _steer(self, parts: tuple[Part, ...]) -> dict[str, Any]:
         """By setting: into the running turn, whose end answers this prompt, too."""
@@ -214,7 +229,7 @@ class Room:
         try:
             await self.session.steer(parts)
         except NoTurn:
-            return {"stopReason": await self._queued(parts)}
+            return {"stopReason": await self.served(parts, self.queue.join())}
         return {"stopReason": stop_reason(await turn.result())}
 
     def cancel(self) -> None:
@@ -224,6 +239,24 @@ class Room:
         self.session.cancel_all()
         if self._command is not None and self._turn is None:
             self._command.cancel()  # one that waits for something else than a turn
+
+    def withdraw(self, place: Place) -> None:
+        """One prompt: its client does not want it any more."""
+        place.is_cancelled = True
+        place.call()
+        if place is self.queue.current and self._turn is not None:
+            self._turn.cancel()
+
+    def go_on(self, work: Coroutine[Any, Any, None]) -> None:
+        """Serve a prompt that is answered before it is done (protocol 2), at the latest until `close`."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._works.add(task)
+        task.add_done_callback(self._works.discard)
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the next prompt answers a question."""
+        return bool(self._spoken) and self._turn is not None
 
     def _entitle(self, parts: tuple[Part, ...]) -> None:
         """The first words are the title, as Codex's own list shows it; no model is asked for a better one."""
@@ -266,6 +299,7 @@ class Room:
                 self.thread_id,
                 cwd=str(self.cwd),
                 call_id=call_id,
+                permits=self.narrator.permits(call_id),
             )
             if call_id is not None:
                 self.narrator.retell(call_id)
@@ -355,7 +389,7 @@ class Room:
         return self.choices.mode != before.mode
 
     def tell_options(self) -> None:
-        self.narrator.tell({"sessionUpdate": "config_option_update", "configOptions": self.shown_options()})
+        self.narrator.tell_options(self.shown_options())
 
     def tell_mode(self) -> None:
         self.narrator.tell({"sessionUpdate": "current_mode_update", "currentModeId": self.choices.mode})
@@ -422,3 +456,5 @@ class Room:
         """Cancel, end everything that is open, give the thread up."""
         self.cancel()
         await self.session.close()
+        if self._works:
+            await asyncio.wait(self._works)

@@ -17,7 +17,7 @@ from laneway.base.errors import UsageError
 from laneway.doors.acp.reception import Engage, Greeting, Reception, cancel_notice
 from laneway.doors.gate import Gate, Headers, Refused, host_names
 from laneway.doors.listening import bind
-from laneway.wire.frames import MAX_FRAME_BYTES
+from laneway.wire.frames import MAX_FRAME_BYTES, as_line
 from laneway.wire.peer import Peer
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Counter:
         """Before anything else of the client's is looked at."""
         try:
             raw = [
-                (name.encode("latin-1"), value.encode("latin-1"))
+                (name.encode("latin-1"), value.encode("latin-1", "surrogateescape"))
                 for name, value in request.headers.raw_items()
             ]
             headers = Headers(raw)
@@ -105,8 +105,9 @@ class Counter:
             await wire.carry()
         finally:
             self._clients -= 1
+            await wire.give_up()
             await reception.aclose()
-            await wire.aclose()
+            await socket.close()
 
 
 class Wire:
@@ -141,32 +142,40 @@ class Wire:
         """Both ways, until the client is gone."""
         from websockets.exceptions import ConnectionClosed
 
-        writing = asyncio.ensure_future(self._write())
+        ways = [asyncio.ensure_future(way) for way in (self._read(), self._write())]
         try:
-            while True:
-                await self._may_read.wait()
-                message = await self._socket.recv(decode=False)
-                self.peer.feed(bytes(message).replace(b"\n", b" ") + b"\n")
+            # Whichever ends first: while reading stands still, only the writing end hears of a loss.
+            done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            for way in done:
+                way.result()
         except ConnectionClosed as gone:
             log.info("a client of the socket is gone: %s", gone)
         finally:
-            writing.cancel()
-            await asyncio.gather(writing, return_exceptions=True)
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+
+    async def _read(self) -> None:
+        while True:
+            await self._may_read.wait()
+            message = await self._socket.recv(decode=False)
+            self.peer.feed(as_line(bytes(message)))
 
     async def _write(self) -> None:
         while True:
             while self._unsent:
                 lines = self._unsent.popleft()
-                for line in lines.splitlines():
+                for line in lines.split(b"\n")[:-1]:
                     await self._socket.send(line, text=True)
                 self._unsent_bytes -= len(lines)
                 self.peer.drained()
             self._wake.clear()
             await self._wake.wait()
 
-    async def aclose(self) -> None:
+    async def give_up(self) -> None:
+        """Nobody is there to be answered: what is still being served ends, and opens nothing any more."""
         self.peer.feed_eof()
-        await self._socket.close()
+        await self.peer.wait_served(CLOSE_S)
 
 
 def _websockets() -> Any:

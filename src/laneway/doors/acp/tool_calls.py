@@ -224,28 +224,35 @@ def _asked_command(question: Question, base: str) -> Update:
     said = [fenced(plain(command), "sh")] if command else []
     if base:
         said.append(f"In {quoted(base)}.")
-    network = params.get("networkApprovalContext")
-    if isinstance(network, dict):
-        said.append(
-            f"It wants to reach {quoted(str(network.get('host')))} by {quoted(str(network.get('protocol')))}."
-        )
-    if params.get("additionalPermissions"):
-        said.append("With these further permissions:\n\n" + _json(params["additionalPermissions"]))
-    is_network = isinstance(network, dict) or not command
+    said += conditions(question)
+    is_network = isinstance(params.get("networkApprovalContext"), dict) or not command
     return {
         "title": title(question.message if is_network else command),
         "kind": "execute",
         "name": "shell",
-        "content": [blocks.text("\n\n".join([*said, *_reason(question)]))] if said or question.reason else [],
+        "content": [blocks.text("\n\n".join(said))] if said else [],
         "rawInput": ({"command": command} if command else {}) | ({"cwd": base} if base else {}),
     }
 
 
-def _asked_patch(question: Question, base: str) -> Update:
+def conditions(question: Question) -> list[str]:
+    """What a yes would mean beyond the command or the changes themselves, and why it is asked for."""
     params = question.params if isinstance(question.params, dict) else {}
-    said = _reason(question)
+    said = []
+    network = params.get("networkApprovalContext")
+    if isinstance(network, dict):
+        host, protocol = quoted(str(network.get("host"))), quoted(str(network.get("protocol")))
+        said.append(f"It wants to reach {host} by {protocol}.")
+    if params.get("additionalPermissions"):
+        said.append("With these further permissions:\n\n" + _json(params["additionalPermissions"]))
+    said += _reason(question)
     if isinstance(params.get("grantRoot"), str):
         said.append(f"A yes for the session covers all files below {quoted(params['grantRoot'])}.")
+    return said
+
+
+def _asked_patch(question: Question, base: str) -> Update:
+    said = conditions(question)
     if not question.changes:
         said.append("Codex did not tell which changes.")
     content = [blocks.text("\n\n".join(said))] if said else []

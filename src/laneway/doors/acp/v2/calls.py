@@ -128,4 +128,4 @@ def exited(
 
 
 def encoded(text: str) -> str:
-    return base64.b64encode(text.encode(errors="surrogatepass")).decode("ascii")
+    return base64.b64encode(text.encode()).decode("ascii")

@@ -6,6 +6,9 @@ from collections.abc import Callable, Collection
 from typing import Any, Literal
 
 from laneway.base.errors import RemoteError
+from laneway.core.model import TurnDone
+from laneway.core.turn import TurnResult
+from laneway.doors.acp.faults import LoginNeeded, stop_reason
 from laneway.doors.acp.v2.shapes import error_of
 
 State = Literal["idle", "running", "requires_action"]
@@ -53,3 +56,13 @@ class Foreground:
         if state != self._state:
             self._state = state
             self.tell()
+
+
+def how_it_ended(done: TurnDone) -> tuple[str, RemoteError | None]:
+    """The stop reason of a turn that no prompt waits for, with its error if it failed."""
+    try:
+        return stop_reason(TurnResult(done.status, failure=done.failure, turn_id=done.turn_id)), None
+    except LoginNeeded as needed:
+        return "error", needed.failure
+    except RemoteError as failure:
+        return "error", failure

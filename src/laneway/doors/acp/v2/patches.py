@@ -12,6 +12,7 @@ from typing import Any
 
 from laneway.core.model import FileChange
 from laneway.doors.acp import blocks, diffs
+from laneway.doors.acp.outputs import fenced
 
 _UNUSUAL = re.compile(rb'[\x00-\x1f"\\\x7f-\xff]')
 _ESCAPES = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
@@ -33,7 +34,7 @@ def contents(
             listed.append(named)
         patch = section(change, cwd) if named is not None and len(change.diff) <= max_chars else None
         if patch is None:
-            others += diffs.contents([change], cwd, max_chars)
+            others += _in_words(change, cwd, max_chars)
         else:
             max_chars -= len(change.diff)
             sections.append(patch)
@@ -42,7 +43,14 @@ def contents(
     diff: blocks.Content = {"type": "diff", "changes": listed}
     if sections:
         diff["patch"] = {"format": "git_patch", "text": "".join(sections)}
-    return [diff, *(other for other in others if other["type"] == "content")]
+    return [diff, *others]
+
+
+def _in_words(change: FileChange, cwd: str, max_chars: int) -> list[blocks.Content]:
+    shown = diffs.contents([change], cwd, max_chars)
+    if any(each["type"] == "diff" for each in shown):  # hunks without line numbers
+        return [blocks.text(fenced(diffs.without_move(change.diff), "diff"))]
+    return shown
 
 
 def _operation(change: FileChange, cwd: str) -> dict[str, Any] | None:
@@ -100,7 +108,7 @@ def _whole(sign: str, text: str) -> str:
 
 def quoted(path: str) -> str:
     """A path as git writes it: in quotes and escaped where it is not plain ASCII."""
-    raw = path.encode(errors="surrogateescape")
+    raw = path.encode()
     if not _UNUSUAL.search(raw):
         return path
     return '"' + _UNUSUAL.sub(_escaped, raw).decode("ascii") + '"'

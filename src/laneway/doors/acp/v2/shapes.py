@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from laneway.base.errors import RemoteError
-from laneway.core.model import Plan
+from laneway.core.model import Activity, Plan
 from laneway.doors.acp import commands
 
 PLAN_ID = "plan"
@@ -35,6 +35,15 @@ def plan(given: Plan) -> dict[str, Any]:
         for step in given.steps
     ]
     return {"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": PLAN_ID, "entries": entries}}
+
+
+def compaction(activity: Activity) -> dict[str, Any]:
+    status = {"running": "in_progress", "completed": "completed", "interrupted": "cancelled"}
+    return {
+        "sessionUpdate": "compaction_update",
+        "compactionId": activity.item_id,
+        "status": status.get(activity.status, "failed"),
+    }
 
 
 def message(kind: str, message_id: str, content: list[dict[str, Any]]) -> dict[str, Any]:

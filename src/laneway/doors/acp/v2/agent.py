@@ -1,0 +1,129 @@
+"""The methods of protocol 2 for one client.
+
+`session/load`, modes and `session/fork` are not in it; `tool_call/cancel` and `terminal/cancel` are
+not offered, for Codex ends a turn and no single call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar
+
+import msgspec
+
+from laneway.base.errors import LanewayError, RemoteError, SessionUnknown
+from laneway.doors.acp import agent, replay
+from laneway.doors.acp.agent import Params, no_method, session_of
+from laneway.doors.acp.faults import NOT_FOUND, LoginNeeded, bad_params, fault, wire_error
+from laneway.doors.acp.room import Room
+from laneway.doors.acp.signpost import Asker
+from laneway.doors.acp.v2 import past, prompts, shapes
+from laneway.doors.acp.v2.narrator import Narrator
+from laneway.doors.acp.voice import MakeVoice
+
+_VALUE_TYPES: dict[Any, type] = {"id": str, "boolean": bool}
+
+
+class Agent(agent.Agent):
+    make_voice: ClassVar[MakeVoice] = Narrator
+
+    async def _dispatch(self, method: str, params: Params, request_id: bytes) -> Any:
+        if method == "auth/login":
+            asker = Asker(self._client, self._line, msgspec.Raw(request_id))
+            return await self._house.login.authenticate(params, asker)
+        handler = _METHODS.get(method)
+        if handler is None:
+            raise no_method(method)
+        try:
+            return await handler(self, params)
+        except SessionUnknown as unknown:
+            raise fault(NOT_FOUND, str(unknown), sessionId=session_of(params)) from unknown
+
+    # ── sessions ───────────────────────────────────────────────────────────
+
+    async def _create(self, params: Params) -> dict[str, Any]:
+        room = await self._new_room(params)
+        return {"sessionId": room.session_id, **_state(room)}
+
+    async def _take_up(self, params: Params) -> dict[str, Any]:
+        """The conversation if it is asked for, then the state, then the answer."""
+        whole = _wants_replay(params)
+        room, is_new = await self._reopened(params)
+        place = room.queue.join() if whole else None
+        try:
+            if place is not None and await place.reached():
+                await self._replay(room)
+        finally:
+            if is_new:
+                self._introduce(room)
+            if place is not None:
+                room.queue.leave(place)
+        _narrator(room).foreground.tell()
+        return _state(room)
+
+    async def _replay(self, room: Room) -> None:
+        engine, cwd = self._house.engine, str(room.cwd)
+        await replay.replay(
+            engine, room.thread_id, room.client, self._line, cwd=cwd, render=past.updates
+        )
+
+    def _introduce(self, room: Room) -> None:
+        room.narrator.open(room.thread_id, str(room.cwd), room)
+        for note in room.notes:
+            room.narrator.notice("warning", note)
+
+    async def _shut(self, params: Params) -> dict[str, Any]:
+        """One that is not open is closed already."""
+        room = self._rooms.pop(session_of(params), None)
+        if room is not None:
+            await room.close()
+        return {}
+
+    async def _say(self, params: Params) -> dict[str, Any]:
+        room = self._room(params)
+        return await prompts.prompt(room, _narrator(room), params.get("prompt"), self._told)
+
+    async def _told(self, error: LanewayError) -> RemoteError:
+        return await self._refused(error) if isinstance(error, LoginNeeded) else wire_error(error)
+
+    async def _choose(self, params: Params) -> dict[str, Any]:
+        room, value = self._room(params), params.get("value")
+        wanted = _VALUE_TYPES.get(params.get("type"))
+        if wanted is None or not isinstance(value, wanted):
+            raise bad_params("An option is set by type id with a text, or by type boolean with true or false.")
+        await room.chosen(str(params.get("configId")), value)
+        return {"configOptions": shapes.options(room.shown_options())}
+
+
+_METHODS: dict[str, Callable[[Agent, Params], Awaitable[dict[str, Any]]]] = {
+    "auth/logout": Agent._logout,
+    "session/new": Agent._create,
+    "session/resume": Agent._take_up,
+    "session/list": Agent._list,
+    "session/close": Agent._shut,
+    "session/delete": Agent._delete,
+    "session/prompt": Agent._say,
+    "session/set_config_option": Agent._choose,
+}
+
+
+def _state(room: Room) -> dict[str, Any]:
+    return {
+        "configOptions": shapes.options(room.shown_options()),
+        "availableCommands": shapes.available_commands(),
+    }
+
+
+def _narrator(room: Room) -> Narrator:
+    assert isinstance(room.narrator, Narrator)
+    return room.narrator
+
+
+def _wants_replay(params: Params) -> bool:
+    match params.get("replayFrom"):
+        case None:
+            return False
+        case {"type": "start"}:
+            return True
+        case _:
+            raise bad_params('replayFrom is {"type": "start"}, or is left out.')

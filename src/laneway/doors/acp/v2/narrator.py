@@ -1,0 +1,298 @@
+"""A session's events as the updates of protocol 2: messages, upserts, terminals, states.
+
+The session's reader (`core.audience.Reader`), called on the engine's reader: it renders and posts,
+and waits for nobody. It also knows which message of the user's Codex has recorded last: by that a
+prompt is accepted (`laneway.doors.acp.v2.prompts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from laneway.core.model import (
+    Accepted,
+    Activity,
+    Asked,
+    Diff,
+    EngineGone,
+    Event,
+    FromSubagent,
+    Notice,
+    Other,
+    Output,
+    Plan,
+    Question,
+    SettingsChanged,
+    Text,
+    Thought,
+    Titled,
+    TurnDone,
+    TurnStarted,
+    Usage,
+    UserSaid,
+    Withdrawn,
+)
+from laneway.core.ports import Clock
+from laneway.doors.acp import said
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.ids import session_id
+from laneway.doors.acp.line import Line
+from laneway.doors.acp.narrator import MAX_HELD, words_of
+from laneway.doors.acp.open_calls import Key, OpenCall, key_of
+from laneway.doors.acp.outputs import Outputs
+from laneway.doors.acp.past import is_verdict
+from laneway.doors.acp.permits import Permits
+from laneway.doors.acp.speech import Speech
+from laneway.doors.acp.v2 import calls, shapes
+from laneway.doors.acp.v2.foreground import Foreground, how_it_ended
+from laneway.doors.acp.v2.inserts import Inserts
+from laneway.doors.acp.v2.permits import BySubject
+from laneway.doors.acp.voice import Listener
+
+
+class Narrator:
+    """`laneway.doors.acp.voice.Voice`."""
+
+    def __init__(self, line: Line, client: Client, clock: Clock) -> None:
+        self.lost = 0
+        self.foreground = Foreground(self.tell)
+        self.inserts = Inserts()
+        self._line = line
+        self._clock = clock
+        self._held: list[Event | dict[str, Any] | msgspec.Raw] | None = []
+        self._thread_id = self._cwd = ""
+        self._listener: Listener
+        self._speech: Speech
+        self._outputs: Outputs
+        self._open: dict[Key, OpenCall] = {}
+        self._own = 0
+
+    def open(self, thread_id: str, cwd: str, listener: Listener) -> None:
+        self._thread_id, self._cwd, self._listener = thread_id, cwd, listener
+        self._speech = Speech(self._line, session_id(thread_id))
+        self._outputs = Outputs(self._clock, self._print, whole=True)
+        held, self._held = self._held or [], None
+        for each in held:
+            if isinstance(each, Event):
+                self.push(each)
+            else:
+                self.tell(each)
+
+    # ── the engine's reader ────────────────────────────────────────────────
+
+    def push(self, event: Event) -> None:
+        if self._held is not None:
+            self._hold(event)
+            return
+        kind = type(event)
+        if kind is Text:
+            self._speech.say("agent_message_chunk", event.item_id, event.text)  # type: ignore[attr-defined]
+        elif kind is Thought:
+            self._speech.say("agent_thought_chunk", event.item_id, event.text)  # type: ignore[attr-defined]
+        elif kind is Output:
+            self._outputs.add(event.item_id, event.turn_id, event.text)  # type: ignore[attr-defined]
+        else:
+            handler = _HANDLERS.get(kind)
+            if handler is not None:
+                self._speech.flush()
+                handler(self, event)
+
+    def _hold(self, told: Event | dict[str, Any] | msgspec.Raw) -> None:
+        assert self._held is not None
+        if len(self._held) < MAX_HELD:
+            self._held.append(told)
+        else:
+            self.lost += 1
+
+    def close(self) -> None:
+        """The session is over: nothing stays open."""
+        if self._held is None:
+            self._end_all("The session was closed.")
+            self._outputs.clear()
+            self._speech.close()
+
+    def flush(self) -> None:
+        if self._held is None:
+            self._speech.flush()
+
+    # ── questions ──────────────────────────────────────────────────────────
+
+    def call_of(self, question: Question) -> str | None:
+        key = key_of(question, self._open)
+        return calls.call_id(self._open[key].activity, key[0]) if key is not None else None
+
+    def permits(self, call_id: str | None) -> Permits:
+        return BySubject(self._line, session_id(self._thread_id), self._thread_id, self._cwd, call_id)
+
+    def retell(self, call_id: str) -> None:
+        """Nothing to restore: a request has words of its own and leaves the call as it is."""
+
+    # ── what we say ourselves ──────────────────────────────────────────────
+
+    def tell(self, update: dict[str, Any] | msgspec.Raw) -> None:
+        if self._held is not None:
+            self._hold(update)
+            return
+        self._speech.flush()
+        self._line.update(session_id(self._thread_id), update)
+
+    def tell_options(self, options: list[dict[str, Any]]) -> None:
+        self.tell({"sessionUpdate": "config_option_update", "configOptions": shapes.options(options)})
+
+    def say(self, text: str) -> None:
+        self.tell(shapes.message("agent_message", self._own_id(), [shapes.text(text)]))
+
+    def notice(self, level: str, title: str) -> None:
+        self.tell({"sessionUpdate": "notice", "severity": level, "title": title or level})
+
+    def insert(self, blocks: list[dict[str, Any]]) -> str:
+        """A message of the user's that Codex is not given as it stands: a command, an answer."""
+        message_id = self._own_id()
+        self.tell(shapes.message("user_message", message_id, blocks))
+        self.foreground.run()
+        return message_id
+
+    def _own_id(self) -> str:
+        self._own += 1
+        return f"laneway-{self._own}"
+
+    # ── turns ──────────────────────────────────────────────────────────────
+
+    def _started(self, event: TurnStarted) -> None:
+        self.foreground.run()
+        self._listener.on_turn(event)
+
+    def _done(self, event: TurnDone) -> None:
+        self.foreground.settle()
+        self._listener.on_turn(event)
+        if not self.inserts.is_serving:  # else the prompt tells: it may go on
+            self.foreground.rest(*how_it_ended(event))
+
+    def _user_said(self, event: UserSaid) -> None:
+        if self.inserts.said(event.item_id):
+            self.tell(shapes.message("user_message", event.item_id, said.blocks(event)))
+
+    def _accepted(self, event: Accepted) -> None:
+        self.inserts.recorded()
+
+    def _asked(self, event: Asked) -> None:
+        self.foreground.ask(event.question.question_id, self.call_of(event.question))
+        self._look()
+        self._listener.on_question(event.question)
+
+    def _withdrawn(self, event: Withdrawn) -> None:
+        self.foreground.settle(event.question_id)
+        self._look()
+        self._listener.on_withdrawn(event)
+
+    def _look(self) -> None:
+        self.foreground.look([calls.call_id(call.activity, key[0]) for key, call in self._open.items()])
+
+    # ── activities ─────────────────────────────────────────────────────────
+
+    def _activity(self, activity: Activity, thread_id: str = "") -> None:
+        if activity.kind == "compaction":
+            self.tell(shapes.compaction(activity))
+        elif not is_verdict(activity):  # the text of a review follows as a message
+            self._tell_call(activity, thread_id or self._thread_id)
+        if activity.kind == "edit":
+            self._listener.on_edit(activity)
+
+    def _tell_call(self, activity: Activity, thread_id: str) -> None:
+        key = (thread_id, activity.item_id)
+        call = self._open.get(key)
+        if call is None:
+            call = self._open[key] = OpenCall(activity)
+            if calls.has_terminal(activity):
+                self.tell(calls.terminal(activity, thread_id, cwd=self._cwd))
+        call.activity = activity
+        if activity.status != "running":
+            self._outputs.flush(activity.item_id)
+            self._outputs.drop(activity.item_id)
+            del self._open[key]
+            if calls.has_terminal(activity):
+                # What came late may belong further up, and what subagents print was not told at all.
+                is_whole = bool(activity.late_output) or thread_id != self._thread_id
+                self.tell(calls.exited(activity, thread_id, is_whole=is_whole))
+        call.tell(self.tell, calls.call(activity, thread_id, cwd=self._cwd))
+        self._look()
+
+    def _print(self, item_id: str, turn_id: str, text: str) -> None:
+        call = self._open.get((self._thread_id, item_id))
+        if call is not None:
+            self.tell(calls.printed(calls.call_id(call.activity, self._thread_id), text))
+
+    def _subagent(self, event: FromSubagent) -> None:
+        """What subagents do is shown; what they say is for their parent."""
+        if isinstance(event.inner, Activity):
+            self._activity(event.inner, event.thread_id)
+        elif isinstance(event.inner, TurnDone):
+            self._end_all("The subagent's turn is over.", event.thread_id)
+
+    def _end_all(self, why: str, thread_id: str | None = None) -> None:
+        """Whatever the client still takes for running ends here."""
+        for (thread, item_id), call in list(self._open.items()):
+            if thread_id in (None, thread):
+                self._outputs.flush(item_id)
+                self._outputs.drop(item_id)
+                del self._open[thread, item_id]
+                if calls.has_terminal(call.activity):
+                    self.tell(calls.exited(call.activity, thread, is_whole=False))
+                call.tell(self.tell, calls.ended_without(call.activity, thread, why, cwd=self._cwd))
+
+    # ── the rest ───────────────────────────────────────────────────────────
+
+    def _plan(self, plan: Plan) -> None:
+        self.tell(shapes.plan(plan))
+
+    def _usage(self, usage: Usage) -> None:
+        if usage.window:
+            self.tell({"sessionUpdate": "usage_update", "used": usage.last.total, "size": usage.window})
+
+    def _titled(self, event: Titled) -> None:
+        if event.title:
+            self.tell({"sessionUpdate": "session_info_update", "title": event.title})
+
+    def _notice(self, event: Notice) -> None:
+        if event.will_retry:
+            self.notice("warning", f"Trying again: {event.message}")
+        elif event.level != "error":  # an error ends the turn, and is told with its state
+            self.notice(event.level, event.message)
+
+    def _settings(self, event: SettingsChanged) -> None:
+        self._listener.on_settings(event.settings)
+
+    def _diff(self, event: Diff) -> None:
+        self._listener.on_diff(event.diff)
+
+    def _gone(self, event: EngineGone) -> None:
+        self._end_all("Codex ended unexpectedly.")
+        self._listener.on_gone()
+
+    def _other(self, event: Other) -> None:
+        text = words_of(event.method, event.params)
+        if text:
+            self.notice("warning", text)
+
+
+_HANDLERS: dict[type[Event], Callable[[Narrator, Any], None]] = {
+    TurnStarted: Narrator._started,
+    TurnDone: Narrator._done,
+    UserSaid: Narrator._user_said,
+    Accepted: Narrator._accepted,
+    Activity: Narrator._activity,
+    FromSubagent: Narrator._subagent,
+    Plan: Narrator._plan,
+    Usage: Narrator._usage,
+    Titled: Narrator._titled,
+    Notice: Narrator._notice,
+    Asked: Narrator._asked,
+    Withdrawn: Narrator._withdrawn,
+    SettingsChanged: Narrator._settings,
+    Diff: Narrator._diff,
+    EngineGone: Narrator._gone,
+    Other: Narrator._other,
+}

@@ -1,0 +1,96 @@
+"""A permission request of protocol 2: a title and words of its own, and what it is about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laneway.base.plain import plain
+from laneway.core.model import Question
+from laneway.doors.acp import diffs, permissions, tool_calls
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.line import Line
+from laneway.doors.acp.permits import Options
+from laneway.doors.acp.v2 import patches
+from laneway.doors.acp.views import title
+
+
+class BySubject:
+    """`laneway.doors.acp.permits.Permits`."""
+
+    def __init__(self, line: Line, session_id: str, thread_id: str, cwd: str, call_id: str | None) -> None:
+        self._line = line
+        self._session_id = session_id
+        self._thread_id = thread_id
+        self._cwd = cwd
+        self._call_id = call_id
+
+    async def decide(self, question: Question, offered: Options) -> Any:
+        match question.kind:
+            case "command" if question.command:
+                subject = self._command(question)
+                return await self._request(_headed("Allow this command?", question, subject), offered)
+            case "patch":
+                return await self._decide_patch(question, offered)
+            case _:
+                # Who asks, for what, and why: in words, for there is no subject like it.
+                asked = tool_calls.asked(question, self._thread_id, Client(), cwd=self._cwd)
+                said = [part["content"]["text"] for part in asked.get("content", ())]
+                head = {"title": asked["title"], **_described(said)}
+                if self._call_id is not None:
+                    head["subject"] = {"type": "tool_call", "toolCall": {"toolCallId": self._call_id}}
+                return await self._request(head, offered)
+
+    async def pick(self, call_id: str, title: str, words: str, offered: Options) -> Any:
+        return await self._request({"title": title, "description": plain(words)}, offered)
+
+    def _command(self, question: Question) -> dict[str, Any] | None:
+        cwd = diffs.absolute(question.cwd or self._cwd, self._cwd)
+        if cwd is None:
+            return None
+        subject = {"type": "command", "command": question.command, "cwd": cwd}
+        if self._call_id is not None:
+            subject |= {"toolCallId": self._call_id, "terminalId": self._call_id}
+        return subject
+
+    async def _decide_patch(self, question: Question, offered: Options) -> Any:
+        call_id = self._call_id or tool_calls.call_id_of(question, self._thread_id)
+        base = question.cwd or self._cwd
+        call = {
+            "toolCallId": call_id,
+            "title": title(diffs.edit_title(question.changes)),
+            "kind": diffs.edit_kind(question.changes),
+            "name": "apply_patch",
+            "content": patches.contents(question.changes, base),
+            "locations": diffs.locations(question.changes, base),
+        }
+        subject = {"type": "tool_call", "toolCall": call}
+        head = _headed("Allow these changes?", question, subject)
+        status = "failed"
+        try:
+            reply = await self._request(head, offered)
+            picked = permissions.chosen(reply, offered)
+            if picked is not None and picked["kind"].startswith("allow"):
+                status = "completed"
+            return reply
+        finally:
+            if self._call_id is None:  # the client knows it by this request alone
+                ended = {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "status": status}
+                self._line.update(self._session_id, ended)
+
+    async def _request(self, head: dict[str, Any], offered: Options) -> Any:
+        params = {"sessionId": self._session_id, **head, "options": offered}
+        return await self._line.call("session/request_permission", params)
+
+
+def _headed(words: str, question: Question, subject: dict[str, Any] | None) -> dict[str, Any]:
+    said = tool_calls.conditions(question)
+    if question.kind == "patch" and not question.changes:
+        said.append("Codex did not tell which changes.")
+    if subject is None:
+        said.insert(0, plain(question.command or ""))
+    head = {"title": words, **_described(said)}
+    return head if subject is None else head | {"subject": subject}
+
+
+def _described(said: list[str]) -> dict[str, Any]:
+    return {"description": "\n\n".join(said)} if said else {}

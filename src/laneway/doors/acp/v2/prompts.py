@@ -1,0 +1,110 @@
+"""A prompt of protocol 2: answered when it is in the conversation, and served on behind that answer.
+
+A prompt that must wait for others is not in the conversation yet: it is answered when its turn has
+come and Codex has recorded it. How it went is told by the session's state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from laneway.base.errors import LanewayError, NoTurn, RemoteError
+from laneway.core.ports import Part
+from laneway.doors.acp import commands
+from laneway.doors.acp.faults import CANCELLED, INTERNAL_ERROR, fault
+from laneway.doors.acp.queue import Place
+from laneway.doors.acp.room import Room
+from laneway.doors.acp.v2.narrator import Narrator
+
+Refusal = Callable[[LanewayError], Awaitable[RemoteError]]
+"""What a client is told of an error."""
+
+
+async def prompt(room: Room, narrator: Narrator, blocks: Any, refusal: Refusal) -> dict[str, Any]:
+    """Answer a prompt. It has its place in the queue before this first waits."""
+    parts = room.parts(blocks)
+    inserted: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    if room.may_steer(parts) and await _steered(room, narrator, parts, inserted):
+        return {"messageId": await inserted}
+    place = room.queue.join()
+    served = _Served(room, narrator, parts, blocks, inserted)
+    room.go_on(served.run(place, refusal))
+    try:
+        return {"messageId": await inserted}
+    except asyncio.CancelledError:
+        room.withdraw(place)
+        raise
+
+
+async def _steered(
+    room: Room, narrator: Narrator, parts: tuple[Part, ...], inserted: asyncio.Future[str]
+) -> bool:
+    narrator.inserts.join(inserted)
+    try:
+        await room.session.steer(parts)
+    except LanewayError as refused:
+        narrator.inserts.leave(inserted)
+        if not isinstance(refused, NoTurn):
+            raise
+        return False
+    return True
+
+
+class _Served:
+    """One prompt, from its turn in the queue to its end."""
+
+    def __init__(
+        self,
+        room: Room,
+        narrator: Narrator,
+        parts: tuple[Part, ...],
+        blocks: Any,
+        inserted: asyncio.Future[str],
+    ) -> None:
+        self._room = room
+        self._narrator = narrator
+        self._parts = parts
+        self._blocks = blocks
+        self._inserted = inserted
+        self._has_begun = False
+
+    async def run(self, place: Place, refusal: Refusal) -> None:
+        stop = "error"
+        error: RemoteError | None = fault(INTERNAL_ERROR, "Laneway failed to serve this prompt.")
+        try:
+            stop = await self._room.served(self._parts, place, self._begin)
+            error = None
+        except LanewayError as problem:
+            error = await refusal(problem)
+        finally:
+            self._end(stop, error)
+
+    def _begin(self) -> None:
+        """Its turn has come. What Codex is not told as it stands is in the conversation by our own word."""
+        self._has_begun = True
+        is_own = commands.find(self._parts) is not None or self._room.is_asking
+        self._narrator.inserts.begin(None if is_own else self._inserted)
+        if is_own:
+            self._insert()
+
+    def _insert(self) -> None:
+        message_id = self._narrator.insert(self._blocks)
+        if not self._inserted.done():
+            self._inserted.set_result(message_id)
+
+    def _end(self, stop: str, error: RemoteError | None) -> None:
+        if self._has_begun:
+            if error is None and stop != "cancelled" and not self._inserted.done():
+                self._insert()  # a Codex that does not tell when it records
+            self._narrator.foreground.rest(stop, error)
+            self._narrator.inserts.end(error or _not_taken(stop))
+        elif not self._inserted.done():
+            self._inserted.set_exception(error or _not_taken(stop))
+
+
+def _not_taken(stop: str) -> RemoteError:
+    if stop == "cancelled":
+        return fault(CANCELLED, "The prompt was cancelled before it was in the conversation.")
+    return fault(INTERNAL_ERROR, "The turn ended before it took this prompt. Send it again.")
