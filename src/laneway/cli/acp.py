@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 EPILOG = """\
 Your editor starts it. For Zed, in settings.json:
 
-  "agent_servers": { "Codex": { "command": "laneway", "args": ["acp"] } }
+  "agent_servers": { "Laneway": { "type": "custom", "command": "laneway", "args": ["acp"] } }
+
+`laneway setup zed --door acp` writes that for you, `laneway setup jetbrains` theirs.
 
 Others: docs/acp.md. Until you choose a mode in the editor, your config.toml rules.
 """
@@ -36,6 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--unstable", action="store_true", help="announce what ACP has not made stable yet (session/fork)"
+    )
+    parser.add_argument(
+        "--v2", action="store_true", help="speak the draft of ACP 2 with clients that offer it; it may change"
     )
     parser.add_argument(
         "--login", action="store_true", help="log in to Codex in this terminal, and serve nobody"
@@ -72,7 +77,7 @@ def _has_browser() -> bool:
 
 
 async def serve(options: argparse.Namespace) -> int:
-    greeting = Greeting(__version__, program(), os.environ, options.unstable)
+    greeting = Greeting(__version__, program(), os.environ, options.unstable, options.v2)
     keepers: list[Keeper] = []
 
     def keeper() -> Keeper:

@@ -42,7 +42,7 @@ class Keeper:
         if self._keeping is None:
             self._keeping = asyncio.ensure_future(self._keep())
         house = await asyncio.shield(self._opened)
-        return Agent(house, new_id("editor"), client, PeerLine(peer))
+        return _agent_for(client)(house, new_id("editor"), client, PeerLine(peer))
 
     async def _keep(self) -> None:
         try:
@@ -87,3 +87,11 @@ class Keeper:
             await self._keeping
         if self._opened.done() and self._opened.exception() is not None:
             self._opened.result()
+
+
+def _agent_for(client: Client) -> type[Agent]:
+    if client.protocol == 1:
+        return Agent
+    from laneway.doors.acp.v2.agent import Agent as DraftAgent  # hardly anybody's
+
+    return DraftAgent

@@ -136,7 +136,7 @@ class CodexEngine:
         cursor: str | None = None
         while True:
             answer = await link.call("model/list", {"cursor": cursor})
-            models += answer["data"]
+            models += answer.get("data") or []
             cursor = answer.get("nextCursor")
             if not cursor:
                 return models

@@ -136,7 +136,15 @@ async def test_without_a_key_nothing_is_sent_and_the_remedy_is_said(params: dict
     error = await refusal(Visitor().starts(login_at(codex), KEY, **params))
     assert error.code == -32602
     assert "OPENAI_API_KEY" in error.message
-    assert codex.calls == []
+    assert [method for method, _ in codex.calls] == ["account/read"]
+
+
+async def test_without_a_key_the_one_that_codex_has_will_do() -> None:
+    """Some editors authenticate at every start, with the way that was used first."""
+    codex = Accounts()
+    codex.account = {"account": {"type": "apiKey"}, "requiresOpenaiAuth": True}
+    assert await Visitor().starts(login_at(codex), KEY) == {}
+    assert [method for method, _ in codex.calls] == ["account/read"]
 
 
 async def test_a_refused_key_is_repeated_nowhere(caplog: pytest.LogCaptureFixture) -> None:

@@ -101,7 +101,7 @@ class Login:
         """Return when somebody is logged in; raise with a sentence when that did not come to pass."""
         method = params.get("methodId")
         if method == API_KEY:
-            await self._by_key(_key_of(params, self._environment))
+            await self._by_key(params)
         elif method == TERMINAL:
             await self._check_terminal(asker.client)
         elif method in (BROWSER, DEVICE_CODE):
@@ -122,7 +122,15 @@ class Login:
 
     # ── with a key ─────────────────────────────────────────────────────────
 
-    async def _by_key(self, key: str) -> None:
+    async def _by_key(self, params: dict[str, Any]) -> None:
+        key = _key_of(params, self._environment)
+        if key is None:
+            if await self._account() == "apiKey":
+                return  # some editors ask for it at every start
+            raise bad_params(
+                f"There is no API key. Set {' or '.join(KEY_VARIABLES)} in the environment that your editor"
+                " starts this agent with, or run `laneway login --with-api-key`."
+            )
         await self._give_up()
         try:
             await (await self._link()).call("account/login/start", {"type": "apiKey", "apiKey": key})
@@ -142,8 +150,8 @@ class Login:
         async with self._starting:
             pending = self._pending
             if pending is None or pending.outcome.done() or pending.method != method:
-                if await self._has_chatgpt():
-                    return
+                if await self._account() == "chatgpt":
+                    return  # a new one would only replace it
                 await self._give_up()
                 pending = self._pending = await self._start(method)
                 is_shown = False
@@ -188,15 +196,15 @@ class Login:
             return "told"
         return await show(signpost, asker)
 
-    async def _has_chatgpt(self) -> bool:
-        """Whether there is a login that works already; a new one would only replace it."""
+    async def _account(self) -> str | None:
+        """What kind of login works already, if one does."""
         try:
             answer = await (await self._link()).call("account/read", {"refreshToken": True})
         except EngineRefused as refused:
             log.info("the login that is there does not work: %s", refused)
-            return False
+            return None
         account = answer.get("account") if isinstance(answer, dict) else None
-        return isinstance(account, dict) and account.get("type") == "chatgpt"
+        return str(account.get("type")) if isinstance(account, dict) else None
 
     async def _start(self, method: str) -> _Pending:
         codex = await self._link()
@@ -276,7 +284,7 @@ def _why(error: Any) -> str:
     return f"{str(error).rstrip('.')}." if error else "Codex did not say why."
 
 
-def _key_of(params: dict[str, Any], environment: Mapping[str, str]) -> str:
+def _key_of(params: dict[str, Any], environment: Mapping[str, str]) -> str | None:
     meta = params.get("_meta")
     given = meta.get(API_KEY) if isinstance(meta, dict) else None
     key = given.get("apiKey") if isinstance(given, dict) else None
@@ -284,7 +292,4 @@ def _key_of(params: dict[str, Any], environment: Mapping[str, str]) -> str:
     for each in found:
         if isinstance(each, str) and each.strip():
             return each.strip()
-    raise bad_params(
-        f"There is no API key. Set {' or '.join(KEY_VARIABLES)} in the environment that your editor starts"
-        " this agent with, or run `laneway login --with-api-key`."
-    )
+    return None
