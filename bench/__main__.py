@@ -10,7 +10,20 @@ from pathlib import Path
 
 import msgspec
 
-from bench import cost, latency, mail, mcp_calls, mcp_load, mcp_start, memory, startup, stream
+from bench import (
+    acp_sessions,
+    acp_start,
+    acp_stream,
+    cost,
+    latency,
+    mail,
+    mcp_calls,
+    mcp_load,
+    mcp_start,
+    memory,
+    startup,
+    stream,
+)
 from bench.rig import rig
 from bench.table import render
 from laneway import __version__
@@ -25,6 +38,9 @@ SUBJECTS = {
     "mcp-start": mcp_start.run,
     "mcp-calls": mcp_calls.run,
     "mcp-load": mcp_load.run,
+    "acp-start": acp_start.run,
+    "acp-stream": acp_stream.run,
+    "acp-sessions": acp_sessions.run,
     "mail": mail.run,
 }
 RESULTS = Path(__file__).with_name("results.json")

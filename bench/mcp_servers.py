@@ -82,15 +82,21 @@ def _old() -> tuple[str, ...] | None:
 
 def _npm() -> tuple[str, ...] | None:
     script = PEERS / f"codex-mcp-server-{NPM_VERSION}/node_modules/codex-mcp-server/dist/index.js"
+    runtime = node()
+    return (runtime, str(script)) if runtime and script.is_file() else None
+
+
+def node() -> str | None:
+    """The Node that was brought along, else the system's."""
     brought = next(iter(sorted(PEERS.glob("node-22*/**/bin/node"))), None)
-    node = str(brought) if brought else shutil.which("node")
-    return (node, str(script)) if node and script.is_file() else None
+    return str(brought) if brought else shutil.which("node")
 
 
 class Talk:
     """One server and its only client, which reads in the order of the wire and waits for nothing else."""
 
     def __init__(self, server: Server, *more: str) -> None:
+        self.server = server
         self.started = time.perf_counter()
         self.process = subprocess.Popen(
             [*server.argv, *more],

@@ -1,8 +1,9 @@
 """Bring the programs that `make test-peers` runs Laneway against.
 
-Older and newer versions of Codex; Node, MCP's Inspector and its conformance suite; another server,
-which only `make bench` measures. Uses only pip and, where it is there, npm. What cannot be had is
-said and left out; the tests count it. Run by the system's Python, which has a pip.
+Older and newer versions of Codex; Node, MCP's Inspector and its conformance suite; `acpx`, which drives
+ACP agents; another MCP server and other ACP agents, which only `make bench` measures. Uses only pip and,
+where it is there, npm. What cannot be had is said and left out; the tests count it. Run by the system's
+Python, which has a pip.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ TOOLS = {
     "node-22": "node-{system}-{machine}@22",
     "inspector-2.12.0": "@modelcontextprotocol/inspector@2.12.0",
     "codex-mcp-server-1.4.10": "codex-mcp-server@1.4.10",
+    "acpx-0.19.1": "acpx@0.19.1",
+    "codex-acp-2.6.0": "@agentclientprotocol/codex-acp@2.6.0",
+    "zed-codex-acp-0.16.0": "@zed-industries/codex-acp@0.16.0",
     "conformance-0.1.16": "@modelcontextprotocol/conformance@0.1.16",
     "conformance-0.2.0-alpha.12": "@modelcontextprotocol/conformance@0.2.0-alpha.12",
 }
