@@ -90,7 +90,7 @@ async def test_raw_bytes_are_logged_only_at_trace() -> None:
     """And nothing of it on standard output."""
     ran = await laneway("ask", "--rehearse", "--log-level", "trace", "%say hi")
     assert ran.out == "hi\n"
-    assert '→ {"id":1,"method":"initialize"' in ran.err
+    assert '→ {"id":"hello","method":"initialize"' in ran.err
     assert '← {"id":1,"result":' in ran.err
 
 

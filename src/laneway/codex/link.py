@@ -140,6 +140,8 @@ class Link:
         link = cls()
         answer = link._peer.expect(hello.REQUEST_ID) if is_greeted else None
         feed = link._feed_traced if log.isEnabledFor(TRACE) else link._peer.feed
+        if is_greeted:
+            log.log(TRACE, "→ %s", hello.FIRST.decode())
         link._transport = await connect(feed, link._on_end)
         try:
             async with asyncio.timeout(handshake_s):

@@ -76,7 +76,7 @@ def _version_of(path: str) -> str | None:
 async def look_at_handshake(case: Case) -> list[Check]:
     if case.found is None:
         return [not_looked("app-server", "there is no Codex")]
-    case.engine = CodexEngine(app_server(case.found, case.codex_environment))
+    case.engine = CodexEngine(app_server(case.found, case.codex_environment), is_greeted=True)
     began = time.perf_counter()
     try:
         link = case.link = await case.engine.link()
