@@ -44,6 +44,12 @@ def test_a_secret_of_a_known_shape_is_hidden_wherever_it_stands(secret: str, aro
         ("https://ann:pw@example.invalid/x", f"https://ann:{HIDDEN}@example.invalid/x"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----", HIDDEN),
         ("-----BEGIN PRIVATE KEY-----\nMII (cut)", HIDDEN),
+        (
+            '{"mcp_servers.a.env":{"MY_KEY":"x","b":"}\\""},"n":1}',
+            f'{{"mcp_servers.a.env":{{{HIDDEN}}},"n":1}}',
+        ),
+        ('"http_headers": {"X-Mine": "x"}', f'"http_headers": {{{HIDDEN}}}'),
+        ('"env":{"MY_KEY":"x (cut)', f'"env":{{{HIDDEN}}}'),
     ],
 )
 def test_a_secret_is_known_by_its_name_and_the_name_stays(text: str, expected: str) -> None:
@@ -58,6 +64,8 @@ def test_a_secret_is_known_by_its_name_and_the_name_stays(text: str, expected: s
         "thread 01a1e340-a768-7df3-80a7-1b1cac5b0742",
         "the token was refused",
         "api_key=null",
+        '"env":{}',
+        '"environment":{"a":"b"}',
         "commit 94954abda49de8615a048f8d2e64b5de848e27a1",
         "12:30:59 INFO a turn took 0.5 s",
         "https://example.invalid/a:b@c",

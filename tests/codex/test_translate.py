@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,11 @@ from hypothesis import strategies as st
 from laneway.codex.context import MAX_CHARS, additional_context
 from laneway.codex.items import activity, plain_command
 from laneway.codex.translate import Translator, failure_of, reconcile
-from laneway.core.model import Event, Failure, Text, Thought
+from laneway.core.model import Event, Failure, Text, Thought, TurnDone, TurnStarted
+
+HEAD = "head\n\n... {} bytes omitted ...\n"
+CUT = f"{HEAD}tail\n"
+"""An aggregated output as Codex shortens it."""
 
 
 @pytest.mark.parametrize(
@@ -22,6 +28,8 @@ from laneway.core.model import Event, Failure, Text, Thought
         (["a"], "", "a", ""),
         (["one\n", "two\n", "three\n"], "one\n[… cut …]\nthree\n", "one\ntwo\nthree\n", ""),
         (["two\n", "three\n", "four\n"], "one\ntwo\n[…]r\n", "one\ntwo\nthree\nfour\n", "one\n"),
+        (["middle\n", "tail\n"], CUT.format(10), f"{HEAD.format(3)}middle\ntail\n", HEAD.format(3)),
+        (["d\nmid", "dle\n", "tail\n"], CUT.format(7), "head\nmiddle\ntail\n", "hea"),
     ],
 )
 def test_output_is_complete_and_nothing_is_late_twice(
@@ -108,3 +116,45 @@ def test_context_is_cut_visibly_below_codexs_own_limit_and_moves_with_the_epoch(
     assert len(long) == MAX_CHARS
     assert long.endswith("\n[cut]\n(context 3)")
     assert additional_context("", 0) == {}
+
+
+def turns_of(*frames: tuple[str, dict[str, Any]]) -> list[Event]:
+    """What an errand comes to; Codex has answered the call that began it with turn `u`, or with nothing."""
+    events: list[Event] = []
+    translator = Translator(events.append)
+    translator.expect("ticket", is_errand=True)
+    for method, params in frames:
+        translator.notification(method, {"threadId": "t", **params}, b"")
+    translator.expect(None)
+    return [event for event in events if isinstance(event, TurnStarted | TurnDone)]
+
+
+ENDED: tuple[str, dict[str, Any]] = ("turn/completed", {"turn": {"id": "u", "status": "completed"}})
+
+
+@pytest.mark.parametrize("inner", [{"id": "inner", "rootTurnId": "u"}, {"id": "inner"}])
+def test_a_review_is_one_turn_whether_or_not_codex_names_its_root(inner: dict[str, object]) -> None:
+    """Up to 0.153 the turn inside a review looks like any other."""
+    entered = {"type": "enteredReviewMode", "id": "r", "review": "all"}
+    assert turns_of(
+        ("item/started", {"turnId": "u", "item": entered}),
+        ("item/completed", {"turnId": "u", "item": entered}),
+        ("turn/started", {"turn": inner}),
+        ENDED,
+    ) == [
+        TurnStarted(turn_id="u", ticket="ticket"),
+        TurnDone(turn_id="u", status="completed", first_id="inner", text=""),
+    ]
+
+
+def test_an_errand_begins_with_its_first_item_where_codex_tells_of_no_start() -> None:
+    """A compaction of Codex 0.104."""
+    item = {"type": "contextCompaction", "id": "c"}
+    frames = [
+        ("item/started", {"turnId": "u", "item": item}),
+        ("item/completed", {"turnId": "u", "item": item}),
+    ]
+    assert turns_of(*frames, ENDED) == [
+        TurnStarted(turn_id="u", ticket="ticket"),
+        TurnDone(turn_id="u", status="completed", text=""),
+    ]

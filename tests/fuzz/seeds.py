@@ -28,6 +28,16 @@ REGISTRY = [
     b'{"version":2,"sessions":{}}',
 ]
 TRUST = [b'{"version": 1, "trusted": ["/a/b"]}', b'{"version": 2}', b'{"version": 1, "trusted": [1]}']
+EDITOR = [
+    b'{"protocolVersion":1,"clientCapabilities":{"elicitation":{"form":{}},"_meta":{"terminal_output":true}}}',
+    b'{"prompt":[{"type":"text","text":"/plan x"},{"type":"image","data":"AAAA","mimeType":"image/png"},'
+    b'{"type":"resource","resource":{"uri":"file:///x","text":"[/ACP_RESOURCE]"}}]}',
+    b'{"cwd":"/","mcpServers":[{"name":"a.b","command":"x","args":["y"],"env":[{"name":"K","value":"v"}]},'
+    b'{"type":"http","name":"c","url":"http://x","headers":[]}],"additionalDirectories":["/tmp"]}',
+    b'{"outcome":{"outcome":"selected","optionId":"accept"}}\n{"integer":1,"number":' + b"9" * 400 + b"}",
+    b"\0\1\2\3\4\5\6\7\377\376\200\1\2\3",
+    *(b"[" * depth + b"]" * depth for depth in (900, 950)),
+]
 
 
 def seeds(target: str) -> list[bytes]:
@@ -44,4 +54,6 @@ def seeds(target: str) -> list[bytes]:
             return REGISTRY
         case "trust":
             return TRUST
+        case "editor":
+            return EDITOR
     raise KeyError(target)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -54,6 +54,10 @@ MAX_DEPTH = 4
 
 
 class Shapes:
+    keys: ClassVar = KEYS
+    texts: ClassVar = TEXTS
+    plain: ClassVar = PLAIN
+
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
@@ -103,14 +107,16 @@ class Shapes:
         return {**message, "params": params}
 
     def _object(self, depth: int) -> dict[str, Any]:
-        return {KEYS[self._byte() % len(KEYS)]: self._value(depth + 1) for _ in range(self._byte() % 6)}
+        return {
+            self.keys[self._byte() % len(self.keys)]: self._value(depth + 1) for _ in range(self._byte() % 6)
+        }
 
     def _value(self, depth: int) -> Any:
         choice = self._byte()
         if choice < 96:
-            return TEXTS[choice % len(TEXTS)]
+            return self.texts[choice % len(self.texts)]
         if choice < 144 or depth >= MAX_DEPTH:
-            return PLAIN[choice % len(PLAIN)]
+            return self.plain[choice % len(self.plain)]
         if choice < 200:
             return self._object(depth)
         return [self._value(depth + 1) for _ in range(choice % 4)]

@@ -33,6 +33,7 @@ from laneway.wire.frames import LineDecoder
 from laneway.wire.headers import MAX_SKIP_FRAMES, MixedDecoder
 from laneway.wire.messages import mend
 from laneway.wire.peer import Peer, Raw
+from tests.fuzz.editor import Sayings, editor
 from tests.fuzz.shapes import THREAD, TURN, Shapes
 
 MAX_BYTES = 64
@@ -268,7 +269,8 @@ def trusted(data: bytes) -> None:
 
 def durable(name: str, data: bytes) -> bytes:
     """A find in a form that means the same when the tables of `shapes` have grown."""
-    return b"\n".join(Shapes(data).frames()) if name in ("translate", "link") else data
+    shapes = {"translate": Shapes, "link": Shapes, "editor": Sayings}.get(name)
+    return b"\n".join(shapes(data).frames()) if shapes else data
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
@@ -280,4 +282,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "settings": toml,
     "registry": sessions,
     "trust": trusted,
+    "editor": editor,
 }

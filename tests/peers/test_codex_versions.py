@@ -23,7 +23,9 @@ def codexes() -> list[str]:
     if not FOLDER:
         return ["none fetched"]
     found = [
-        path for path in Path(FOLDER).glob("codex-*/**/codex") if path.is_file() and os.access(path, os.X_OK)
+        path
+        for path in Path(FOLDER).glob("codex-[0-9]*/**/codex")
+        if path.is_file() and os.access(path, os.X_OK)
     ]
     return [str(path) for path in sorted(found, key=lambda path: binary.parse_version(str(path)) or ())]
 

@@ -1,7 +1,8 @@
 """The one redactor: what log, audit, errors and bug reports are passed through.
 
 Knows secrets by their shape (keys of well-known services, bearer headers, private keys,
-passwords in URLs) and by their name (`…_TOKEN=`, `"api_key":`). Errs on the side of hiding:
+passwords in URLs), by their name (`…_TOKEN=`, `"api_key":`) and by their place (what programs get
+as environment, and pages as headers, in a configuration). Errs on the side of hiding:
 a lost word in a log is cheap. Pure, linear in the length of the text.
 """
 
@@ -41,11 +42,16 @@ _PAIR = re.compile(
     rf"(?i)(?P<name>(?<![\w.-])(?P<quote>[\"']?){_NAME}(?P=quote)\s{{0,4}}(?:=>|[:=])\s{{0,4}})"
     r"(?P<value>\"(?:[^\"\\]|\\.){1,65536}\"|'[^'\n]{1,65536}'|[^\s\"',;}\])&]{1,65536})"
 )
+_TABLE = re.compile(
+    r"""(\b(?:env|http_headers)"\s{0,4}:\s{0,4}\{)"""
+    r"""(?:"(?:[^"\\]|\\.){0,65536}(?:"|\\?\Z)|[^"{}]){1,65536}(?:\}|\Z)"""
+)
 
 
 def redact(text: str) -> str:
     """The text without what looks like a secret."""
     text = _PRIVATE_KEY.sub(HIDDEN, text)
+    text = _TABLE.sub(lambda found: f"{found[1]}{HIDDEN}}}", text)
     text = _HEADER.sub(lambda found: found[1] + HIDDEN, text)
     text = _PAIR.sub(_hide_value, text)
     text = _IN_URL.sub(rf"\1:{HIDDEN}@", text)

@@ -37,7 +37,10 @@ FEATURES = (
     Feature("tool_items", (0, 133, 0), "calls of our own tools are shown as activities"),
     Feature("user_questions", (0, 133, 0), "the model can ask a person outside of plan mode"),
     Feature("subagents", (0, 133, 0), "what subagents do is told"),
+    Feature("settings_between_turns", (0, 133, 0), "plan mode is switched without a prompt"),
     Feature("turn_context", (0, 144, 4), "context for a turn, outside of the conversation"),
+    Feature("commands_in_history", (0, 153, 4), "a loaded session shows the commands that were run"),
+    Feature("delete", (0, 153, 4), "sessions can be deleted"),
     Feature("writer_lock", (0, 153, 4), "two processes cannot write one thread"),
 )
 """The one table of what each version can do. `make test-peers` runs it; the docs print it."""

@@ -7,6 +7,7 @@ when the link dies, the thread says so and every later call fails the same way.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +56,12 @@ class CodexThread:
         self._translator = Translator(self._emit)
         self._epoch = 0
         self._open: dict[str, _OpenQuestion] = {}
+        self._below: dict[str, str] = {}
+        """The running turns of subagents, by their thread."""
         self._begun: asyncio.Future[str] | None = None
         self._policy = policy
+        self._told: dict[str, Any] = {}
+        """The settings that came with the last turn: they hold until others come."""
         if policy is not None:
             started = {**started, "sandbox": policy, "activePermissionProfile": None}
         self._info = thread_info(started["thread"], started)
@@ -84,6 +89,7 @@ class CodexThread:
             nonlocal begun
             begun = msgspec.json.decode(raw)["turn"]["id"]
             self._policy = None
+            self._told = spec.native
             if begun != running:
                 self._translator.begin(begun)
 
@@ -102,9 +108,11 @@ class CodexThread:
         if self._translator.turn_id is not None:
             # Codex would stop the running turn for a compaction.
             raise EngineRefused(errand.method, 0, "a turn is already running on this thread")
-        if settings:
+        news = {name: value for name, value in settings.items() if self._told.get(name) != value}
+        if news:
             # Such calls take none themselves; what is set here stays, as it does with a turn.
-            await self._link.call("thread/settings/update", {"threadId": self.thread_id, **settings})
+            await self._link.call("thread/settings/update", {"threadId": self.thread_id, **news})
+        self._told = settings
         self._begun = asyncio.get_running_loop().create_future()
 
         def begin(raw: Raw) -> None:
@@ -162,6 +170,10 @@ class CodexThread:
         await self._link.call("turn/steer", params)
 
     async def interrupt(self, turn_id: str) -> None:
+        """Stop a turn, and those of the subagents: Codex would let them run on."""
+        for subagent_id, below_id in list(self._below.items()):
+            with contextlib.suppress(EngineRefused):  # it has ended meanwhile
+                await self._link.call("turn/interrupt", {"threadId": subagent_id, "turnId": below_id})
         running = self._translator.running_id if turn_id == self._translator.turn_id else turn_id
         await self._link.call("turn/interrupt", {"threadId": self.thread_id, "turnId": running})
 
@@ -258,6 +270,10 @@ class CodexThread:
         self._host.on_event(event)
 
     def emit_from(self, subagent_id: str, event: Event) -> None:
+        if type(event) is TurnStarted:
+            self._below[subagent_id] = event.turn_id
+        elif type(event) is TurnDone:
+            self._below.pop(subagent_id, None)
         self._host.on_event(
             FromSubagent(thread_id=subagent_id, parent_id=self.thread_id, inner=event, frame=event.frame)
         )

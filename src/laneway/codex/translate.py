@@ -42,6 +42,8 @@ from laneway.core.model import (
 
 log = logging.getLogger(__name__)
 
+_OMITTED = re.compile(r"\n\.\.\. (\d+) bytes omitted \.\.\.\n")
+"""How Codex marks the middle that it leaves out of an aggregated output of more than a MiB."""
 MAX_LIVE_BYTES = 64 * 1024 * 1024
 """Live output kept per running command for the reckoning at its end."""
 
@@ -79,6 +81,8 @@ class Translator:
         self._text = ""
         self._said: dict[str, int] = {}
         self._open: dict[str, dict[str, Any]] = {}
+        self._drafts: set[str] = set()
+        """Edits of which only the draft was told."""
         self._live: dict[str, list[str]] = {}
         self._live_bytes = 0
 
@@ -127,9 +131,12 @@ class Translator:
             return
         for item in list(self._open.values()):
             left: ActivityStatus = "detached" if status == "completed" else "interrupted"
+            if status == "completed" and item["id"] in self._drafts:
+                left = "failed"  # a patch that Codex never began: it did not fit the files
             shown = msgspec.structs.replace(activity(turn_id, item, ended=True), status=left)
             self._emit(self._with_output(shown))
         self._open.clear()
+        self._drafts.clear()
         self._live.clear()
         self._live_bytes = 0
         self._said.clear()
@@ -199,6 +206,8 @@ class Translator:
 
     def _item_started(self, params: dict[str, Any], frame: bytes) -> None:
         item, turn_id = params["item"], params["turnId"]
+        if self._turn is None and self._expects_errand:
+            self.begin(_text(turn_id))  # a compaction of Codex 0.104, which tells of no start
         if turn_id != self._turn:
             self._stray("item/started", params, frame)
         elif item["type"] == "userMessage":
@@ -212,6 +221,7 @@ class Translator:
             # Shown before it is kept: what cannot be shown now cannot be shown at the end of the turn.
             shown = activity(turn_id, item, ended=False, frame=frame)
             self._open[shown.item_id] = item
+            self._drafts.discard(shown.item_id)
             self._emit(shown)
 
     def _item_completed(self, params: dict[str, Any], frame: bytes) -> None:
@@ -258,12 +268,16 @@ class Translator:
 
     def _patch_updated(self, params: dict[str, Any], frame: bytes) -> None:
         item = self._open.get(params["itemId"])
-        if item is None:
+        if params["turnId"] != self._turn:
             self._stray("item/fileChange/patchUpdated", params, frame)
             return
-        item = {**item, "changes": params["changes"]}
+        is_draft = item is None  # still being written by the model: told before the item starts
+        item = {**(item or {"type": "fileChange", "id": params["itemId"], "status": "inProgress"})}
+        item["changes"] = params["changes"]
         shown = activity(_text(params["turnId"]), item, ended=False, frame=frame)
         self._open[shown.item_id] = item
+        if is_draft:
+            self._drafts.add(shown.item_id)
         self._emit(shown)
 
     def _summary_part(self, params: dict[str, Any], frame: bytes) -> None:
@@ -356,11 +370,24 @@ def reconcile(live: list[str], aggregated: str | None) -> tuple[str, str]:
     for number, piece in enumerate(live):
         found = aggregated.find(piece, at)
         if found < 0:
-            return "".join((*whole, *live[number:])), "".join(late)
+            head = _head_of(aggregated, streamed) if number == 0 else ""
+            return "".join((head, *whole, *live[number:])), "".join((head, *late))
         late.append(aggregated[at:found])
         whole += (aggregated[at:found], piece)
         at = found + len(piece)
     return aggregated, "".join(late) + aggregated[at:]
+
+
+def _head_of(aggregated: str, streamed: str) -> str:
+    """What comes before a stream that began within what a shortened aggregate leaves out."""
+    cut = _OMITTED.search(aggregated)
+    if cut is None:
+        return ""
+    head, tail = aggregated[: cut.start()], aggregated[cut.end() :]
+    missing = len(tail.encode()) + int(cut[1]) - len(streamed.encode())
+    if missing >= 0:
+        return f"{head}\n... {missing} bytes omitted ...\n" if missing else head
+    return head.encode()[:missing].decode(errors="replace")  # the stream has the end of the head, too
 
 
 def failure_of(error: Any) -> Failure:

@@ -13,6 +13,7 @@ import stat
 import sys
 import threading
 
+from laneway.wire.messages import CLOSING
 from laneway.wire.peer import Notice, OnNotification, Peer
 from laneway.wire.service import OnRequest
 
@@ -32,11 +33,13 @@ class Pipe(asyncio.Protocol):
         on_notification: OnNotification,
         cancel_notice: Notice,
         with_lengths: bool = False,
+        refusal: int = CLOSING,
     ) -> None:
         self._on_request = on_request
         self._on_notification = on_notification
         self._cancel_notice = cancel_notice
         self._with_lengths = with_lengths
+        self._refusal = refusal
         self.ended = asyncio.Event()
         self.peer: Peer
         self._has_let_go = asyncio.Event()
@@ -61,6 +64,7 @@ class Pipe(asyncio.Protocol):
             resume_reading=lambda: self._reader.resume_reading(),
             cancel_notice=self._cancel_notice,
             with_lengths=self._with_lengths,
+            refusal=self._refusal,
         )
 
     async def listen(self) -> None:

@@ -25,6 +25,7 @@ from laneway.wire.batch import Batch
 from laneway.wire.frames import MAX_FRAME_BYTES, LineDecoder
 from laneway.wire.headers import MixedDecoder
 from laneway.wire.messages import (
+    CLOSING,
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -73,15 +74,17 @@ class Peer:
         with_lengths: bool = False,
         with_batches: bool = True,
         max_bytes: int = MAX_FRAME_BYTES,
+        refusal: int = CLOSING,
     ) -> None:
         """`with_lengths`: read messages under a Content-Length, too, and answer in kind.
 
+        `refusal`: the code of requests that are not served, where a protocol means something else by ours.
         For the two hooks of reading see `laneway.wire.outbox`.
         """
         self._outbox = Outbox(
             send, backlog_bytes=backlog_bytes, pause_reading=pause_reading, resume_reading=resume_reading
         )
-        self._service = Service(on_request, self._reply)
+        self._service = Service(on_request, self._reply, refusal)
         self._on_notification = on_notification
         self._on_garbage = on_garbage
         self._cancel_notice = cancel_notice

@@ -35,9 +35,11 @@ class _Serving(NamedTuple):
 
 
 class Service:
-    def __init__(self, on_request: OnRequest, reply: Reply) -> None:
+    def __init__(self, on_request: OnRequest, reply: Reply, refusal: int = CLOSING) -> None:
+        """`refusal` is the code of what is not served: there is too much of it, or we are closing."""
         self._on_request = on_request
         self._reply = reply
+        self._refusal = refusal
         self._in_flight: dict[bytes, _Serving] = {}
         self._in_flight_bytes = 0
         # Also those that `cancel` has stopped and that are not through yet.
@@ -49,14 +51,14 @@ class Service:
         if batch is not None:
             batch.expect()
         if self._is_closing:
-            self._refuse(request_id, CLOSING, "The connection is closing", batch)
+            self._refuse(request_id, self._refusal, "The connection is closing", batch)
         elif request_id in self._in_flight:
             self._refuse(request_id, INVALID_REQUEST, "This request id is in use", batch)
         elif len(self._in_flight) >= MAX_IN_FLIGHT:
-            self._refuse(request_id, CLOSING, f"More than {MAX_IN_FLIGHT} requests at once", batch)
+            self._refuse(request_id, self._refusal, f"More than {MAX_IN_FLIGHT} requests at once", batch)
         elif self._in_flight and self._in_flight_bytes + size > MAX_IN_FLIGHT_BYTES:
             self._refuse(
-                request_id, CLOSING, f"More than {MAX_IN_FLIGHT_BYTES} bytes of requests at once", batch
+                request_id, self._refusal, f"More than {MAX_IN_FLIGHT_BYTES} bytes of requests at once", batch
             )
         else:
             task = asyncio.get_running_loop().create_task(self._run(method, params, request_id))
@@ -131,4 +133,4 @@ class Service:
             for request_id in list(self._in_flight):
                 serving = self._take_out(request_id)
                 assert serving is not None
-                self._refuse(request_id, CLOSING, "The connection is closing", serving.batch)
+                self._refuse(request_id, self._refusal, "The connection is closing", serving.batch)

@@ -282,6 +282,18 @@ class Client:
     def stderr(self) -> str:
         return b"".join(self._stderr).decode(errors="replace")
 
+    def pause(self) -> None:
+        """Take nothing from the pipe, which fills up; until `go_on`."""
+        self._out.pause_reading()
+
+    def go_on(self) -> None:
+        self._out.resume_reading()
+
+    @property
+    def _out(self) -> Any:
+        transport: Any = vars(self.process)["_transport"]
+        return transport.get_pipe_transport(1)
+
     def stop_reading(self) -> None:
         """From now on a test reads the pipe itself, or nobody does."""
         self._tasks[0].cancel()

@@ -21,8 +21,8 @@ GOLDEN = Path(__file__).parent.parent.parent / "golden" / "acp"
 Message = dict[str, Any]
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-NAMED = re.compile(rf"(?P<uuid>{UUID})|\b(?P<kind>msg|rs|call|resp)_\d+\b")
-"""What is told apart by its name only: Codex's uuids and the scripted model's counters."""
+NAMED = re.compile(rf"(?P<uuid>{UUID})|\b(?P<kind>msg|rs|call|resp)_\d+\b|\bq-[0-9a-f]{{16}}\b")
+"""What is told apart by its name only: Codex's uuids, the scripted model's counters, our questions."""
 TEXTS = (
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:0"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"), "0000-00-00T00:00:00Z"),
@@ -31,6 +31,9 @@ TEXTS = (
 FIELDS = {"version": "version", "nextCursor": "cursor"}
 """Fields that are this release's, this machine's or mere chance."""
 CHUNKS = ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk")
+EDITS = ("edit", "delete", "move")
+GROWING = ("title", "kind", "content", "locations")
+"""Of an edit that is being written."""
 OF_CODEX = ("model", "thought_level")
 """Categories of options whose choices are those of the Codex at hand."""
 
@@ -52,7 +55,7 @@ def normalised(
     """Pure. Who said what, in order."""
     kept = [(side, message) for side, message in lines if kind_of(message) not in without]
     names = Names(places)
-    return [names.message(side, message) for side, message in _joined(_settled(kept))]
+    return [names.message(side, message) for side, message in _joined(_grown(_settled(kept)))]
 
 
 def kind_of(message: Message) -> str | None:
@@ -89,6 +92,26 @@ def _opening(lines: list[tuple[str, Message]], session_id: str) -> int | None:
             if opened == session_id and "configOptions" in message["result"]:
                 found = at + 1
     return found
+
+
+def _grown(lines: list[tuple[str, Message]]) -> list[tuple[str, Message]]:
+    """An edit is told while it is written: how much of it at a time is chance. It opens whole here."""
+    opening: dict[str, Message] = {}
+    grown: list[tuple[str, Message]] = []
+    for side, message in lines:
+        update = (message.get("params") or {}).get("update") or {}
+        if message.get("method") == "session/request_permission":
+            opening.pop(message["params"].get("toolCall", {}).get("toolCallId"), None)
+        elif kind_of(message) == "tool_call" and update.get("kind") in EDITS:
+            update = opening[update["toolCallId"]] = dict(update)
+        elif kind_of(message) == "tool_call_update" and update["toolCallId"] in opening:
+            opening[update["toolCallId"]] |= {key: update[key] for key in GROWING if key in update}
+            update = {key: value for key, value in update.items() if key not in GROWING}
+            if update.keys() <= {"sessionUpdate", "toolCallId"}:
+                continue
+        shown = {**message, "params": {**message["params"], "update": update}} if update else message
+        grown.append((side, shown))
+    return grown
 
 
 def _joined(lines: list[tuple[str, Message]]) -> list[tuple[str, Message]]:
@@ -173,10 +196,14 @@ class Names:
             text = text.replace(place, name)
         for pattern, replacement in TEXTS:
             text = pattern.sub(replacement, text)
-        return NAMED.sub(lambda found: self._name(found["kind"] or "uuid", found[0]), text)
+        return NAMED.sub(lambda found: self._name(_kind(found), found[0]), text)
 
     def _name(self, kind: str, value: str) -> str:
         if value not in self._names:
             self._counts[kind] = self._counts.get(kind, 0) + 1
             self._names[value] = f"{kind}-{self._counts[kind]}"
         return self._names[value]
+
+
+def _kind(found: re.Match[str]) -> str:
+    return "uuid" if found["uuid"] else found["kind"] or "question"

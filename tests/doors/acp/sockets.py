@@ -24,30 +24,42 @@ _TOKEN = re.compile(rb"laneway: bearer token \(for this run\): (\S+)\n")
 class Listener:
     """The server: where it listens and what it said. `process` may be ended by a test."""
 
-    def __init__(self, here: Stage, process: Process, url: str, token: str) -> None:
+    def __init__(self, here: Stage, process: Process, url: str, token: str, lines: list[str]) -> None:
         self.process = process
         self.url = url
         self.token = token
-        self.lines: list[str] = []
+        self.lines = lines
         """What it said on standard error since."""
         self._here = here
 
     @asynccontextmanager
     async def client(
-        self, capabilities: Message | None = None, *, greet: bool = True, unstable: Collection[str] = ()
+        self,
+        capabilities: Message | None = None,
+        *,
+        unstable: Collection[str] = (),
+        compression: str | None = "deflate",
     ) -> AsyncIterator[SocketClient]:
         """A client that has shaken hands; at the end neither side has said what it must not."""
         socket = await connect(
-            self.url, additional_headers=self.bearer, max_size=MAX_LINE_BYTES, close_timeout=END_S
+            self.url,
+            additional_headers=self.bearer,
+            compression=compression,
+            max_size=MAX_LINE_BYTES,
+            close_timeout=END_S,
         )
         client = SocketClient(socket, self, self._here, unstable)
         try:
-            if greet:
-                await client.initialize(capabilities)
+            await client.initialize(capabilities)
             yield client
         finally:
             await client.aclose()
         client.lint.assert_clean()
+
+    @property
+    def place(self) -> tuple[str, int]:
+        host, _, port = self.url.removeprefix("ws://").removesuffix("/acp").rpartition(":")
+        return host, int(port)
 
     @property
     def bearer(self) -> dict[str, str]:
@@ -72,6 +84,11 @@ class SocketClient(Client):
     def send_frame(self, frame: str | bytes) -> None:
         """Text or binary, as it stands."""
         self._unsent.put_nowait(frame)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What the server has not taken, at least; whole frames that wait behind it count as one."""
+        return self._unsent.qsize() + self.socket.transport.get_write_buffer_size()
 
     async def _write(self) -> None:
         try:
@@ -119,35 +136,35 @@ async def listener(here: Stage, *words: str, env: dict[str, str] | None = None) 
     process = await here.spawn(
         "-m", "laneway", "acp", "--ws", "127.0.0.1:0", *words, env={**(env or {}), MARK: mark}
     )
-    assert process.stderr is not None
-    drain = None
+    lines: list[str] = []
     try:
         async with asyncio.timeout(DEADLINE_S):
-            told = await process.stderr.readline()
-            url, token = _URL.fullmatch(told), (env or {}).get("LANEWAY_HTTP_TOKEN", "")
-            assert url is not None, told + await process.stderr.read()
-            if not token:
-                found = _TOKEN.fullmatch(await process.stderr.readline())
-                assert found is not None
-                token = found[1].decode()
-            made = Listener(here, process, url[1].decode(), token)
-            drain = asyncio.ensure_future(_drain(process, made.lines))
-            yield made
+            url = await _told(process, _URL)
+            token = (env or {}).get("LANEWAY_HTTP_TOKEN") or await _told(process, _TOKEN)
+            drain = asyncio.ensure_future(_drain(process, lines))
+            yield Listener(here, process, url, token, lines)
             if process.returncode is None:
                 process.terminate()
-                assert await process.wait() == 0, made.lines
+                assert await process.wait() == 0, lines
+            await drain
     except Exception as failure:
-        if drain is not None:
-            failure.add_note(f"The server's last words:\n{''.join(made.lines)[-MAX_LAST_WORDS:]}")
+        failure.add_note(f"The server's last words:\n{''.join(lines)[-MAX_LAST_WORDS:]}")
         raise
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-        if drain is not None:
-            await asyncio.wait((drain,), timeout=END_S)
-    assert "Traceback" not in "".join(made.lines), "".join(made.lines)
+    assert "Traceback" not in "".join(lines), "".join(lines)
     await assert_gone(mark)
+
+
+async def _told(process: Process, pattern: re.Pattern[bytes]) -> str:
+    """What stands in the next line of standard error, which must be this one."""
+    assert process.stderr is not None
+    line = await process.stderr.readline()
+    found = pattern.fullmatch(line)
+    assert found is not None, line + await process.stderr.read()
+    return found[1].decode()
 
 
 async def _drain(process: Process, lines: list[str]) -> None:

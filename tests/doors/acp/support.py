@@ -68,6 +68,7 @@ class Stage(Scene):
         greet: bool = True,
         unstable: Collection[str] = (),
         program: tuple[str, ...] = ("-m", "laneway", "acp"),
+        kind: type[Client] = Client,
     ) -> AsyncIterator[Client]:
         """`laneway acp <words>` with a client that has shaken hands.
 
@@ -76,7 +77,7 @@ class Stage(Scene):
         """
         mark = new_id("agent")
         process = await self.spawn(*program, *words, env={**(env or {}), MARK: mark}, cwd=cwd)
-        client = Client(process, self.work, self.places, unstable)
+        client = kind(process, self.work, self.places, unstable)
         try:
             async with asyncio.timeout(DEADLINE_S):
                 if greet:
@@ -96,7 +97,8 @@ class Stage(Scene):
     @property
     def places(self) -> dict[str, str]:
         """Folders by the names that traces have for them."""
-        return {str(self.home): "/home", str(self.work): "/work", str(self.state): "/state"}
+        own = {self.home: "/home", self.work: "/work", self.state: "/state", self.home.parent: "/beside"}
+        return {str(path): name for path, name in own.items()}
 
 
 @asynccontextmanager

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from pathlib import Path
 
 from laneway.doors.acp.tool_calls import _LATE
@@ -15,9 +14,12 @@ OVERHEAD_CHARS = 1000
 """Of one update in JSON, without what the command printed: ids, title, folder."""
 
 
-def story(client: Client) -> list[Message]:
-    """The trace from the first prompt on: how clients and agents greet each other is told elsewhere."""
-    trace = client.trace(without=("available_commands_update",))
+def story(client: Client, without: Collection[str] = ("usage_update",)) -> list[Message]:
+    """The trace from the first prompt on: how clients and agents greet each other is told elsewhere.
+
+    Without usage, unless it is what the story is about: when it comes is Codex's affair.
+    """
+    trace = client.trace(without=("available_commands_update", *without))
     begin = next(at for at, message in enumerate(trace) if message.get("method") == "session/prompt")
     return trace[begin:]
 
@@ -61,9 +63,10 @@ def holds_exactly(screen: str, output: str) -> bool:
 
 
 class Gate:
-    """A named pipe: `read x < NAME` in a command waits until the test says `go`."""
+    """A named pipe: a command that does `read x < NAME` waits until the test says `go`."""
 
     def __init__(self, path: Path) -> None:
+        self.name = path.name
         os.mkfifo(path)
         # Both ends, so that neither the test nor the command waits for the other to open it.
         self._fd = os.open(path, os.O_RDWR)
@@ -75,11 +78,17 @@ class Gate:
         os.close(self._fd)
 
 
-@contextmanager
-def gate(folder: Path, name: str = "gate") -> Iterator[Gate]:
-    made = Gate(folder / name)
-    try:
-        yield made
-    finally:
-        made.close()
-        (folder / name).unlink()
+class Gates:
+    """A gate for each command: one that is being killed may still read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._made: list[Gate] = []
+
+    def new(self) -> Gate:
+        self._made.append(Gate(self._folder / f"gate-{len(self._made)}"))
+        return self._made[-1]
+
+    def close(self) -> None:
+        for gate in self._made:
+            gate.close()

@@ -20,6 +20,7 @@ from laneway.doors.acp.modes import (
     with_network,
     with_roots,
     words,
+    would_be_trusted,
 )
 from laneway.store.editor_sessions import Permit
 from tests.doors.acp.access import PERMITS, powers
@@ -163,3 +164,24 @@ def test_the_modes_are_those_of_the_ruling_with_the_users_settings() -> None:
 def test_what_the_config_leaves_open_is_as_it_was(config: dict[str, Any], meant: Permit) -> None:
     """Codex decides it by things that we do not see, such as trust."""
     assert configured(config, Permit("untrusted", WORKSPACE)) == meant
+
+
+@pytest.mark.parametrize(
+    ("config", "is_trusted"),
+    [
+        ({}, False),
+        ({"sandbox_mode": "read-only"}, False),
+        ({"default_permissions": ":read-only"}, False),
+        ({"sandbox_mode": "workspace-write"}, True),
+        ({"sandbox_mode": "danger-full-access"}, True),
+        ({"default_permissions": ":workspace"}, True),
+        ({"default_permissions": "mine"}, True),
+        ({"sandbox_mode": "workspace-write", "projects": {"/w": {"trust_level": "untrusted"}}}, False),
+        ({"sandbox_mode": "workspace-write", "projects": {"/": {"trust_level": "trusted"}}}, True),
+        ({"sandbox_mode": "workspace-write", "projects": {"/w": None}}, True),
+    ],
+    ids=repr,
+)
+def test_a_folder_that_codex_would_come_to_trust_is_known(config: dict[str, Any], is_trusted: bool) -> None:
+    """Where config.toml lets it be written, and nobody has decided about it yet."""
+    assert would_be_trusted(config, "/w") == is_trusted

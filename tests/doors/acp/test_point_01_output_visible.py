@@ -1,16 +1,17 @@
-"""Point 1: what a command prints is visible to every client, and no terminal is named that it did not ask for."""
+"""Point 1: what a command prints is visible to every client, and no terminal is named without being asked."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.doors.acp.golden import golden
 from tests.doors.acp.support import FULL, ZED, Client, Message, Stage, stage, text
-from tests.doors.acp.telling import gate, only_call, printed, story, told
+from tests.doors.acp.telling import Gates, only_call, printed, story, told
 
-STORY = "%run read x < gate; echo first; read x < gate; echo second >&2; exit 3\n%say Ran."
+STORY = "%run read x < gate-0; echo first; read x < gate-0; echo second >&2; exit 3\n%say Ran."
 OUTPUT = "first\nsecond\n"
 REAL_TERMINALS: Message = {"terminal": True}
 """A client with terminals of its own, which knows nothing of ours."""
@@ -18,13 +19,16 @@ REAL_TERMINALS: Message = {"terminal": True}
 
 async def run(here: Stage, client: Client) -> str:
     """The story: a line, a wait in which it must be seen, another line, a bad end. The call's id."""
-    with gate(here.work) as waiting:
+    with closing(Gates(here.work)) as gates:
+        gate = gates.new()
         going = client.start_prompt(await client.new(), STORY)
         call_id: str = (await client.wait_kind("tool_call")).body["toolCallId"]
-        waiting.go()
-        await client.wait_update(lambda each: each.kind == "tool_call_update" and r"first\n" in str(each.body))
+        gate.go()
+        await client.wait_update(
+            lambda each: each.kind == "tool_call_update" and r"first\n" in str(each.body)
+        )
         assert only_call(client)["status"] == "in_progress"
-        waiting.go()
+        gate.go()
         assert await going == {"stopReason": "end_turn"}
     return call_id
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from asyncio.subprocess import PIPE
+from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 
 from laneway.doors.acp.ids import session_id, thread_id
@@ -68,16 +68,17 @@ async def test_model_effort_and_network_come_back_with_the_mode(tmp_path: Path) 
     async with stage(tmp_path) as here:
         async with here.agent(capabilities=FULL) as client:
             session = await client.new()
-            for option, value in (
-                ("mode", "code"), ("model", "gpt-6-luna"), ("thought_level", "high"), ("network", True)
-            ):
-                options = await choose(client, session, option, value)
+            await choose(client, session, "mode", "code")
+            await choose(client, session, "model", "gpt-6-luna")
+            await choose(client, session, "thought_level", "high")
+            options = await choose(client, session, "network", value=True)
             await client.prompt(session, "%say Before.")
         async with here.agent(capabilities=FULL) as client:
             await client.load(session)
             assert client.opened[session]["configOptions"] == options
+            trace = client.trace()
             assert await tried(here, client, session) == {INSIDE, NETWORK}
-        golden("point-03-reopened", client.trace())
+        golden("point-03-reopened", trace)
         (before, after) = turns(here, session)
     assert before == after
     assert after[1:] == ("workspace-write", True, "gpt-6-luna", "high")
@@ -121,8 +122,16 @@ async def exec_codex(here: Stage, *words: str) -> str:
     """A thread that `codex exec` started; its session."""
     known = set(here.home.glob("sessions/**/rollout-*.jsonl"))
     process = await asyncio.create_subprocess_exec(
-        here.environment["LANEWAY_CODEX_BIN"], "exec", "--skip-git-repo-check", *words, "%say Hello.",
-        stdin=PIPE, stdout=PIPE, stderr=PIPE, env=here.environment, cwd=here.work,
+        here.environment["LANEWAY_CODEX_BIN"],
+        "exec",
+        "--skip-git-repo-check",
+        *words,
+        "%say Hello.",
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=here.environment,
+        cwd=here.work,
     )
     _, errors = await process.communicate()
     assert process.returncode == 0, errors

@@ -58,3 +58,13 @@ async def test_the_queue_is_bounded() -> None:
         queue.join()
     with pytest.raises(LimitReached, match="waiting prompts"):
         queue.join()
+
+
+async def test_a_cancel_is_not_for_what_is_no_prompt() -> None:
+    """A history that is to be told waits for its turn, and is told."""
+    queue = Queue()
+    running, loading = queue.join(), queue.join(is_prompt=False)
+    queue.cancel()
+    assert running.is_cancelled
+    queue.leave(running)
+    assert await loading.reached()

@@ -307,6 +307,23 @@ def test_a_thread_of_others_shows_the_mode_that_it_is_in(
     assert again(running, config, None) == (mode, running, {})
 
 
+@pytest.mark.parametrize(
+    ("last", "allowed"),
+    [
+        ({"approvalPolicy": "on-request", "sandbox": {"type": "workspaceWrite"}}, CODE),
+        ({"approvalPolicy": "never", "sandbox": FULL}, Permit("never", FULL)),
+        ({}, Permit("on-request", READ_ONLY)),
+    ],
+    ids=["its record says less", "its record says the same", "its record says nothing"],
+)
+def test_a_thread_of_others_has_no_more_than_its_last_turn(last: dict[str, Any], allowed: Permit) -> None:
+    """Codex forgot that it could only write in its workspace, and takes config.toml's access for it."""
+    config = {"sandbox_mode": "danger-full-access", "approval_policy": "never"}
+    answer = {"approvalPolicy": "never", "sandbox": FULL, "model": "big"}
+    facts, choices = reopened(answer, MODELS, config, None, last=last)
+    assert policy(choices, facts) == allowed
+
+
 def test_a_record_that_makes_no_sense_gives_no_access() -> None:
     """A mode of another version, and a policy without a sandbox."""
     record = Defaults(mode="turbo", approval_policy="never", sandbox_policy={}, is_set=True)

@@ -7,14 +7,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 
-from laneway.base.errors import UsageError
 from tests.doors.acp.sockets import listener
-from tests.doors.acp.support import FULL, Refused, select, stage
+from tests.doors.acp.support import FULL, Message, Refused, select, stage
 
 
 async def test_a_conversation_over_a_socket_is_that_of_a_pipe(tmp_path: Path) -> None:
@@ -31,7 +31,8 @@ async def test_a_conversation_over_a_socket_is_that_of_a_pipe(tmp_path: Path) ->
             params = {"sessionId": session, "configId": "mode", "value": "read-only"}
             assert (await client.ask("session/set_config_option", params))["configOptions"]
         async with server.client(FULL) as client:
-            listed = await client.ask("session/list", {})
+            while not (listed := await client.ask("session/list", {}))["sessions"]:
+                pass  # for an instant Codex does not list a thread that it is just closing
             assert [one["sessionId"] for one in listed["sessions"]] == [session]
             assert (await client.load(session))["modes"]["currentModeId"] == "read-only"
             assert client.text(session) == "Hello."
@@ -46,11 +47,12 @@ async def test_only_whoever_knows_the_token_and_comes_by_our_name_gets_in(tmp_pa
             (401, {"Authorization": "Bearer " + "x" * len(server.token)}),
             (401, {"Authorization": f"Basic {server.token}"}),
             (401, {"Authorization": "Bearer "}),
-            (421, {**good, "Host": "evil.example"}),
             (403, {**good, "Origin": "https://evil.example"}),
         ]
         for status, headers in refused:
             assert await _refusal(server.url, headers) == status, headers
+        host, port = server.place
+        assert await _refusal("ws://evil.example/acp", good, host=host, port=port) == 421
         assert await _refusal(server.url.replace("/acp", "/"), good) == 404
         assert await _refusal(server.url + "/more", good) == 404
         async with server.client() as client:
@@ -58,31 +60,45 @@ async def test_only_whoever_knows_the_token_and_comes_by_our_name_gets_in(tmp_pa
 
 
 async def test_what_is_no_handshake_is_no_reason_for_a_traceback(tmp_path: Path) -> None:
-    """Scanners, plain HTTP, headers that are no ASCII, and connections that say nothing."""
+    """Scanners, plain HTTP, and connections that say nothing."""
     async with stage(tmp_path) as here, listener(here) as server:
-        host, port = server.url.removeprefix("ws://").removesuffix("/acp").split(":")
-        token = server.token.encode()
         for said in (
             b"",
             b"\x16\x03\x01\x02\x00\x01",
-            b"GET /acp HTTP/1.1\r\nHost: 127.0.0.1:%b\r\n\r\n" % port.encode(),
-            b"GET /acp HTTP/1.1\r\nHost: 127.0.0.1:%b\r\nAuthorization: Bearer %b\r\nConnection: Upgrade\r\n"
-            b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-            b"X-Name: caf\xe9\r\n\r\n" % (port.encode(), token),
+            b"GET /acp HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"GET /acp HTTP/1.1\r\nHost: x\r\nHost: y\r\nUpgrade: websocket\r\n\r\n",
             b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
+            b"GET /acp HTTP/1.1\r\n" + b"X: y\r\n" * 2000,
         ):
-            reader, writer = await asyncio.open_connection(host, int(port))
+            reader, writer = await asyncio.open_connection(*server.place)
             writer.write(said)
             writer.write_eof()
             answer = await reader.read()
             assert b" 500 " not in answer.partition(b"\r\n")[0], (said, answer)
-            assert not said.startswith(b"GET /acp HTTP/1.1\r\nHost: 127.0.0.1:%b\r\nAuth" % port.encode()) or (
-                b" 101 " in answer.partition(b"\r\n")[0]
-            )
             writer.close()
-            await writer.wait_closed()
+            await asyncio.gather(writer.wait_closed(), return_exceptions=True)
         async with server.client() as client:
             assert client.hello["protocolVersion"] == 1
+
+
+async def test_a_header_need_not_be_ascii(tmp_path: Path) -> None:
+    """Browsers and proxies send what they like in those that decide nothing."""
+    async with stage(tmp_path) as here, listener(here) as server:
+        reader, writer = await asyncio.open_connection(*server.place)
+        lines = (
+            "GET /acp HTTP/1.1",
+            f"Host: {server.place[0]}:{server.place[1]}",
+            f"Authorization: Bearer {server.token}",
+            "Connection: Upgrade",
+            "Upgrade: websocket",
+            "Sec-WebSocket-Version: 13",
+            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+            "X-Name: caf\xe9",
+        )
+        writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+        assert await reader.readline() == b"HTTP/1.1 101 Switching Protocols\r\n"
+        writer.close()
+        await writer.wait_closed()
 
 
 async def test_a_token_of_the_users_own_is_not_told(tmp_path: Path) -> None:
@@ -107,16 +123,22 @@ async def test_a_client_cannot_touch_the_session_of_another(tmp_path: Path) -> N
         await one.prompt(session, "%say mine")
         going = one.start_prompt(session, "%hang")
         where = {"sessionId": session}
-        for method, params in (
+        touches: list[tuple[str, Message]] = [
             ("session/prompt", {**where, "prompt": [{"type": "text", "text": "%say yours"}]}),
             ("session/set_mode", {**where, "modeId": "full"}),
             ("session/set_config_option", {**where, "configId": "mode", "value": "full"}),
             ("session/close", where),
-        ):
+        ]
+        for method, params in touches:
             assert (await other.refusal(method, params))["code"] == -32002, method
         other.tell("session/cancel", where)
-        for method in ("session/load", "session/resume", "session/delete"):
-            params = where if method == "session/delete" else {**where, "cwd": str(here.work), "mcpServers": []}
+        whole = {**where, "cwd": str(here.work), "mcpServers": []}
+        takes: dict[str, Message] = {
+            "session/load": whole,
+            "session/resume": whole,
+            "session/delete": where,
+        }
+        for method, params in takes.items():
             error = await other.refusal(method, params)
             assert (error["code"], error["data"]["kind"]) == (-32600, "session_in_use"), method
             assert "another client" in error["message"], method
@@ -127,14 +149,21 @@ async def test_a_client_cannot_touch_the_session_of_another(tmp_path: Path) -> N
         assert await one.prompt(session, "%say still mine") == {"stopReason": "end_turn"}
 
 
-async def test_a_session_whose_client_vanished_in_a_turn_goes_on_at_once_in_the_next(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", ["%run touch begun; sleep 600", "%run! echo asked", "%hang"])
+async def test_a_session_whose_client_vanished_in_a_turn_goes_on_at_once_in_the_next(
+    tmp_path: Path, step: str
+) -> None:
     """Nothing of the lost turn runs on; the next client is not told that somebody has the session."""
     async with stage(tmp_path) as here, listener(here) as server:
         async with server.client() as client:
             session = await client.new()
             await client.prompt(session, "%say before")
-            client.start_prompt(session, "%run touch begun; sleep 600\n%say never")
-            await client.wait_kind("tool_call", session)
+            client.on_permission = lambda params: None
+            client.start_prompt(session, f"{step}\n%say never")
+            while len(here.requests) < 2:
+                await asyncio.sleep(0)
+            if "%run" in step:
+                await client.wait_kind("tool_call", session)
             client.vanish()
         async with server.client() as client:
             await client.load(session)
@@ -155,8 +184,8 @@ async def test_a_client_that_vanishes_while_a_session_opens_keeps_nobody_out(
             await client.prompt(session, "%say before")
         for turns in range(8):
             async with server.client() as client:
-                params = {"cwd": str(here.work), "mcpServers": []}
-                client.request(method, params if method == "session/new" else {**params, "sessionId": session})
+                named = {"sessionId": session} if method == "session/load" else {}
+                client.request(method, {**named, "cwd": str(here.work), "mcpServers": []})
                 for _ in range(turns * 10):
                     await asyncio.sleep(0)
                 client.vanish()
@@ -168,23 +197,25 @@ async def test_a_client_that_vanishes_while_a_session_opens_keeps_nobody_out(
 
 async def test_a_client_that_asks_and_does_not_read_and_vanishes_leaves_nothing(tmp_path: Path) -> None:
     """We had stopped reading from it, and so could not hear that it was gone."""
-    async with stage(tmp_path) as here, listener(here) as server:
-        async with server.client() as client:
+    async with stage(tmp_path) as here, listener(here) as server, server.client() as other:
+        async with server.client(compression=None) as client:
             session = await client.new()
             await client.prompt(session, "%say before")
-            client.stop_reading()
+            client.socket.transport.pause_reading()
             client.start_prompt(session, "%hang")
             # Each is answered with its own id: far more than is kept for a client that does not read.
-            for _ in range(24):
-                client.send_frame(json.dumps({"jsonrpc": "2.0", "id": "x" * 1024 * 1024, "method": "no/such"}))
-            while client._unsent.qsize():
-                if client.socket.transport.get_write_buffer_size():
-                    break  # it does not read from us any more
-                await asyncio.sleep(0)
+            for number in range(48):
+                name = str(number) + "x" * 1024 * 1024
+                client.send_frame(json.dumps({"jsonrpc": "2.0", "id": name, "method": "no/such"}))
+            before = -1
+            while client.unsent_bytes != before:  # until the server has stopped to read from it
+                before = client.unsent_bytes
+                for _ in range(30):
+                    await other.refusal("no/such", {}, lint=False)
+            assert before > 0
             client.vanish()
-        async with server.client() as client:
-            await client.load(session)
-            assert client.messages(session) == ["before"]
+        await other.load(session)
+        assert other.messages(session) == ["before"]
 
 
 async def test_frames_of_every_kind(tmp_path: Path) -> None:
@@ -192,15 +223,14 @@ async def test_frames_of_every_kind(tmp_path: Path) -> None:
     async with stage(tmp_path) as here, listener(here) as server, server.client() as client:
         session = await client.new()
         client.send_frame(b'{"jsonrpc":"2.0",\n"id":"binary",\r\n"method":"session/list",\n"params":{}}')
-        client.send_frame('{"jsonrpc":"2.0","id":{\r"a"\r:\n1},"method":"no/such"}')
+        client.send_frame('{"jsonrpc":"2.0","id":"white",\r\n\t"method":\r"no/such"}')
         for nonsense in (b"", "", "\n\n", "nonsense", b"\xff\xfe", "[]", "{", "[" * 5000, "null", '"x"'):
             client.send_frame(nonsense)
         assert await client.prompt(session, "%say fine") == {"stopReason": "end_turn"}
         ids = [stray.get("id") for stray in client.strays]
-        assert "binary" in ids
-        assert {"a": 1} in ids
+        assert {"binary", "white"} <= set(ids)
         assert {stray["error"]["code"] for stray in client.strays if stray["id"] is None} == {-32700, -32600}
-        client.lint.violations.clear()  # answers under null, and under ids that it does not know
+        client.lint.violations.clear()  # answers under null, and to ids that the linter did not hear of
 
 
 async def test_a_frame_that_is_too_long_ends_that_connection_and_no_other(tmp_path: Path) -> None:
@@ -210,9 +240,7 @@ async def test_a_frame_that_is_too_long_ends_that_connection_and_no_other(tmp_pa
             session = await client.new()
             await client.prompt(session, "%say before")
             client.send_frame(" " * (64 * 1024 * 1024 + 1))
-            with pytest.raises(ConnectionClosed):
-                await client.socket.wait_closed()
-                await client.socket.send("")
+            await client.socket.wait_closed()
             assert client.socket.close_code == 1009
         await other.load(session)
         assert other.messages(session) == ["before"]
@@ -283,7 +311,7 @@ assert "websockets" not in sys.modules, sys.modules
 sys.modules["websockets"] = None
 from laneway.base.errors import UsageError
 try:
-    asyncio.run(door.serve_socket(None, host="127.0.0.1", port=0, tokens=[], stop=None, on_ready=print))
+    asyncio.run(door.serve_socket(None, None, host="127.0.0.1", port=0, tokens=[], stop=None, on_ready=print))
 except UsageError as problem:
     print(problem)
 """
@@ -291,8 +319,8 @@ except UsageError as problem:
     assert ran.stdout.strip() == "Serving on a WebSocket needs one more package: pip install 'laneway[ws]'"
 
 
-async def _refusal(url: str, headers: dict[str, str]) -> int:
+async def _refusal(url: str, headers: dict[str, str], **where: Any) -> int:
     with pytest.raises(InvalidStatus) as refused:
-        async with connect(url, additional_headers=headers):
+        async with connect(url, additional_headers=headers, **where):
             pass
     return refused.value.response.status_code

@@ -49,7 +49,7 @@ EMPTY = f"diff --git a/e m b/e m\nnew file mode 100644\nindex {'0' * 40}..{'e' *
 
 def take_back(diff: str, cwd: Path) -> str:
     found = undo.check(diff, cwd)
-    return found.why if isinstance(found, Left) else undo.put_back(found)
+    return found.why if isinstance(found, Left) else undo.put_back(found, cwd)
 
 
 # ── reading ────────────────────────────────────────────────────────────────
@@ -188,6 +188,15 @@ def test_lines_added_elsewhere_in_the_file_are_kept(tmp_path: Path) -> None:
     assert file.read_text() == "0\nmine\n1\n2\n3\n4\n5\n6\n7\n8\n"
 
 
+def test_the_folder_that_is_worked_in_stays_though_nothing_is_left_in_it(tmp_path: Path) -> None:
+    """git would take it away, and with it the ground under Codex and the editor."""
+    cwd = Repo(tmp_path).write("deep/down/new/a", "x\n").parent.parent
+    before = cwd.stat().st_ino
+    assert take_back(added("deep/down/new/a", "x"), cwd) == ""
+    assert list(cwd.iterdir()) == []
+    assert cwd.stat().st_ino == before
+
+
 def test_what_happens_between_looking_and_doing_is_not_overwritten(tmp_path: Path) -> None:
     """The check was good, the file is not any more."""
     repo = Repo(tmp_path / "r")
@@ -196,7 +205,7 @@ def test_what_happens_between_looking_and_doing_is_not_overwritten(tmp_path: Pat
     found = undo.check(edit("a") + edit("b"), repo.root)
     assert isinstance(found, Plan)
     repo.write("b", "mine\n")
-    assert undo.put_back(found) == "b changed after the turn"
+    assert undo.put_back(found, tmp_path) == "b changed after the turn"
     assert files(repo.root) == {"a": b"new\n", "b": b"mine\n"}
 
 

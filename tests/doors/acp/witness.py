@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from laneway.doors.acp.ids import thread_id
 from tests.doors.acp.support import Client, Message, Refused, Stage
 
 INSIDE, OUTSIDE, NETWORK = "inside", "outside", "network"
+TAP = Path(__file__).parent.parent / "mcp" / "tap.py"
 _numbers = itertools.count(1)
 
 
@@ -56,7 +58,9 @@ async def tried(here: Stage, client: Client, session: str) -> set[str]:
     inside, outside = here.work / f"inside-{number}", here.home.parent / f"outside-{number}"
     port = re.search(r"127\.0\.0\.1:(\d+)", (here.home / "config.toml").read_text())
     assert port is not None
-    words = f"echo x > {inside}; echo x > {outside}; (: < /dev/tcp/127.0.0.1/{port[1]}) && echo conn''ected; true"
+    words = (
+        f"echo x > {inside}; echo x > {outside}; (: < /dev/tcp/127.0.0.1/{port[1]}) && echo conn''ected; true"
+    )
     before = set(client.tool_calls(session))
     answer = await client.prompt(session, f"%run {words}\n%say Tried.")
     assert answer == {"stopReason": "end_turn"}
@@ -77,6 +81,13 @@ def configure(here: Stage, lines: str, tables: str = "") -> None:
     path.write_text(f"{lines}\n{kept.read_text()}\n{tables}")
 
 
+def enable(here: Stage, *features: str) -> None:
+    """Features of Codex that are off by default."""
+    path = here.home / "config.toml"
+    lines = "".join(f"{feature} = true\n" for feature in features)
+    path.write_text(path.read_text().replace("[features]\n", f"[features]\n{lines}"))
+
+
 @contextmanager
 def untouched(here: Stage) -> Iterator[None]:
     """config.toml stays as it is, byte by byte, in a repository that Codex could take for trusted."""
@@ -85,7 +96,43 @@ def untouched(here: Stage) -> Iterator[None]:
     before = path.read_text()
     yield
     assert path.read_text() == before
-    assert "trust" not in before
+
+
+# ── Codex itself ───────────────────────────────────────────────────────────
+
+
+def tapped(here: Stage, log: Path) -> dict[str, str]:
+    """The environment in which all that we say to Codex is written down."""
+    codex = here.environment["LANEWAY_CODEX_BIN"]
+    program = log.with_suffix(".sh")
+    tap = f"exec '{sys.executable}' '{TAP}' '{log}' '{codex}' \"$@\""
+    program.write_text(f'#!/bin/sh\ncase "$*" in *app-server*) {tap};; esac\nexec \'{codex}\' "$@"\n')
+    program.chmod(0o700)
+    return {"LANEWAY_CODEX_BIN": str(program)}
+
+
+def said_to_codex(log: Path, method: str) -> list[Message]:
+    """The params of all requests of a method."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    said = [json.loads(text) for way, text in lines if way == ">"]
+    return [each["params"] for each in said if each.get("method") == method]
+
+
+def codex_of(client: Client) -> int:
+    """The process that an agent has Codex in; between them is its guardian (Linux)."""
+    processes = list(_processes())
+    guardians = {pid for pid, parent, words in processes if parent == client.process.pid}
+    (pid,) = [pid for pid, parent, words in processes if parent in guardians and "app-server" in words]
+    return pid
+
+
+def _processes() -> Iterator[tuple[int, int, str]]:
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            status, words = (folder / "stat").read_text(), (folder / "cmdline").read_text()
+        except OSError:
+            continue  # gone meanwhile
+        yield int(folder.name), int(status.rpartition(")")[2].split()[1]), words
 
 
 # ── a session's options ────────────────────────────────────────────────────

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -22,7 +23,7 @@ from laneway.doors.acp.lobby import Lobby
 from laneway.doors.acp.narrator import Narrator
 from laneway.doors.acp.room import Room
 from laneway.doors.acp.signpost import Asker
-from laneway.doors.acp.voice import MakeVoice
+from laneway.doors.acp.voice import Voice
 
 Params: TypeAlias = dict[str, Any]
 
@@ -30,22 +31,30 @@ Params: TypeAlias = dict[str, Any]
 class Agent:
     """Serves one client that has been greeted."""
 
-    make_voice: ClassVar[MakeVoice] = Narrator
-
     def __init__(self, house: House, principal: str, client: Client, line: Line) -> None:
         self._house = house
         self._client = client
         self._line = line
         self._rooms: dict[str, Room] = {}
-        self._opening: dict[str, asyncio.Lock] = {}
-        self._lobby = Lobby(house, principal, line, client, self._login_in, self.make_voice)
+        self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """By session, for as long as somebody is at it."""
+        self._cancelling: set[asyncio.Future[None]] = set()
+        self._lobby = Lobby(house, principal, line, client, self._login_in, self._voice)
 
     async def serve(self, method: str, params: Params, request_id: bytes) -> Any:
         """Answer a request. A prompt has its place in its session's queue before this first waits."""
         try:
+            await self._wait_opened(params.get("sessionId"))
             return await self._dispatch(method, params, request_id)
         except LoginNeeded as needed:
             raise await self._refused(needed) from None
+
+    async def _wait_opened(self, wanted: Any) -> None:
+        """Whoever does not wait for the answer that opens a session means that session all the same."""
+        opening = self._opening.get(wanted) if isinstance(wanted, str) else None
+        if opening is not None and opening.locked():
+            async with opening:
+                pass
 
     async def _refused(self, needed: LoginNeeded) -> RemoteError:
         if needed.failure is not None and not await self._house.login.is_possible():
@@ -64,6 +73,20 @@ class Agent:
         room = self._rooms.get(session_id)
         if room is not None:
             room.cancel()
+        elif session_id in self._opening:
+            cancelling = asyncio.ensure_future(self._cancel_opened(session_id))
+            self._cancelling.add(cancelling)
+            cancelling.add_done_callback(self._cancelling.discard)
+
+    async def _cancel_opened(self, session_id: str) -> None:
+        """Behind the prompts that came before it and wait, too, and before those that come after it."""
+        await self._wait_opened(session_id)
+        room = self._rooms.get(session_id)
+        if room is not None:
+            room.cancel()
+
+    def _voice(self) -> Voice:
+        return Narrator(self._line, self._client, self._house.clock)
 
     # ── the connection ─────────────────────────────────────────────────────
 
@@ -110,12 +133,12 @@ class Agent:
     async def _load(self, params: Params) -> dict[str, Any]:
         """The whole conversation is told before this is answered; prompts that come meanwhile wait."""
         room, is_new = await self._reopened(params)
-        place = room.queue.join()
+        place = room.queue.join(is_prompt=False)
         try:
-            if await place.reached():
-                await replay.replay(
-                    self._house.engine, room.thread_id, room.client, self._line, cwd=str(room.cwd)
-                )
+            await place.reached()
+            await replay.replay(
+                self._house.engine, room.thread_id, room.client, self._line, cwd=str(room.cwd)
+            )
         finally:
             if is_new:
                 self._introduce(room)
@@ -210,6 +233,8 @@ class Agent:
 
     async def aclose(self) -> None:
         """The client is gone: nothing of it runs on."""
+        for cancelling in self._cancelling:
+            cancelling.cancel()
         rooms, self._rooms = list(self._rooms.values()), {}
         await asyncio.gather(*(room.close() for room in rooms))
 

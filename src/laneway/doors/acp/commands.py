@@ -22,6 +22,7 @@ from laneway.core.ports import Part, TextPart
 from laneway.doors.acp import command_words as words
 from laneway.doors.acp import modes, options, repo_diff, reviews, undo
 from laneway.doors.acp.desk import Desk, Invocation
+from laneway.doors.acp.faults import is_unknown_method, too_old
 from laneway.doors.acp.outputs import fenced
 from laneway.doors.acp.undo import LastTurn
 
@@ -35,8 +36,6 @@ _PLANNING = (
     "What it may do is still up to the session's mode."
 )
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+|\Z)")
-_INVALID_REQUEST = -32600
-_METHOD_NOT_FOUND = -32601
 
 __all__ = ["AVAILABLE", "COMMANDS", "Command", "Desk", "Invocation", "find", "run"]
 
@@ -99,7 +98,11 @@ def _told(tell: Tell) -> Run:
         try:
             text = await tell(desk, invocation.arguments)
         except EngineRefused as refused:
-            text = f"/{invocation.name} failed, because Codex refused it: {words.one_line(refused.message)}"
+            text = (
+                f"/{invocation.name} does not work here. {too_old(refused)}"
+                if is_unknown_method(refused)
+                else f"/{invocation.name} failed, because Codex refused it: {words.one_line(refused.message)}"
+            )
         await desk.say(text)
         return "end_turn"
 
@@ -277,7 +280,7 @@ async def _undo(desk: Desk, arguments: str) -> str:
     desk.forget_turn(last.turn_id)
     if not isinstance(found, undo.Plan):
         return words.undone((), found.why if found else "")
-    why = await asyncio.to_thread(undo.put_back, found)
+    why = await asyncio.to_thread(undo.put_back, found, desk.cwd)
     return words.undone(found.names, why)
 
 
@@ -298,13 +301,6 @@ async def _take_back(desk: Desk, turn_id: str) -> None:
         if not is_unknown_method(refused):
             raise
         await desk.codex("thread/rollback", {"threadId": desk.thread_id, "numTurns": 1})
-
-
-def is_unknown_method(refused: EngineRefused) -> bool:
-    """Codex has no code for it: a method it does not know is an invalid request, told in words."""
-    if refused.code == _METHOD_NOT_FOUND:
-        return True
-    return refused.code == _INVALID_REQUEST and f"unknown variant `{refused.method}`" in refused.message
 
 
 # ── the table ──────────────────────────────────────────────────────────────

@@ -5,6 +5,7 @@ One table for both. `data` is for programs: the kind of the failure, and whether
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from laneway.base.errors import (
@@ -21,6 +22,7 @@ from laneway.base.errors import (
     StoreError,
     ThreadUnknown,
 )
+from laneway.base.plain import plain
 from laneway.core.model import Failure
 from laneway.core.turn import TurnResult
 
@@ -34,6 +36,10 @@ CANCELLED = -32800
 
 MAX_MESSAGE_CHARS = 4000
 """Of one message, which may repeat what a client or a model said."""
+
+LAST_WORDS_CHARS = 500
+"""Of what Codex wrote to its standard error before it ended."""
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 STOP_REASONS = {
     "context_window_exceeded": "max_tokens",
@@ -88,6 +94,16 @@ def fault(code: int, message: str, **data: Any) -> RemoteError:
     return RemoteError(code, message[:MAX_MESSAGE_CHARS], data or None)
 
 
+def never_begun() -> RemoteError:
+    """Codex writes a thread down with its first turn: one that was killed before does not know it again."""
+    return fault(
+        NOT_FOUND,
+        "Codex ended before this session had begun, and does not know it any more. Start a new session.",
+        kind="session_unknown",
+        source="codex",
+    )
+
+
 def bad_params(message: str) -> RemoteError:
     return fault(INVALID_PARAMS, message)
 
@@ -110,6 +126,8 @@ def wire_error(error: LanewayError) -> RemoteError:
     match error:
         case RemoteError():
             return error
+        case EngineRefused() if is_unknown_method(error):
+            return fault(INTERNAL_ERROR, too_old(error), kind="codex_too_old", source="codex")
         case EngineRefused():
             return fault(
                 INTERNAL_ERROR,
@@ -118,17 +136,26 @@ def wire_error(error: LanewayError) -> RemoteError:
                 source="codex",
                 codexCode=error.code,
             )
-        case EngineLost() if error.stderr_tail:
-            message = f"{error}. Its last words: {error.stderr_tail[-500:].strip()}"
-            return fault(INTERNAL_ERROR, message, kind="engine_lost", source="codex")
         case EngineLost():
-            return fault(
-                INTERNAL_ERROR,
-                f"{error}. The next prompt starts it again.",
-                kind="engine_lost",
-                source="codex",
-            )
+            words = plain(_COLOURS.sub("", error.stderr_tail)[-LAST_WORDS_CHARS:]).strip()
+            message = f"{error}. The next prompt starts it again."
+            message += f" Its last words: {words}" if words else ""
+            return fault(INTERNAL_ERROR, message, kind="engine_lost", source="codex")
     code, kind = next(
         ((code, kind) for type_, code, kind in _CODES if isinstance(error, type_)), (INTERNAL_ERROR, "other")
     )
     return fault(code, str(error), kind=kind, source="laneway")
+
+
+def is_unknown_method(refused: EngineRefused) -> bool:
+    """Codex has no code for it: a method it does not know is an invalid request, told in words."""
+    if refused.code == METHOD_NOT_FOUND:
+        return True
+    return refused.code == INVALID_REQUEST and f"unknown variant `{refused.method}`" in refused.message
+
+
+def too_old(refused: EngineRefused) -> str:
+    return (
+        f"This Codex is too old for it (it knows no {refused.method}): upgrade it with"
+        " `pip install -U 'laneway[codex]'` or `npm install -g @openai/codex`."
+    )

@@ -7,7 +7,7 @@ checks what it gets; a field that cannot be shown at all is left out, or ends th
 
 from __future__ import annotations
 
-import math
+import sys
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -313,7 +313,10 @@ def _listed(field: Control, titled: str) -> dict[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """One that fits into a double, which is what everybody else reads it into."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max  # false for nan and inf; exact for an int of any size
 
 
 def _whole(value: Any) -> int | None:

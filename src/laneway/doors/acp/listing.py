@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 from laneway.base.errors import EngineRefused
+from laneway.base.plain import plain
 from laneway.core.ports import ThreadInfo, ThreadList
 from laneway.doors.acp.faults import INVALID_REQUEST, bad_params
 from laneway.doors.acp.ids import session_id
@@ -60,7 +61,7 @@ def session_info(info: ThreadInfo) -> dict[str, Any]:
 
 def short_title(text: str) -> str:
     """One line of what was said, without the files that came along."""
-    line = " ".join(words(text).split())
+    line = plain(" ".join(words(text).split()))
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1] + "…"
 
 

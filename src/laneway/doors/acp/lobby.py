@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import RemoteError, SessionUnknown, StoreError
+from laneway.base.plain import plain
 from laneway.codex.rollout import last_access
 from laneway.core.ports import ThreadSpec
 from laneway.core.session import Session
@@ -23,13 +24,17 @@ from laneway.doors.acp.ids import thread_id
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.reopening import reopened
 from laneway.doors.acp.room import Room
-from laneway.doors.acp.voice import MakeVoice, Voice
+from laneway.doors.acp.voice import Voice
 from laneway.store.editor_sessions import SessionRecord
 
 log = logging.getLogger(__name__)
 
+LIVE_EDITS = "apply_patch_streaming_events"
+"""A feature of Codex: without it an edit is told when it is whole."""
 MAX_DIRECTORIES = 64
 """Further folders of one session."""
+SHOWN_CHARS = 500
+"""Of a path in a sentence that refuses it."""
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -61,15 +66,15 @@ def folder(said: Any, name: str) -> Path:
     """A folder that is there. Codex would take one that is not, and fail later, in other words."""
     if not isinstance(said, str) or "\0" in said:
         raise bad_params(f"{name} must be an absolute path.")
-    path = Path(said)
+    path, shown = Path(said), plain(said[:SHOWN_CHARS])
     if not path.is_absolute():
-        raise bad_params(f"{name} must be an absolute path, not {said!r}.")
+        raise bad_params(f"{name} must be an absolute path, not {shown!r}.")
     try:
         is_there = path.is_dir()
     except OSError as problem:  # a name that is too long, a folder above it that is closed to us
-        raise bad_params(f"The folder {said} cannot be opened: {problem.strerror}.") from problem
+        raise bad_params(f"The folder {shown} cannot be opened: {problem.strerror}.") from problem
     if not is_there:
-        raise bad_params(f"There is no folder {said}.")
+        raise bad_params(f"There is no folder {shown}.")
     return path
 
 
@@ -83,7 +88,7 @@ class Lobby:
         line: Line,
         client: Client,
         login: Callable[[Room], Awaitable[None]],
-        voice: MakeVoice,
+        voice: Callable[[], Voice],
     ) -> None:
         self._house = house
         self._principal = principal
@@ -94,7 +99,7 @@ class Lobby:
 
     async def new(self, params: dict[str, Any]) -> Room:
         wish = await asyncio.to_thread(wish_of, params)
-        narrator = self._narrator()
+        narrator = self._voice()
         models, config = await self._house.surroundings(str(wish.cwd))
         spec, notes = _spec(wish, config)
         # Codex trusts a folder for good where a thread is started that may write there, even if only
@@ -118,7 +123,7 @@ class Lobby:
             self._record(wanted), self._house.surroundings(str(wish.cwd))
         )
         spec, notes = _spec(wish, config)
-        narrator = self._narrator()
+        narrator = self._voice()
         try:
             session = await self._house.hub.resume(
                 self._principal, thread, msgspec.structs.replace(spec, moves=True), readers=[narrator]
@@ -149,7 +154,7 @@ class Lobby:
             spec = msgspec.structs.replace(spec, model=model, extras=source.session.spec.extras)
         elif record is None:
             spec = msgspec.structs.replace(spec, sandbox="read-only")
-        narrator = self._narrator()
+        narrator = self._voice()
         session = await self._house.hub.fork(self._principal, _thread(wanted), spec, readers=[narrator])
         async with _closed_unless_done(session):
             facts, choices = reopened(
@@ -180,9 +185,6 @@ class Lobby:
             log.error("what a session was set to could not be read: %s", problem)
             return None, (f"What this session was set to could not be read: {problem}",)
 
-    def _narrator(self) -> Voice:
-        return self._voice(self._line, self._client, self._house.clock)
-
     async def _furnish(
         self,
         session: Session,
@@ -211,7 +213,7 @@ class Lobby:
         room.notes = notes
         mode = session.info.native.get("collaborationMode")
         room.is_planning = isinstance(mode, dict) and mode.get("mode") == "plan"
-        await room.keep()
+        room.keep_soon()
         return room
 
     async def _fork(self, source: Room) -> str:
@@ -260,4 +262,12 @@ def _spec(wish: Wish, config: dict[str, Any]) -> tuple[ThreadSpec, tuple[str, ..
     servers = mcp_servers.servers(wish.servers, mcp_servers.names(config))
     # Codex takes these for the whole list, and lets them be written only where the folder itself may be.
     roots = {"runtimeWorkspaceRoots": [str(wish.cwd), *wish.directories]} if wish.directories else {}
-    return ThreadSpec(cwd=wish.cwd, extras=servers.config, native=roots), servers.notes
+    extras = {**servers.config, **_live_edits(config)}
+    return ThreadSpec(cwd=wish.cwd, extras=extras, native=roots), servers.notes
+
+
+def _live_edits(config: dict[str, Any]) -> dict[str, Any]:
+    """Edits are told while they are written, unless the user has decided. It changes nothing but that."""
+    features = config.get("features")
+    is_decided = isinstance(features, dict) and features.get(LIVE_EDITS) is not None
+    return {} if is_decided else {f"features.{LIVE_EDITS}": True}

@@ -58,6 +58,8 @@ class _Pending:
         self.signpost = signpost
         self.outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         """None: somebody is logged in; else why not."""
+        self.is_withdrawn = False
+        """Whether it ended because the one who asked for it did not want it any more."""
 
     def end(self, why: str | None) -> None:
         if not self.outcome.done():
@@ -161,9 +163,12 @@ class Login:
             why = await self._outcome(pending, asker, is_shown=is_shown)
         except (asyncio.CancelledError, WireClosed, WireBroken):
             # Whoever asked has taken it back, or is gone.
+            pending.is_withdrawn = True
             await asyncio.shield(self._cancel(pending))
             raise
-        if why is not None:
+        if why is not None and is_shown and pending.is_withdrawn:
+            await self._by_person(method, asker)  # it joined one that was being taken back
+        elif why is not None:
             raise fault(AUTH_REQUIRED, f"Nobody is logged in: {why}", kind="login_failed")
 
     async def _outcome(self, pending: _Pending, asker: Asker, *, is_shown: bool) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.log import bound
+from laneway.base.plain import plain
 from laneway.core.model import (
     Activity,
     Asked,
@@ -49,6 +50,8 @@ from laneway.doors.acp.voice import Listener
 
 log = logging.getLogger(__name__)
 
+CHANGE_EVERY_S = 0.1
+"""Between two tellings of a tool call that changes: an edit that is being written."""
 MAX_HELD = 1000
 """Events of a thread that is still being opened: a line or two for each MCP server of the user."""
 
@@ -164,6 +167,7 @@ class Narrator:
 
     def notice(self, level: str, title: str) -> None:
         """For the user's eyes. Where there are no notices, a thought: it is no part of any answer."""
+        title = plain(title)
         if self._client.takes_notices:
             self.tell({"sessionUpdate": "notice", "severity": level, "title": title or level})
         else:
@@ -192,13 +196,22 @@ class Narrator:
             call.tell(self.tell, tool_calls.opened(activity, thread_id, client, cwd=self._cwd))
         elif activity.status == "running":
             call.activity = activity
-            call.tell(self.tell, tool_calls.changed(activity, thread_id, client, cwd=self._cwd))
+            if call.later is None:
+                call.later = self._clock.after(CHANGE_EVERY_S, lambda: self._tell_change(key))
         if activity.status != "running":
+            call.drop_later()
             if client.takes_terminal_output:
                 self._outputs.flush(activity.item_id)
             self._outputs.drop(activity.item_id)
             del self._open[key]
             call.tell(self.tell, tool_calls.ended(activity, thread_id, client, cwd=self._cwd))
+
+    def _tell_change(self, key: Key) -> None:
+        """Codex tells an edit whole for every few words of it; the client is told now and then."""
+        call = self._open[key]
+        call.drop_later()
+        client = self._client_for(key[0])
+        call.tell(self.tell, tool_calls.changed(call.activity, key[0], client, cwd=self._cwd))
 
     def _log(self, activity: Activity, thread_id: str) -> None:
         """Every tool call can be followed from the editor to the thread, the turn and the item."""
@@ -251,7 +264,7 @@ class Narrator:
 
     def _titled(self, event: Titled) -> None:
         if event.title:
-            self.tell({"sessionUpdate": "session_info_update", "title": event.title})
+            self.tell({"sessionUpdate": "session_info_update", "title": plain(event.title)})
 
     def _notice(self, event: Notice) -> None:
         if event.will_retry:
@@ -260,6 +273,9 @@ class Narrator:
             self.notice(event.level, event.message)
 
     def _asked(self, event: Asked) -> None:
+        for key, call in list(self._open.items()):
+            if call.later is not None:
+                self._tell_change(key)  # what is asked about is shown before
         self._listener.on_question(event.question)
 
     def _withdrawn(self, event: Withdrawn) -> None:
@@ -285,6 +301,7 @@ class Narrator:
         for (thread, item_id), call in list(self._open.items()):
             if thread_id in (None, thread):
                 del self._open[thread, item_id]
+                call.drop_later()
                 self._outputs.drop(item_id)
                 call_id = tool_call_id(thread, call.activity.turn_id, item_id)
                 client = self._client_for(thread)

@@ -15,11 +15,20 @@ Key = tuple[str, str]
 class OpenCall:
     """What it is, and what the client was told of it."""
 
-    __slots__ = ("activity", "told")
+    __slots__ = ("activity", "later", "told")
 
     def __init__(self, activity: Activity) -> None:
         self.activity = activity
         self.told: dict[str, Any] = {}
+        self.later: Callable[[], None] | None = None
+        """Takes back that a change is told soon."""
+
+    def drop_later(self) -> bool:
+        """Whether a change was to be told soon; it is not any more."""
+        later, self.later = self.later, None
+        if later is not None:
+            later()
+        return later is not None
 
     def belongs_to(self, question: Question) -> bool:
         """Codex does not say for which of its calls an MCP server asks: it is the one to that server."""
@@ -30,7 +39,9 @@ class OpenCall:
 
     def tell(self, tell: Callable[[dict[str, Any]], None], update: dict[str, Any]) -> None:
         """Only what the client does not know yet."""
-        tell(tool_calls.fresh(update, self.told))
+        news = tool_calls.fresh(update, self.told)
+        if news.keys() - {"sessionUpdate", "toolCallId"}:
+            tell(news)
         self.told |= update
 
 

@@ -308,5 +308,7 @@ def _one_of(what: str, value: Any, entries: list[Entry], silent: list[Entry] | N
 
 
 def _cut(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return "of this shape"  # to write it out may be long, and deeper than Python goes
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"

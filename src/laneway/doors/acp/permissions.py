@@ -1,7 +1,8 @@
 """A question as the options of `session/request_permission`, and what the client's reply means.
 
 Pure. Offers exactly what Codex takes and a person can judge: a rule whose words cannot be shown
-whole and plainly is not offered. There is always a no after which the turn goes on. Whatever is not clearly one of the options shown is a no.
+whole and plainly is not offered. There is always a no after which the turn goes on. Whatever is
+not clearly one of the options shown is a no.
 """
 
 from __future__ import annotations

@@ -44,9 +44,7 @@ class ByCall:
         self._call_id = call_id
 
     async def decide(self, question: Question, offered: Options) -> Any:
-        call_id = self._call_id or tool_call_id(
-            self._thread_id, question.turn_id or "", question.question_id
-        )
+        call_id = self._call_id or tool_call_id(self._thread_id, question.turn_id or "", question.question_id)
         call = tool_calls.asked(question, self._thread_id, self._client, cwd=self._cwd, call_id=call_id)
         if self._call_id is None:
             return await self._by_own_call(call, offered)

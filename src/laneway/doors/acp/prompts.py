@@ -116,5 +116,7 @@ def _too_large() -> RemoteError:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return "that it names"  # to write it out may be long, and deeper than Python goes
     text = repr(value)
     return text if len(text) <= 80 else text[:79] + "…"

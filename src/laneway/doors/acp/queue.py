@@ -16,7 +16,8 @@ MAX_WAITING = 64
 
 
 class Place:
-    def __init__(self) -> None:
+    def __init__(self, *, is_prompt: bool = True) -> None:
+        self.is_prompt = is_prompt
         self.is_cancelled = False
         self._reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -38,10 +39,11 @@ class Queue:
     def current(self) -> Place | None:
         return self._places[0] if self._places else None
 
-    def join(self) -> Place:
+    def join(self, *, is_prompt: bool = True) -> Place:
+        """At the end. What is no prompt waits likewise, but no cancel is for it."""
         if len(self._places) > MAX_WAITING:
             raise LimitReached("waiting prompts", MAX_WAITING)
-        place = Place()
+        place = Place(is_prompt=is_prompt)
         self._places.append(place)
         if len(self._places) == 1:
             place.call()
@@ -54,7 +56,7 @@ class Queue:
             self._places[0].call()
 
     def cancel(self) -> None:
-        """All of them: those who wait are called at once, to leave."""
-        for place in self._places:
+        """All prompts: those who wait are called at once, to leave."""
+        for place in filter(lambda each: each.is_prompt, self._places):
             place.is_cancelled = True
             place.call()

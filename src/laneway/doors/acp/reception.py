@@ -21,6 +21,7 @@ from laneway.doors.acp.auth_methods import methods
 from laneway.doors.acp.client import Client, client_of
 from laneway.doors.acp.faults import CANCELLED, INVALID_REQUEST, bad_params, fault, wire_error
 from laneway.doors.acp.ids import thread_id
+from laneway.doors.acp.v2 import greeting as draft
 from laneway.wire.messages import UNREADABLE
 from laneway.wire.peer import Peer, Raw
 
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PROTOCOL = 1
-"""The stable version. A client that offers another is told this one, and decides."""
+"""The stable version. A client that offers another is told this one, and decides; but see `speaks_draft`."""
+
+MAX_SHOWN_ID = 100
+"""Bytes of a request's id in the log: a client may choose a long one."""
 
 Params: TypeAlias = dict[str, Any]
 
@@ -44,8 +48,17 @@ class Greeting(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     is_unstable: bool = False
     """Whether methods are announced that the stable protocol does not have yet."""
+    speaks_draft: bool = False
+    """Whether a client that offers protocol 2 gets it."""
+
+    def meet(self, params: Params) -> Client:
+        if self.speaks_draft and params["protocolVersion"] >= draft.PROTOCOL:
+            return draft.client_of(params)
+        return client_of(params)
 
     def answer(self, client: Client) -> dict[str, Any]:
+        if client.protocol == draft.PROTOCOL:
+            return draft.answer(client, self.version, self.program, self.environment)
         names = ["list", "delete", "additionalDirectories", "resume", "close"]
         if self.is_unstable or client.is_unstable:
             names.append("fork")
@@ -75,9 +88,10 @@ class Reception:
         self._engage = engage
         self._peer = peer
         self._agent: asyncio.Future[Agent] | None = None
+        self._cancelling: set[asyncio.Future[None]] = set()
 
     async def on_request(self, method: str, raw: Raw, request_id: bytes) -> Any:
-        with bound(request=request_id.decode(errors="replace")):
+        with bound(request=request_id[:MAX_SHOWN_ID].decode(errors="replace")):
             try:
                 return await self._serve(method, _object(raw), request_id)
             except LanewayError as error:
@@ -85,8 +99,8 @@ class Reception:
 
     async def _serve(self, method: str, params: Params, request_id: bytes) -> Any:
         wanted = params.get("sessionId")
-        session = wanted if isinstance(wanted, str) else ""
-        with bound(session=session, thread=thread_id(session)), timed(log, method):
+        thread = thread_id(wanted) if isinstance(wanted, str) else None
+        with bound(session=wanted if thread else None, thread=thread), timed(log, method):
             if method == "initialize":
                 return self._initialize(params)
             if self._agent is None:
@@ -100,7 +114,7 @@ class Reception:
             raise bad_params("initialize needs protocolVersion, a number.")
         if self._agent is not None:
             raise fault(INVALID_REQUEST, "`initialize` has been said already.")
-        client = client_of(params)
+        client = self._greeting.meet(params)
         log.info("client %s %s", client.name, client.version)
         self._agent = asyncio.ensure_future(self._engaged(client))
         return self._greeting.answer(client)
@@ -111,23 +125,41 @@ class Reception:
         return await self._engage(client, self._peer())
 
     def on_notification(self, method: str, raw: Raw, frame: bytes) -> None:
-        if method == "session/cancel":
-            asyncio.get_running_loop().call_soon(self._cancel, _object(raw).get("sessionId"))
-        elif method == "$/cancel_request" and raw:
-            given = msgspec.json.decode(raw, type=_Cancel).requestId
-            asyncio.get_running_loop().call_soon(self._cancel_request, bytes(given))
-        else:
-            log.debug("the client said %s", method[:100])
+        soon = asyncio.get_running_loop().call_soon
+        try:
+            if method == "session/cancel":
+                soon(self._cancel, _object(raw).get("sessionId"))
+            elif method == "$/cancel_request":
+                soon(self._cancel_request, bytes(msgspec.json.decode(raw, type=_Cancel).requestId))
+            else:
+                log.debug("the client said %s", method[:100])
+        except (RemoteError, *UNREADABLE) as problem:
+            log.info("a cancel that names nothing: %s", problem)
 
     def _cancel(self, session_id: Any) -> None:
-        if self._agent is not None and self._agent.done():
-            self._agent.result().cancel(str(session_id))
+        agent = self._agent
+        if agent is None:
+            return  # nothing that could be cancelled has begun
+        if not agent.done():
+            cancelling = asyncio.ensure_future(self._cancel_later(agent, session_id))
+            self._cancelling.add(cancelling)
+            cancelling.add_done_callback(self._cancelling.discard)
+        elif not agent.cancelled() and agent.exception() is None:
+            agent.result().cancel(str(session_id))
+
+    async def _cancel_later(self, agent: asyncio.Future[Agent], session_id: Any) -> None:
+        """Behind the requests that came before it and wait for the agent, too."""
+        await asyncio.wait((agent,))
+        await asyncio.sleep(0)
+        self._cancel(session_id)
 
     def _cancel_request(self, request_id: bytes) -> None:
         self._peer().cancel_theirs(request_id, RemoteError(CANCELLED, "The request was cancelled."))
 
     async def aclose(self) -> None:
         """The client is gone: nothing of it runs on."""
+        for cancelling in self._cancelling:
+            cancelling.cancel()
         if self._agent is not None:
             self._agent.cancel()
             await asyncio.gather(self._agent, return_exceptions=True)

@@ -19,15 +19,17 @@ from laneway.base.errors import (
     QuestionGone,
     SessionClosed,
     StoreError,
+    ThreadUnknown,
 )
 from laneway.base.log import bound
+from laneway.base.plain import plain
 from laneway.core.model import Activity, FileChange, Question, TurnDone, TurnStarted, Usage, Withdrawn
 from laneway.core.ports import Errand, Part, TextPart, TurnSpec
 from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
 from laneway.doors.acp import commands, inquiry, modes, options, prompts, spoken
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.faults import stop_reason
+from laneway.doors.acp.faults import never_begun, stop_reason
 from laneway.doors.acp.house import House
 from laneway.doors.acp.ids import session_id
 from laneway.doors.acp.line import Line
@@ -84,6 +86,7 @@ class Room:
         self._sent: Permit | None = None
         """What Codex was last told that this session may do."""
         self._is_cold = False
+        self._keeping: asyncio.Task[None] | None = None
         self._turn: Turn | None = None
         self._command: asyncio.Future[str] | None = None
         self._asking: dict[str, asyncio.Task[None]] = {}
@@ -130,10 +133,10 @@ class Room:
             if begin is not None:
                 begin()
             stop = await self._serve(parts, place)
-        except LanewayError:
-            if not place.is_cancelled:
-                raise
-            return "cancelled"  # whatever it ended with, this is what the client wanted
+        except LanewayError as error:
+            if place.is_cancelled:
+                return "cancelled"  # whatever it ended with, this is what the client wanted
+            raise never_begun() if isinstance(error, ThreadUnknown) else error
         finally:
             self.queue.leave(place)
         return "cancelled" if place.is_cancelled else stop
@@ -188,10 +191,7 @@ class Room:
         place = self.queue.current
         if place is not None and place.is_cancelled:
             self._turn.cancel()
-        try:
-            return await self._wait()
-        finally:
-            await self.keep()
+        return await self._wait()
 
     async def _wait(self) -> str:
         """Until the turn is over, or until it waits for words that only another prompt can bring."""
@@ -264,7 +264,7 @@ class Room:
         if self._is_titled or not words:
             return
         self._is_titled = True
-        title = " ".join(words.split())
+        title = plain(" ".join(words.split()))
         short = title if len(title) <= TITLE_CHARS else title[: TITLE_CHARS - 1] + "…"
         self.narrator.tell({"sessionUpdate": "session_info_update", "title": short})
 
@@ -279,13 +279,12 @@ class Room:
         asking = self._asking.pop(gone.question_id, None)
         if asking is not None:
             asking.cancel()
-            if gone.is_declined and not self.session.is_closing:
-                self.narrator.notice("warning", "Declined, because nobody answered in time.")
-        if any(asked.question.question_id == gone.question_id for asked in self._spoken):
-            was_first = self._spoken[0].question.question_id == gone.question_id
-            self._spoken = [a for a in self._spoken if a.question.question_id != gone.question_id]
-            if was_first and self._spoken:
-                self.narrator.say(self._spoken[0].text)
+        in_words = [asked.question.question_id for asked in self._spoken]
+        if gone.is_declined and not self.session.is_closing and (asking or gone.question_id in in_words):
+            self.narrator.notice("warning", "Declined, because nobody answered in time.")
+        self._spoken = [asked for asked in self._spoken if asked.question.question_id != gone.question_id]
+        if self._spoken and in_words[0] == gone.question_id:
+            self.narrator.say(self._spoken[0].text)
 
     async def _ask(self, question: Question) -> None:
         with bound(session=self.session_id, turn=question.turn_id, item=question.item_id):
@@ -348,6 +347,7 @@ class Room:
     def on_turn(self, event: TurnStarted | TurnDone) -> None:
         if isinstance(event, TurnStarted):
             self._sent, self._is_cold = self._sending, False
+            self.keep_soon()
         else:
             self._turns.append(LastTurn(event.first_id or event.turn_id, tuple(self._changes), self._diff))
             del self._turns[:-MAX_REMEMBERED]
@@ -404,7 +404,18 @@ class Room:
     # ── what is kept ───────────────────────────────────────────────────────
 
     async def keep(self) -> None:
-        """Write down what a restarted adapter needs. A disk that will not take it is told, not fatal."""
+        """Write down what a restarted adapter needs."""
+        await asyncio.shield(self.keep_soon())
+
+    def keep_soon(self) -> asyncio.Task[None]:
+        """The same beside whatever comes next; one after the other, so that the last one holds."""
+        self._keeping = asyncio.get_running_loop().create_task(self._keep_after(self._keeping))
+        return self._keeping
+
+    async def _keep_after(self, before: asyncio.Task[None] | None) -> None:
+        """A disk that will not take it is told, not fatal."""
+        if before is not None:
+            await asyncio.wait((before,))
         record = SessionRecord(
             session_id=self.session_id,
             thread_id=self.thread_id,
@@ -458,3 +469,5 @@ class Room:
         await self.session.close()
         if self._works:
             await asyncio.wait(self._works)
+        if self._keeping is not None:
+            await asyncio.wait((self._keeping,))

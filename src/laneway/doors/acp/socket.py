@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from laneway.base.errors import UsageError
+from laneway.doors.acp.faults import INTERNAL_ERROR
 from laneway.doors.acp.reception import Engage, Greeting, Reception, cancel_notice
 from laneway.doors.gate import Gate, Headers, Refused, host_names
 from laneway.doors.listening import bind
@@ -131,6 +132,7 @@ class Wire:
             pause_reading=self._may_read.clear,
             resume_reading=self._may_read.set,
             cancel_notice=cancel_notice,
+            refusal=INTERNAL_ERROR,
         )
 
     def _send(self, lines: bytes) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import tempfile
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
@@ -192,9 +193,14 @@ def check(diff: str, cwd: Path) -> Outcome:
     return wanted if tried.code == 0 else Left(_why(tried))
 
 
-def put_back(wanted: Plan) -> str:
+def put_back(wanted: Plan, cwd: Path) -> str:
     """Reverse the edits; returns why not, or nothing."""
-    done = _apply(wanted)
+    try:
+        # git takes folders along that are empty then, and would not stop at the one we work in.
+        with tempfile.NamedTemporaryFile(dir=cwd, prefix=".laneway-"):
+            done = _apply(wanted)
+    except OSError as problem:
+        return f"{cwd} cannot be written ({problem.strerror})"
     if done.code != 0:
         return _why(done)
     _make_executable(wanted)

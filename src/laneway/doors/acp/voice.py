@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import msgspec
 
 from laneway.core.audience import Reader
 from laneway.core.model import Activity, Question, TurnDone, TurnStarted, Withdrawn
-from laneway.core.ports import Clock
-from laneway.doors.acp.client import Client
-from laneway.doors.acp.line import Line
 from laneway.doors.acp.permits import Permits
 
 
@@ -67,6 +63,3 @@ class Voice(Reader, Protocol):
     def retell(self, call_id: str) -> None:
         """A question about this call is over."""
         ...
-
-
-MakeVoice: TypeAlias = Callable[[Line, Client, Clock], Voice]

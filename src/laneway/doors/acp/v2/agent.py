@@ -7,7 +7,7 @@ not offered, for Codex ends a turn and no single call.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
@@ -19,13 +19,14 @@ from laneway.doors.acp.room import Room
 from laneway.doors.acp.signpost import Asker
 from laneway.doors.acp.v2 import past, prompts, shapes
 from laneway.doors.acp.v2.narrator import Narrator
-from laneway.doors.acp.voice import MakeVoice
+from laneway.doors.acp.voice import Voice
 
 _VALUE_TYPES: dict[Any, type] = {"id": str, "boolean": bool}
 
 
 class Agent(agent.Agent):
-    make_voice: ClassVar[MakeVoice] = Narrator
+    def _voice(self) -> Voice:
+        return Narrator(self._line, self._house.clock)
 
     async def _dispatch(self, method: str, params: Params, request_id: bytes) -> Any:
         if method == "auth/login":
@@ -49,7 +50,7 @@ class Agent(agent.Agent):
         """The conversation if it is asked for, then the state, then the answer."""
         whole = _wants_replay(params)
         room, is_new = await self._reopened(params)
-        place = room.queue.join() if whole else None
+        place = room.queue.join(is_prompt=False) if whole else None
         try:
             if place is not None and await place.reached():
                 await self._replay(room)
@@ -63,9 +64,7 @@ class Agent(agent.Agent):
 
     async def _replay(self, room: Room) -> None:
         engine, cwd = self._house.engine, str(room.cwd)
-        await replay.replay(
-            engine, room.thread_id, room.client, self._line, cwd=cwd, render=past.updates
-        )
+        await replay.replay(engine, room.thread_id, room.client, self._line, cwd=cwd, render=past.updates)
 
     def _introduce(self, room: Room) -> None:
         room.narrator.open(room.thread_id, str(room.cwd), room)
@@ -90,7 +89,9 @@ class Agent(agent.Agent):
         room, value = self._room(params), params.get("value")
         wanted = _VALUE_TYPES.get(params.get("type"))
         if wanted is None or not isinstance(value, wanted):
-            raise bad_params("An option is set by type id with a text, or by type boolean with true or false.")
+            raise bad_params(
+                "An option is set by type id with a text, or by type boolean with true or false."
+            )
         await room.chosen(str(params.get("configId")), value)
         return {"configOptions": shapes.options(room.shown_options())}
 

@@ -37,7 +37,6 @@ from laneway.core.model import (
 )
 from laneway.core.ports import Clock
 from laneway.doors.acp import said
-from laneway.doors.acp.client import Client
 from laneway.doors.acp.ids import session_id
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.narrator import MAX_HELD, words_of
@@ -56,7 +55,7 @@ from laneway.doors.acp.voice import Listener
 class Narrator:
     """`laneway.doors.acp.voice.Voice`."""
 
-    def __init__(self, line: Line, client: Client, clock: Clock) -> None:
+    def __init__(self, line: Line, clock: Clock) -> None:
         self.lost = 0
         self.foreground = Foreground(self.tell)
         self.inserts = Inserts()

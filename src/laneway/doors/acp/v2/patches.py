@@ -70,11 +70,9 @@ def section(change: FileChange, cwd: str) -> str | None:
     head = f"diff --git {quoted(old)} {quoted(new)}\n"
     match change.kind:
         case "add":
-            body = _whole("+", change.diff)
-            return f"{head}new file mode 100644\n" + (f"--- /dev/null\n+++ {_ended(new)}\n{body}" if body else "")
+            return f"{head}new file mode 100644\n{_whole('+', '/dev/null', _ended(new), change.diff)}"
         case "delete":
-            body = _whole("-", change.diff)
-            return f"{head}deleted file mode 100644\n" + (f"--- {_ended(old)}\n+++ /dev/null\n{body}" if body else "")
+            return f"{head}deleted file mode 100644\n{_whole('-', _ended(old), '/dev/null', change.diff)}"
     renamed = f"rename from {quoted(old)}\nrename to {quoted(new)}\n" if change.move_path else ""
     hunks = _hunks(change.diff)
     if hunks:
@@ -83,7 +81,7 @@ def section(change: FileChange, cwd: str) -> str | None:
 
 
 def _hunks(diff: str) -> str:
-    """The hunks of a unified diff as they stand; empty where one has no line numbers, as while it is written."""
+    """The hunks of a unified diff as they stand; empty where one has no line numbers (yet)."""
     text = diffs.without_move(diff)
     start = _HUNK.search(text)
     if start is None or _BARE_HUNK.search(text):
@@ -92,7 +90,7 @@ def _hunks(diff: str) -> str:
     return body if body.endswith("\n") else f"{body}\n"
 
 
-def _whole(sign: str, text: str) -> str:
+def _whole(sign: str, old: str, new: str, text: str) -> str:
     """A file that appears or goes, as one hunk; empty for an empty file."""
     if not text:
         return ""
@@ -103,7 +101,7 @@ def _whole(sign: str, text: str) -> str:
     span = f"1,{len(lines)}" if len(lines) > 1 else "1"
     header = f"@@ -0,0 +{span} @@\n" if sign == "+" else f"@@ -{span} +0,0 @@\n"
     body = "".join(f"{sign}{line}\n" for line in lines)
-    return f"{header}{body}" + ("" if ended else _NO_NEWLINE)
+    return f"--- {old}\n+++ {new}\n{header}{body}" + ("" if ended else _NO_NEWLINE)
 
 
 def quoted(path: str) -> str:

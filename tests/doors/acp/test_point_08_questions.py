@@ -1,0 +1,167 @@
+"""Point 8: a question of the model reaches a person by the best means there is; nobody else answers it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.doors.acp.golden import golden
+from tests.doors.acp.support import FULL, Client, Message, Refused, Stage, select, stage
+
+ASK = "%ask Which colour? Red | Green\n%say Thanks."
+TWO = {
+    "questions": [
+        {
+            "id": "colour",
+            "header": "Colour",
+            "question": "Which colour?",
+            "options": [
+                {"label": "Red", "description": "Like fire."},
+                {"label": "Green", "description": "Like grass."},
+            ],
+        },
+        {
+            "id": "size",
+            "header": "Size",
+            "question": "Which size?",
+            "options": [
+                {"label": "Small", "description": "As a mouse."},
+                {"label": "Large", "description": "As a house."},
+            ],
+        },
+    ]
+}
+ASK_TWO = f"%tool request_user_input {json.dumps(TWO)}\n%say Thanks."
+NO_OPTIONS = Refused({"code": -32601, "message": "Method not found"})
+
+
+def answers(here: Stage) -> Any:
+    """What the model was told."""
+    outputs = [item for item in here.requests[-1]["input"] if item["type"] == "function_call_output"]
+    return json.loads(outputs[-1]["output"])["answers"]
+
+
+def in_words(client: Client) -> None:
+    """A client that shows neither forms nor options."""
+    client.on_permission = lambda params: NO_OPTIONS
+
+
+async def test_a_client_with_forms_shows_one(tmp_path: Path) -> None:
+    """All questions at once; what is filled in is what the model hears."""
+    async with stage(tmp_path) as here, here.agent(capabilities=FULL) as client:
+        session = await client.new()
+        client.on_elicitation = lambda params: {
+            "action": "accept",
+            "content": {"colour": "Green", "size": "Enormous"},
+        }
+        assert await client.prompt(session, ASK_TWO) == {"stopReason": "end_turn"}
+        assert answers(here) == {"colour": {"answers": ["Green"]}, "size": {"answers": ["Enormous"]}}
+        assert client.messages(session) == ["Thanks."]
+    assert [each["method"] for each in client.asked] == ["elicitation/create"]
+    golden("point-08-questions-form", client.trace(without=("usage_update",)))
+
+
+@pytest.mark.parametrize(("action", "notes"), [("decline", 0), ("cancel", 1)])
+async def test_a_form_that_is_not_filled_in_is_no_answer(tmp_path: Path, action: str, notes: int) -> None:
+    """Declined by a person, the model hears of no answer; dismissed, the person hears of it, too."""
+    async with stage(tmp_path) as here, here.agent(capabilities=FULL) as client:
+        session = await client.new()
+        client.on_elicitation = lambda params: {"action": action}
+        assert await client.prompt(session, ASK) == {"stopReason": "end_turn"}
+        assert answers(here) == {}
+        assert len(client.of("notice", session)) == notes
+
+
+async def test_a_client_without_forms_shows_options_one_by_one(tmp_path: Path) -> None:
+    """As permission requests; the calls that carry them have an end."""
+    async with stage(tmp_path) as here, here.agent() as client:
+        session = await client.new()
+        client.on_permission = lambda params: select(params, "1")
+        assert await client.prompt(session, ASK_TWO) == {"stopReason": "end_turn"}
+        assert answers(here) == {"colour": {"answers": ["Green"]}, "size": {"answers": ["Large"]}}
+    names = [[option["name"] for option in each["params"]["options"]] for each in client.asked]
+    assert [each[:2] for each in names] == [["Red", "Green"], ["Small", "Large"]]
+    assert client.open_tool_calls() == {}
+    golden("point-08-questions-options", client.trace(without=("usage_update",)))
+
+
+async def test_where_nothing_can_be_shown_the_next_prompt_answers(tmp_path: Path) -> None:
+    """The prompt ends with the question; what cannot be read is asked again, and then the turn goes on."""
+    async with stage(tmp_path) as here, here.agent() as client:
+        in_words(client)
+        session = await client.new()
+        assert await client.prompt(session, ASK_TWO) == {"stopReason": "end_turn"}
+        assert len(here.requests) == 1
+        (question,) = client.messages(session)
+        assert all(word in question for word in ("Which colour?", "Green", "Which size?", "`skip`"))
+        assert await client.prompt(session, " ") == {"stopReason": "end_turn"}
+        assert len(here.requests) == 1
+        assert await client.prompt(session, "1: b\n2: as it comes") == {"stopReason": "end_turn"}
+        assert answers(here) == {"colour": {"answers": ["Green"]}, "size": {"answers": ["as it comes"]}}
+        assert client.messages(session)[-1] == "Thanks."
+        assert await client.prompt(session, "%say Next.") == {"stopReason": "end_turn"}
+        assert (client.messages(session)[-1], len(here.requests)) == ("Next.", 3)
+    golden("point-08-questions-text", client.trace(without=("usage_update",)))
+
+
+async def test_something_else_than_the_options_is_said_in_words(tmp_path: Path) -> None:
+    """A person who picks that is asked in the conversation."""
+    async with stage(tmp_path) as here, here.agent() as client:
+        client.on_permission = lambda params: select(params, "other")
+        session = await client.new()
+        assert await client.prompt(session, ASK) == {"stopReason": "end_turn"}
+        assert await client.prompt(session, "Blue, as the sea") == {"stopReason": "end_turn"}
+        assert answers(here) == {"choice": {"answers": ["Blue, as the sea"]}}
+
+
+async def test_skip_gives_no_answer_and_the_turn_goes_on(tmp_path: Path) -> None:
+    """The model hears that there is none."""
+    async with stage(tmp_path) as here, here.agent() as client:
+        in_words(client)
+        session = await client.new()
+        await client.prompt(session, ASK)
+        assert await client.prompt(session, "skip") == {"stopReason": "end_turn"}
+        assert (answers(here), client.messages(session)[-1]) == ({}, "Thanks.")
+
+
+async def test_a_question_that_waits_for_words_can_be_cancelled(tmp_path: Path) -> None:
+    """The turn is over then, and the next prompt is no answer but a prompt."""
+    async with stage(tmp_path) as here, here.agent() as client:
+        in_words(client)
+        session = await client.new()
+        await client.prompt(session, ASK)
+        client.cancel(session)
+        assert await client.prompt(session, "%say Next.") == {"stopReason": "end_turn"}
+        assert client.messages(session)[-1] == "Next."
+        assert len(here.requests) == 2
+
+
+async def test_a_question_that_nobody_answers_expires(tmp_path: Path) -> None:
+    """The model goes on without, the person is told, and the next prompt is no answer."""
+    short = {"LANEWAY_APPROVAL_TIMEOUT_SECS": "1"}
+    async with stage(tmp_path) as here, here.agent(capabilities=FULL, env=short) as client:
+        in_words(client)
+        session = await client.new()
+        client.on_elicitation = lambda params: Refused({"code": -32603, "message": "No forms today."})
+        await client.prompt(session, ASK)
+        notice = await client.wait_kind("notice", session)
+        assert "nobody answered" in notice.body["title"]
+        assert await client.prompt(session, "%say Next.") == {"stopReason": "end_turn"}
+        assert client.messages(session)[1:] == ["Thanks.", "Next."]
+
+
+async def test_a_form_that_stays_open_is_taken_back_when_the_question_expires(tmp_path: Path) -> None:
+    """The client hears that its answer is no longer wanted."""
+    short = {"LANEWAY_APPROVAL_TIMEOUT_SECS": "1"}
+    async with stage(tmp_path) as here, here.agent(capabilities=FULL, env=short) as client:
+        session = await client.new()
+        client.on_elicitation = lambda params: None
+        assert await client.prompt(session, ASK) == {"stopReason": "end_turn"}
+        (asked,) = client.asked
+        taken_back: Message = await client.wait_heard(lambda each: each["method"] == "$/cancel_request")
+        assert taken_back["params"] == {"requestId": asked["id"]}
+        assert answers(here) == {}
+        assert len(client.of("notice", session)) == 1

@@ -1,0 +1,81 @@
+"""A session that is asked for twice: while it loads, once more, and by somebody else."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from tests.doors.acp.support import Client, Message, Stage, stage
+from tests.doors.acp.witness import refused
+
+ENDED = {"stopReason": "end_turn"}
+
+
+async def left(here: Stage) -> str:
+    """A session of an adapter that is gone."""
+    async with here.agent() as client:
+        session = await client.new()
+        await client.prompt(session, "%say Before.")
+    return session
+
+
+def loading(client: Client, here: Stage, session: str) -> asyncio.Future[Message]:
+    return client.request("session/load", {"sessionId": session, "cwd": str(here.work), "mcpServers": []})
+
+
+async def test_a_prompt_while_the_session_loads_comes_behind_its_history(tmp_path: Path) -> None:
+    """A client that does not wait for the answer is served all the same; its cancel counts, too."""
+    async with stage(tmp_path) as here:
+        session = await left(here)
+        async with here.agent() as client:
+            loaded = loading(client, here, session)
+            prompted = client.start_prompt(session, "%say After.")
+            assert await prompted == ENDED
+            assert loaded.done()
+            assert client.messages(session) == ["Before.", "After."]
+        async with here.agent() as client:
+            loaded = loading(client, here, session)
+            prompted = client.start_prompt(session, "%hang")
+            client.cancel(session)
+            assert await prompted == {"stopReason": "cancelled"}
+            await loaded
+            assert await client.prompt(session, "%say Last.") == ENDED
+        assert len(here.requests) == 3
+
+
+async def test_a_session_that_is_loaded_twice_is_told_twice_and_is_one(tmp_path: Path) -> None:
+    """At once or one after the other, also while a turn runs; a prompt is served once."""
+    async with stage(tmp_path) as here:
+        session = await left(here)
+        async with here.agent() as client:
+            both = await asyncio.gather(loading(client, here, session), loading(client, here, session))
+            assert both[0] == both[1]
+            assert client.kinds(session).count("user_message_chunk") == 2
+            running = client.start_prompt(session, "%think Hm.\n%hang")
+            await client.wait_kind("agent_thought_chunk", session)
+            again = loading(client, here, session)
+            client.cancel(session)
+            assert await running == {"stopReason": "cancelled"}
+            assert await again == both[0]
+            # The history has the turn that was cancelled: its prompt is told once more with the first.
+            assert client.kinds(session).count("user_message_chunk") == 4
+            assert await client.resume(session) == both[0]
+            assert await client.prompt(session, "%say Once.") == ENDED
+            assert client.messages(session).count("Once.") == 1
+        assert len(here.requests) == 3
+
+
+async def test_a_session_that_another_process_has_open_is_refused_by_name(tmp_path: Path) -> None:
+    """Until it is closed there; a prompt to it is none of ours."""
+    async with stage(tmp_path) as here, here.agent() as owner, here.agent() as other:
+        session = await owner.new()
+        await owner.prompt(session, "%say Mine.")
+        error = await refused(loading(other, here, session))
+        assert (error["code"], error["data"]["kind"]) == (-32600, "session_in_use")
+        assert session.removeprefix("sess_") in error["message"]
+        assert "in use by" in error["message"]
+        assert await owner.prompt(session, "%say Still mine.") == ENDED
+        await owner.ask("session/close", {"sessionId": session})
+        await other.load(session)
+        assert await other.prompt(session, "%say Now mine.") == ENDED
+        assert other.messages(session) == ["Mine.", "Still mine.", "Now mine."]

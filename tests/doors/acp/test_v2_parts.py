@@ -1,0 +1,243 @@
+"""The parts of protocol 2 that a real Codex seldom shows: late output, subagents, crashes, odd requests."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import Any
+
+import msgspec
+import pytest
+
+from laneway.base.errors import RemoteError
+from laneway.core.model import Question
+from laneway.doors.acp import permissions
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.past import CALL_BYTES, Scene
+from laneway.doors.acp.v2 import calls, past
+from laneway.doors.acp.v2.foreground import Foreground
+from laneway.doors.acp.v2.inserts import Inserts
+from laneway.doors.acp.v2.permits import BySubject
+from tests.doors.acp.asking import ITEM, TOOL
+from tests.doors.acp.calls import CALL, CWD, THREAD, command, done
+from tests.doors.acp.draft import DraftLint
+from tests.doors.acp.hand import SESSION, Hand
+from tests.doors.acp.test_permissions import asked, selected
+from tests.doors.acp.test_permissions import command as asked_command
+
+SCENE = Scene(THREAD, Client(), CWD)
+
+
+def begun() -> DraftLint:
+    lint = DraftLint()
+    hello = {"protocolVersion": 2, "info": {"name": "t", "version": "1"}}
+    greeted = {"protocolVersion": 2, "info": {"name": "l", "version": "1"}}
+    opened = {"sessionId": SESSION, "configOptions": [], "availableCommands": []}
+    for number, method, params, result in (
+        (1, "initialize", hello, greeted),
+        (2, "session/new", {"cwd": CWD}, opened),
+    ):
+        lint.check("client", {"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        lint.check("agent", {"jsonrpc": "2.0", "id": number, "result": result})
+    lint.assert_clean()
+    return lint
+
+
+def problems(*updates: Any) -> list[str]:
+    """What the draft's schema and rules have against these updates of a session."""
+    lint = begun()
+    for update in updates:
+        params = {"sessionId": SESSION, "update": update}
+        lint.check("agent", {"jsonrpc": "2.0", "method": "session/update", "params": params})
+    return [str(each) for each in lint.violations]
+
+
+# ── calls and terminals ────────────────────────────────────────────────────
+
+
+def test_what_came_late_takes_the_place_of_the_pieces() -> None:
+    """A terminal can be told anew in protocol 2: nothing stands in the wrong place."""
+    late = command(aggregatedOutput="one\ntwo\n", exitCode=0)
+    update = calls.exited(late, THREAD, is_whole=True)
+    assert base64.b64decode(update["output"]["data"]) == b"one\ntwo\n"
+    assert "output" not in calls.exited(late, THREAD, is_whole=False)
+    begin = calls.terminal(late, THREAD, cwd=CWD)
+    assert problems(begin, calls.printed(CALL, "two\n"), update, calls.call(late, THREAD, cwd=CWD)) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"status": "declined"}, "failed"),
+        ({"status": "failed", "exitCode": 2}, "failed"),
+        ({"status": "completed", "exitCode": 1}, "failed"),
+        ({"status": "completed", "exitCode": 0}, "completed"),
+    ],
+)
+def test_every_end_has_a_status_and_a_terminal_only_what_ran(fields: dict[str, Any], status: str) -> None:
+    """A declined command never had anything to show."""
+    ended = command(**fields)
+    call = calls.call(ended, THREAD, cwd=CWD)
+    assert call["status"] == status
+    kinds = [part["type"] for part in call["content"]]
+    assert kinds == (["content"] if fields["status"] == "declined" else ["terminal"])
+
+
+def test_a_call_whose_end_nobody_tells_is_ended_with_a_reason() -> None:
+    """Codex died: the terminal has exited, and the call says why."""
+    left = command(ended=False)
+    update = calls.ended_without(left, THREAD, "Codex ended unexpectedly.", cwd=CWD)
+    assert (update["status"], update["content"][-1]["content"]["text"]) == (
+        "failed",
+        "Codex ended unexpectedly.",
+    )
+    exited = calls.exited(left, THREAD, is_whole=False)
+    assert exited["exitStatus"] == {}
+    assert problems(calls.terminal(left, THREAD, cwd=CWD), exited, update) == []
+
+
+def test_an_older_call_is_told_within_its_budget() -> None:
+    """Its terminal is cut, and says so; the newest is whole."""
+    long = command(aggregatedOutput="x" * 100_000, exitCode=0)
+    wide = done("fileChange", status="completed", changes=[_change(n) for n in range(200)])
+    for activity in (long, wide):
+        told = past.updates(activity, SCENE, is_whole=False)
+        assert problems(*told) == []
+        assert all(len(msgspec.json.encode(update)) <= CALL_BYTES for update in told)
+    shown: list[bytes] = []
+    for is_whole in (True, False):
+        terminal: Any = past.updates(long, SCENE, is_whole=is_whole)[0]
+        shown.append(base64.b64decode(terminal["output"]["data"]))
+    assert shown[0] == b"x" * 100_000
+    assert b"characters are left out here" in shown[1]
+
+
+def _change(number: int) -> dict[str, Any]:
+    return {"path": f"{CWD}/{number}.txt", "kind": {"type": "add"}, "diff": "y" * 500}
+
+
+# ── states ─────────────────────────────────────────────────────────────────
+
+
+def test_a_session_waits_for_a_person_only_when_nothing_else_runs() -> None:
+    """Two calls, one of them asked about: it runs on; when the other ends, it waits; then it goes on."""
+    told: list[Any] = []
+    state = Foreground(told.append)
+    state.rest("end_turn")
+    state.run()
+    state.ask("q", "call-1")
+    state.look(["call-1", "call-2"])
+    state.look(["call-1"])
+    state.settle("q")
+    state.look([])
+    state.rest("error", RemoteError(-32603, "Broken.", {"kind": "other"}))
+    assert [each["state"] for each in told] == ["running", "requires_action", "running", "idle"]
+    assert told[-1]["error"] == {"code": -32603, "message": "Broken.", "data": {"kind": "other"}}
+    assert problems(*told) == []
+
+
+async def test_prompts_learn_their_ids_in_the_order_in_which_codex_records_them() -> None:
+    """One that nobody waits for any more keeps its place; one that was not taken is refused."""
+    inserts = Inserts()
+    first, second, third = (asyncio.get_running_loop().create_future() for _ in range(3))
+    inserts.begin(first)
+    inserts.join(second)
+    inserts.join(third)
+    second.cancel()
+    for message_id in ("m-1", "m-2"):
+        assert inserts.said(message_id)
+        inserts.recorded()
+    assert first.result() == "m-1"
+    inserts.end(RemoteError(-32603, "Too late."))
+    assert isinstance(third.exception(), RemoteError)
+    inserts.begin(None)
+    assert not inserts.said("m-3")
+
+
+# ── requests ───────────────────────────────────────────────────────────────
+
+
+class DraftHand(Hand):
+    def _greet(self, capabilities: dict[str, Any]) -> None:
+        self.lint = begun()
+
+
+async def request(question: Question, call_id: str | None, choice: str = "decline") -> tuple[Any, DraftHand]:
+    """What a client is asked, after it has answered."""
+    hand = DraftHand()
+    if call_id is not None:
+        hand.update(SESSION, {"sessionUpdate": "terminal_update", "terminalId": call_id})
+        hand.update(SESSION, {"sessionUpdate": "tool_call_update", "toolCallId": call_id})
+    permits = BySubject(hand, SESSION, "t", "/work", call_id)
+    offered = permissions.options(question)
+    asking = asyncio.ensure_future(permits.decide(question, offered))
+    call = await hand.asked()
+    call.reply.set_result(selected(choice))
+    assert await asking == selected(choice)
+    hand.lint.assert_clean()
+    return call.params, hand
+
+
+async def test_a_wish_for_a_host_says_which() -> None:
+    """The words of a request are its own: the command stays as it is."""
+    network = {"networkApprovalContext": {"host": "example.org", "protocol": "https"}}
+    params, _ = await request(asked_command(["accept", "decline"], cwd="/work/sub", **network), ITEM)
+    assert params["subject"] == {
+        "type": "command",
+        "command": "git pull",
+        "cwd": "/work/sub",
+        "toolCallId": ITEM,
+        "terminalId": ITEM,
+    }
+    assert "example.org" in params["description"]
+
+
+@pytest.mark.parametrize(("choice", "status"), [("accept", "completed"), ("decline", "failed")])
+async def test_a_patch_of_which_no_call_is_known_gets_one_that_ends(choice: str, status: str) -> None:
+    """The client made it from the request; it must not wait for ever."""
+    question = asked(
+        "item/fileChange/requestApproval",
+        {"threadId": "t", "turnId": "u", "itemId": "i", "reason": "Why not."},
+    )
+    params, hand = await request(question, None, choice)
+    assert params["description"] == "Reason: Why not.\n\nCodex did not tell which changes."
+    (ended,) = hand.updates
+    assert (ended["toolCallId"], ended["status"]) == (params["subject"]["toolCall"]["toolCallId"], status)
+
+
+async def test_a_tool_of_a_server_is_asked_for_in_words() -> None:
+    """About the call where it is known, about nothing where it is not."""
+    for call_id in (ITEM, None):
+        params, _ = await request(TOOL, call_id)
+        assert params["title"] == "Allow the desk MCP server to run tool?"
+        assert '"x": 1' in params["description"]
+        assert ("subject" in params) == (call_id is not None)
+
+
+# ── the lint ───────────────────────────────────────────────────────────────
+
+STATE = {"sessionUpdate": "state_update"}
+RUNNING = {**STATE, "state": "running"}
+TERMINAL = {"sessionUpdate": "terminal_update", "terminalId": "t"}
+CHUNK = {"sessionUpdate": "terminal_output_chunk", "terminalId": "t", "data": "YQ=="}
+
+
+@pytest.mark.parametrize(
+    ("updates", "complaint"),
+    [
+        ([{"sessionUpdate": "tool_call", "toolCallId": "c"}], "no way fits"),
+        ([{**RUNNING, "colour": "red"}], "no way fits"),
+        ([RUNNING, RUNNING], "told twice"),
+        ([RUNNING, {**STATE, "state": "idle"}], "without a stop reason"),
+        ([RUNNING, {**STATE, "state": "idle", "stopReason": "error"}], "has its error"),
+        ([{**STATE, "state": "requires_action"}], "nothing runs"),
+        ([CHUNK], "is not there"),
+        ([{**TERMINAL, "exitStatus": {}}, CHUNK], "has exited"),
+        ([TERMINAL, {**CHUNK, "data": "?"}], "no base64"),
+        ([{**TERMINAL, "cwd": "work"}], "relative"),
+    ],
+)
+def test_the_lint_of_the_draft_can_fail(updates: list[Any], complaint: str) -> None:
+    """What is wrong is named."""
+    (found,) = problems(*updates)
+    assert complaint in found
