@@ -186,7 +186,7 @@ async def resume(walk: Walk) -> str:
 async def mcp(walk: Walk) -> str:
     flags = ("--codex-bin", walk.codex_bin) if walk.codex_bin else ()
     async with visitor(walk.note, *flags) as client:
-        asks = {"approval-policy": "on-request", "sandbox": "workspace-write"}
+        asks = {"approval-policy": "on-request", "sandbox": "workspace-write", "cwd": str(walk.work)}
         first = await client.call("codex", prompt="%run! touch granted", identity="reviewer", **asks)
         agent_id = first.get("agent_id")
         second = await client.call("codex-reply", agent_id=agent_id, prompt="%say And on we go.")
