@@ -13,6 +13,7 @@ import stat
 import sys
 import threading
 
+from laneway.wire.frames import MAX_FRAME_BYTES
 from laneway.wire.messages import CLOSING
 from laneway.wire.peer import Notice, OnNotification, Peer
 from laneway.wire.service import OnRequest
@@ -34,11 +35,13 @@ class Pipe(asyncio.Protocol):
         cancel_notice: Notice,
         with_lengths: bool = False,
         refusal: int = CLOSING,
+        max_bytes: int = MAX_FRAME_BYTES,
     ) -> None:
         self._on_request = on_request
         self._on_notification = on_notification
         self._cancel_notice = cancel_notice
         self._with_lengths = with_lengths
+        self._max_bytes = max_bytes
         self._refusal = refusal
         self.ended = asyncio.Event()
         self.peer: Peer
@@ -65,6 +68,7 @@ class Pipe(asyncio.Protocol):
             cancel_notice=self._cancel_notice,
             with_lengths=self._with_lengths,
             refusal=self._refusal,
+            max_bytes=self._max_bytes,
         )
 
     async def listen(self) -> None:

@@ -171,7 +171,7 @@ async def test_an_image_of_50_mb_and_a_sound_are_refused_and_harm_nobody(tmp_pat
     """By its size and by its kind, before anything is done with it."""
     async with stage(tmp_path) as here, here.agent() as client:
         session = await client.new()
-        data = base64.b64encode(bytes(50_000_000)).decode()
+        data = base64.b64encode(bytes(50 * 1024 * 1024)).decode()
         picture = {"type": "image", "mimeType": "image/png", "data": data}
         params = {"sessionId": session, "prompt": [*TEXT, picture]}
         error = await client.refusal("session/prompt", params, lint=False)

@@ -287,10 +287,10 @@ def test_the_modes_are_also_there_for_clients_without_options() -> None:
         ("model", None, "There is no model None. Choose one of: big, small."),
         ("model", "x" * 500, f"There is no model {'x' * 80}…. Choose one of: big, small."),
         ("thought_level", "low", "There is no thought level low. Choose one of: medium, xhigh."),
-        ("reasoning_summary", ["auto"], "There is no reasoning summary ['auto']. Choose one of: default,"),
+        ("reasoning_summary", ["auto"], "There is no reasoning summary of this shape. Choose one of: default,"),
         ("network", 1, "The network is on or off, not 1."),
         ("network", "maybe", "The network is on or off, not maybe."),
-        ("network", {}, "The network is on or off, not {}."),
+        ("network", {}, "The network is on or off, not of this shape."),
     ],
 )
 def test_what_is_not_offered_is_refused_in_a_sentence(config_id: str, value: Any, said: str) -> None:

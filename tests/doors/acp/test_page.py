@@ -16,7 +16,8 @@ from laneway.doors.acp.modes import KEPT, MODES
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "acp.md").read_text()
 NODE = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
-FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+OF_SETUP = {"--door", "--remove"}
 COLUMNS = 5
 
 
@@ -54,6 +55,7 @@ def test_every_row_of_the_comparison_says_all_and_names_its_test(row: list[str])
     """What it is, how it is with each of the three, and nothing but tests in the last column."""
     assert len(row) == COLUMNS
     assert all(row[: COLUMNS - 1])
+    assert NODE.search(row[-1])
     assert NODE.sub("", row[-1]).strip() == ""
 
 
@@ -77,7 +79,7 @@ def test_the_page_has_every_flag_of_its_own() -> None:
     """And the parser knows each that it names."""
     parser = argparse.ArgumentParser()
     acp.configure(parser)
-    known = set(FLAG.findall(parser.format_help()))
-    told = set(FLAG.findall(PAGE)) - {"--door", "--remove"}  # of `laneway setup`
+    known = set(FLAG.findall(parser.format_help())) - OF_SETUP
+    told = set(FLAG.findall(PAGE)) - OF_SETUP
     assert told <= known
     assert known - told <= {"--help"}

@@ -51,6 +51,8 @@ class House:
 
     async def models(self) -> tuple[Model, ...]:
         """What Codex offers now; it changes with the account."""
+        if not self.codex_version:
+            self.codex_version = (await self.engine.abilities()).version
         return models(await self.engine.models())
 
     async def config(self, cwd: str) -> dict[str, Any]:
@@ -61,7 +63,5 @@ class House:
 
     async def surroundings(self, cwd: str) -> tuple[tuple[Model, ...], dict[str, Any]]:
         """The models and the configuration, asked for side by side."""
-        if not self.codex_version:
-            self.codex_version = (await self.engine.abilities()).version
         found, config = await asyncio.gather(self.models(), self.config(cwd))
         return found, config

@@ -100,20 +100,30 @@ class Lobby:
     async def new(self, params: dict[str, Any]) -> Room:
         wish = await asyncio.to_thread(wish_of, params)
         narrator = self._voice()
-        models, config = await self._house.surroundings(str(wish.cwd))
+        models = asyncio.ensure_future(self._house.models())
+        try:
+            config = await self._house.config(str(wish.cwd))
+            spec, notes, is_narrow = self._first_spec(wish, config)
+            session = await self._house.hub.start(self._principal, spec, readers=[narrator])
+        except BaseException:
+            models.cancel()
+            raise
+        async with _closed_unless_done(session):
+            facts = options.opened(session.info.native, await models, config, wish.directories)
+            if is_narrow:
+                configured = modes.configured(config, facts.running)
+                facts = msgspec.structs.replace(facts, configured=configured)
+            return await self._furnish(session, narrator, wish, options.Choices(), facts, notes)
+
+    def _first_spec(self, wish: Wish, config: dict[str, Any]) -> tuple[ThreadSpec, tuple[str, ...], bool]:
+        """How a thread begins, what to tell the user, and whether it begins narrower than configured."""
         spec, notes = _spec(wish, config)
         # Codex trusts a folder for good where a thread is started that may write there, even if only
         # config.toml lets it (0.163). So it is started for reading; the turns bring what is configured.
         is_narrow = modes.would_be_trusted(config, str(wish.cwd))
         if is_narrow:
             spec = msgspec.structs.replace(spec, sandbox="read-only")
-        session = await self._house.hub.start(self._principal, spec, readers=[narrator])
-        async with _closed_unless_done(session):
-            facts = options.opened(session.info.native, models, config, wish.directories)
-            if is_narrow:
-                configured = modes.configured(config, facts.running)
-                facts = msgspec.structs.replace(facts, configured=configured)
-            return await self._furnish(session, narrator, wish, options.Choices(), facts, notes)
+        return spec, notes, is_narrow
 
     async def again(self, wanted: str, params: dict[str, Any]) -> Room:
         """A thread that exists, whoever started it, with the options that it had."""

@@ -36,6 +36,9 @@ PROTOCOL = 1
 MAX_SHOWN_ID = 100
 """Bytes of a request's id in the log: a client may choose a long one."""
 
+MAX_MESSAGE_BYTES = 128 * 1024 * 1024
+"""Of one message: an image that is too large for a prompt is to be refused in words, so it must be read."""
+
 Params: TypeAlias = dict[str, Any]
 
 

@@ -136,7 +136,9 @@ class Room:
         except LanewayError as error:
             if place.is_cancelled:
                 return "cancelled"  # whatever it ended with, this is what the client wanted
-            raise never_begun() if isinstance(error, ThreadUnknown) else error
+            if isinstance(error, ThreadUnknown):
+                raise never_begun() from error
+            raise
         finally:
             self.queue.leave(place)
         return "cancelled" if place.is_cancelled else stop

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from laneway.base.errors import UsageError
 from laneway.doors.acp.faults import INTERNAL_ERROR
-from laneway.doors.acp.reception import Engage, Greeting, Reception, cancel_notice
+from laneway.doors.acp.reception import MAX_MESSAGE_BYTES, Engage, Greeting, Reception, cancel_notice
 from laneway.doors.gate import Gate, Headers, Refused, host_names
 from laneway.doors.listening import bind
-from laneway.wire.frames import MAX_FRAME_BYTES, as_line
+from laneway.wire.frames import as_line
 from laneway.wire.peer import Peer
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ async def serve_socket(
         counter.meet,
         sock=listening,
         process_request=counter.admit,
-        max_size=MAX_FRAME_BYTES,
+        max_size=MAX_MESSAGE_BYTES,
         close_timeout=CLOSE_S,
         server_header=None,
     ):
@@ -133,6 +133,7 @@ class Wire:
             resume_reading=self._may_read.set,
             cancel_notice=cancel_notice,
             refusal=INTERNAL_ERROR,
+            max_bytes=MAX_MESSAGE_BYTES,
         )
 
     def _send(self, lines: bytes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from laneway.doors.acp.faults import INTERNAL_ERROR
-from laneway.doors.acp.reception import Engage, Greeting, Reception, cancel_notice
+from laneway.doors.acp.reception import MAX_MESSAGE_BYTES, Engage, Greeting, Reception, cancel_notice
 from laneway.doors.ending import EndSignals
 from laneway.doors.pipe import Pipe, claim_standard_streams
 
@@ -18,6 +18,7 @@ async def serve_stdio(greeting: Greeting, engage: Engage, shutdown: Callable[[],
         on_notification=reception.on_notification,
         cancel_notice=cancel_notice,
         refusal=INTERNAL_ERROR,  # what others say then means here that somebody must log in
+        max_bytes=MAX_MESSAGE_BYTES,
     )
     await pipe.open(*claim_standard_streams())
     await pipe.listen()
