@@ -127,6 +127,19 @@ async def test_a_thread_that_nobody_knows_is_an_error_of_its_own() -> None:
             await here.hub.resume(ME, "not a thread id", here.spec())
 
 
+async def test_a_thread_of_which_nothing_was_written_is_unknown_too() -> None:
+    """Codex was killed between making the file of its first turn and writing into it."""
+    async with real() as here:
+        session = await here.session()
+        await play(session, "%say hello")
+        await session.close()
+        await here.hub.wait_gone(session.agent_id)
+        (rollout,) = here.rehearsal.home.glob(f"sessions/**/*{session.thread_id}.jsonl")
+        rollout.write_bytes(b"")
+        with pytest.raises(ThreadUnknown):
+            await here.hub.resume(ME, session.thread_id, here.spec())
+
+
 async def test_closing_the_engine_leaves_nothing_running() -> None:
     """A `setsid` child of a command with full access outlives Codex itself, but not us."""
     async with real() as here:

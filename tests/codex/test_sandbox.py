@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from laneway.base.clock import LoopClock
-from laneway.codex.sandbox import asked, policy, without
+from laneway.codex.sandbox import asked, configured, policy, without
 from laneway.core.hub import Hub
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.testing.rehearse import rehearsal
@@ -65,3 +65,34 @@ async def test_a_repository_is_not_trusted_behind_its_owners_back() -> None:
             assert sorted(path.name for path in here.work.iterdir()) == [".git", "first", "second"]
             assert session.info.native["sandbox"]["type"] == "workspaceWrite"
         assert (here.home / "config.toml").read_bytes() == before
+
+
+@pytest.mark.parametrize("mode", ["workspace-write", "danger-full-access"])
+@pytest.mark.parametrize("asked_for", [None, "workspace-write"])
+async def test_nor_is_it_where_the_users_own_config_lets_sessions_write(
+    mode: str, asked_for: str | None
+) -> None:
+    """Codex takes that for trust in every repository; sessions may write, and config.toml stays as it was."""
+    async with rehearsal() as here:
+        await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(here.work)], check=True)
+        file = here.home / "config.toml"
+        file.write_text(f'sandbox_mode = "{mode}"\n' + file.read_text())
+        before = file.read_bytes()
+        async with Hub(here.engine, LoopClock()) as hub:
+            session = await hub.start("me", ThreadSpec(cwd=here.work, sandbox=asked_for))
+            turn = session.say(TurnSpec(parts=(TextPart("%run touch made"),)))
+            assert (await turn.result()).status == "completed"
+            assert (here.work / "made").exists()
+            wanted = "workspaceWrite" if "workspace-write" in (mode, asked_for) else "dangerFullAccess"
+            assert session.info.native["sandbox"]["type"] == wanted
+        assert file.read_bytes() == before
+
+
+def test_what_somebody_has_decided_about_a_folder_is_left_to_codex() -> None:
+    """Trusted or not: a plain start changes nothing any more."""
+    config = {"sandbox_mode": "workspace-write", "projects": {"/a": {"trust_level": "untrusted"}}}
+    assert configured(config, "/a") is None
+    assert configured(config, "/b") == "workspace-write"
+    assert configured({"default_permissions": ":workspace"}, "/b") == "workspace-write"
+    assert configured({"sandbox_mode": "read-only"}, "/b") is None
+    assert configured(None, "/b") is None

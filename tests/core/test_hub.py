@@ -98,6 +98,21 @@ async def test_resuming_a_thread_that_is_open_here_gives_its_owner_the_same_sess
             await here.hub.resume("somebody else", session.thread_id, SPEC)
 
 
+async def test_a_thread_whose_session_is_being_closed_is_free_for_whoever_resumes_it_next() -> None:
+    """It waits for the end, and is neither handed the dying session nor told that there is none."""
+    async with stage() as here:
+        session, _ = await here.session()
+        closing = asyncio.ensure_future(session.close())
+        await asyncio.sleep(0)
+        mine, other = await asyncio.gather(
+            here.hub.resume("somebody else", session.thread_id, SPEC),
+            here.hub.resume("somebody else", session.thread_id, SPEC),
+        )
+        assert mine is other
+        assert (mine is session, mine.principal, mine.status) == (False, "somebody else", "idle")
+        await closing
+
+
 async def test_a_fork_is_a_session_of_its_own() -> None:
     """On a thread of its own."""
     async with stage() as here:

@@ -89,9 +89,13 @@ class CodexEngine:
     async def start(self, spec: ThreadSpec, host: Host) -> CodexThread:
         link = await self.link()
         mode, policy = sandbox.asked(spec.sandbox, spec.config), None
-        if mode is not None:
-            policy = sandbox.policy(mode, await _sandbox_settings(link, spec.cwd), spec.config)
-            spec = msgspec.structs.replace(spec, sandbox=None, config=sandbox.without(spec.config))
+        if mode is not None or (spec.sandbox is None and "sandbox_mode" not in spec.config):
+            config = await _users_config(link, spec.cwd)
+            mode = mode or sandbox.configured(config, str(spec.cwd))
+            if mode is not None:
+                policy = sandbox.policy(mode, config.get(sandbox.TABLE), spec.config)
+                kept = sandbox.without(spec.config)
+                spec = msgspec.structs.replace(spec, sandbox=sandbox.START, config=kept)
         params: dict[str, Any] = {"cwd": str(spec.cwd), **_common(spec)}
         if spec.ephemeral:
             params["ephemeral"] = True
@@ -151,15 +155,15 @@ class CodexEngine:
                 await self._link.aclose()
 
 
-async def _sandbox_settings(link: Link, cwd: Path) -> Any:
-    """The user's settings of the sandbox that may write."""
+async def _users_config(link: Link, cwd: Path) -> dict[str, Any]:
+    """What the user's configuration comes to in a folder; empty if Codex does not tell."""
     try:
         answer = await link.call("config/read", {"cwd": str(cwd), "includeLayers": False})
     except EngineRefused as refused:
-        log.info("the user's sandbox settings could not be read: %s", refused)
-        return None
+        log.info("the user's configuration could not be read: %s", refused)
+        return {}
     config = answer.get("config") if isinstance(answer, dict) else None
-    return config.get(sandbox.TABLE) if isinstance(config, dict) else None
+    return config if isinstance(config, dict) else {}
 
 
 async def _open(

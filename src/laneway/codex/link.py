@@ -372,6 +372,6 @@ def _refusal(method: str, params: Any, error: RemoteError) -> EngineError:
         return ActiveWriter(thread_id, None)
     if "thread not found" in text or "no rollout found" in text or "thread not loaded" in text:
         return ThreadUnknown(thread_id)
-    if "rollout at" in text and text.endswith("is empty"):
+    if ("rollout at" in text and text.endswith("is empty")) or text.endswith("empty session file"):
         return ThreadUnknown(thread_id)  # killed before it had written anything of the thread's first turn
     return EngineRefused(method, error.code, error.message)

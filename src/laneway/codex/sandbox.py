@@ -1,8 +1,9 @@
 """A sandbox that lets a session write, asked for without making Codex trust the folder.
 
-`thread/start` with such a sandbox makes Codex write the project down as trusted in the user's
-`config.toml` (0.163), and from then on a repository's own config is loaded. Nobody asked for
-that, so the thread is started without and the first turn brings the policy, which then stays.
+`thread/start` with such a sandbox, asked for by us or by the user's `config.toml`, makes Codex write
+the project down there as trusted (0.163), and from then on a repository's own config is loaded.
+Nobody asked for that, so the thread is started without and the first turn brings the policy, which
+then stays.
 
 Pure: from the mode and the user's config to the policy that Codex would have made of them.
 """
@@ -12,6 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 TABLE = "sandbox_workspace_write"
+START = "read-only"
+"""What a thread begins with, until its first turn brings what it may do: never trusted for that."""
+_PROFILES = {":workspace": "workspace-write", ":danger-full-access": "danger-full-access"}
+"""Codex's own permission profiles, each the same as a mode."""
 _NAMES = {
     "writable_roots": "writableRoots",
     "network_access": "networkAccess",
@@ -24,6 +29,17 @@ def asked(sandbox: str | None, config: dict[str, Any]) -> str | None:
     """The mode that trust would come with; none if nobody asked for such a one."""
     mode = sandbox or config.get("sandbox_mode")
     return mode if mode in ("workspace-write", "danger-full-access") else None
+
+
+def configured(config: Any, cwd: str) -> str | None:
+    """The mode that config.toml allows by itself, where Codex would trust the folder for that, too."""
+    if not isinstance(config, dict):
+        return None
+    projects = config.get("projects")
+    project = projects.get(cwd) if isinstance(projects, dict) else None
+    if isinstance(project, dict) and project.get("trust_level"):
+        return None  # somebody has decided
+    return asked(config.get("sandbox_mode") or _PROFILES.get(str(config.get("default_permissions"))), {})
 
 
 def without(config: dict[str, Any]) -> dict[str, Any]:
