@@ -68,7 +68,8 @@ def main() -> None:
                 send({"method": "notifications/message", "params": {"data": "hi"}})
             name = {"name": "stub", "version": "1.2"}
             abilities: dict[str, Any] = {} if "--no-tools" in flags else {"tools": {}}
-            result = {"protocolVersion": "2025-06-18", "capabilities": abilities, "serverInfo": name}
+            result: dict[str, Any] = {"protocolVersion": "2025-06-18", "capabilities": abilities}
+            result["serverInfo"] = name
             if "acp" in sys.argv and "--server" not in flags:
                 result = {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": name}
             send({"id": at, "result": [] if "--odd" in flags else result})

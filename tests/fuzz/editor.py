@@ -16,20 +16,13 @@ import msgspec
 
 from laneway.base.errors import RemoteError
 from laneway.core.model import Answer, Question
-from laneway.doors.acp import (
-    client,
-    forms,
-    listing,
-    lobby,
-    mcp_servers,
-    options,
-    permissions,
-    prompts,
-    spoken,
-)
-from laneway.doors.acp import said as past_words
+from laneway.doors.acp import client
+from laneway.doors.acp.asking import forms, permissions, spoken
+from laneway.doors.acp.history import listing
+from laneway.doors.acp.history import said as past_words
 from laneway.doors.acp.ids import thread_id
-from laneway.doors.acp.models import models
+from laneway.doors.acp.sessions import lobby, mcp_servers, options, prompts
+from laneway.doors.acp.sessions.models import models
 from laneway.wire.messages import UNREADABLE
 from tests.doors.acp.asking import COLOUR, PAGE, TOOL, WHY, elicited, user_input
 from tests.doors.acp.test_options import LISTED, STARTED

@@ -15,11 +15,11 @@ from laneway.base.ids import new_id
 from laneway.cli.compose import ground, settings_for
 from laneway.codex.engine import CodexEngine
 from laneway.core.session import Timing
+from laneway.doors.acp.accounts.login import Login
 from laneway.doors.acp.agent import Agent
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.house import House
 from laneway.doors.acp.line import PeerLine
-from laneway.doors.acp.login import Login
 from laneway.doors.acp.reception import Greeting
 from laneway.store.database import Database, database_path
 from laneway.store.editor_sessions import EditorSessions

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from laneway.base.errors import EngineRefused, RemoteError
+from laneway.doors.acp.accounts.login import Login
+from laneway.doors.acp.accounts.signpost import Asker
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.login import Login
-from laneway.doors.acp.signpost import Asker
 from tests.doors.acp.hand import Hand
 
 PROGRAM = ("/usr/bin/python3", "-m", "laneway", "acp")

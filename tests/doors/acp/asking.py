@@ -9,10 +9,10 @@ from typing import Any
 
 from laneway.base.errors import RemoteError
 from laneway.core.model import Question
-from laneway.doors.acp import inquiry
+from laneway.doors.acp.asking import inquiry
+from laneway.doors.acp.asking.inquiry import Settled
+from laneway.doors.acp.asking.spoken import InText
 from laneway.doors.acp.client import client_of
-from laneway.doors.acp.inquiry import Settled
-from laneway.doors.acp.spoken import InText
 from tests.doors.acp.hand import DEADLINE_S, SESSION, Call, Hand
 from tests.doors.acp.test_permissions import asked
 

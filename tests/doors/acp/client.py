@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
+import termios
+from array import array
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Collection
 from pathlib import Path
@@ -288,6 +291,13 @@ class Client:
 
     def go_on(self) -> None:
         self._out.resume_reading()
+
+    @property
+    def unread_bytes(self) -> int:
+        """What stands in the pipe."""
+        found = array("i", [0])
+        fcntl.ioctl(self._out.get_extra_info("pipe"), termios.FIONREAD, found)
+        return found[0]
 
     @property
     def _out(self) -> Any:

@@ -8,11 +8,11 @@ from typing import Any
 from laneway.base.errors import EngineRefused
 from laneway.core.model import Usage
 from laneway.core.ports import Part
-from laneway.doors.acp import options
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.models import Effort, Model
-from laneway.doors.acp.options import Choices, Facts
-from laneway.doors.acp.undo import LastTurn
+from laneway.doors.acp.sessions import options
+from laneway.doors.acp.sessions.models import Effort, Model
+from laneway.doors.acp.sessions.options import Choices, Facts
+from laneway.doors.acp.slash.undo import LastTurn
 from laneway.store.editor_sessions import Permit
 
 READ_ONLY = Permit(sandbox={"type": "readOnly", "networkAccess": False})

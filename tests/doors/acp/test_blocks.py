@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.doors.acp import blocks
-from laneway.doors.acp.blocks import tool_results
+from laneway.doors.acp.telling import blocks
+from laneway.doors.acp.telling.blocks import tool_results
 from tests.doors.acp.calls import BARE, problems
 
 MANY = 10_000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from laneway.doors.acp.browser import open_browser
+from laneway.doors.acp.accounts.browser import open_browser
 
 NAME = "open" if sys.platform == "darwin" else "xdg-open"
 URL = "https://auth.test/go?a=1&b=2"

@@ -11,8 +11,8 @@ from laneway import __version__
 from laneway.base.errors import RemoteError
 from laneway.core.model import Tokens, Usage
 from laneway.core.ports import ImagePart, TextPart
-from laneway.doors.acp import command_words, commands
-from laneway.doors.acp.commands import Invocation
+from laneway.doors.acp.slash import command_words, commands
+from laneway.doors.acp.slash.commands import Invocation
 from tests.doors.acp.hand_desk import HandDesk
 from tests.doors.acp.lint import book
 from tests.doors.acp.repos import Repo

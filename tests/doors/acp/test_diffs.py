@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.core.model import FileChange
-from laneway.doors.acp import diffs
-from laneway.doors.acp.diffs import Hunk, absolute, contents, edit_kind, edit_title, hunks, locations
+from laneway.doors.acp.telling import diffs
+from laneway.doors.acp.telling.diffs import Hunk, absolute, contents, edit_kind, edit_title, hunks, locations
 from tests.doors.acp.calls import BARE, problems
 
 NO_NEWLINE = "\\ No newline at end of file\n"

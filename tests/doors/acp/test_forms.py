@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.core.model import Field, Question
-from laneway.doors.acp import forms
-from laneway.doors.acp.forms import Control
+from laneway.doors.acp.asking import forms
+from laneway.doors.acp.asking.forms import Control
 from tests.doors.acp.lint import book
 from tests.doors.acp.test_permissions import JSON
 

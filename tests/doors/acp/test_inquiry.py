@@ -10,7 +10,7 @@ import pytest
 from laneway.base.errors import WireBroken
 from laneway.codex import questions
 from laneway.core.model import DECLINE, Answer, Question
-from laneway.doors.acp.inquiry import Settled
+from laneway.doors.acp.asking.inquiry import Settled
 from tests.doors.acp.asking import (
     CANCELLED,
     COLOUR,

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laneway.core.model import DECLINE, Answer, Question
-from laneway.doors.acp import inquiry, spoken
+from laneway.doors.acp.asking import inquiry, spoken
+from laneway.doors.acp.asking.inquiry import Settled
+from laneway.doors.acp.asking.spoken import InText
 from laneway.doors.acp.client import client_of
-from laneway.doors.acp.inquiry import Settled
-from laneway.doors.acp.spoken import InText
 from tests.doors.acp.asking import (
     CANCELLED,
     COLOUR,

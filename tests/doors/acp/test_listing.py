@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 
 from laneway.base.errors import EngineRefused, RemoteError
 from laneway.core.ports import ThreadInfo, ThreadList
-from laneway.doors.acp.listing import SESSIONS_A_PAGE, TITLE_CHARS, listed, session_info, short_title, stamp
-from laneway.doors.acp.prompts import parts
+from laneway.doors.acp.history.listing import (
+    SESSIONS_A_PAGE,
+    TITLE_CHARS,
+    listed,
+    session_info,
+    short_title,
+    stamp,
+)
+from laneway.doors.acp.sessions.prompts import parts
 from tests.codex.support import play, real
 from tests.doors.acp.lint import Lint
 

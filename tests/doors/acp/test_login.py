@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from laneway.base.errors import RemoteError
-from laneway.doors.acp.auth_methods import methods
+from laneway.doors.acp.accounts.auth_methods import methods
+from laneway.doors.acp.accounts.login import Login, is_needed
+from laneway.doors.acp.accounts.signpost import Asker
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.login import Login, is_needed
-from laneway.doors.acp.signpost import Asker
 from laneway.testing.rehearse import Rehearsal, rehearsal
 from tests.doors.acp.accounts import (
     BROWSER,

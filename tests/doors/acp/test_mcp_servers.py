@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from laneway.base.errors import RemoteError
 from laneway.core.model import Activity
-from laneway.doors.acp.mcp_servers import MAX_SERVERS, Servers, names, servers
+from laneway.doors.acp.sessions.mcp_servers import MAX_SERVERS, Servers, names, servers
 from tests.codex.support import only, play, real
 
 ECHO = """

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from laneway.doors.acp.modes import (
+from laneway.doors.acp.sessions.modes import (
     can_switch_network,
     configured,
     has_network,

@@ -9,8 +9,8 @@ import pytest
 
 from laneway.base.errors import RemoteError
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.models import models
-from laneway.doors.acp.options import (
+from laneway.doors.acp.sessions.models import models
+from laneway.doors.acp.sessions.options import (
     Choices,
     Facts,
     choose,
@@ -287,7 +287,11 @@ def test_the_modes_are_also_there_for_clients_without_options() -> None:
         ("model", None, "There is no model None. Choose one of: big, small."),
         ("model", "x" * 500, f"There is no model {'x' * 80}…. Choose one of: big, small."),
         ("thought_level", "low", "There is no thought level low. Choose one of: medium, xhigh."),
-        ("reasoning_summary", ["auto"], "There is no reasoning summary of this shape. Choose one of: default,"),
+        (
+            "reasoning_summary",
+            ["auto"],
+            "There is no reasoning summary of this shape. Choose one of:",
+        ),
         ("network", 1, "The network is on or off, not 1."),
         ("network", "maybe", "The network is on or off, not maybe."),
         ("network", {}, "The network is on or off, not of this shape."),

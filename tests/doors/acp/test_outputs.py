@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.doors.acp.outputs import (
+from laneway.doors.acp.telling.outputs import (
     EVERY_S,
     LATEST_S,
     MAX_PIECE_CHARS,

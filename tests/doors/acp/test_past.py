@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from laneway.core.model import Activity, Event, Failure, FileChange, Plan, PlanStep, TurnDone, UserSaid
 from laneway.core.ports import ImagePart, TextPart
-from laneway.doors.acp import past
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.past import CALL_BYTES, Scene
-from laneway.doors.acp.prompts import parts
+from laneway.doors.acp.history import past
+from laneway.doors.acp.history.past import CALL_BYTES, Scene
+from laneway.doors.acp.sessions.prompts import parts
 from tests.doors.acp.reader import PNG, THREAD, Reader, command
 
 

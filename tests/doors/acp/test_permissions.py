@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from laneway.codex import questions
 from laneway.core.model import Answer, Question
-from laneway.doors.acp import permissions
+from laneway.doors.acp.asking import permissions
 
 COMMAND = "item/commandExecution/requestApproval"
 EXEC = {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["git", "pull", "a b"]}}

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
-from laneway.doors.acp.outputs import TAIL_CHARS
+from laneway.doors.acp.telling.outputs import TAIL_CHARS
 from tests.doors.acp.golden import golden
 from tests.doors.acp.support import ZED, Client, Message, Stage, stage, text
 from tests.doors.acp.telling import OVERHEAD_CHARS, chars, holds_exactly, last_call, printed, story, told

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from laneway.doors.acp.past import CALL_BYTES
-from laneway.doors.acp.replay import TURNS_A_PAGE
+from laneway.doors.acp.history.past import CALL_BYTES
+from laneway.doors.acp.history.replay import TURNS_A_PAGE
 from tests.doors.acp.golden import golden
 from tests.doors.acp.support import FULL, ZED, Client, Message, Stage, stage, text
 from tests.doors.acp.witness import said_to_codex, tapped

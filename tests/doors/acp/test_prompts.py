@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from laneway.base.errors import RemoteError
 from laneway.core.ports import ImagePart, TextPart
-from laneway.doors.acp import prompts
+from laneway.doors.acp.sessions import prompts
 
 PIXEL = base64.b64encode(b"\x89PNG not really").decode()
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from laneway.base.errors import LimitReached
-from laneway.doors.acp.queue import MAX_WAITING, Queue
+from laneway.doors.acp.sessions.queue import MAX_WAITING, Queue
 
 
 async def test_prompts_are_served_one_at_a_time_in_the_order_in_which_they_came() -> None:

@@ -15,9 +15,9 @@ from laneway.core.hub import Hub
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.core.session import Session
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.models import models
-from laneway.doors.acp.modes import configured, whole
-from laneway.doors.acp.options import (
+from laneway.doors.acp.sessions.models import models
+from laneway.doors.acp.sessions.modes import configured, whole
+from laneway.doors.acp.sessions.options import (
     Choices,
     Facts,
     choose,
@@ -27,7 +27,7 @@ from laneway.doors.acp.options import (
     policy,
     render,
 )
-from laneway.doors.acp.reopening import reopened
+from laneway.doors.acp.sessions.reopening import reopened
 from laneway.store.editor_sessions import Defaults, Permit
 from laneway.testing.rehearse import rehearsal
 from tests.doors.acp.access import CONFIGS, PERMITS, powers

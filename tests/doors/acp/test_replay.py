@@ -13,9 +13,9 @@ from laneway.codex.engine import CodexEngine
 from laneway.core.model import Event, Failure, Text, TurnDone, TurnStarted
 from laneway.core.ports import ImagePart, Page, TextPart, TurnSpec
 from laneway.doors.acp.client import Client
+from laneway.doors.acp.history.past import CALL_BYTES
+from laneway.doors.acp.history.replay import Replayed, replay
 from laneway.doors.acp.ids import session_id
-from laneway.doors.acp.past import CALL_BYTES
-from laneway.doors.acp.replay import Replayed, replay
 from tests.codex.support import play, real
 from tests.doors.acp.reader import PNG, THREAD, Reader, command
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from laneway.doors.acp import repo_diff, reviews
-from laneway.doors.acp.git import git
+from laneway.doors.acp.slash import repo_diff, reviews
+from laneway.doors.acp.slash.git import git
 from tests.doors.acp.repos import Repo, files
 
 

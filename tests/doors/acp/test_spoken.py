@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from laneway.codex import questions
 from laneway.core.model import DECLINE, Answer, Question
-from laneway.doors.acp import forms, spoken
-from laneway.doors.acp.spoken import InText
+from laneway.doors.acp.asking import forms, spoken
+from laneway.doors.acp.asking.spoken import InText
 
 COLOUR = {
     "id": "colour",

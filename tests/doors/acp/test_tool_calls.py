@@ -10,8 +10,16 @@ import pytest
 
 from laneway.core.model import Activity, Event, FromSubagent
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.outputs import MAX_OUTPUT_CHARS
-from laneway.doors.acp.tool_calls import changed, ended, ended_without, fresh, opened, printed, replayed
+from laneway.doors.acp.telling.outputs import MAX_OUTPUT_CHARS
+from laneway.doors.acp.telling.tool_calls import (
+    changed,
+    ended,
+    ended_without,
+    fresh,
+    opened,
+    printed,
+    replayed,
+)
 from laneway.testing.tape import play
 from tests.doors.acp.calls import BARE, CALL, CWD, TERMINAL, THREAD, command, done, problems, texts
 

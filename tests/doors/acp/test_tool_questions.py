@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from laneway.codex.questions import ask
 from laneway.core.model import Question
-from laneway.doors.acp.tool_calls import asked, call_id_of, ended, opened, resumed
+from laneway.doors.acp.telling.tool_calls import asked, call_id_of, ended, opened, resumed
 from tests.doors.acp.calls import BARE, CALL, CWD, TERMINAL, THREAD, TURN, command, problems, texts
 
 CHANGE = {"path": "/work/a.py", "kind": {"type": "update"}, "diff": "@@ -7 +7 @@\n-a\n+b\n"}

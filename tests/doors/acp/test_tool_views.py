@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from laneway.codex.items import activity
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.tool_calls import changed, ended, ended_without, opened, printed, replayed
+from laneway.doors.acp.telling.tool_calls import changed, ended, ended_without, opened, printed, replayed
 from tests.doors.acp.calls import (
     BARE,
     CALL,

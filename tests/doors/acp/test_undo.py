@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from laneway.doors.acp import undo
-from laneway.doors.acp.undo import Left, Plan, Section
+from laneway.doors.acp.slash import undo
+from laneway.doors.acp.slash.undo import Left, Plan, Section
 from tests.doors.acp.repos import Repo, files
 
 

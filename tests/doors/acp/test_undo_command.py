@@ -9,9 +9,9 @@ import pytest
 
 from laneway.base.errors import EngineRefused
 from laneway.core.model import FileChange
-from laneway.doors.acp import commands
-from laneway.doors.acp.commands import Invocation
-from laneway.doors.acp.undo import LastTurn
+from laneway.doors.acp.slash import commands
+from laneway.doors.acp.slash.commands import Invocation
+from laneway.doors.acp.slash.undo import LastTurn
 from tests.doors.acp.hand_desk import HandDesk
 
 EDIT = "diff --git a/a b/a\nindex 1..2\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-old\n+new\n"

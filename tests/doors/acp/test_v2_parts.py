@@ -11,9 +11,9 @@ import pytest
 
 from laneway.base.errors import RemoteError
 from laneway.core.model import Question
-from laneway.doors.acp import permissions
+from laneway.doors.acp.asking import permissions
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.past import CALL_BYTES, Scene
+from laneway.doors.acp.history.past import CALL_BYTES, Scene
 from laneway.doors.acp.v2 import calls, past
 from laneway.doors.acp.v2.foreground import Foreground
 from laneway.doors.acp.v2.inserts import Inserts

@@ -13,17 +13,18 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from laneway.base.errors import RemoteError, SessionUnknown
-from laneway.doors.acp import commands, listing, replay
-from laneway.doors.acp.auth_methods import DEVICE_CODE
+from laneway.doors.acp.accounts.auth_methods import DEVICE_CODE
+from laneway.doors.acp.accounts.signpost import Asker
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.faults import METHOD_NOT_FOUND, LoginNeeded, bad_params, fault
+from laneway.doors.acp.history import listing, replay
 from laneway.doors.acp.house import House
 from laneway.doors.acp.line import Line
-from laneway.doors.acp.lobby import Lobby
-from laneway.doors.acp.narrator import Narrator
-from laneway.doors.acp.room import Room
-from laneway.doors.acp.signpost import Asker
-from laneway.doors.acp.voice import Voice
+from laneway.doors.acp.sessions.lobby import Lobby
+from laneway.doors.acp.sessions.room import Room
+from laneway.doors.acp.slash import commands
+from laneway.doors.acp.telling.narrator import Narrator
+from laneway.doors.acp.telling.voice import Voice
 
 Params: TypeAlias = dict[str, Any]
 

@@ -10,8 +10,8 @@ from laneway.base.errors import LanewayError
 from laneway.codex.engine import CodexEngine
 from laneway.core.hub import Hub
 from laneway.core.ports import Clock
-from laneway.doors.acp.login import Login
-from laneway.doors.acp.models import Model, models
+from laneway.doors.acp.accounts.login import Login
+from laneway.doors.acp.sessions.models import Model, models
 from laneway.store.editor_sessions import EditorSessions
 
 log = logging.getLogger(__name__)

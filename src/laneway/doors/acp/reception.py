@@ -17,7 +17,7 @@ import msgspec
 
 from laneway.base.errors import LanewayError, RemoteError
 from laneway.base.log import bound, timed
-from laneway.doors.acp.auth_methods import methods
+from laneway.doors.acp.accounts.auth_methods import methods
 from laneway.doors.acp.client import Client, client_of
 from laneway.doors.acp.faults import CANCELLED, INVALID_REQUEST, bad_params, fault, wire_error
 from laneway.doors.acp.ids import thread_id

@@ -12,14 +12,15 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import LanewayError, RemoteError, SessionUnknown
-from laneway.doors.acp import agent, replay
+from laneway.doors.acp import agent
+from laneway.doors.acp.accounts.signpost import Asker
 from laneway.doors.acp.agent import Params, no_method, session_of
 from laneway.doors.acp.faults import NOT_FOUND, LoginNeeded, bad_params, fault, wire_error
-from laneway.doors.acp.room import Room
-from laneway.doors.acp.signpost import Asker
+from laneway.doors.acp.history import replay
+from laneway.doors.acp.sessions.room import Room
+from laneway.doors.acp.telling.voice import Voice
 from laneway.doors.acp.v2 import past, prompts, shapes
 from laneway.doors.acp.v2.narrator import Narrator
-from laneway.doors.acp.voice import Voice
 
 _VALUE_TYPES: dict[Any, type] = {"id": str, "boolean": bool}
 

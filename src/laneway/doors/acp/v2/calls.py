@@ -11,12 +11,12 @@ import base64
 from typing import Any
 
 from laneway.core.model import Activity
-from laneway.doors.acp import blocks
-from laneway.doors.acp.diffs import absolute
 from laneway.doors.acp.ids import tool_call_id
-from laneway.doors.acp.outputs import MAX_OUTPUT_CHARS, shortened
+from laneway.doors.acp.telling import blocks
+from laneway.doors.acp.telling.diffs import absolute
+from laneway.doors.acp.telling.outputs import MAX_OUTPUT_CHARS, shortened
+from laneway.doors.acp.telling.views import View, view
 from laneway.doors.acp.v2 import patches
-from laneway.doors.acp.views import View, view
 
 Update = dict[str, Any]
 """The `update` of a `session/update`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from laneway.doors.acp.auth_methods import methods
+from laneway.doors.acp.accounts.auth_methods import methods
 from laneway.doors.acp.client import Client
 
 PROTOCOL = 2

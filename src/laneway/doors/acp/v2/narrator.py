@@ -36,24 +36,24 @@ from laneway.core.model import (
     Withdrawn,
 )
 from laneway.core.ports import Clock
-from laneway.doors.acp import said
+from laneway.doors.acp.asking.permits import Permits
+from laneway.doors.acp.history import said
+from laneway.doors.acp.history.past import is_verdict
 from laneway.doors.acp.ids import session_id
 from laneway.doors.acp.line import Line
-from laneway.doors.acp.narrator import MAX_HELD, words_of
-from laneway.doors.acp.open_calls import Key, OpenCall, key_of
-from laneway.doors.acp.outputs import Outputs
-from laneway.doors.acp.past import is_verdict
-from laneway.doors.acp.permits import Permits
-from laneway.doors.acp.speech import Speech
+from laneway.doors.acp.telling.narrator import MAX_HELD, words_of
+from laneway.doors.acp.telling.open_calls import Key, OpenCall, key_of
+from laneway.doors.acp.telling.outputs import Outputs
+from laneway.doors.acp.telling.speech import Speech
+from laneway.doors.acp.telling.voice import Listener
 from laneway.doors.acp.v2 import calls, shapes
 from laneway.doors.acp.v2.foreground import Foreground, how_it_ended
 from laneway.doors.acp.v2.inserts import Inserts
 from laneway.doors.acp.v2.permits import BySubject
-from laneway.doors.acp.voice import Listener
 
 
 class Narrator:
-    """`laneway.doors.acp.voice.Voice`."""
+    """`laneway.doors.acp.telling.voice.Voice`."""
 
     def __init__(self, line: Line, clock: Clock) -> None:
         self.lost = 0

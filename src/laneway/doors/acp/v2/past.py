@@ -1,4 +1,4 @@
-"""Events of the past as the updates of protocol 2: whole, or within the budget of `laneway.doors.acp.past`.
+"""Events of the past as the updates of protocol 2: whole, or within a budget (`acp.history.past`).
 
 Pure. Messages and calls are upserts: a client that asks for its history twice does not get it double.
 """
@@ -6,9 +6,9 @@ Pure. Messages and calls are upserts: a client that asks for its history twice d
 from __future__ import annotations
 
 from laneway.core.model import Activity, Event, Plan, Text, Thought, TurnDone, UserSaid
-from laneway.doors.acp import past, said
-from laneway.doors.acp.outputs import MAX_OUTPUT_CHARS
-from laneway.doors.acp.past import Scene, Update
+from laneway.doors.acp.history import past, said
+from laneway.doors.acp.history.past import Scene, Update
+from laneway.doors.acp.telling.outputs import MAX_OUTPUT_CHARS
 from laneway.doors.acp.v2 import calls, shapes
 from laneway.wire.messages import encode
 

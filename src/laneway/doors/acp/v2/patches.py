@@ -1,6 +1,6 @@
 """File changes as protocol 2 shows them: what is done to which file, and a patch as git writes it.
 
-Pure. What cannot be a patch is said in a sentence (`laneway.doors.acp.diffs`), so that nobody who
+Pure. What cannot be a patch is said in a sentence (`laneway.doors.acp.telling.diffs`), so that nobody who
 is asked sees less of a change than there is.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from laneway.core.model import FileChange
-from laneway.doors.acp import blocks, diffs
-from laneway.doors.acp.outputs import fenced
+from laneway.doors.acp.telling import blocks, diffs
+from laneway.doors.acp.telling.outputs import fenced
 
 _UNUSUAL = re.compile(rb'[\x00-\x1f"\\\x7f-\xff]')
 _ESCAPES = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}

@@ -6,16 +6,17 @@ from typing import Any
 
 from laneway.base.plain import plain
 from laneway.core.model import Question
-from laneway.doors.acp import diffs, permissions, tool_calls
+from laneway.doors.acp.asking import permissions
+from laneway.doors.acp.asking.permits import Options
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.line import Line
-from laneway.doors.acp.permits import Options
+from laneway.doors.acp.telling import diffs, tool_calls
+from laneway.doors.acp.telling.views import title
 from laneway.doors.acp.v2 import patches
-from laneway.doors.acp.views import title
 
 
 class BySubject:
-    """`laneway.doors.acp.permits.Permits`."""
+    """`laneway.doors.acp.asking.permits.Permits`."""
 
     def __init__(self, line: Line, session_id: str, thread_id: str, cwd: str, call_id: str | None) -> None:
         self._line = line

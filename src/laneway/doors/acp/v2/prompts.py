@@ -12,10 +12,10 @@ from typing import Any
 
 from laneway.base.errors import LanewayError, NoTurn, RemoteError
 from laneway.core.ports import Part
-from laneway.doors.acp import commands
 from laneway.doors.acp.faults import CANCELLED, INTERNAL_ERROR, fault
-from laneway.doors.acp.queue import Place
-from laneway.doors.acp.room import Room
+from laneway.doors.acp.sessions.queue import Place
+from laneway.doors.acp.sessions.room import Room
+from laneway.doors.acp.slash import commands
 from laneway.doors.acp.v2.narrator import Narrator
 
 Refusal = Callable[[LanewayError], Awaitable[RemoteError]]

@@ -6,7 +6,7 @@ from typing import Any
 
 from laneway.base.errors import RemoteError
 from laneway.core.model import Activity, Plan
-from laneway.doors.acp import commands
+from laneway.doors.acp.slash import commands
 
 PLAN_ID = "plan"
 """A session has one plan; Codex replaces it."""

@@ -1,0 +1,307 @@
+"""Logging in to Codex from an editor: by key, in a browser, by device code, in a terminal.
+
+Codex does it and keeps what comes of it; we start it, show what a person has to do, and wait. One
+`Login` for all clients of a process. A key goes to Codex and nowhere else.
+
+A device code is shown by whatever the client offers: a URL or a form for its request, a permission
+request in an open session, the conversation itself; else the error says where to go and what to
+enter, the login goes on meanwhile, and the next `authenticate` waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from laneway.base.errors import EngineLost, EngineRefused, RemoteError, WireBroken, WireClosed
+from laneway.doors.acp.accounts.auth_methods import (
+    AGENT_METHODS,
+    API_KEY,
+    BROWSER,
+    DEVICE_CODE,
+    TERMINAL,
+    methods,
+)
+from laneway.doors.acp.accounts.browser import open_browser
+from laneway.doors.acp.accounts.signpost import Asker, Shown, Signpost, show
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.faults import AUTH_REQUIRED, bad_params, fault
+
+__all__ = ["Asker", "Login", "is_needed"]
+
+log = logging.getLogger(__name__)
+
+KEY_VARIABLES = ("CODEX_API_KEY", "OPENAI_API_KEY")
+"""Where a key is looked for when the request has none; the first wins."""
+_COMPLETED = "account/login/completed"
+
+
+class Codex(Protocol):
+    """What is needed of a link."""
+
+    async def call(self, method: str, params: Any = None) -> Any: ...
+
+    def watch(self, method: str, watcher: Callable[[dict[str, Any] | None], None]) -> Callable[[], None]: ...
+
+
+def is_needed(account: Any) -> bool:
+    """Whether Codex's answer to `account/read` says that somebody must log in first."""
+    if not isinstance(account, dict):
+        return False
+    return account.get("account") is None and account.get("requiresOpenaiAuth") is True
+
+
+class _Pending:
+    """A login that Codex is waiting for. Ends by Codex's word, or with Codex."""
+
+    def __init__(self, codex: Codex, method: str, signpost: Signpost, stop: Callable[[], None]) -> None:
+        self.codex = codex
+        self._stop = stop
+        self.method = method
+        self.signpost = signpost
+        self.outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        """None: somebody is logged in; else why not."""
+        self.is_withdrawn = False
+        """Whether it ended because the one who asked for it did not want it any more."""
+
+    def end(self, why: str | None) -> None:
+        if not self.outcome.done():
+            self._stop()
+            self.outcome.set_result(why)
+
+
+class Login:
+    def __init__(
+        self,
+        link: Callable[[], Awaitable[Codex]],
+        program: Sequence[str],
+        environment: Mapping[str, str],
+        open_browser: Callable[[str, Mapping[str, str]], Awaitable[bool]] = open_browser,
+    ) -> None:
+        """`program` is the command that starts this agent; `environment` is ours, not Codex's."""
+        self._link = link
+        self._program = tuple(program)
+        self._environment = environment
+        self._open_browser = open_browser
+        self._pending: _Pending | None = None
+        self._starting = asyncio.Lock()
+
+    def methods(self, client: Client) -> list[dict[str, Any]]:
+        return methods(client, self._program, self._environment)
+
+    def required(self, client: Client, why: str = "") -> RemoteError:
+        """What a request gets that cannot be served before somebody has logged in."""
+        reason = f": {why}" if why else "."
+        return fault(AUTH_REQUIRED, f"Log in to Codex first{reason}", authMethods=self.methods(client))
+
+    async def is_needed(self) -> bool:
+        return is_needed(await (await self._link()).call("account/read", {"refreshToken": False}))
+
+    async def is_possible(self) -> bool:
+        """Whether the model's provider is one that Codex logs in to, and not one with a key of the user's."""
+        account = await (await self._link()).call("account/read", {"refreshToken": False})
+        return isinstance(account, dict) and account.get("requiresOpenaiAuth") is True
+
+    async def authenticate(self, params: dict[str, Any], asker: Asker) -> dict[str, Any]:
+        """Return when somebody is logged in; raise with a sentence when that did not come to pass."""
+        method = params.get("methodId")
+        if method == API_KEY:
+            await self._by_key(params)
+        elif method == TERMINAL:
+            await self._check_terminal(asker.client)
+        elif method in (BROWSER, DEVICE_CODE):
+            await self._by_person(str(method), asker)
+        else:
+            known = ", ".join(AGENT_METHODS)
+            raise bad_params(f"There is no such way to log in. methodId can be one of: {known}.")
+        return {}
+
+    async def logout(self) -> dict[str, Any]:
+        await self._give_up()
+        await (await self._link()).call("account/logout")
+        return {}
+
+    async def aclose(self) -> None:
+        """Nobody waits any more: a login that is under way ends."""
+        await self._give_up()
+
+    # ── with a key ─────────────────────────────────────────────────────────
+
+    async def _by_key(self, params: dict[str, Any]) -> None:
+        key = _key_of(params, self._environment)
+        if key is None:
+            if await self._account() == "apiKey":
+                return  # some editors ask for it at every start
+            raise bad_params(
+                f"There is no API key. Set {' or '.join(KEY_VARIABLES)} in the environment that your editor"
+                " starts this agent with, or run `laneway login --with-api-key`."
+            )
+        await self._give_up()
+        try:
+            await (await self._link()).call("account/login/start", {"type": "apiKey", "apiKey": key})
+        except EngineRefused as refused:
+            # Codex's own words might repeat the key.
+            log.info("Codex refused a login with an API key (code %d)", refused.code)
+            raise fault(AUTH_REQUIRED, "Codex did not take this API key.") from None
+
+    async def _check_terminal(self, client: Client) -> None:
+        """The client has run a terminal for it: see whether that helped."""
+        if await self.is_needed():
+            raise self.required(client, "nobody has logged in in the terminal yet")
+
+    # ── with a person ──────────────────────────────────────────────────────
+
+    async def _by_person(self, method: str, asker: Asker) -> None:
+        async with self._starting:
+            pending = self._pending
+            if pending is None or pending.outcome.done() or pending.method != method:
+                if await self._account() == "chatgpt":
+                    return  # a new one would only replace it
+                await self._give_up()
+                pending = self._pending = await self._start(method)
+                is_shown = False
+            else:
+                is_shown = True  # an earlier request has told where to go; this one only waits
+        try:
+            why = await self._outcome(pending, asker, is_shown=is_shown)
+        except (asyncio.CancelledError, WireClosed, WireBroken):
+            # Whoever asked has taken it back, or is gone.
+            pending.is_withdrawn = True
+            await asyncio.shield(self._cancel(pending))
+            raise
+        if why is not None and is_shown and pending.is_withdrawn:
+            await self._by_person(method, asker)  # it joined one that was being taken back
+        elif why is not None:
+            raise fault(AUTH_REQUIRED, f"Nobody is logged in: {why}", kind="login_failed")
+
+    async def _outcome(self, pending: _Pending, asker: Asker, *, is_shown: bool) -> str | None:
+        if is_shown:
+            return await asyncio.shield(pending.outcome)
+        showing = asyncio.ensure_future(self._show(pending.signpost, asker))
+        try:
+            # Who knows the way need not wait for being asked: the login may end first.
+            await asyncio.wait((showing, pending.outcome), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            shown = await _ended(showing)
+        if pending.outcome.done():
+            return pending.outcome.result()
+        if shown is None:
+            # The login goes on. There is no other way to tell a person than the error.
+            raise fault(AUTH_REQUIRED, pending.signpost.then_again, kind="login_pending")
+        if shown == "declined":
+            await self._cancel(pending)
+        try:
+            return await asyncio.shield(pending.outcome)
+        finally:
+            if shown == "link":
+                asker.line.notify("elicitation/complete", {"elicitationId": pending.signpost.login_id})
+
+    async def _show(self, signpost: Signpost, asker: Asker) -> Shown | None:
+        """How a person took it; None if nobody could be told."""
+        # Without a code it is for a browser on this machine: Codex waits for it here.
+        is_local = not signpost.code and not asker.client.takes_urls
+        if is_local and await self._open_browser(signpost.url, self._environment):
+            return "told"
+        return await show(signpost, asker)
+
+    async def _account(self) -> str | None:
+        """What kind of login works already, if one does."""
+        try:
+            answer = await (await self._link()).call("account/read", {"refreshToken": True})
+        except EngineRefused as refused:
+            log.info("the login that is there does not work: %s", refused)
+            return None
+        account = answer.get("account") if isinstance(answer, dict) else None
+        return str(account.get("type")) if isinstance(account, dict) else None
+
+    async def _start(self, method: str) -> _Pending:
+        codex = await self._link()
+        early: list[dict[str, Any] | None] = []
+        pending: _Pending | None = None
+
+        def on_completed(told: dict[str, Any] | None) -> None:
+            if pending is None:
+                early.append(told)
+            elif told is None:
+                pending.end("Codex ended meanwhile. Try again.")
+            elif told.get("loginId") == pending.signpost.login_id:
+                pending.end(None if told.get("success") is True else _why(told.get("error")))
+
+        stop = codex.watch(_COMPLETED, on_completed)
+        try:
+            answer = await codex.call("account/login/start", {"type": _CODEX_TYPES[method]})
+            pending = _Pending(codex, method, _signpost(answer), stop)
+        except EngineRefused as refused:
+            stop()
+            raise fault(
+                AUTH_REQUIRED, f"Codex could not begin a login: {refused.message}", kind="login_failed"
+            ) from refused
+        except BaseException:
+            stop()
+            raise
+        for told in early:
+            on_completed(told)
+        return pending
+
+    async def _give_up(self) -> None:
+        if self._pending is not None:
+            await self._cancel(self._pending)
+
+    async def _cancel(self, pending: _Pending) -> None:
+        if pending.outcome.done():
+            return
+        pending.end("the login was cancelled.")
+        try:
+            await pending.codex.call("account/login/cancel", {"loginId": pending.signpost.login_id})
+        except (EngineRefused, EngineLost) as problem:
+            log.info("a login could not be cancelled: %s", problem)
+
+
+async def _ended(showing: asyncio.Future[Shown | None]) -> Shown | None:
+    """What came of it, or nothing if it had to be stopped."""
+    showing.cancel()
+    try:
+        return await showing
+    except asyncio.CancelledError:
+        if not showing.cancelled():
+            raise
+        return None
+
+
+_CODEX_TYPES = {BROWSER: "chatgpt", DEVICE_CODE: "chatgptDeviceCode"}
+
+
+class _Started(msgspec.Struct):
+    """Codex's answer, as far as we need it."""
+
+    loginId: str
+    authUrl: str = ""
+    verificationUrl: str = ""
+    userCode: str = ""
+
+
+def _signpost(answer: Any) -> Signpost:
+    try:
+        started = msgspec.convert(answer, _Started)
+    except msgspec.ValidationError as problem:
+        raise EngineRefused("account/login/start", 0, f"an answer that cannot be read: {problem}") from None
+    return Signpost(started.loginId, started.verificationUrl or started.authUrl, started.userCode)
+
+
+def _why(error: Any) -> str:
+    return f"{str(error).rstrip('.')}." if error else "Codex did not say why."
+
+
+def _key_of(params: dict[str, Any], environment: Mapping[str, str]) -> str | None:
+    meta = params.get("_meta")
+    given = meta.get(API_KEY) if isinstance(meta, dict) else None
+    key = given.get("apiKey") if isinstance(given, dict) else None
+    found = [key, *(environment.get(name) for name in KEY_VARIABLES)]
+    for each in found:
+        if isinstance(each, str) and each.strip():
+            return each.strip()
+    return None

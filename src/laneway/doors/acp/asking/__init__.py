@@ -1,0 +1,1 @@
+"""How a question reaches a person, and what the answer means."""

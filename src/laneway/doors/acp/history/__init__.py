@@ -1,0 +1,1 @@
+"""What a client is told of what was: sessions, and their conversations."""

@@ -1,0 +1,1 @@
+"""How a session is opened, what it is set to, and its life."""

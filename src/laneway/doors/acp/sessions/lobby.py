@@ -1,0 +1,283 @@
+"""How a client comes by a session: new, loaded, resumed, forked. Each ends with an open `Room`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from laneway.base.errors import RemoteError, SessionUnknown, StoreError
+from laneway.base.plain import plain
+from laneway.codex.rollout import last_access
+from laneway.core.ports import ThreadSpec
+from laneway.core.session import Session
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.faults import INVALID_REQUEST, bad_params, fault
+from laneway.doors.acp.house import House
+from laneway.doors.acp.ids import thread_id
+from laneway.doors.acp.line import Line
+from laneway.doors.acp.sessions import mcp_servers, modes, options
+from laneway.doors.acp.sessions.reopening import reopened
+from laneway.doors.acp.sessions.room import Room
+from laneway.doors.acp.telling.voice import Voice
+from laneway.store.editor_sessions import SessionRecord
+
+log = logging.getLogger(__name__)
+
+LIVE_EDITS = "apply_patch_streaming_events"
+"""A feature of Codex: without it an edit is told when it is whole."""
+MAX_DIRECTORIES = 64
+"""Further folders of one session."""
+SHOWN_CHARS = 500
+"""Of a path in a sentence that refuses it."""
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What every way of opening a session takes along."""
+
+    cwd: Path
+    directories: tuple[str, ...]
+    servers: Any
+
+
+def wish_of(params: dict[str, Any]) -> Wish:
+    return Wish(
+        folder(params.get("cwd"), "cwd"),
+        tuple(str(folder(each, "additionalDirectories")) for each in _listed(params)),
+        params.get("mcpServers") or [],
+    )
+
+
+def _listed(params: dict[str, Any]) -> list[Any]:
+    given = params.get("additionalDirectories") or []
+    if not isinstance(given, list):
+        raise bad_params("additionalDirectories must be a list of absolute paths.")
+    if len(given) > MAX_DIRECTORIES:
+        raise bad_params(f"No more than {MAX_DIRECTORIES} additional directories, please.")
+    return given
+
+
+def folder(said: Any, name: str) -> Path:
+    """A folder that is there. Codex would take one that is not, and fail later, in other words."""
+    if not isinstance(said, str) or "\0" in said:
+        raise bad_params(f"{name} must be an absolute path.")
+    path, shown = Path(said), plain(said[:SHOWN_CHARS])
+    if not path.is_absolute():
+        raise bad_params(f"{name} must be an absolute path, not {shown!r}.")
+    try:
+        is_there = path.is_dir()
+    except OSError as problem:  # a name that is too long, a folder above it that is closed to us
+        raise bad_params(f"The folder {shown} cannot be opened: {problem.strerror}.") from problem
+    if not is_there:
+        raise bad_params(f"There is no folder {shown}.")
+    return path
+
+
+class Lobby:
+    """Opens rooms for one client."""
+
+    def __init__(
+        self,
+        house: House,
+        principal: str,
+        line: Line,
+        client: Client,
+        login: Callable[[Room], Awaitable[None]],
+        voice: Callable[[], Voice],
+    ) -> None:
+        self._house = house
+        self._principal = principal
+        self._line = line
+        self._client = client
+        self._login = login
+        self._voice = voice
+
+    async def new(self, params: dict[str, Any]) -> Room:
+        wish = await asyncio.to_thread(wish_of, params)
+        narrator = self._voice()
+        models = asyncio.ensure_future(self._house.models())
+        try:
+            config = await self._house.config(str(wish.cwd))
+            spec, notes, is_narrow = self._first_spec(wish, config)
+            session = await self._house.hub.start(self._principal, spec, readers=[narrator])
+        except BaseException:
+            models.cancel()
+            raise
+        async with _closed_unless_done(session):
+            facts = options.opened(session.info.native, await models, config, wish.directories)
+            if is_narrow:
+                configured = modes.configured(config, facts.running)
+                facts = msgspec.structs.replace(facts, configured=configured)
+            return await self._furnish(session, narrator, wish, options.Choices(), facts, notes)
+
+    def _first_spec(self, wish: Wish, config: dict[str, Any]) -> tuple[ThreadSpec, tuple[str, ...], bool]:
+        """How a thread begins, what to tell the user, and whether it begins narrower than configured."""
+        spec, notes = _spec(wish, config)
+        # Codex trusts a folder for good where a thread is started that may write there, even if only
+        # config.toml lets it (0.163). So it is started for reading; the turns bring what is configured.
+        is_narrow = modes.would_be_trusted(config, str(wish.cwd))
+        if is_narrow:
+            spec = msgspec.structs.replace(spec, sandbox="read-only")
+        return spec, notes, is_narrow
+
+    async def again(self, wanted: str, params: dict[str, Any]) -> Room:
+        """A thread that exists, whoever started it, with the options that it had."""
+        wish = await asyncio.to_thread(wish_of, params)
+        thread = _thread(wanted)
+        (record, lost), (models, config) = await asyncio.gather(
+            self._record(wanted), self._house.surroundings(str(wish.cwd))
+        )
+        spec, notes = _spec(wish, config)
+        narrator = self._voice()
+        try:
+            session = await self._house.hub.resume(
+                self._principal, thread, msgspec.structs.replace(spec, moves=True), readers=[narrator]
+            )
+        except SessionUnknown:
+            raise _in_use() from None  # to the hub there is none: it is somebody else's
+        async with _closed_unless_done(session):
+            native, defaults = session.info.native, record.defaults if record else None
+            last = await asyncio.to_thread(_last_access, native) if record is None else None
+            facts, choices = reopened(native, models, config, defaults, wish.directories, last=last)
+            notes = (*lost, *notes)
+            return await self._furnish(session, narrator, wish, choices, facts, notes, is_titled=True)
+
+    async def forked(self, wanted: str, params: dict[str, Any], source: Room | None = None) -> Room:
+        """A copy of a thread, to go on in another way.
+
+        Codex gives a copy the model and the sandbox of config.toml, which may be wider than the
+        original's (0.163). What we know of the original holds; a thread of which nothing is known
+        is copied for reading.
+        """
+        wish = await asyncio.to_thread(wish_of, params)
+        (record, lost), (models, config) = await asyncio.gather(
+            self._record(wanted), self._house.surroundings(str(wish.cwd))
+        )
+        spec, notes = _spec(wish, config)
+        if source is not None:
+            model = options.current_model(source.choices, source.facts)
+            spec = msgspec.structs.replace(spec, model=model, extras=source.session.spec.extras)
+        elif record is None:
+            spec = msgspec.structs.replace(spec, sandbox="read-only")
+        narrator = self._voice()
+        session = await self._house.hub.fork(self._principal, _thread(wanted), spec, readers=[narrator])
+        async with _closed_unless_done(session):
+            facts, choices = reopened(
+                session.info.native, models, config, record.defaults if record else None, wish.directories
+            )
+            notes = (*lost, *notes)
+            return await self._furnish(session, narrator, wish, choices, facts, notes, is_titled=True)
+
+    async def delete(self, wanted: str) -> None:
+        """Of the disk, too. Codex keeps no copy."""
+        thread = _thread(wanted)
+        held = self._house.hub.by_thread(thread)
+        if held is not None and not held.is_closing:
+            raise _in_use()
+        if held is not None:
+            await self._house.hub.wait_gone(held.agent_id)
+        await self._house.engine.call("thread/delete", {"threadId": thread})
+        try:
+            await asyncio.to_thread(self._house.records.delete, wanted)
+        except StoreError as problem:
+            log.error("what a session was set to could not be deleted: %s", problem)
+
+    async def _record(self, wanted: str) -> tuple[SessionRecord | None, tuple[str, ...]]:
+        """What the session was set to. A disk that does not tell is no reason not to open it."""
+        try:
+            return await asyncio.to_thread(self._house.records.get, wanted), ()
+        except StoreError as problem:
+            log.error("what a session was set to could not be read: %s", problem)
+            return None, (f"What this session was set to could not be read: {problem}",)
+
+    async def _furnish(
+        self,
+        session: Session,
+        narrator: Voice,
+        wish: Wish,
+        choices: options.Choices,
+        facts: options.Facts,
+        notes: tuple[str, ...],
+        *,
+        is_titled: bool = False,
+    ) -> Room:
+        room = Room(
+            self._house,
+            session,
+            narrator,
+            self._line,
+            self._client,
+            cwd=wish.cwd,
+            choices=choices,
+            facts=facts,
+            directories=wish.directories,
+            is_titled=is_titled,
+            fork=self._fork,
+            login=self._login,
+        )
+        room.notes = notes
+        mode = session.info.native.get("collaborationMode")
+        room.is_planning = isinstance(mode, dict) and mode.get("mode") == "plan"
+        room.keep_soon()
+        return room
+
+    async def _fork(self, source: Room) -> str:
+        """As a command: the client loads the copy when it wants to, and knows nothing of it until then."""
+        params = {"cwd": str(source.cwd), "additionalDirectories": list(source.directories)}
+        room = await self.forked(source.session_id, params, source)
+        await room.close()
+        return room.session_id
+
+
+@asynccontextmanager
+async def _closed_unless_done(session: Session) -> AsyncIterator[None]:
+    """A session that its client never hears of must not stay."""
+    try:
+        yield
+    except BaseException:
+        await asyncio.shield(session.close())
+        raise
+
+
+def _in_use() -> RemoteError:
+    return fault(
+        INVALID_REQUEST,
+        "This session is open in another client of this Laneway. Close it there first, or fork it.",
+        kind="session_in_use",
+        source="laneway",
+    )
+
+
+def _thread(wanted: str) -> str:
+    thread = thread_id(wanted)
+    if not thread:
+        raise SessionUnknown(wanted)
+    return thread
+
+
+def _last_access(native: dict[str, Any]) -> dict[str, Any]:
+    """Of a thread that others ran, by its record; if that does not tell, as narrow as can be."""
+    thread = native.get("thread")
+    path = thread.get("path") if isinstance(thread, dict) else None
+    return (last_access(Path(path)) if isinstance(path, str) else None) or {}
+
+
+def _spec(wish: Wish, config: dict[str, Any]) -> tuple[ThreadSpec, tuple[str, ...]]:
+    """Nothing but where to work and what to connect: the user's config.toml says the rest."""
+    servers = mcp_servers.servers(wish.servers, mcp_servers.names(config))
+    # Codex takes these for the whole list, and lets them be written only where the folder itself may be.
+    roots = {"runtimeWorkspaceRoots": [str(wish.cwd), *wish.directories]} if wish.directories else {}
+    extras = {**servers.config, **_live_edits(config)}
+    return ThreadSpec(cwd=wish.cwd, extras=extras, native=roots), servers.notes
+
+
+def _live_edits(config: dict[str, Any]) -> dict[str, Any]:
+    """Edits are told while they are written, unless the user has decided. It changes nothing but that."""
+    features = config.get("features")
+    is_decided = isinstance(features, dict) and features.get(LIVE_EDITS) is not None
+    return {} if is_decided else {f"features.{LIVE_EDITS}": True}

@@ -1,0 +1,477 @@
+"""One session of one client: its prompts in order, its options, its questions, its end.
+
+A prompt is a turn of the core's `Session`, or a command (`laneway.doors.acp.slash.commands`), whose desk
+this is. Events go to the narrator; this module decides what a prompt is answered with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from laneway.base.errors import (
+    EngineError,
+    LanewayError,
+    NoTurn,
+    QuestionGone,
+    SessionClosed,
+    StoreError,
+    ThreadUnknown,
+)
+from laneway.base.log import bound
+from laneway.base.plain import plain
+from laneway.core.model import Activity, FileChange, Question, TurnDone, TurnStarted, Usage, Withdrawn
+from laneway.core.ports import Errand, Part, TextPart, TurnSpec
+from laneway.core.session import Session
+from laneway.core.turn import Turn, TurnResult
+from laneway.doors.acp.asking import inquiry, spoken
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.faults import never_begun, stop_reason
+from laneway.doors.acp.house import House
+from laneway.doors.acp.ids import session_id
+from laneway.doors.acp.line import Line
+from laneway.doors.acp.sessions import modes, options, prompts
+from laneway.doors.acp.sessions.options import Choices, Facts
+from laneway.doors.acp.sessions.queue import Place, Queue
+from laneway.doors.acp.slash import commands
+from laneway.doors.acp.slash.undo import LastTurn
+from laneway.doors.acp.telling.voice import Voice
+from laneway.store.editor_sessions import Permit, SessionRecord
+
+log = logging.getLogger(__name__)
+
+TITLE_CHARS = 80
+"""Of a session's title, taken from its first prompt: one line of a list."""
+MAX_REMEMBERED = 50
+"""Turns that /undo can take back one after the other."""
+
+
+class Room:
+    """A `voice.Listener` and a `commands.Desk`."""
+
+    def __init__(
+        self,
+        house: House,
+        session: Session,
+        narrator: Voice,
+        line: Line,
+        client: Client,
+        *,
+        cwd: Path,
+        choices: Choices,
+        facts: Facts,
+        directories: tuple[str, ...] = (),
+        is_titled: bool = False,
+        fork: Callable[[Room], Awaitable[str]],
+        login: Callable[[Room], Awaitable[None]],
+    ) -> None:
+        self.house = house
+        self.session = session
+        self.narrator = narrator
+        self.line = line
+        self.client = client
+        self.cwd = cwd
+        self.choices = choices
+        self.facts = facts
+        self.directories = directories
+        self.queue = Queue()
+        self.notes: tuple[str, ...] = ()
+        """What the user should be told once the client knows the session."""
+        self.is_planning = False
+        self._fork = fork
+        self._login = login
+        self._is_titled = is_titled
+        self._sending: Permit | None = None
+        self._sent: Permit | None = None
+        """What Codex was last told that this session may do."""
+        self._is_cold = False
+        self._keeping: asyncio.Task[None] | None = None
+        self._turn: Turn | None = None
+        self._command: asyncio.Future[str] | None = None
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._spoken: list[spoken.InText] = []
+        """Questions that wait for the next prompt: the first has been said."""
+        self._spoke = asyncio.Event()
+        self._urls: list[str] = []
+        self._turns: list[LastTurn] = []
+        self._changes: list[FileChange] = []
+        self._diff: str | None = None
+        self._works: set[asyncio.Task[None]] = set()
+
+    @property
+    def session_id(self) -> str:
+        return session_id(self.thread_id)
+
+    @property
+    def thread_id(self) -> str:
+        return self.session.thread_id
+
+    # ── prompts ────────────────────────────────────────────────────────────
+
+    async def prompt(self, blocks: Any) -> dict[str, Any]:
+        """Serve a prompt when its turn comes. Joins the queue before it first waits."""
+        parts = self.parts(blocks)
+        if self.may_steer(parts):
+            return await self._steer(parts)
+        return {"stopReason": await self.served(parts, self.queue.join())}
+
+    def parts(self, blocks: Any) -> tuple[Part, ...]:
+        return prompts.parts(blocks, images=options.takes_images(self.choices, self.facts))
+
+    def may_steer(self, parts: tuple[Part, ...]) -> bool:
+        is_free = self._turn is not None and not self._spoken
+        return self.house.steers and is_free and commands.find(parts) is None
+
+    async def served(
+        self, parts: tuple[Part, ...], place: Place, begin: Callable[[], None] | None = None
+    ) -> str:
+        """The stop reason of a prompt; `begin` is called when its turn has come."""
+        try:
+            if not await place.reached():
+                return "cancelled"
+            if begin is not None:
+                begin()
+            stop = await self._serve(parts, place)
+        except LanewayError as error:
+            if place.is_cancelled:
+                return "cancelled"  # whatever it ended with, this is what the client wanted
+            if isinstance(error, ThreadUnknown):
+                raise never_begun() from error
+            raise
+        finally:
+            self.queue.leave(place)
+        return "cancelled" if place.is_cancelled else stop
+
+    async def _serve(self, parts: tuple[Part, ...], place: Place) -> str:
+        if self.is_asking:
+            return await self._answer_spoken(self._spoken.pop(0), parts, place)
+        await self._turn_over()
+        if place.is_cancelled:
+            return "cancelled"
+        self._entitle(parts)
+        command = commands.find(parts)
+        if command is None:
+            return await self.turn(parts)
+        self._command = asyncio.ensure_future(commands.run(self, command))
+        try:
+            return await self._command
+        except asyncio.CancelledError:
+            self._command.cancel()
+            if not place.is_cancelled:
+                raise
+            return "cancelled"
+        finally:
+            self._command = None
+
+    async def _turn_over(self) -> None:
+        """A turn whose question went unanswered may still run: its prompt was answered long ago."""
+        if self._turn is not None:
+            try:
+                await self._turn.result()
+            except LanewayError as error:
+                log.info("a turn nobody waited for: %s", error)
+            self._turn = None
+
+    async def turn(self, parts: tuple[Part, ...], native: dict[str, Any] | None = None) -> str:
+        """A turn of the model."""
+        return await self._run(TurnSpec(parts=parts, native={**self._settings(), **(native or {})}))
+
+    async def errand(self, method: str, params: dict[str, Any]) -> str:
+        """A turn that begins by another call."""
+        return await self._run(TurnSpec(parts=(), errand=Errand(method, params), native=self._settings()))
+
+    def _settings(self) -> dict[str, Any]:
+        """What Codex is told with the next turn: only what differs from what it has."""
+        self._sending = options.policy(self.choices, self.facts)
+        # A Codex that starts anew does not know what this session may do, and config.toml may say more.
+        known = modes.native(self._sending) if self._is_cold else {}
+        return {**known, **options.overrides(self.choices, self.facts)}
+
+    async def _run(self, spec: TurnSpec) -> str:
+        self._turn = self.session.say(spec, events=False)
+        place = self.queue.current
+        if place is not None and place.is_cancelled:
+            self._turn.cancel()
+        return await self._wait()
+
+    async def _wait(self) -> str:
+        """Until the turn is over, or until it waits for words that only another prompt can bring."""
+        turn = self._turn
+        assert turn is not None
+        result = asyncio.ensure_future(turn.result())
+        spoke = asyncio.ensure_future(self._spoke.wait())
+        try:
+            await asyncio.wait((result, spoke), return_when=asyncio.FIRST_COMPLETED)
+            if not result.done():
+                self._spoke.clear()
+                return "end_turn"
+            self._turn = None
+            return self._stop_of(result.result())
+        except asyncio.CancelledError:
+            turn.cancel()
+            raise
+        finally:
+            spoke.cancel()
+            result.cancel()
+
+    def _stop_of(self, result: TurnResult) -> str:
+        for url_id in self._urls:
+            self.line.notify("elicitation/complete", {"elicitationId": url_id})
+        self._urls.clear()
+        reason = stop_reason(result)
+        if result.failure is not None:  # max_tokens, refusal: one word, to which Codex has more to say
+            self.narrator.notice("warning", result.failure.message)
+        return reason
+
+    async def _steer(self, parts: tuple[Part, ...]) -> dict[str, Any]:
+        """By setting: into the running turn, whose end answers this prompt, too."""
+        turn = self._turn
+        assert turn is not None
+        try:
+            await self.session.steer(parts)
+        except NoTurn:
+            return {"stopReason": await self.served(parts, self.queue.join())}
+        return {"stopReason": stop_reason(await turn.result())}
+
+    def cancel(self) -> None:
+        """Everything that was asked for: what runs and what waits."""
+        self.queue.cancel()
+        self._spoken.clear()
+        self.session.cancel_all()
+        if self._command is not None and self._turn is None:
+            self._command.cancel()  # one that waits for something else than a turn
+
+    def withdraw(self, place: Place) -> None:
+        """One prompt: its client does not want it any more."""
+        place.is_cancelled = True
+        place.call()
+        if place is self.queue.current and self._turn is not None:
+            self._turn.cancel()
+
+    def go_on(self, work: Coroutine[Any, Any, None]) -> None:
+        """Serve a prompt that is answered before it is done (protocol 2), at the latest until `close`."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._works.add(task)
+        task.add_done_callback(self._works.discard)
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the next prompt answers a question."""
+        return bool(self._spoken) and self._turn is not None
+
+    def _entitle(self, parts: tuple[Part, ...]) -> None:
+        """The first words are the title, as Codex's own list shows it; no model is asked for a better one."""
+        words = next((part.text for part in parts if isinstance(part, TextPart) and part.text.strip()), "")
+        if self._is_titled or not words:
+            return
+        self._is_titled = True
+        title = plain(" ".join(words.split()))
+        short = title if len(title) <= TITLE_CHARS else title[: TITLE_CHARS - 1] + "…"
+        self.narrator.tell({"sessionUpdate": "session_info_update", "title": short})
+
+    # ── questions ──────────────────────────────────────────────────────────
+
+    def on_question(self, question: Question) -> None:
+        asking = asyncio.get_running_loop().create_task(self._ask(question))
+        self._asking[question.question_id] = asking
+        asking.add_done_callback(lambda _: self._asking.pop(question.question_id, None))
+
+    def on_withdrawn(self, gone: Withdrawn) -> None:
+        asking = self._asking.pop(gone.question_id, None)
+        if asking is not None:
+            asking.cancel()
+        in_words = [asked.question.question_id for asked in self._spoken]
+        if gone.is_declined and not self.session.is_closing and (asking or gone.question_id in in_words):
+            self.narrator.notice("warning", "Declined, because nobody answered in time.")
+        self._spoken = [asked for asked in self._spoken if asked.question.question_id != gone.question_id]
+        if self._spoken and in_words[0] == gone.question_id:
+            self.narrator.say(self._spoken[0].text)
+
+    async def _ask(self, question: Question) -> None:
+        with bound(session=self.session_id, turn=question.turn_id, item=question.item_id):
+            self.narrator.flush()
+            call_id = self.narrator.call_of(question)
+            settled = await inquiry.ask(
+                question,
+                self.line,
+                self.client,
+                self.session_id,
+                self.thread_id,
+                cwd=str(self.cwd),
+                call_id=call_id,
+                permits=self.narrator.permits(call_id),
+            )
+            if call_id is not None:
+                self.narrator.retell(call_id)
+            self._asking.pop(question.question_id, None)  # its own answer must not cancel it
+            if isinstance(settled, spoken.InText):
+                self._speak(settled)
+                return
+            log.info("question %s: %s", question.kind, settled.answer.choice_id)
+            place = self.queue.current
+            if settled.note and not (place is not None and place.is_cancelled):
+                self.narrator.notice("warning", settled.note)
+            if settled.url_id:
+                self._urls.append(settled.url_id)
+            await self._answer(question, settled.answer)
+
+    async def _answer(self, question: Question, answer: Any) -> None:
+        try:
+            await self.session.answer(question.question_id, answer)
+        except (QuestionGone, SessionClosed, EngineError) as gone:
+            log.debug("question %s was gone before its answer: %s", question.question_id, gone)
+
+    def _speak(self, asked: spoken.InText) -> None:
+        """Nobody can be asked but in the conversation: the prompt ends with the question."""
+        self._spoken.append(asked)
+        if len(self._spoken) == 1:
+            self.narrator.say(asked.text)
+        self._spoke.set()
+
+    async def _answer_spoken(self, asked: spoken.InText, parts: tuple[Part, ...], place: Place) -> str:
+        text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
+        answer = spoken.from_text(asked, text)
+        if isinstance(answer, spoken.InText):
+            self._spoken.insert(0, answer)
+            self.narrator.say(answer.text)
+            return "end_turn"
+        await self._answer(asked.question, answer)
+        if self._spoken:
+            self.narrator.say(self._spoken[0].text)
+            return "end_turn"
+        if place.is_cancelled and self._turn is not None:
+            self._turn.cancel()
+        return await self._wait()
+
+    # ── what the narrator tells ────────────────────────────────────────────
+
+    def on_turn(self, event: TurnStarted | TurnDone) -> None:
+        if isinstance(event, TurnStarted):
+            self._sent, self._is_cold = self._sending, False
+            self.keep_soon()
+        else:
+            self._turns.append(LastTurn(event.first_id or event.turn_id, tuple(self._changes), self._diff))
+            del self._turns[:-MAX_REMEMBERED]
+            self._spoken.clear()
+        self._changes, self._diff = [], None
+
+    def on_edit(self, activity: Activity) -> None:
+        if activity.status == "completed":
+            self._changes += activity.changes
+
+    def on_diff(self, diff: str) -> None:
+        self._diff = diff
+
+    def on_settings(self, settings: Any) -> None:
+        """Codex says how it runs: shown where it differs from what the client was told."""
+        if not isinstance(settings, dict):
+            return
+        mode = settings.get("collaborationMode")
+        self.is_planning = isinstance(mode, dict) and mode.get("mode") == "plan"
+
+    def on_gone(self) -> None:
+        for asking in self._asking.values():
+            asking.cancel()
+        self._spoken.clear()
+        self._is_cold = True
+
+    # ── options ────────────────────────────────────────────────────────────
+
+    async def choose(self, config_id: str, value: Any) -> None:
+        """As a command: the client is told, since it did not ask."""
+        await self.chosen(config_id, value)
+        self.tell_options()
+
+    async def chosen(self, config_id: str, value: Any) -> bool:
+        """Change an option, for the next turn on; whether that changed the mode."""
+        before = self.choices
+        self.choices = options.choose(before, self.facts, config_id, value)
+        await self.keep()
+        return self.choices.mode != before.mode
+
+    def tell_options(self) -> None:
+        self.narrator.tell_options(self.shown_options())
+
+    def tell_mode(self) -> None:
+        self.narrator.tell({"sessionUpdate": "current_mode_update", "currentModeId": self.choices.mode})
+
+    def shown_options(self) -> list[dict[str, Any]]:
+        return options.render(self.choices, self.facts, self.client)
+
+    def state(self) -> dict[str, Any]:
+        """What `session/new`, `load` and `resume` answer with."""
+        return {"modes": options.modes(self.choices, self.facts), "configOptions": self.shown_options()}
+
+    # ── what is kept ───────────────────────────────────────────────────────
+
+    async def keep(self) -> None:
+        """Write down what a restarted adapter needs."""
+        await asyncio.shield(self.keep_soon())
+
+    def keep_soon(self) -> asyncio.Task[None]:
+        """The same beside whatever comes next; one after the other, so that the last one holds."""
+        self._keeping = asyncio.get_running_loop().create_task(self._keep_after(self._keeping))
+        return self._keeping
+
+    async def _keep_after(self, before: asyncio.Task[None] | None) -> None:
+        """A disk that will not take it is told, not fatal."""
+        if before is not None:
+            await asyncio.wait((before,))
+        record = SessionRecord(
+            session_id=self.session_id,
+            thread_id=self.thread_id,
+            cwd=str(self.cwd),
+            defaults=options.defaults(self.choices, self.facts, sent=self._sent),
+            directories=self.directories,
+        )
+        try:
+            await asyncio.to_thread(self.house.records.put, record)
+        except StoreError as problem:
+            log.error("a session could not be written down: %s", problem)
+            self.narrator.notice("warning", f"This session's options are not kept: {problem}")
+
+    # ── the desk of the commands ───────────────────────────────────────────
+
+    @property
+    def usage(self) -> Usage | None:
+        return self.session.usage
+
+    @property
+    def codex_version(self) -> str:
+        return self.house.codex_version
+
+    @property
+    def last_turn(self) -> LastTurn | None:
+        return self._turns[-1] if self._turns else None
+
+    def forget_turn(self, turn_id: str) -> None:
+        self._turns = [turn for turn in self._turns if turn.turn_id != turn_id]
+
+    async def say(self, text: str) -> None:
+        self.narrator.say(text)
+
+    async def codex(self, method: str, params: dict[str, Any]) -> Any:
+        return await self.house.engine.call(method, params)
+
+    async def fork(self) -> str:
+        return await self._fork(self)
+
+    async def login(self) -> None:
+        await self._login(self)
+
+    async def logout(self) -> None:
+        await self.house.login.logout()
+
+    # ── the end ────────────────────────────────────────────────────────────
+
+    async def close(self) -> None:
+        """Cancel, end everything that is open, give the thread up."""
+        self.cancel()
+        await self.session.close()
+        if self._works:
+            await asyncio.wait(self._works)
+        if self._keeping is not None:
+            await asyncio.wait((self._keeping,))

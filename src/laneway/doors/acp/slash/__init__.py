@@ -1,0 +1,1 @@
+"""The commands of a conversation: `/status`, `/review`, `/undo` and the others."""

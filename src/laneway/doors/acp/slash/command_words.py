@@ -1,0 +1,218 @@
+"""What commands say to people. Pure: facts in, Markdown out.
+
+Names and descriptions that others wrote are shown on one line, shortened, and without control
+characters.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from laneway.base.plain import plain
+from laneway.core.model import Usage
+from laneway.doors.acp.sessions.models import Model
+
+MAX_ABOUT_CHARS = 160
+"""Of a foreign description in a list: one or two lines of an editor's panel."""
+MAX_LISTED = 100
+"""Entries of one list: more is looked up, not read."""
+
+INIT_PROMPT = """\
+Write a file AGENTS.md into the top folder of this project: the guide that a coding agent needs to \
+work here well.
+
+First look around: the files that describe the project, how it is built, tested and linted, how the \
+code is laid out and which habits it follows. Then write what you found, in this order, leaving out \
+what does not apply:
+
+- what the project is, in two or three sentences;
+- the commands to set it up, build it, test it (all tests and a single one), and check its style;
+- where things are: the main folders and files, and what belongs where;
+- the habits of the code: naming, structure, error handling, tests, commit messages;
+- what to be careful with: generated files, secrets, slow or dangerous commands.
+
+Keep it under 400 words. State only what you have seen in the files, and no general advice. \
+Change no other file."""
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    session_id: str
+    folder: str
+    model: str
+    effort: str | None
+    mode: str
+    access: str
+    is_planning: bool
+    usage: Usage | None
+    account: Any
+    """What `account/read` answered; none if it did not."""
+    limits: Any
+    """What `account/rateLimits/read` answered; none if it did not."""
+    codex_version: str
+    laneway_version: str
+
+
+def status(facts: Status) -> str:
+    plan = ", plan mode" if facts.is_planning else ""
+    lines = [
+        ("Model", facts.model + (f", effort {facts.effort}" if facts.effort else "")),
+        ("Mode", f"{facts.mode} ({facts.access}){plan}"),
+        ("Folder", f"`{facts.folder}`"),
+        ("Session", f"`{facts.session_id}`"),
+        ("Tokens", _tokens(facts.usage)),
+        ("Account", _account(facts.account)),
+        ("Limits", "; ".join(_limits(facts.limits))),
+        ("Versions", f"Codex {facts.codex_version}, Laneway {facts.laneway_version}"),
+    ]
+    return "\n".join(f"- **{name}**: {text}" for name, text in lines if text)
+
+
+def _tokens(usage: Usage | None) -> str:
+    if usage is None:
+        return "none used yet"
+    used = f"{usage.total.total:,} used"
+    if not usage.window:
+        return used
+    share = 100 * usage.last.total // usage.window
+    return f"{used}; the context holds {usage.last.total:,} of {usage.window:,} ({share} %)"
+
+
+def _account(answer: Any) -> str:
+    if not isinstance(answer, dict):
+        return ""
+    account = answer.get("account")
+    if not isinstance(account, dict):
+        return "nobody is logged in; use /login" if answer.get("requiresOpenaiAuth") else "none needed"
+    match account.get("type"):
+        case "apiKey":
+            return "API key"
+        case "chatgpt":
+            who = ", ".join(str(account[key]) for key in ("email", "planType") if account.get(key))
+            return f"ChatGPT ({one_line(who)})" if who else "ChatGPT"
+        case kind:
+            return one_line(str(kind))
+
+
+def _limits(answer: Any) -> list[str]:
+    limits = answer.get("rateLimits") if isinstance(answer, dict) else None
+    if not isinstance(limits, dict):
+        return []
+    return [_limit(window) for key in ("primary", "secondary") if isinstance(window := limits.get(key), dict)]
+
+
+def _limit(window: dict[str, Any]) -> str:
+    minutes, resets = window.get("windowDurationMins"), window.get("resetsAt")
+    of = f" of {_span(minutes)}" if isinstance(minutes, int) and minutes > 0 else ""
+    until = f", until {_moment(resets)}" if isinstance(resets, int) else ""
+    return f"{window.get('usedPercent', '?')} %{of} used{until}"
+
+
+def _span(minutes: int) -> str:
+    for unit, size in (("days", 24 * 60), ("hours", 60)):
+        if minutes % size == 0:
+            return f"{minutes // size} {unit}"
+    return f"{minutes} minutes"
+
+
+def _moment(epoch_s: int) -> str:
+    try:
+        return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (OverflowError, OSError, ValueError):
+        return "an unknown time"
+
+
+def mcp_servers(entries: list[Any]) -> str:
+    servers = [entry for entry in entries if isinstance(entry, dict)]
+    if not servers:
+        return "No MCP servers are set up. Add one to Codex with `codex mcp add`, or in your editor."
+    return "\n".join(["MCP servers:", *_listed([_server(entry) for entry in servers])])
+
+
+def _server(entry: dict[str, Any]) -> str:
+    tools = entry.get("tools")
+    names = sorted(tools) if isinstance(tools, dict) else []
+    said = [_STATES.get(str(entry.get("runtimeStatus")), "state unknown")]
+    said.append(f"{len(names)} tools" if len(names) != 1 else "1 tool")
+    if entry.get("toolsError"):
+        said.append(one_line(str(entry["toolsError"])))
+    name = one_line(str(entry.get("name")))
+    if entry.get("authStatus") == "notLoggedIn":
+        said.append(f"needs a login: `codex mcp login {name}`")
+    shown = ": " + ", ".join(f"`{one_line(tool)}`" for tool in names[:MAX_LISTED]) if names else ""
+    return f"**{name}**: {', '.join(said)}{shown}"
+
+
+_STATES = {
+    "None": "set up",
+    "notStarted": "not started",
+    "starting": "starting",
+    "connected": "connected",
+    "authenticationRequired": "needs a login",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "disabled": "disabled",
+}
+
+
+def skills(answer: Any) -> str:
+    folders = answer.get("data") if isinstance(answer, dict) else None
+    found = [
+        skill
+        for folder in folders or []
+        if isinstance(folder, dict)
+        for skill in folder.get("skills") or []
+        if isinstance(skill, dict) and skill.get("enabled") is not False
+    ]
+    if not found:
+        return "There are no skills here."
+    lines = [f"`${one_line(str(skill.get('name')))}`{_about(skill)}" for skill in found]
+    return "\n".join(["Skills. Use one by its name in a prompt:", *_listed(lines)])
+
+
+def _about(skill: dict[str, Any]) -> str:
+    shown = skill.get("interface")
+    brief = shown.get("shortDescription") if isinstance(shown, dict) else None
+    about = brief or skill.get("shortDescription") or skill.get("description") or ""
+    return f": {one_line(str(about))}" if about else ""
+
+
+def models(known: tuple[Model, ...], current: str) -> str:
+    lines = [_model(model, current) for model in known if not model.is_hidden or model.model == current]
+    if not lines:
+        return f"The model is {current}. Codex names no others."
+    return "\n".join(["Models. Choose one with `/model NAME`:", *_listed(lines)])
+
+
+def _model(model: Model, current: str) -> str:
+    mark = " (current)" if model.model == current else ""
+    about = f": {one_line(model.description)}" if model.description else ""
+    return f"`{one_line(model.model)}`{mark}{about}"
+
+
+def undone(files: tuple[str, ...], why_left: str) -> str:
+    if why_left:
+        about = f"Its edits were left in the files, because {why_left}."
+    elif files:
+        about = (
+            f"Its edits are out of the files again: {', '.join(f'`{name}`' for name in files[:MAX_LISTED])}."
+        )
+    else:
+        about = "It had edited no files."
+    return (
+        f"The last turn is taken back: Codex no longer knows of it. {about} "
+        "What shell commands changed is not undone; see what is there with /diff."
+    )
+
+
+def one_line(text: str) -> str:
+    """Foreign text that stays in its line."""
+    flat = plain(" ".join(text.split()))
+    return flat if len(flat) <= MAX_ABOUT_CHARS else flat[: MAX_ABOUT_CHARS - 1] + "…"
+
+
+def _listed(lines: list[str]) -> list[str]:
+    shown = [f"- {line}" for line in lines[:MAX_LISTED]]
+    return shown if len(lines) <= MAX_LISTED else [*shown, f"- and {len(lines) - MAX_LISTED} more"]

@@ -1,0 +1,350 @@
+"""A session's events as `session/update`s: in order, each tool call begun once and ended once.
+
+The session's reader (`core.audience.Reader`), called on the engine's reader: it renders and posts,
+and waits for nobody. Everything of a turn has been said when its `TurnDone` has been pushed, so
+that the answer to the prompt comes behind it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from laneway.base.log import bound
+from laneway.base.plain import plain
+from laneway.core.model import (
+    Activity,
+    Asked,
+    Diff,
+    EngineGone,
+    Event,
+    FromSubagent,
+    Notice,
+    Other,
+    Output,
+    Plan,
+    PlanStep,
+    Question,
+    SettingsChanged,
+    Text,
+    Thought,
+    Titled,
+    TurnDone,
+    TurnStarted,
+    Usage,
+    Withdrawn,
+)
+from laneway.core.ports import Clock
+from laneway.doors.acp.asking.permits import ByCall, Permits
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.ids import session_id, tool_call_id
+from laneway.doors.acp.line import Line
+from laneway.doors.acp.telling import tool_calls
+from laneway.doors.acp.telling.open_calls import Key, OpenCall, key_of
+from laneway.doors.acp.telling.outputs import Outputs
+from laneway.doors.acp.telling.speech import Speech, chunk
+from laneway.doors.acp.telling.voice import Listener
+
+log = logging.getLogger(__name__)
+
+CHANGE_EVERY_S = 0.1
+"""Between two tellings of a tool call that changes: an edit that is being written."""
+MAX_HELD = 1000
+"""Events of a thread that is still being opened: a line or two for each MCP server of the user."""
+
+
+class Narrator:
+    """`laneway.doors.acp.telling.voice.Voice`, for protocol 1."""
+
+    def __init__(self, line: Line, client: Client, clock: Clock) -> None:
+        self.lost = 0
+        self._line = line
+        self._client = client
+        self._clock = clock
+        self._held: list[Event | dict[str, Any] | msgspec.Raw] | None = []
+        self._thread_id = self._cwd = ""
+        self._listener: Listener
+        self._speech: Speech
+        self._outputs: Outputs
+        self._open: dict[Key, OpenCall] = {}
+        self._own = 0
+
+    def open(self, thread_id: str, cwd: str, listener: Listener) -> None:
+        """The session is there, and its client knows its id: tell what has happened meanwhile."""
+        self._thread_id, self._cwd, self._listener = thread_id, cwd, listener
+        self._speech = Speech(self._line, session_id(thread_id))
+        self._outputs = Outputs(
+            self._clock,
+            self._tell_output,
+            whole=self._client.takes_terminal_output,
+            is_behind=lambda: self._line.is_behind,
+        )
+        held, self._held = self._held or [], None
+        for each in held:
+            if isinstance(each, Event):
+                self.push(each)
+            else:
+                self.tell(each)
+
+    # ── the engine's reader ────────────────────────────────────────────────
+
+    def push(self, event: Event) -> None:
+        if self._held is not None:
+            self._hold(event)
+            return
+        kind = type(event)
+        if kind is Text:
+            self._speech.say("agent_message_chunk", event.item_id, event.text)  # type: ignore[attr-defined]
+        elif kind is Thought:
+            self._speech.say("agent_thought_chunk", event.item_id, event.text)  # type: ignore[attr-defined]
+        elif kind is Output:
+            self._outputs.add(event.item_id, event.turn_id, event.text)  # type: ignore[attr-defined]
+        else:
+            handler = _HANDLERS.get(kind)
+            if handler is not None:
+                self._speech.flush()
+                handler(self, event)
+
+    def _hold(self, told: Event | dict[str, Any] | msgspec.Raw) -> None:
+        assert self._held is not None
+        if len(self._held) < MAX_HELD:
+            self._held.append(told)
+        else:
+            self.lost += 1
+
+    def close(self) -> None:
+        """The session is over: nothing stays open."""
+        if self._held is None:
+            self._end_all("The session was closed.")
+            self._outputs.clear()
+            self._speech.close()
+
+    def flush(self) -> None:
+        """Say what is gathered, because something else follows."""
+        if self._held is None:
+            self._speech.flush()
+
+    def call_of(self, question: Question) -> str | None:
+        """The tool call that a question is about, if the client was told of it and it still runs."""
+        key = key_of(question, self._open)
+        if key is None:
+            return None
+        thread_id, item_id = key
+        return tool_call_id(thread_id, self._open[key].activity.turn_id, item_id)
+
+    def permits(self, call_id: str | None) -> Permits:
+        session = session_id(self._thread_id)
+        return ByCall(self._line, self._client, session, self._thread_id, self._cwd, call_id)
+
+    def retell(self, call_id: str) -> None:
+        """A question has stood in the place of a tool call: show the call again."""
+        for (thread_id, item_id), call in self._open.items():
+            if tool_call_id(thread_id, call.activity.turn_id, item_id) == call_id:
+                call.told.clear()
+                client = self._client_for(thread_id)
+                update = tool_calls.changed(call.activity, thread_id, client, cwd=self._cwd)
+                call.tell(self.tell, update)
+
+    # ── what we say ourselves ──────────────────────────────────────────────
+
+    def tell(self, update: dict[str, Any] | msgspec.Raw) -> None:
+        if self._held is not None:
+            self._hold(update)
+            return
+        self._speech.flush()
+        self._line.update(session_id(self._thread_id), update)
+
+    def tell_options(self, options: list[dict[str, Any]]) -> None:
+        self.tell({"sessionUpdate": "config_option_update", "configOptions": options})
+
+    def say(self, text: str) -> None:
+        """A message that is ours and not the model's."""
+        self._own += 1
+        self.tell(chunk("agent_message_chunk", f"laneway-{self._own}", text))
+
+    def notice(self, level: str, title: str) -> None:
+        """For the user's eyes. Where there are no notices, a thought: it is no part of any answer."""
+        title = plain(title)
+        if self._client.takes_notices:
+            self.tell({"sessionUpdate": "notice", "severity": level, "title": title or level})
+        else:
+            self._own += 1
+            self.tell(chunk("agent_thought_chunk", f"laneway-{self._own}", f"{title}\n\n"))
+
+    # ── event by event ─────────────────────────────────────────────────────
+
+    def _turn(self, event: Any) -> None:
+        self._listener.on_turn(event)
+
+    def _activity(self, activity: Activity, thread_id: str = "") -> None:
+        if activity.kind == "compaction" and self._client.takes_compaction:
+            self._tell_compaction(activity)
+        elif not _is_verdict(activity):  # the text of a review follows as a message
+            self._tell_call(activity, thread_id or self._thread_id)
+        if activity.kind == "edit":
+            self._listener.on_edit(activity)
+
+    def _tell_call(self, activity: Activity, thread_id: str) -> None:
+        key, client = (thread_id, activity.item_id), self._client_for(thread_id)
+        self._log(activity, thread_id)
+        call = self._open.get(key)
+        if call is None:
+            call = self._open[key] = OpenCall(activity)
+            call.tell(self.tell, tool_calls.opened(activity, thread_id, client, cwd=self._cwd))
+        elif activity.status == "running":
+            call.activity = activity
+            if call.later is None:
+                call.later = self._clock.after(CHANGE_EVERY_S, lambda: self._tell_change(key))
+        if activity.status != "running":
+            call.drop_later()
+            if client.takes_terminal_output:
+                self._outputs.flush(activity.item_id)
+            self._outputs.drop(activity.item_id)
+            del self._open[key]
+            call.tell(self.tell, tool_calls.ended(activity, thread_id, client, cwd=self._cwd))
+
+    def _tell_change(self, key: Key) -> None:
+        """Codex tells an edit whole for every few words of it; the client is told now and then."""
+        call = self._open[key]
+        call.drop_later()
+        client = self._client_for(key[0])
+        call.tell(self.tell, tool_calls.changed(call.activity, key[0], client, cwd=self._cwd))
+
+    def _log(self, activity: Activity, thread_id: str) -> None:
+        """Every tool call can be followed from the editor to the thread, the turn and the item."""
+        if not log.isEnabledFor(logging.DEBUG):
+            return
+        ids = {"session": session_id(self._thread_id), "thread": thread_id}
+        with bound(**ids, turn=activity.turn_id, item=activity.item_id):
+            call_id = tool_call_id(thread_id, activity.turn_id, activity.item_id)
+            log.debug("tool call %s is %s", call_id, activity.status)
+
+    def _client_for(self, thread_id: str) -> Client:
+        """What subagents print is not told piece by piece, so it is never a terminal."""
+        if thread_id == self._thread_id:
+            return self._client
+        return msgspec.structs.replace(self._client, takes_terminal_output=False)
+
+    def _tell_output(self, item_id: str, turn_id: str, text: str) -> None:
+        call = self._open.get((self._thread_id, item_id))
+        if call is not None:
+            activity, thread_id = call.activity, self._thread_id
+            update = tool_calls.printed(activity, thread_id, self._client, text, cwd=self._cwd)
+            call.tell(self.tell, update)
+
+    def _tell_compaction(self, activity: Activity) -> None:
+        status = {"running": "in_progress", "completed": "completed", "interrupted": "cancelled"}
+        self.tell(
+            {
+                "sessionUpdate": "compaction_update",
+                "compactionId": activity.item_id,
+                "status": status.get(activity.status, "failed"),
+            }
+        )
+
+    def _subagent(self, event: FromSubagent) -> None:
+        """What subagents do is shown; what they say is for their parent."""
+        if isinstance(event.inner, Activity):
+            self._activity(event.inner, event.thread_id)
+        elif isinstance(event.inner, TurnDone):
+            self._end_all("The subagent's turn is over.", event.thread_id)
+
+    def _plan(self, plan: Plan) -> None:
+        entries = [
+            {"content": step.text, "priority": "medium", "status": _step_status(step)} for step in plan.steps
+        ]
+        self.tell({"sessionUpdate": "plan", "entries": entries})
+
+    def _usage(self, usage: Usage) -> None:
+        if usage.window:
+            self.tell({"sessionUpdate": "usage_update", "used": usage.last.total, "size": usage.window})
+
+    def _titled(self, event: Titled) -> None:
+        if event.title:
+            self.tell({"sessionUpdate": "session_info_update", "title": plain(event.title)})
+
+    def _notice(self, event: Notice) -> None:
+        if event.will_retry:
+            self.notice("warning", f"Trying again: {event.message}")
+        elif event.level != "error":  # an error ends the turn, and is the answer to the prompt
+            self.notice(event.level, event.message)
+
+    def _asked(self, event: Asked) -> None:
+        for key, call in list(self._open.items()):
+            if call.later is not None:
+                self._tell_change(key)  # what is asked about is shown before
+        self._listener.on_question(event.question)
+
+    def _withdrawn(self, event: Withdrawn) -> None:
+        self._listener.on_withdrawn(event)
+
+    def _settings(self, event: SettingsChanged) -> None:
+        self._listener.on_settings(event.settings)
+
+    def _diff(self, event: Diff) -> None:
+        self._listener.on_diff(event.diff)
+
+    def _gone(self, event: EngineGone) -> None:
+        self._end_all("Codex ended unexpectedly.")
+        self._listener.on_gone()
+
+    def _other(self, event: Other) -> None:
+        text = words_of(event.method, event.params)
+        if text:
+            self.notice("warning", text)
+
+    def _end_all(self, why: str, thread_id: str | None = None) -> None:
+        """Whatever the client still takes for running ends here."""
+        for (thread, item_id), call in list(self._open.items()):
+            if thread_id in (None, thread):
+                del self._open[thread, item_id]
+                call.drop_later()
+                self._outputs.drop(item_id)
+                call_id = tool_call_id(thread, call.activity.turn_id, item_id)
+                client = self._client_for(thread)
+                update = tool_calls.ended_without(call_id, why, client, last=call.activity, cwd=self._cwd)
+                call.tell(self.tell, update)
+
+
+_HANDLERS: dict[type[Event], Callable[[Narrator, Any], None]] = {
+    TurnStarted: Narrator._turn,
+    TurnDone: Narrator._turn,
+    Activity: Narrator._activity,
+    FromSubagent: Narrator._subagent,
+    Plan: Narrator._plan,
+    Usage: Narrator._usage,
+    Titled: Narrator._titled,
+    Notice: Narrator._notice,
+    Asked: Narrator._asked,
+    Withdrawn: Narrator._withdrawn,
+    SettingsChanged: Narrator._settings,
+    Diff: Narrator._diff,
+    EngineGone: Narrator._gone,
+    Other: Narrator._other,
+}
+"""Left out on purpose: `Accepted`, `UserSaid` (the client has just said it), `Compacted` (told as an
+activity), `EngineBack`, `Closed`."""
+
+
+def _is_verdict(activity: Activity) -> bool:
+    return isinstance(activity.item, dict) and activity.item.get("type") == "exitedReviewMode"
+
+
+def _step_status(step: PlanStep) -> str:
+    return "in_progress" if step.status == "running" else step.status
+
+
+def words_of(method: str, params: Any) -> str:
+    """What a user should know of a notification that is no event of ours; empty for the many others."""
+    if not isinstance(params, dict):
+        return ""
+    if method == "mcpServer/startupStatus/updated" and params.get("status") == "failed":
+        return (
+            f"The MCP server {params.get('name')} did not start: {params.get('error') or 'no reason given'}"
+        )
+    if method == "model/rerouted":
+        return f"The model {params.get('fromModel')} was not used, but {params.get('toModel')}."
+    return ""

@@ -1,0 +1,296 @@
+"""Activities as ACP tool calls: opened, changed, printed, ended; once more as history; and asked about.
+
+Pure: one activity in, one `session/update` out. Every call that was opened ends by `ended` or by
+`ended_without`. Output is content for every client; a terminal is named only to a client that
+declared that it shows terminals of ours, under the id of the call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laneway.base.plain import plain
+from laneway.core.model import Activity, Question
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.ids import tool_call_id
+from laneway.doors.acp.telling import blocks, diffs
+from laneway.doors.acp.telling.outputs import MAX_OUTPUT_CHARS, fenced, quoted, shortened
+from laneway.doors.acp.telling.views import View, in_full, title, view
+
+Update = dict[str, Any]
+"""The `update` of a `session/update`."""
+
+_NOTES = {
+    "declined": "Declined.",
+    "interrupted": "Interrupted.",
+    "detached": "Still running in the background.",
+}
+_LATE = "\n[This arrived late; it belongs further up:]\n"
+_SAME = ("sessionUpdate", "toolCallId", "_meta")
+
+
+# ── from the beginning to the end ──────────────────────────────────────────
+
+
+def opened(activity: Activity, thread_id: str, client: Client, *, cwd: str = "") -> Update:
+    """A call begins, whatever became of it since: its end is another update."""
+    call_id = tool_call_id(thread_id, activity.turn_id, activity.item_id)
+    shown = view(activity, cwd, MAX_OUTPUT_CHARS)
+    update = _called(call_id, shown) | {"status": "in_progress"}
+    content = [*shown.content, *_terminal(activity, call_id, client)]
+    if content:
+        update["content"] = content
+    if _has_terminal(activity, client):
+        folder = activity.cwd or cwd
+        update["_meta"] = {"terminal_info": {"terminal_id": call_id} | ({"cwd": folder} if folder else {})}
+    return update
+
+
+def changed(activity: Activity, thread_id: str, client: Client, *, cwd: str = "") -> Update:
+    """What a running call is about by now."""
+    call_id = tool_call_id(thread_id, activity.turn_id, activity.item_id)
+    shown = view(activity, cwd, MAX_OUTPUT_CHARS)
+    return _updated(call_id, shown) | {"content": [*shown.content, *_terminal(activity, call_id, client)]}
+
+
+def printed(activity: Activity, thread_id: str, client: Client, text: str, *, cwd: str = "") -> Update:
+    """What `Outputs` tells of a running command: a piece for its terminal, else the tail so far."""
+    call_id = tool_call_id(thread_id, activity.turn_id, activity.item_id)
+    update: Update = {"sessionUpdate": "tool_call_update", "toolCallId": call_id}
+    if _has_terminal(activity, client):
+        return update | {"_meta": {"terminal_output": {"terminal_id": call_id, "data": text}}}
+    shown = view(activity, cwd, MAX_OUTPUT_CHARS)
+    return update | {"content": [*shown.content, blocks.text(fenced(text))]}
+
+
+def ended(
+    activity: Activity, thread_id: str, client: Client, *, cwd: str = "", max_chars: int = MAX_OUTPUT_CHARS
+) -> Update:
+    """The last word on a call: how it went, and its complete content."""
+    call_id = tool_call_id(thread_id, activity.turn_id, activity.item_id)
+    shown = view(activity, cwd, max_chars)
+    update = _updated(call_id, shown) | {"status": _status(activity, shown)}
+    if not _has_terminal(activity, client):
+        return update | {"content": _final(activity, shown, max_chars)}
+    note = _note(activity, shown)
+    was_run = activity.status != "declined"
+    content = [*shown.content, *(_terminal(activity, call_id, client) if was_run else [])]
+    update["content"] = [*content, blocks.text(note)] if note else content
+    update["_meta"] = _late(activity, call_id) | _exit(activity, call_id)
+    return update
+
+
+def replayed(
+    activity: Activity, thread_id: str, *, cwd: str = "", max_chars: int = MAX_OUTPUT_CHARS
+) -> Update:
+    """A call from the records, in one piece. The records keep output, not terminals."""
+    shown = view(activity, cwd, max_chars)
+    update = _called(tool_call_id(thread_id, activity.turn_id, activity.item_id), shown)
+    content = _final(activity, shown, max_chars)
+    return (
+        update
+        | {"status": "in_progress" if activity.status == "running" else _status(activity, shown)}
+        | ({"content": content} if content else {})
+        | ({} if shown.raw_output is None else {"rawOutput": shown.raw_output})
+    )
+
+
+def ended_without(
+    call_id: str, why: str, client: Client, *, last: Activity | None = None, cwd: str = ""
+) -> Update:
+    """The end of a call whose end nobody will tell. `last` is what was known of it."""
+    update: Update = {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "status": "failed"}
+    if last is None:
+        return update | {"content": [blocks.text(why)]}
+    shown = view(last, cwd, MAX_OUTPUT_CHARS)
+    if _has_terminal(last, client):
+        update["_meta"] = _exit(last, call_id)
+    return update | {"content": [*shown.content, *_terminal(last, call_id, client), blocks.text(why)]}
+
+
+def fresh(update: Update, told: Update) -> Update:
+    """The update without what the client knows already. `told` is what it was told, merged."""
+    return {key: value for key, value in update.items() if key in _SAME or told.get(key) != value}
+
+
+def _called(call_id: str, shown: View) -> Update:
+    return _shared(call_id, shown) | {"sessionUpdate": "tool_call"}
+
+
+def _updated(call_id: str, shown: View) -> Update:
+    update = _shared(call_id, shown) | {"sessionUpdate": "tool_call_update"}
+    return update if shown.raw_output is None else update | {"rawOutput": shown.raw_output}
+
+
+def _shared(call_id: str, shown: View) -> Update:
+    update: Update = {"sessionUpdate": "", "toolCallId": call_id, "title": shown.title, "kind": shown.kind}
+    if shown.name:
+        update["name"] = shown.name
+    if shown.locations:
+        update["locations"] = list(shown.locations)
+    if shown.raw_input is not None:
+        update["rawInput"] = shown.raw_input
+    return update
+
+
+def _status(activity: Activity, shown: View) -> str:
+    if shown.has_failed or activity.status in ("failed", "declined", "interrupted"):
+        return "failed"
+    return "completed"
+
+
+def _note(activity: Activity, shown: View) -> str | None:
+    """What the content does not say by itself."""
+    if activity.status in _NOTES:
+        return _NOTES[activity.status]
+    if activity.exit_code:
+        return f"Exit code {activity.exit_code}."
+    if activity.status != "failed":
+        return None
+    if activity.kind == "edit":
+        return "These changes were not made."
+    return None if shown.content or activity.output else "Failed, and Codex did not say why."
+
+
+def _final(activity: Activity, shown: View, max_chars: int) -> list[blocks.Content]:
+    content = list(shown.content)
+    if activity.kind == "command" and activity.output:
+        content.append(blocks.text(fenced(shortened(activity.output, max_chars))))
+    note = _note(activity, shown)
+    return [*content, blocks.text(note)] if note else content
+
+
+# ── terminals of ours ──────────────────────────────────────────────────────
+
+
+def _has_terminal(activity: Activity, client: Client) -> bool:
+    return activity.kind == "command" and client.takes_terminal_output
+
+
+def _terminal(activity: Activity, call_id: str, client: Client) -> list[blocks.Content]:
+    return [{"type": "terminal", "terminalId": call_id}] if _has_terminal(activity, client) else []
+
+
+def _late(activity: Activity, call_id: str) -> dict[str, Any]:
+    """What the live pieces left out. A terminal cannot be rewritten: what belongs further up says so."""
+    if not activity.late_output:
+        return {}
+    is_rest = (activity.output or "").endswith(activity.late_output)
+    data = activity.late_output if is_rest else _LATE + activity.late_output
+    return {"terminal_output": {"terminal_id": call_id, "data": data}}
+
+
+def _exit(activity: Activity, call_id: str) -> dict[str, Any]:
+    code = activity.exit_code if activity.exit_code is not None and activity.exit_code >= 0 else None
+    return {"terminal_exit": {"terminal_id": call_id, "exit_code": code, "signal": None}}
+
+
+# ── asked about ────────────────────────────────────────────────────────────
+
+
+def call_id_of(question: Question, thread_id: str) -> str:
+    """The call that a question is about; an id of its own for a question about none."""
+    return tool_call_id(thread_id, question.turn_id or "", question.item_id or question.question_id)
+
+
+def asked(
+    question: Question, thread_id: str, client: Client, *, cwd: str = "", call_id: str | None = None
+) -> Update:
+    """The `toolCall` of a permission request: all that somebody needs to know to decide."""
+    base = question.cwd or cwd
+    update: Update = {"toolCallId": call_id or call_id_of(question, thread_id), "status": "pending"}
+    match question.kind:
+        case "command":
+            update |= _asked_command(question, base)
+        case "patch":
+            update |= _asked_patch(question, base)
+        case _:
+            update |= _asked_else(question)
+    return update
+
+
+def resumed(question: Question, thread_id: str, client: Client, *, call_id: str | None = None) -> Update:
+    """Somebody said yes: the call goes on, and has its terminal back where it had one."""
+    call_id = call_id or call_id_of(question, thread_id)
+    update: Update = {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "status": "in_progress"}
+    if question.kind == "command" and question.item_id and client.takes_terminal_output:
+        update["content"] = [*in_full(question.command or ""), {"type": "terminal", "terminalId": call_id}]
+    return update
+
+
+def _asked_command(question: Question, base: str) -> Update:
+    params = question.params if isinstance(question.params, dict) else {}
+    command = question.command or ""
+    said = [fenced(plain(command), "sh")] if command else []
+    if base:
+        said.append(f"In {quoted(base)}.")
+    said += conditions(question)
+    is_network = isinstance(params.get("networkApprovalContext"), dict) or not command
+    return {
+        "title": title(question.message if is_network else command),
+        "kind": "execute",
+        "name": "shell",
+        "content": [blocks.text("\n\n".join(said))] if said else [],
+        "rawInput": ({"command": command} if command else {}) | ({"cwd": base} if base else {}),
+    }
+
+
+def conditions(question: Question) -> list[str]:
+    """What a yes would mean beyond the command or the changes themselves, and why it is asked for."""
+    params = question.params if isinstance(question.params, dict) else {}
+    said = []
+    network = params.get("networkApprovalContext")
+    if isinstance(network, dict):
+        host, protocol = quoted(str(network.get("host"))), quoted(str(network.get("protocol")))
+        said.append(f"It wants to reach {host} by {protocol}.")
+    if params.get("additionalPermissions"):
+        said.append("With these further permissions:\n\n" + _json(params["additionalPermissions"]))
+    said += _reason(question)
+    if isinstance(params.get("grantRoot"), str):
+        said.append(f"A yes for the session covers all files below {quoted(params['grantRoot'])}.")
+    return said
+
+
+def _asked_patch(question: Question, base: str) -> Update:
+    said = conditions(question)
+    if not question.changes:
+        said.append("Codex did not tell which changes.")
+    content = [blocks.text("\n\n".join(said))] if said else []
+    return {
+        "title": title(diffs.edit_title(question.changes)),
+        "kind": diffs.edit_kind(question.changes),
+        "name": "apply_patch",
+        "content": [*content, *diffs.contents(question.changes, base)],
+        "locations": diffs.locations(question.changes, base),
+    }
+
+
+def _asked_else(question: Question) -> Update:
+    """Permissions, input, and what MCP servers ask."""
+    params = question.params if isinstance(question.params, dict) else {}
+    meta = params.get("_meta") if isinstance(params.get("_meta"), dict) else {}
+    shown = question.schema if question.kind == "permissions" else meta.get("tool_params") if meta else None
+    said = [plain(question.message)] if title(question.message) != question.message else []
+    if isinstance(params.get("serverName"), str):
+        said.append(f"Asked by the MCP server {quoted(params['serverName'])}.")
+    if question.url:
+        said.append(f"The address is {quoted(question.url)}.")
+    if shown:
+        said.append(_json(shown))
+    if question.kind == "permissions" and question.cwd:
+        said.append(f"In {quoted(question.cwd)}.")
+    said += _reason(question)
+    update: Update = {"title": title(question.message), "kind": "other"}
+    if said:
+        update["content"] = [blocks.text("\n\n".join(said))]
+    return update | {"rawInput": shown} if shown else update
+
+
+def _reason(question: Question) -> list[str]:
+    """The model's words on one line: they must not pass for the command, or for ours."""
+    words = " ".join(plain(question.reason or "").split())
+    return [f"Reason: {words}"] if words else []
+
+
+def _json(value: Any) -> str:
+    return fenced(plain(blocks.as_json(value)), "json")
