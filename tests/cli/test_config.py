@@ -185,7 +185,7 @@ async def test_ask_sends_what_the_settings_say_unless_a_flag_says_otherwise(
     flags = ("-m", "flag", "-s", "workspace-write", "-a", "never", "-c", "model_reasoning_effort=high")
     assert await asked(*flags) == {
         "model": "flag",
-        "sandbox": None,  # with it, Codex would write the folder down as trusted
+        "sandbox": "read-only",  # with it, Codex would write the folder down as trusted
         "sandboxPolicy": "workspaceWrite",
         "approvalPolicy": "never",
         "config": {"model_reasoning_effort": "high"},

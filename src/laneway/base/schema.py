@@ -208,7 +208,10 @@ class Settings(msgspec.Struct, frozen=True):
         kinds.choice("full", "compact", "off"), "full", "how much of a turn MCP clients are told as it runs"
     )
     http_token = Key[str | None](
-        kinds.text(), None, "the bearer token of the HTTP server; without it one is made", is_guarded=True
+        kinds.text(),
+        None,
+        "the bearer token of the HTTP and WebSocket servers; without it one is made",
+        is_guarded=True,
     )
 
     # Mail

@@ -223,7 +223,7 @@ class Lobby:
         room.notes = notes
         mode = session.info.native.get("collaborationMode")
         room.is_planning = isinstance(mode, dict) and mode.get("mode") == "plan"
-        room.keep_soon()
+        room.standing.keep_soon()
         return room
 
     async def _fork(self, source: Room) -> str:

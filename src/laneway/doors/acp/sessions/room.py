@@ -12,41 +12,32 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from laneway.base.errors import (
-    EngineError,
-    LanewayError,
-    NoTurn,
-    QuestionGone,
-    SessionClosed,
-    StoreError,
-    ThreadUnknown,
-)
-from laneway.base.log import bound
+from laneway.base.errors import LanewayError, NoTurn, ThreadUnknown
 from laneway.base.plain import plain
-from laneway.core.model import Activity, FileChange, Question, TurnDone, TurnStarted, Usage, Withdrawn
+from laneway.core.model import Activity, Question, TurnDone, TurnStarted, Usage, Withdrawn
 from laneway.core.ports import Errand, Part, TextPart, TurnSpec
 from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
-from laneway.doors.acp.asking import inquiry, spoken
+from laneway.doors.acp.asking.floor import Floor
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.faults import never_begun, stop_reason
 from laneway.doors.acp.house import House
 from laneway.doors.acp.ids import session_id
 from laneway.doors.acp.line import Line
-from laneway.doors.acp.sessions import modes, options, prompts
+from laneway.doors.acp.sessions import prompts
+from laneway.doors.acp.sessions.memory import Memory
 from laneway.doors.acp.sessions.options import Choices, Facts
 from laneway.doors.acp.sessions.queue import Place, Queue
+from laneway.doors.acp.sessions.standing import Standing
 from laneway.doors.acp.slash import commands
 from laneway.doors.acp.slash.undo import LastTurn
 from laneway.doors.acp.telling.voice import Voice
-from laneway.store.editor_sessions import Permit, SessionRecord
+from laneway.store.editor_sessions import SessionRecord
 
 log = logging.getLogger(__name__)
 
 TITLE_CHARS = 80
 """Of a session's title, taken from its first prompt: one line of a list."""
-MAX_REMEMBERED = 50
-"""Turns that /undo can take back one after the other."""
 
 
 class Room:
@@ -71,34 +62,26 @@ class Room:
         self.house = house
         self.session = session
         self.narrator = narrator
-        self.line = line
         self.client = client
         self.cwd = cwd
-        self.choices = choices
-        self.facts = facts
         self.directories = directories
         self.queue = Queue()
         self.notes: tuple[str, ...] = ()
         """What the user should be told once the client knows the session."""
         self.is_planning = False
+        record = SessionRecord(
+            session_id=self.session_id, thread_id=self.thread_id, cwd=str(cwd), directories=directories
+        )
+        self.standing = Standing(
+            house.records, record, choices, facts, client, lambda text: narrator.notice("warning", text)
+        )
+        self._floor = Floor(session, narrator, line, client, cwd=str(cwd), is_cancelling=self._is_cancelling)
+        self._memory = Memory()
         self._fork = fork
         self._login = login
         self._is_titled = is_titled
-        self._sending: Permit | None = None
-        self._sent: Permit | None = None
-        """What Codex was last told that this session may do."""
-        self._is_cold = False
-        self._keeping: asyncio.Task[None] | None = None
         self._turn: Turn | None = None
         self._command: asyncio.Future[str] | None = None
-        self._asking: dict[str, asyncio.Task[None]] = {}
-        self._spoken: list[spoken.InText] = []
-        """Questions that wait for the next prompt: the first has been said."""
-        self._spoke = asyncio.Event()
-        self._urls: list[str] = []
-        self._turns: list[LastTurn] = []
-        self._changes: list[FileChange] = []
-        self._diff: str | None = None
         self._works: set[asyncio.Task[None]] = set()
 
     @property
@@ -119,10 +102,10 @@ class Room:
         return {"stopReason": await self.served(parts, self.queue.join())}
 
     def parts(self, blocks: Any) -> tuple[Part, ...]:
-        return prompts.parts(blocks, images=options.takes_images(self.choices, self.facts))
+        return prompts.parts(blocks, images=self.standing.takes_images)
 
     def may_steer(self, parts: tuple[Part, ...]) -> bool:
-        is_free = self._turn is not None and not self._spoken
+        is_free = self._turn is not None and not self._floor.waits_for_words
         return self.house.steers and is_free and commands.find(parts) is None
 
     async def served(
@@ -147,7 +130,7 @@ class Room:
 
     async def _serve(self, parts: tuple[Part, ...], place: Place) -> str:
         if self.is_asking:
-            return await self._answer_spoken(self._spoken.pop(0), parts, place)
+            return await self._hear(parts, place)
         await self._turn_over()
         if place.is_cancelled:
             return "cancelled"
@@ -177,18 +160,13 @@ class Room:
 
     async def turn(self, parts: tuple[Part, ...], native: dict[str, Any] | None = None) -> str:
         """A turn of the model."""
-        return await self._run(TurnSpec(parts=parts, native={**self._settings(), **(native or {})}))
+        return await self._run(TurnSpec(parts=parts, native={**self.standing.settings(), **(native or {})}))
 
     async def errand(self, method: str, params: dict[str, Any]) -> str:
         """A turn that begins by another call."""
-        return await self._run(TurnSpec(parts=(), errand=Errand(method, params), native=self._settings()))
-
-    def _settings(self) -> dict[str, Any]:
-        """What Codex is told with the next turn: only what differs from what it has."""
-        self._sending = options.policy(self.choices, self.facts)
-        # A Codex that starts anew does not know what this session may do, and config.toml may say more.
-        known = modes.native(self._sending) if self._is_cold else {}
-        return {**known, **options.overrides(self.choices, self.facts)}
+        return await self._run(
+            TurnSpec(parts=(), errand=Errand(method, params), native=self.standing.settings())
+        )
 
     async def _run(self, spec: TurnSpec) -> str:
         self._turn = self.session.say(spec, events=False)
@@ -202,11 +180,11 @@ class Room:
         turn = self._turn
         assert turn is not None
         result = asyncio.ensure_future(turn.result())
-        spoke = asyncio.ensure_future(self._spoke.wait())
+        spoke = asyncio.ensure_future(self._floor.spoke.wait())
         try:
             await asyncio.wait((result, spoke), return_when=asyncio.FIRST_COMPLETED)
             if not result.done():
-                self._spoke.clear()
+                self._floor.spoke.clear()
                 return "end_turn"
             self._turn = None
             return self._stop_of(result.result())
@@ -218,9 +196,7 @@ class Room:
             result.cancel()
 
     def _stop_of(self, result: TurnResult) -> str:
-        for url_id in self._urls:
-            self.line.notify("elicitation/complete", {"elicitationId": url_id})
-        self._urls.clear()
+        self._floor.end_pages()
         reason = stop_reason(result)
         if result.failure is not None:  # max_tokens, refusal: one word, to which Codex has more to say
             self.narrator.notice("warning", result.failure.message)
@@ -239,7 +215,7 @@ class Room:
     def cancel(self) -> None:
         """Everything that was asked for: what runs and what waits."""
         self.queue.cancel()
-        self._spoken.clear()
+        self._floor.forget_words()
         self.session.cancel_all()
         if self._command is not None and self._turn is None:
             self._command.cancel()  # one that waits for something else than a turn
@@ -260,7 +236,19 @@ class Room:
     @property
     def is_asking(self) -> bool:
         """Whether the next prompt answers a question."""
-        return bool(self._spoken) and self._turn is not None
+        return self._floor.waits_for_words and self._turn is not None
+
+    async def _hear(self, parts: tuple[Part, ...], place: Place) -> str:
+        """A prompt that answers a question: its turn goes on, unless there is more to ask."""
+        text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
+        if not await self._floor.hear(text):
+            return "end_turn"
+        if place.is_cancelled and self._turn is not None:
+            self._turn.cancel()
+        return await self._wait()
+
+    def _is_cancelling(self) -> bool:
+        return self.queue.current is not None and self.queue.current.is_cancelled
 
     def _entitle(self, parts: tuple[Part, ...]) -> None:
         """The first words are the title, as Codex's own list shows it; no model is asked for a better one."""
@@ -272,98 +260,27 @@ class Room:
         short = title if len(title) <= TITLE_CHARS else title[: TITLE_CHARS - 1] + "…"
         self.narrator.tell({"sessionUpdate": "session_info_update", "title": short})
 
-    # ── questions ──────────────────────────────────────────────────────────
+    # ── what the narrator tells ────────────────────────────────────────────
 
     def on_question(self, question: Question) -> None:
-        asking = asyncio.get_running_loop().create_task(self._ask(question))
-        self._asking[question.question_id] = asking
-        asking.add_done_callback(lambda _: self._asking.pop(question.question_id, None))
+        self._floor.on_question(question)
 
     def on_withdrawn(self, gone: Withdrawn) -> None:
-        asking = self._asking.pop(gone.question_id, None)
-        if asking is not None:
-            asking.cancel()
-        in_words = [asked.question.question_id for asked in self._spoken]
-        if gone.is_declined and not self.session.is_closing and (asking or gone.question_id in in_words):
-            self.narrator.notice("warning", "Declined, because nobody answered in time.")
-        self._spoken = [asked for asked in self._spoken if asked.question.question_id != gone.question_id]
-        if self._spoken and in_words[0] == gone.question_id:
-            self.narrator.say(self._spoken[0].text)
-
-    async def _ask(self, question: Question) -> None:
-        with bound(session=self.session_id, turn=question.turn_id, item=question.item_id):
-            self.narrator.flush()
-            call_id = self.narrator.call_of(question)
-            settled = await inquiry.ask(
-                question,
-                self.line,
-                self.client,
-                self.session_id,
-                self.thread_id,
-                cwd=str(self.cwd),
-                call_id=call_id,
-                permits=self.narrator.permits(call_id),
-            )
-            if call_id is not None:
-                self.narrator.retell(call_id)
-            self._asking.pop(question.question_id, None)  # its own answer must not cancel it
-            if isinstance(settled, spoken.InText):
-                self._speak(settled)
-                return
-            log.info("question %s: %s", question.kind, settled.answer.choice_id)
-            place = self.queue.current
-            if settled.note and not (place is not None and place.is_cancelled):
-                self.narrator.notice("warning", settled.note)
-            if settled.url_id:
-                self._urls.append(settled.url_id)
-            await self._answer(question, settled.answer)
-
-    async def _answer(self, question: Question, answer: Any) -> None:
-        try:
-            await self.session.answer(question.question_id, answer)
-        except (QuestionGone, SessionClosed, EngineError) as gone:
-            log.debug("question %s was gone before its answer: %s", question.question_id, gone)
-
-    def _speak(self, asked: spoken.InText) -> None:
-        """Nobody can be asked but in the conversation: the prompt ends with the question."""
-        self._spoken.append(asked)
-        if len(self._spoken) == 1:
-            self.narrator.say(asked.text)
-        self._spoke.set()
-
-    async def _answer_spoken(self, asked: spoken.InText, parts: tuple[Part, ...], place: Place) -> str:
-        text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
-        answer = spoken.from_text(asked, text)
-        if isinstance(answer, spoken.InText):
-            self._spoken.insert(0, answer)
-            self.narrator.say(answer.text)
-            return "end_turn"
-        await self._answer(asked.question, answer)
-        if self._spoken:
-            self.narrator.say(self._spoken[0].text)
-            return "end_turn"
-        if place.is_cancelled and self._turn is not None:
-            self._turn.cancel()
-        return await self._wait()
-
-    # ── what the narrator tells ────────────────────────────────────────────
+        self._floor.on_withdrawn(gone)
 
     def on_turn(self, event: TurnStarted | TurnDone) -> None:
         if isinstance(event, TurnStarted):
-            self._sent, self._is_cold = self._sending, False
-            self.keep_soon()
+            self.standing.told()
+            self._memory.begin()
         else:
-            self._turns.append(LastTurn(event.first_id or event.turn_id, tuple(self._changes), self._diff))
-            del self._turns[:-MAX_REMEMBERED]
-            self._spoken.clear()
-        self._changes, self._diff = [], None
+            self._memory.end(event)
+            self._floor.forget_words()
 
     def on_edit(self, activity: Activity) -> None:
-        if activity.status == "completed":
-            self._changes += activity.changes
+        self._memory.edited(activity)
 
     def on_diff(self, diff: str) -> None:
-        self._diff = diff
+        self._memory.differs(diff)
 
     def on_settings(self, settings: Any) -> None:
         """Codex says how it runs: shown where it differs from what the client was told."""
@@ -373,10 +290,8 @@ class Room:
         self.is_planning = isinstance(mode, dict) and mode.get("mode") == "plan"
 
     def on_gone(self) -> None:
-        for asking in self._asking.values():
-            asking.cancel()
-        self._spoken.clear()
-        self._is_cold = True
+        self._floor.on_gone()
+        self.standing.forgotten()
 
     # ── options ────────────────────────────────────────────────────────────
 
@@ -387,53 +302,30 @@ class Room:
 
     async def chosen(self, config_id: str, value: Any) -> bool:
         """Change an option, for the next turn on; whether that changed the mode."""
-        before = self.choices
-        self.choices = options.choose(before, self.facts, config_id, value)
-        await self.keep()
-        return self.choices.mode != before.mode
+        return await self.standing.choose(config_id, value)
 
     def tell_options(self) -> None:
-        self.narrator.tell_options(self.shown_options())
+        self.narrator.tell_options(self.standing.shown())
 
     def tell_mode(self) -> None:
         self.narrator.tell({"sessionUpdate": "current_mode_update", "currentModeId": self.choices.mode})
 
     def shown_options(self) -> list[dict[str, Any]]:
-        return options.render(self.choices, self.facts, self.client)
+        return self.standing.shown()
 
     def state(self) -> dict[str, Any]:
         """What `session/new`, `load` and `resume` answer with."""
-        return {"modes": options.modes(self.choices, self.facts), "configOptions": self.shown_options()}
-
-    # ── what is kept ───────────────────────────────────────────────────────
-
-    async def keep(self) -> None:
-        """Write down what a restarted adapter needs."""
-        await asyncio.shield(self.keep_soon())
-
-    def keep_soon(self) -> asyncio.Task[None]:
-        """The same beside whatever comes next; one after the other, so that the last one holds."""
-        self._keeping = asyncio.get_running_loop().create_task(self._keep_after(self._keeping))
-        return self._keeping
-
-    async def _keep_after(self, before: asyncio.Task[None] | None) -> None:
-        """A disk that will not take it is told, not fatal."""
-        if before is not None:
-            await asyncio.wait((before,))
-        record = SessionRecord(
-            session_id=self.session_id,
-            thread_id=self.thread_id,
-            cwd=str(self.cwd),
-            defaults=options.defaults(self.choices, self.facts, sent=self._sent),
-            directories=self.directories,
-        )
-        try:
-            await asyncio.to_thread(self.house.records.put, record)
-        except StoreError as problem:
-            log.error("a session could not be written down: %s", problem)
-            self.narrator.notice("warning", f"This session's options are not kept: {problem}")
+        return {"modes": self.standing.modes(), "configOptions": self.standing.shown()}
 
     # ── the desk of the commands ───────────────────────────────────────────
+
+    @property
+    def choices(self) -> Choices:
+        return self.standing.choices
+
+    @property
+    def facts(self) -> Facts:
+        return self.standing.facts
 
     @property
     def usage(self) -> Usage | None:
@@ -445,10 +337,10 @@ class Room:
 
     @property
     def last_turn(self) -> LastTurn | None:
-        return self._turns[-1] if self._turns else None
+        return self._memory.last
 
     def forget_turn(self, turn_id: str) -> None:
-        self._turns = [turn for turn in self._turns if turn.turn_id != turn_id]
+        self._memory.forget(turn_id)
 
     async def say(self, text: str) -> None:
         self.narrator.say(text)
@@ -473,5 +365,4 @@ class Room:
         await self.session.close()
         if self._works:
             await asyncio.wait(self._works)
-        if self._keeping is not None:
-            await asyncio.wait((self._keeping,))
+        await self.standing.wait_kept()

@@ -1,0 +1,140 @@
+"""The questions of one session while they are open: each is asked, answered, or taken back.
+
+What can only be asked in the conversation is said there, one after the other; `spoke` is set then,
+because the prompt must end for the next one to bring the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from laneway.base.errors import EngineError, QuestionGone, SessionClosed
+from laneway.base.log import bound
+from laneway.core.model import Answer, Question, Withdrawn
+from laneway.core.session import Session
+from laneway.doors.acp.asking import inquiry, spoken
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.ids import session_id
+from laneway.doors.acp.line import Line
+from laneway.doors.acp.telling.voice import Voice
+
+log = logging.getLogger(__name__)
+
+
+class Floor:
+    def __init__(
+        self,
+        session: Session,
+        voice: Voice,
+        line: Line,
+        client: Client,
+        *,
+        cwd: str,
+        is_cancelling: Callable[[], bool],
+    ) -> None:
+        """`is_cancelling`: whether the client takes everything back, and knows why nothing is answered."""
+        self.spoke = asyncio.Event()
+        self._session = session
+        self._voice = voice
+        self._line = line
+        self._client = client
+        self._cwd = cwd
+        self._is_cancelling = is_cancelling
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._spoken: list[spoken.InText] = []
+        """Those that wait for the next prompt: the first has been said."""
+        self._urls: list[str] = []
+
+    @property
+    def waits_for_words(self) -> bool:
+        return bool(self._spoken)
+
+    # ── told on the engine's reader ────────────────────────────────────────
+
+    def on_question(self, question: Question) -> None:
+        asking = asyncio.get_running_loop().create_task(self._ask(question))
+        self._asking[question.question_id] = asking
+        asking.add_done_callback(lambda _: self._asking.pop(question.question_id, None))
+
+    def on_withdrawn(self, gone: Withdrawn) -> None:
+        asking = self._asking.pop(gone.question_id, None)
+        if asking is not None:
+            asking.cancel()
+        in_words = [asked.question.question_id for asked in self._spoken]
+        if gone.is_declined and not self._session.is_closing and (asking or gone.question_id in in_words):
+            self._voice.notice("warning", "Declined, because nobody answered in time.")
+        self._spoken = [asked for asked in self._spoken if asked.question.question_id != gone.question_id]
+        if self._spoken and in_words[0] == gone.question_id:
+            self._voice.say(self._spoken[0].text)
+
+    def on_gone(self) -> None:
+        """Codex has ended: nobody wants an answer."""
+        for asking in self._asking.values():
+            asking.cancel()
+        self.forget_words()
+
+    def forget_words(self) -> None:
+        """The next prompt is no answer any more."""
+        self._spoken.clear()
+
+    # ── asking ─────────────────────────────────────────────────────────────
+
+    async def _ask(self, question: Question) -> None:
+        thread_id = self._session.thread_id
+        with bound(session=session_id(thread_id), turn=question.turn_id, item=question.item_id):
+            self._voice.flush()
+            call_id = self._voice.call_of(question)
+            settled = await inquiry.ask(
+                question,
+                self._line,
+                self._client,
+                session_id(thread_id),
+                thread_id,
+                cwd=self._cwd,
+                call_id=call_id,
+                permits=self._voice.permits(call_id),
+            )
+            if call_id is not None:
+                self._voice.retell(call_id)
+            self._asking.pop(question.question_id, None)  # its own answer must not cancel it
+            if isinstance(settled, spoken.InText):
+                self._speak(settled)
+                return
+            log.info("question %s: %s", question.kind, settled.answer.choice_id)
+            if settled.note and not self._is_cancelling():
+                self._voice.notice("warning", settled.note)
+            if settled.url_id:
+                self._urls.append(settled.url_id)
+            await self._answer(question, settled.answer)
+
+    async def _answer(self, question: Question, answer: Answer) -> None:
+        try:
+            await self._session.answer(question.question_id, answer)
+        except (QuestionGone, SessionClosed, EngineError) as gone:
+            log.debug("question %s was gone before its answer: %s", question.question_id, gone)
+
+    def _speak(self, asked: spoken.InText) -> None:
+        self._spoken.append(asked)
+        if len(self._spoken) == 1:
+            self._voice.say(asked.text)
+        self.spoke.set()
+
+    async def hear(self, text: str) -> bool:
+        """A prompt's words for the question that was said; whether the turn can go on."""
+        asked = self._spoken.pop(0)
+        answer = spoken.from_text(asked, text)
+        if isinstance(answer, spoken.InText):
+            self._spoken.insert(0, answer)
+        else:
+            await self._answer(asked.question, answer)
+        if self._spoken:
+            self._voice.say(self._spoken[0].text)
+        return not self._spoken
+
+    def end_pages(self) -> None:
+        """The turn is over: pages that the client opened for it have served their purpose."""
+        for url_id in self._urls:
+            self._line.notify("elicitation/complete", {"elicitationId": url_id})
+        self._urls.clear()

@@ -1,0 +1,102 @@
+"""What a session is set to, what Codex was told of it, and what is kept of both on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from laneway.base.errors import StoreError
+from laneway.doors.acp.client import Client
+from laneway.doors.acp.sessions import modes, options
+from laneway.doors.acp.sessions.options import Choices, Facts
+from laneway.store.editor_sessions import EditorSessions, Permit, SessionRecord
+
+log = logging.getLogger(__name__)
+
+
+class Standing:
+    """`record` is the session's, but for what is known here; `warn` tells its user something."""
+
+    def __init__(
+        self,
+        records: EditorSessions,
+        record: SessionRecord,
+        choices: Choices,
+        facts: Facts,
+        client: Client,
+        warn: Callable[[str], None],
+    ) -> None:
+        self.choices = choices
+        self.facts = facts
+        self._records = records
+        self._record = record
+        self._client = client
+        self._warn = warn
+        self._sending: Permit | None = None
+        self._sent: Permit | None = None
+        self._is_cold = False
+        self._keeping: asyncio.Task[None] | None = None
+
+    @property
+    def takes_images(self) -> bool:
+        return options.takes_images(self.choices, self.facts)
+
+    def shown(self) -> list[dict[str, Any]]:
+        """All options, as the client knows them."""
+        return options.render(self.choices, self.facts, self._client)
+
+    def modes(self) -> dict[str, Any]:
+        return options.modes(self.choices, self.facts)
+
+    async def choose(self, config_id: str, value: Any) -> bool:
+        """Change an option, for the next turn on; whether that changed the mode."""
+        before = self.choices
+        self.choices = options.choose(before, self.facts, config_id, value)
+        await asyncio.shield(self.keep_soon())
+        return self.choices.mode != before.mode
+
+    # ── what Codex is told ─────────────────────────────────────────────────
+
+    def settings(self) -> dict[str, Any]:
+        """For the next turn: only what differs from what Codex has."""
+        self._sending = options.policy(self.choices, self.facts)
+        # A Codex that starts anew does not know what this session may do, and config.toml may say more.
+        known = modes.native(self._sending) if self._is_cold else {}
+        return {**known, **options.overrides(self.choices, self.facts)}
+
+    def told(self) -> None:
+        """A turn has begun: Codex has what `settings` said."""
+        self._sent, self._is_cold = self._sending, False
+        self.keep_soon()
+
+    def forgotten(self) -> None:
+        """Codex has ended, and the next one knows nothing."""
+        self._is_cold = True
+
+    # ── what is kept ───────────────────────────────────────────────────────
+
+    def keep_soon(self) -> asyncio.Task[None]:
+        """Write down what a restarted adapter needs; one after the other, so that the last one holds."""
+        self._keeping = asyncio.get_running_loop().create_task(self._keep_after(self._keeping))
+        return self._keeping
+
+    async def _keep_after(self, before: asyncio.Task[None] | None) -> None:
+        """A disk that will not take it is told, not fatal."""
+        if before is not None:
+            await asyncio.wait((before,))
+        defaults = options.defaults(self.choices, self.facts, sent=self._sent)
+        try:
+            await asyncio.to_thread(
+                self._records.put, msgspec.structs.replace(self._record, defaults=defaults)
+            )
+        except StoreError as problem:
+            log.error("a session could not be written down: %s", problem)
+            self._warn(f"This session's options are not kept: {problem}")
+
+    async def wait_kept(self) -> None:
+        if self._keeping is not None:
+            await asyncio.wait((self._keeping,))
