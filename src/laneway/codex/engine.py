@@ -90,7 +90,8 @@ class CodexEngine:
         link = await self.link()
         mode, policy = sandbox.asked(spec.sandbox, spec.config), None
         if mode is not None or (spec.sandbox is None and "sandbox_mode" not in spec.config):
-            config = await _users_config(link, spec.cwd)
+            known = spec.users_config
+            config = await _users_config(link, spec.cwd) if known is None else known
             mode = mode or sandbox.configured(config, str(spec.cwd))
             if mode is not None:
                 policy = sandbox.policy(mode, config.get(sandbox.TABLE), spec.config)

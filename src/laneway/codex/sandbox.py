@@ -13,6 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 TABLE = "sandbox_workspace_write"
+DECIDES = (TABLE, "sandbox_mode", "default_permissions", "projects")
+"""Of the user's configuration, what is looked at here."""
 START = "read-only"
 """What a thread begins with, until its first turn brings what it may do: never trusted for that."""
 _PROFILES = {":workspace": "workspace-write", ":danger-full-access": "danger-full-access"}

@@ -55,6 +55,9 @@ class ThreadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Further parameters in the engine's own form."""
     had_tools: tuple[str, ...] = ()
     """The names of the tools that the thread was started with: a resume cannot add any."""
+    users_config: dict[str, Any] | None = None
+    """Of the user's own configuration for this folder, what says how far a session may go, where the
+    caller has just read it: the engine need not."""
     extras: dict[str, Any] = {}
     """Config of ours beside the caller's: sent at every start and resume, and kept nowhere."""
 

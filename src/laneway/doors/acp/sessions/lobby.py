@@ -13,6 +13,7 @@ import msgspec
 
 from laneway.base.errors import RemoteError, SessionUnknown, StoreError
 from laneway.base.plain import plain
+from laneway.codex import sandbox
 from laneway.codex.rollout import last_access
 from laneway.core.ports import ThreadSpec
 from laneway.core.session import Session
@@ -273,7 +274,8 @@ def _spec(wish: Wish, config: dict[str, Any]) -> tuple[ThreadSpec, tuple[str, ..
     # Codex takes these for the whole list, and lets them be written only where the folder itself may be.
     roots = {"runtimeWorkspaceRoots": [str(wish.cwd), *wish.directories]} if wish.directories else {}
     extras = {**servers.config, **_live_edits(config)}
-    return ThreadSpec(cwd=wish.cwd, extras=extras, native=roots), servers.notes
+    decides = {name: config[name] for name in sandbox.DECIDES if config.get(name) is not None}
+    return ThreadSpec(cwd=wish.cwd, users_config=decides, extras=extras, native=roots), servers.notes
 
 
 def _live_edits(config: dict[str, Any]) -> dict[str, Any]:
