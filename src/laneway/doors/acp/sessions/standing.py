@@ -39,7 +39,8 @@ class Standing:
         self._sending: Permit | None = None
         self._sent: Permit | None = None
         self._is_cold = False
-        self._keeping: asyncio.Task[None] | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._waiting: asyncio.Task[None] | None = None
 
     @property
     def takes_images(self) -> bool:
@@ -80,23 +81,25 @@ class Standing:
     # ── what is kept ───────────────────────────────────────────────────────
 
     def keep_soon(self) -> asyncio.Task[None]:
-        """Write down what a restarted adapter needs; one after the other, so that the last one holds."""
-        self._keeping = asyncio.get_running_loop().create_task(self._keep_after(self._keeping))
-        return self._keeping
+        """Write down what a restarted adapter needs. One write waits at most: it takes what holds then."""
+        if self._waiting is None:
+            self._waiting = asyncio.get_running_loop().create_task(self._keep_after(self._writing))
+        return self._waiting
 
     async def _keep_after(self, before: asyncio.Task[None] | None) -> None:
         """A disk that will not take it is told, not fatal."""
         if before is not None:
             await asyncio.wait((before,))
+        self._writing, self._waiting = self._waiting, None  # what changes from here on is the next one's
         defaults = options.defaults(self.choices, self.facts, sent=self._sent)
+        record = msgspec.structs.replace(self._record, defaults=defaults)
         try:
-            await asyncio.to_thread(
-                self._records.put, msgspec.structs.replace(self._record, defaults=defaults)
-            )
+            await asyncio.to_thread(self._records.put, record)
         except StoreError as problem:
             log.error("a session could not be written down: %s", problem)
             self._warn(f"This session's options are not kept: {problem}")
 
     async def wait_kept(self) -> None:
-        if self._keeping is not None:
-            await asyncio.wait((self._keeping,))
+        last = self._waiting or self._writing
+        if last is not None:
+            await asyncio.wait((last,))
