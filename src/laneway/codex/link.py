@@ -35,6 +35,9 @@ HANDSHAKE_S = 30.0
 OVERLOADED = -32001
 OVERLOAD_TRIES = 6
 OVERLOAD_BASE_S = 0.05
+_STARTUP = "mcpServer/startupStatus/updated"
+KEPT_EARLY = 64
+"""Threads whose first words are kept until somebody has them open, and words of each: a few a server."""
 KEPT_WARNINGS = 32
 """Warnings told before any thread was there to hear them."""
 
@@ -114,6 +117,8 @@ class Link:
         self._transport: Transport | None = None
         self._listeners: dict[str, Listener] = {}
         self._watchers: dict[str, list[Watcher]] = {}
+        self._early: dict[str, list[tuple[str, dict[str, Any], bytes]]] = {}
+        """Of threads that are being opened: their MCP servers may fail before Codex has answered."""
         self._how: str | None = None
         self._closing = False
         self._ended = asyncio.Event()
@@ -187,6 +192,8 @@ class Link:
 
     def attach(self, thread_id: str, listener: Listener) -> None:
         self._listeners[thread_id] = listener
+        for method, params, frame in self._early.pop(thread_id, ()):
+            listener.on_notification(method, params, frame)
 
     def detach(self, thread_id: str) -> None:
         """Listen no more, neither to this thread nor to the subagents that speak through it."""
@@ -270,6 +277,15 @@ class Link:
             self._take_back(listener, bytes(_decode_resolved(raw).requestId))
         elif listener is not None:
             listener.on_notification(method, params, frame)
+        elif method == _STARTUP:
+            self._keep_early(thread_id, (method, params, frame))
+
+    def _keep_early(self, thread_id: str, told: tuple[str, dict[str, Any], bytes]) -> None:
+        if thread_id not in self._early and len(self._early) >= KEPT_EARLY:
+            self._early.pop(next(iter(self._early)))
+        early = self._early.setdefault(thread_id, [])
+        if len(early) < KEPT_EARLY:
+            early.append(told)
 
     def _tell_everybody(self, method: str, params: dict[str, Any], frame: bytes) -> None:
         if method in _WARNINGS and len(self.warnings) < KEPT_WARNINGS:

@@ -1,14 +1,8 @@
-"""A session's events as `session/update`s: in order, each tool call begun once and ended once.
-
-The session's reader (`core.audience.Reader`), called on the engine's reader: it renders and posts,
-and waits for nobody. Everything of a turn has been said when its `TurnDone` has been pushed, so
-that the answer to the prompt comes behind it.
-"""
+"""A session's events as the `session/update`s of protocol 1: each tool call begun once and ended once."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -20,17 +14,12 @@ from laneway.core.model import (
     Asked,
     Diff,
     EngineGone,
-    Event,
     FromSubagent,
     Notice,
     Other,
-    Output,
     Plan,
     PlanStep,
-    Question,
     SettingsChanged,
-    Text,
-    Thought,
     Titled,
     TurnDone,
     TurnStarted,
@@ -43,97 +32,31 @@ from laneway.doors.acp.client import Client
 from laneway.doors.acp.ids import session_id, tool_call_id
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.telling import tool_calls
-from laneway.doors.acp.telling.open_calls import Key, OpenCall, key_of
+from laneway.doors.acp.telling.narration import Narration
+from laneway.doors.acp.telling.open_calls import Key, OpenCall
 from laneway.doors.acp.telling.outputs import Outputs
-from laneway.doors.acp.telling.speech import Speech, chunk
-from laneway.doors.acp.telling.voice import Listener
+from laneway.doors.acp.telling.speech import chunk
 
 log = logging.getLogger(__name__)
 
 CHANGE_EVERY_S = 0.1
 """Between two tellings of a tool call that changes: an edit that is being written."""
-MAX_HELD = 1000
-"""Events of a thread that is still being opened: a line or two for each MCP server of the user."""
 
 
-class Narrator:
+class Narrator(Narration):
     """`laneway.doors.acp.telling.voice.Voice`, for protocol 1."""
 
     def __init__(self, line: Line, client: Client, clock: Clock) -> None:
-        self.lost = 0
-        self._line = line
+        super().__init__(line, clock)
         self._client = client
-        self._clock = clock
-        self._held: list[Event | dict[str, Any] | msgspec.Raw] | None = []
-        self._thread_id = self._cwd = ""
-        self._listener: Listener
-        self._speech: Speech
-        self._outputs: Outputs
-        self._open: dict[Key, OpenCall] = {}
-        self._own = 0
 
-    def open(self, thread_id: str, cwd: str, listener: Listener) -> None:
-        """The session is there, and its client knows its id: tell what has happened meanwhile."""
-        self._thread_id, self._cwd, self._listener = thread_id, cwd, listener
-        self._speech = Speech(self._line, session_id(thread_id))
-        self._outputs = Outputs(
+    def _make_outputs(self) -> Outputs:
+        return Outputs(
             self._clock,
             self._tell_output,
             whole=self._client.takes_terminal_output,
             is_behind=lambda: self._line.is_behind,
         )
-        held, self._held = self._held or [], None
-        for each in held:
-            if isinstance(each, Event):
-                self.push(each)
-            else:
-                self.tell(each)
-
-    # ── the engine's reader ────────────────────────────────────────────────
-
-    def push(self, event: Event) -> None:
-        if self._held is not None:
-            self._hold(event)
-            return
-        kind = type(event)
-        if kind is Text:
-            self._speech.say("agent_message_chunk", event.item_id, event.text)  # type: ignore[attr-defined]
-        elif kind is Thought:
-            self._speech.say("agent_thought_chunk", event.item_id, event.text)  # type: ignore[attr-defined]
-        elif kind is Output:
-            self._outputs.add(event.item_id, event.turn_id, event.text)  # type: ignore[attr-defined]
-        else:
-            handler = _HANDLERS.get(kind)
-            if handler is not None:
-                self._speech.flush()
-                handler(self, event)
-
-    def _hold(self, told: Event | dict[str, Any] | msgspec.Raw) -> None:
-        assert self._held is not None
-        if len(self._held) < MAX_HELD:
-            self._held.append(told)
-        else:
-            self.lost += 1
-
-    def close(self) -> None:
-        """The session is over: nothing stays open."""
-        if self._held is None:
-            self._end_all("The session was closed.")
-            self._outputs.clear()
-            self._speech.close()
-
-    def flush(self) -> None:
-        """Say what is gathered, because something else follows."""
-        if self._held is None:
-            self._speech.flush()
-
-    def call_of(self, question: Question) -> str | None:
-        """The tool call that a question is about, if the client was told of it and it still runs."""
-        key = key_of(question, self._open)
-        if key is None:
-            return None
-        thread_id, item_id = key
-        return tool_call_id(thread_id, self._open[key].activity.turn_id, item_id)
 
     def permits(self, call_id: str | None) -> Permits:
         session = session_id(self._thread_id)
@@ -150,20 +73,12 @@ class Narrator:
 
     # ── what we say ourselves ──────────────────────────────────────────────
 
-    def tell(self, update: dict[str, Any] | msgspec.Raw) -> None:
-        if self._held is not None:
-            self._hold(update)
-            return
-        self._speech.flush()
-        self._line.update(session_id(self._thread_id), update)
-
     def tell_options(self, options: list[dict[str, Any]]) -> None:
         self.tell({"sessionUpdate": "config_option_update", "configOptions": options})
 
     def say(self, text: str) -> None:
         """A message that is ours and not the model's."""
-        self._own += 1
-        self.tell(chunk("agent_message_chunk", f"laneway-{self._own}", text))
+        self.tell(chunk("agent_message_chunk", self._own_id(), text))
 
     def notice(self, level: str, title: str) -> None:
         """For the user's eyes. Where there are no notices, a thought: it is no part of any answer."""
@@ -171,8 +86,7 @@ class Narrator:
         if self._client.takes_notices:
             self.tell({"sessionUpdate": "notice", "severity": level, "title": title or level})
         else:
-            self._own += 1
-            self.tell(chunk("agent_thought_chunk", f"laneway-{self._own}", f"{title}\n\n"))
+            self.tell(chunk("agent_thought_chunk", self._own_id(), f"{title}\n\n"))
 
     # ── event by event ─────────────────────────────────────────────────────
 
@@ -309,7 +223,7 @@ class Narrator:
                 call.tell(self.tell, update)
 
 
-_HANDLERS: dict[type[Event], Callable[[Narrator, Any], None]] = {
+Narrator.handlers = {
     TurnStarted: Narrator._turn,
     TurnDone: Narrator._turn,
     Activity: Narrator._activity,

@@ -7,10 +7,7 @@ prompt is accepted (`laneway.doors.acp.v2.prompts`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-
-import msgspec
 
 from laneway.core.model import (
     Accepted,
@@ -18,16 +15,11 @@ from laneway.core.model import (
     Asked,
     Diff,
     EngineGone,
-    Event,
     FromSubagent,
     Notice,
     Other,
-    Output,
     Plan,
-    Question,
     SettingsChanged,
-    Text,
-    Thought,
     Titled,
     TurnDone,
     TurnStarted,
@@ -41,87 +33,28 @@ from laneway.doors.acp.history import said
 from laneway.doors.acp.history.past import is_verdict
 from laneway.doors.acp.ids import session_id
 from laneway.doors.acp.line import Line
-from laneway.doors.acp.telling.narrator import MAX_HELD, words_of
-from laneway.doors.acp.telling.open_calls import Key, OpenCall, key_of
+from laneway.doors.acp.telling.narration import Narration
+from laneway.doors.acp.telling.narrator import words_of
+from laneway.doors.acp.telling.open_calls import OpenCall
 from laneway.doors.acp.telling.outputs import Outputs
-from laneway.doors.acp.telling.speech import Speech
-from laneway.doors.acp.telling.voice import Listener
 from laneway.doors.acp.v2 import calls, shapes
 from laneway.doors.acp.v2.foreground import Foreground, how_it_ended
 from laneway.doors.acp.v2.inserts import Inserts
 from laneway.doors.acp.v2.permits import BySubject
 
 
-class Narrator:
+class Narrator(Narration):
     """`laneway.doors.acp.telling.voice.Voice`."""
 
     def __init__(self, line: Line, clock: Clock) -> None:
-        self.lost = 0
+        super().__init__(line, clock)
         self.foreground = Foreground(self.tell)
         self.inserts = Inserts()
-        self._line = line
-        self._clock = clock
-        self._held: list[Event | dict[str, Any] | msgspec.Raw] | None = []
-        self._thread_id = self._cwd = ""
-        self._listener: Listener
-        self._speech: Speech
-        self._outputs: Outputs
-        self._open: dict[Key, OpenCall] = {}
-        self._own = 0
 
-    def open(self, thread_id: str, cwd: str, listener: Listener) -> None:
-        self._thread_id, self._cwd, self._listener = thread_id, cwd, listener
-        self._speech = Speech(self._line, session_id(thread_id))
-        self._outputs = Outputs(self._clock, self._print, whole=True)
-        held, self._held = self._held or [], None
-        for each in held:
-            if isinstance(each, Event):
-                self.push(each)
-            else:
-                self.tell(each)
-
-    # ── the engine's reader ────────────────────────────────────────────────
-
-    def push(self, event: Event) -> None:
-        if self._held is not None:
-            self._hold(event)
-            return
-        kind = type(event)
-        if kind is Text:
-            self._speech.say("agent_message_chunk", event.item_id, event.text)  # type: ignore[attr-defined]
-        elif kind is Thought:
-            self._speech.say("agent_thought_chunk", event.item_id, event.text)  # type: ignore[attr-defined]
-        elif kind is Output:
-            self._outputs.add(event.item_id, event.turn_id, event.text)  # type: ignore[attr-defined]
-        else:
-            handler = _HANDLERS.get(kind)
-            if handler is not None:
-                self._speech.flush()
-                handler(self, event)
-
-    def _hold(self, told: Event | dict[str, Any] | msgspec.Raw) -> None:
-        assert self._held is not None
-        if len(self._held) < MAX_HELD:
-            self._held.append(told)
-        else:
-            self.lost += 1
-
-    def close(self) -> None:
-        """The session is over: nothing stays open."""
-        if self._held is None:
-            self._end_all("The session was closed.")
-            self._outputs.clear()
-            self._speech.close()
-
-    def flush(self) -> None:
-        if self._held is None:
-            self._speech.flush()
+    def _make_outputs(self) -> Outputs:
+        return Outputs(self._clock, self._print, whole=True)
 
     # ── questions ──────────────────────────────────────────────────────────
-
-    def call_of(self, question: Question) -> str | None:
-        key = key_of(question, self._open)
-        return calls.call_id(self._open[key].activity, key[0]) if key is not None else None
 
     def permits(self, call_id: str | None) -> Permits:
         return BySubject(self._line, session_id(self._thread_id), self._thread_id, self._cwd, call_id)
@@ -130,13 +63,6 @@ class Narrator:
         """Nothing to restore: a request has words of its own and leaves the call as it is."""
 
     # ── what we say ourselves ──────────────────────────────────────────────
-
-    def tell(self, update: dict[str, Any] | msgspec.Raw) -> None:
-        if self._held is not None:
-            self._hold(update)
-            return
-        self._speech.flush()
-        self._line.update(session_id(self._thread_id), update)
 
     def tell_options(self, options: list[dict[str, Any]]) -> None:
         self.tell({"sessionUpdate": "config_option_update", "configOptions": shapes.options(options)})
@@ -153,10 +79,6 @@ class Narrator:
         self.tell(shapes.message("user_message", message_id, blocks))
         self.foreground.run()
         return message_id
-
-    def _own_id(self) -> str:
-        self._own += 1
-        return f"laneway-{self._own}"
 
     # ── turns ──────────────────────────────────────────────────────────────
 
@@ -277,7 +199,7 @@ class Narrator:
             self.notice("warning", text)
 
 
-_HANDLERS: dict[type[Event], Callable[[Narrator, Any], None]] = {
+Narrator.handlers = {
     TurnStarted: Narrator._started,
     TurnDone: Narrator._done,
     UserSaid: Narrator._user_said,
