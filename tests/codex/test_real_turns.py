@@ -75,8 +75,9 @@ async def test_a_very_long_output_keeps_all_that_was_streamed() -> None:
         events, _ = await play(session, "%run seq 1 400000")
         (command,) = [event for event in only(events, Activity) if event.status == "completed"]
         streamed = "".join(event.text for event in only(events, Output))
-        if command.item["aggregatedOutput"] is None and not streamed:
-            pytest.skip("this Codex told nothing of what was printed (0.133.0 does so now and then)")
+        version = (await here.rehearsal.engine.abilities()).version
+        if version == "0.133.0" and command.item["aggregatedOutput"] is None and not streamed:
+            pytest.skip("this Codex told nothing of what was printed: seen once, and of this version only")
         assert command.output is not None
         assert len(command.output) >= len(streamed)
         assert command.output.endswith("399999\n400000\n")

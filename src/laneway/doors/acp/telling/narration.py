@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from laneway.core.model import Event, Output, Question, Text, Thought
+from laneway.core.model import Diff, EngineGone, Event, Output, Question, SettingsChanged, Text, Thought
 from laneway.core.ports import Clock
 from laneway.doors.acp.ids import session_id, tool_call_id
 from laneway.doors.acp.line import Line
@@ -116,3 +116,15 @@ class Narration(ABC):
         """Of a message that is ours and not the model's."""
         self._own += 1
         return f"laneway-{self._own}"
+
+    # ── handed on as it is ─────────────────────────────────────────────────
+
+    def _settings(self, event: SettingsChanged) -> None:
+        self._listener.on_settings(event.settings)
+
+    def _diff(self, event: Diff) -> None:
+        self._listener.on_diff(event.diff)
+
+    def _gone(self, event: EngineGone) -> None:
+        self._end_all("Codex ended unexpectedly.")
+        self._listener.on_gone()

@@ -195,16 +195,6 @@ class Narrator(Narration):
     def _withdrawn(self, event: Withdrawn) -> None:
         self._listener.on_withdrawn(event)
 
-    def _settings(self, event: SettingsChanged) -> None:
-        self._listener.on_settings(event.settings)
-
-    def _diff(self, event: Diff) -> None:
-        self._listener.on_diff(event.diff)
-
-    def _gone(self, event: EngineGone) -> None:
-        self._end_all("Codex ended unexpectedly.")
-        self._listener.on_gone()
-
     def _other(self, event: Other) -> None:
         text = words_of(event.method, event.params)
         if text:

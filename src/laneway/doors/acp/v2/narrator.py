@@ -183,16 +183,6 @@ class Narrator(Narration):
         elif event.level != "error":  # an error ends the turn, and is told with its state
             self.notice(event.level, event.message)
 
-    def _settings(self, event: SettingsChanged) -> None:
-        self._listener.on_settings(event.settings)
-
-    def _diff(self, event: Diff) -> None:
-        self._listener.on_diff(event.diff)
-
-    def _gone(self, event: EngineGone) -> None:
-        self._end_all("Codex ended unexpectedly.")
-        self._listener.on_gone()
-
     def _other(self, event: Other) -> None:
         text = words_of(event.method, event.params)
         if text:
