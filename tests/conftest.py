@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,16 @@ def _own_log() -> Iterator[None]:
             handler.close()
     log.handlers[:], log.propagate = before[0], before[2]
     log.setLevel(before[1])  # not the attribute: loggers remember what is enabled
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A short folder for sockets: pytest's own are too deep. The last resort of others is not looked into."""
+    from laneway.doors.local import places
+
+    with tempfile.TemporaryDirectory(prefix="lw") as folder:
+        monkeypatch.setattr(places, "LAST_RESORT", Path(folder, "last"))
+        yield Path(folder)
 
 
 FOR_TESTS = ("LANEWAY_PEERS", "LANEWAY_CHAOS", "LANEWAY_CODEX_BIN", "LANEWAY_RECORD")

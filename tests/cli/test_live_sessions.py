@@ -62,8 +62,10 @@ async def test_a_process_that_does_not_answer_is_named(tmp_path: Path, run: Path
                 await find(store, "agent_ann", environment=places(run), answer_s=0.05)
             assert f"Process {os.getpid()} runs ann and did not answer within 0.05 s." in str(caught.value)
             with pytest.raises(WireBroken) as caught:
-                await find(store, "bob", environment=places(run), answer_s=0.05)
+                await find(store, "carl", environment=places(run), answer_s=0.05)
             assert f"may run it: {os.getpid()}" in str(caught.value)
+            with pytest.raises(UsageError, match="it is closed"):
+                await find(store, "bob", environment=places(run), answer_s=0.05)
 
 
 async def test_one_name_in_two_teams_is_told_apart(tmp_path: Path, run: Path) -> None:

@@ -85,11 +85,11 @@ async def test_without_a_place_for_a_socket_the_sessions_go_on(
     tmp_path: Path, run: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log says what is missing, and why."""
-    for name in ("laneway", "state", "tmp"):
+    for name in ("laneway", "state", "last"):
         (run / name).write_text("in the way")
     async with colleagues_stage(tmp_path) as here:
         with caplog.at_level(logging.WARNING):
-            async with local_door(here.colleagues, places(run), run / "tmp"):
+            async with local_door(here.colleagues, places(run)):
                 ann = await here.open("ann")
                 assert (await here.turn(ann, "work")).text == "done: work"
     (said,) = caplog.messages

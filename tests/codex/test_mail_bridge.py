@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +12,6 @@ from laneway.core.model import Activity
 from laneway.testing.processes import wait_gone
 from tests.codex.mail_support import ME, bridges, environment_of, stage
 from tests.mail.tools_support import TEAM, entry
-
-
-@pytest.fixture
-def run() -> Iterator[Path]:
-    """pytest's own folders are too deep for a socket's path."""
-    with tempfile.TemporaryDirectory(prefix="lw") as folder:
-        yield Path(folder)
 
 
 def call(tool: str, **arguments: Any) -> str:

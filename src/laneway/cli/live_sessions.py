@@ -48,12 +48,14 @@ async def find(
     store: Store, who: str, *, environment: Mapping[str, str] | None = None, answer_s: float = ANSWER_S
 ) -> Found:
     """The live session that is meant; else an error with the reason and the remedy."""
-    heard = await ask_all(environment, answer_s)
-    meant = {each.seen.agent_id: each for each in heard.found if is_meant(each.seen, who, store.team)}
-    if len(meant) > 1:
-        holder = pid_of_holder(store, who)
-        ours = {agent_id: each for agent_id, each in meant.items() if each.spot.pid == holder}
-        meant = ours or meant
+    spots = standing(environment)
+    holder = pid_of_holder(store, who)
+    # Whoever holds the lock runs it, as a rule: others may be slow, or hang, and need not be waited for.
+    heard = await ask([spot for spot in spots if spot.pid == holder], answer_s)
+    meant = _meant(heard, who, store.team)
+    if not meant and not heard.silent:
+        heard = await ask(spots, answer_s)
+        meant = _meant(heard, who, store.team)
     if len(meant) > 1:
         ids = ", ".join(sorted(meant))
         raise UsageError(f"{who} can mean several sessions: name one of {plain(ids)}.")
@@ -63,13 +65,16 @@ async def find(
     return found
 
 
+def _meant(heard: Heard, who: str, team: str) -> dict[str, Found]:
+    return {each.seen.agent_id: each for each in heard.found if is_meant(each.seen, who, team)}
+
+
 def is_meant(seen: Seen, who: str, team: str) -> bool:
     return who in (seen.agent_id, seen.thread_id) or (who == seen.identity and team == seen.team)
 
 
-async def ask_all(environment: Mapping[str, str] | None = None, answer_s: float = ANSWER_S) -> Heard:
-    """All live sessions of this user on this machine."""
-    spots = standing(environment)
+async def ask(spots: list[Spot], answer_s: float) -> Heard:
+    """The live sessions of these processes."""
     answers = await asyncio.gather(*(_ask(spot, answer_s) for spot in spots))
     found, silent = [], []
     for spot, answer in zip(spots, answers, strict=True):
@@ -90,13 +95,18 @@ async def _ask(spot: Spot, answer_s: float) -> Listed | Literal["silent", "gone"
         return "gone"  # it ended while we asked
 
 
-def pid_of_holder(store: Store, identity: str) -> int | None:
-    """The process that is this identity, by its lock."""
+def pid_of_holder(store: Store, who: str) -> int | None:
+    """The process that runs this session, by the lock of its identity."""
+    named = [entry.identity for entry in kept(store, who) if entry.status == "active"]
     try:
-        holder = store.holder(identity)
+        holder = store.holder(named[0] if named else who)
     except BadName:
         return None
     return holder.pid if holder else None
+
+
+def kept(store: Store, who: str) -> list[Entry]:
+    return [each for each in store.view().entries if who in (each.agent_id, each.backend_id, each.identity)]
 
 
 # ── if it is not there ─────────────────────────────────────────────────────
@@ -104,18 +114,18 @@ def pid_of_holder(store: Store, identity: str) -> int | None:
 
 def absent(store: Store, who: str, silent: tuple[Spot, ...], answer_s: float) -> UsageError | WireBroken:
     """Why no live session is meant, and what can be done."""
-    kept = [e for e in store.view().entries if who in (e.agent_id, e.backend_id, e.identity)]
-    running = [entry for entry in kept if entry.status == "active"]
+    known = kept(store, who)
+    running = [entry for entry in known if entry.status == "active"]
     if running:
         return unreachable(running[0], pid_of_holder(store, running[0].identity), silent, answer_s)
+    if known:  # nobody holds its lock, so that no process of ours can run it
+        return ended(max(known, key=lambda entry: entry.last_active or entry.started_at))
     if silent:
         pids = ", ".join(str(spot.pid) for spot in silent)
         return WireBroken(
             f"{who} was not found; but these processes did not answer within {answer_s:g} s and may "
             f"run it: {pids}. Try again, or see what they do."
         )
-    if kept:
-        return ended(max(kept, key=lambda entry: entry.last_active or entry.started_at))
     return UsageError(f"There is no session {who} in team {store.team}: see `laneway sessions`.")
 
 

@@ -43,10 +43,10 @@ def test_a_path_that_is_too_long_leads_to_the_next_folder(run: Path) -> None:
     with listening:
         assert path.parent == run / "laneway" / "run"
     nowhere = {"XDG_RUNTIME_DIR": str(deep), "XDG_STATE_HOME": str(deep)}
-    short, path = listen(nowhere, run)
+    short, path = listen(nowhere)
     with short:
-        assert path.parent == folders(nowhere, run)[-1]
-        assert [spot.path for spot in standing(nowhere, run)] == [path]
+        assert path.parent == folders(nowhere)[-1]
+        assert [spot.path for spot in standing(nowhere)] == [path]
 
 
 def test_a_folder_that_others_can_enter_is_not_used(run: Path) -> None:
@@ -70,11 +70,11 @@ def test_a_folder_that_others_can_enter_is_not_used(run: Path) -> None:
 
 def test_no_place_at_all_is_one_sentence_that_names_them(run: Path) -> None:
     """A server goes on without a door then; its log has this."""
-    for place in ("laneway", "state", "tmp"):
+    for place in ("laneway", "state", "last"):
         (run / place).write_text("in the way")
     with pytest.raises(StoreError) as caught:
-        listen(environment(run), run / "tmp")
-    for folder in folders(environment(run), run / "tmp"):
+        listen(environment(run))
+    for folder in folders(environment(run)):
         assert str(folder) in str(caught.value)
 
 

@@ -35,25 +35,24 @@ class Door:
         clock: Clock,
         *,
         environment: Mapping[str, str] | None = None,
-        last_resort: Path = places.LAST_RESORT,
         uid: int | None = None,
         guests: Guests | None = None,
     ) -> None:
         self.path: Path
         self._counter = Counter(colleagues, clock)
-        self._where = (environment, last_resort)
+        self._environment = environment
         self._uid = os.geteuid() if uid is None else uid
         self._guests = guests
         self._visitors: set[Visitor] = set()
         self._server: asyncio.Server
 
     async def __aenter__(self) -> Door:
-        listening, self.path = places.listen(*self._where)
+        listening, self.path = places.listen(self._environment)
         self._server = await asyncio.get_running_loop().create_unix_server(
             lambda: Visitor(self._counter, self._uid, self._admit, self._guests), sock=listening
         )
         # Who opens, sweeps: servers that are killed one after the other would leave a heap.
-        places.standing(*self._where)
+        places.standing(self._environment)
         log.debug("the local door is %s", self.path)
         return self
 

@@ -46,22 +46,20 @@ class Spot(msgspec.Struct, frozen=True):
     """Made on this machine, as far as its name tells."""
 
 
-def folders(environment: Mapping[str, str] | None = None, last_resort: Path = LAST_RESORT) -> list[Path]:
+def folders(environment: Mapping[str, str] | None = None) -> list[Path]:
     """Where sockets may lie, the best place first."""
     runtime = (os.environ if environment is None else environment).get("XDG_RUNTIME_DIR", "")
-    found = [state_home(environment) / "run", last_resort / f"laneway-{os.geteuid()}"]
+    found = [state_home(environment) / "run", LAST_RESORT / f"laneway-{os.geteuid()}"]
     return [Path(runtime) / "laneway", *found] if runtime.startswith("/") else found
 
 
 # ── listening ──────────────────────────────────────────────────────────────
 
 
-def listen(
-    environment: Mapping[str, str] | None = None, last_resort: Path = LAST_RESORT
-) -> tuple[socket.socket, Path]:
+def listen(environment: Mapping[str, str] | None = None) -> tuple[socket.socket, Path]:
     """A socket that only this user can reach, listening. `StoreError` if there is no place for it."""
     problems: list[str] = []
-    for folder in folders(environment, last_resort):
+    for folder in folders(environment):
         path = folder / f"{_machine()}-{os.getpid()}-{os.urandom(3).hex()}{READY}"
         if len(os.fsencode(path)) > MAX_PATH_BYTES:
             problems.append(f"the path of {folder} is too long")
@@ -126,10 +124,10 @@ def _machine() -> str:
 # ── looking ────────────────────────────────────────────────────────────────
 
 
-def standing(environment: Mapping[str, str] | None = None, last_resort: Path = LAST_RESORT) -> list[Spot]:
+def standing(environment: Mapping[str, str] | None = None) -> list[Spot]:
     """The sockets that somebody listens on. What dead processes left is removed."""
     found = []
-    for spot in _spots(folders(environment, last_resort)):
+    for spot in _spots(folders(environment)):
         answer = _knock(spot.path)
         if answer == "refused":
             _sweep(spot)
