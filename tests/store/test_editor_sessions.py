@@ -234,3 +234,13 @@ def test_those_untouched_for_longest_go_when_there_are_too_many(tmp_path: Path) 
         clock.move(seconds=-60)
         sessions.put(record("d"))
         assert set(sessions.many(f"sess_{name}" for name in "abcd")) == {"sess_a", "sess_c", "sess_d"}
+
+
+def test_a_session_with_another_thread_than_its_name_says_is_found_by_it(tmp_path: Path) -> None:
+    """The first was lost while it was empty; all others go by their names."""
+    with Database(tmp_path / "db") as database:
+        sessions = EditorSessions(database, WallClock())
+        sessions.put(record("a"))
+        sessions.put(record("b"))
+        sessions.put(record("b", thread_id="new"))
+        assert sessions.renamed(["a", "b", "new", "none"]) == {"new": "sess_b"}

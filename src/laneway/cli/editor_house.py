@@ -10,11 +10,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from laneway.base.clock import LoopClock
-from laneway.base.errors import LanewayError
 from laneway.base.ids import new_id
-from laneway.cli.compose import ground, settings_for
+from laneway.cli.chosen import settings_for
+from laneway.cli.compose import ground
 from laneway.codex.engine import CodexEngine
 from laneway.core.session import Timing
+from laneway.doors import keeper
 from laneway.doors.acp.accounts.login import Login
 from laneway.doors.acp.agent import Agent
 from laneway.doors.acp.client import Client
@@ -27,32 +28,18 @@ from laneway.wire.peer import Peer
 
 
 class Keeper:
-    """Opens the house for the first client and closes it for all, in one task."""
+    """Opens the house for the first client and closes it for all."""
 
     def __init__(self, options: argparse.Namespace, greeting: Greeting) -> None:
         self.settings = settings_for(options, Path.cwd())
         self._options = options
         self._greeting = greeting
-        self._closing = asyncio.Event()
-        self._opened: asyncio.Future[House] = asyncio.get_running_loop().create_future()
-        self._keeping: asyncio.Task[None] | None = None
+        self._keeper = keeper.Keeper(self._open)
 
     async def engage(self, client: Client, peer: Peer) -> Agent:
         """An agent of its own for every client; whose sessions are whose is told by the principal."""
-        if self._keeping is None:
-            self._keeping = asyncio.ensure_future(self._keep())
-        house = await asyncio.shield(self._opened)
+        house = await self._keeper.house()
         return _agent_for(client)(house, new_id("editor"), client, PeerLine(peer))
-
-    async def _keep(self) -> None:
-        try:
-            async with self._open() as house:
-                self._opened.set_result(house)
-                await self._closing.wait()
-        except LanewayError as error:
-            if self._opened.done():
-                raise
-            self._opened.set_exception(error)  # every request says so; the editor shows it
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[House]:
@@ -61,7 +48,7 @@ class Keeper:
             assert isinstance(base.engine, CodexEngine)
             path = database_path() if base.state is None else base.state / "laneway.db"
             with Database(path) as database:
-                login = Login(base.engine.link, self._greeting.program, os.environ)
+                login = Login(base.engine, self._greeting.program, os.environ)
                 house = House(
                     base.hub,
                     base.engine,
@@ -82,11 +69,7 @@ class Keeper:
 
     async def aclose(self) -> None:
         """End every session, then Codex. Raises what kept the house from opening."""
-        self._closing.set()
-        if self._keeping is not None:
-            await self._keeping
-        if self._opened.done() and self._opened.exception() is not None:
-            self._opened.result()
+        await self._keeper.aclose()
 
 
 def _agent_for(client: Client) -> type[Agent]:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from laneway.base.errors import EngineLost, EngineRefused
 from laneway.codex import binary, hello, sandbox
-from laneway.codex.link import HANDSHAKE_S, Connect, Link
+from laneway.codex.link import HANDSHAKE_S, IDEMPOTENT, Connect, Link
 from laneway.codex.locate import Binary, child_environment
 from laneway.codex.thread import CodexThread, history, thread_info
 from laneway.core.ports import Abilities, Host, Page, ThreadInfo, ThreadList, ThreadSpec
@@ -27,6 +27,8 @@ from laneway.wire.launch import Launched
 from laneway.wire.peer import Raw
 
 log = logging.getLogger(__name__)
+
+Asked = TypeVar("Asked")
 
 _LISTED = {"sourceKinds": ["cli", "vscode", "exec", "appServer", "unknown"], "modelProviders": []}
 """Left alone, Codex hides what `codex exec` or another model provider ran. Subagents stay hidden."""
@@ -83,11 +85,23 @@ class CodexEngine:
                 await asyncio.to_thread(self._diagnose)
             raise
 
+    async def _asked(self, work: Callable[[Link], Awaitable[Asked]]) -> Asked:
+        """Ask for something that may be asked twice: the link may be dead, and we do not know it yet."""
+        link = await self.link()
+        try:
+            return await work(link)
+        except EngineLost:
+            if not self.renews:
+                raise
+        return await work(await self.link())
+
     async def abilities(self) -> Abilities:
         return (await self.link()).abilities
 
     async def start(self, spec: ThreadSpec, host: Host) -> CodexThread:
-        link = await self.link()
+        return await self._asked(lambda link: self._start(link, spec, host))
+
+    async def _start(self, link: Link, spec: ThreadSpec, host: Host) -> CodexThread:
         mode, policy = sandbox.asked(spec.sandbox, spec.config), None
         if mode is not None or (spec.sandbox is None and "sandbox_mode" not in spec.config):
             known = spec.users_config
@@ -105,25 +119,27 @@ class CodexEngine:
         return await _open(link, host, "thread/start", {**params, **spec.native}, policy)
 
     async def resume(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
-        link = await self.link()
         # The developer instructions go along every time: compaction drops them otherwise.
         params = {"threadId": thread_id, "excludeTurns": True, **_common(spec)}
         if spec.moves:
             params["cwd"] = str(spec.cwd)
-        return await _open(link, host, "thread/resume", {**params, **spec.native})
+        params |= spec.native
+        return await self._asked(lambda link: _open(link, host, "thread/resume", params))
 
     async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
-        link = await self.link()
         params = {"threadId": thread_id, "excludeTurns": True, "cwd": str(spec.cwd), **_common(spec)}
-        return await _open(link, host, "thread/fork", {**params, **spec.native})
+        params |= spec.native
+        return await self._asked(lambda link: _open(link, host, "thread/fork", params))
 
     async def history(
         self, thread_id: str, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
     ) -> Page:
-        return await history(await self.link(), thread_id, older, limit, oldest_first=oldest_first)
+        return await self._asked(
+            lambda link: history(link, thread_id, older, limit, oldest_first=oldest_first)
+        )
 
     async def read(self, thread_id: str) -> ThreadInfo:
-        answer = await (await self.link()).call("thread/read", {"threadId": thread_id})
+        answer = await self.call("thread/read", {"threadId": thread_id})
         return thread_info(answer["thread"])
 
     async def list_threads(
@@ -132,15 +148,14 @@ class CodexEngine:
         params: dict[str, Any] = {"cursor": cursor, "limit": limit, **_LISTED}
         if cwd is not None:
             params["cwd"] = str(cwd)
-        answer = await (await self.link()).call("thread/list", params)
+        answer = await self.call("thread/list", params)
         return ThreadList(tuple(thread_info(thread) for thread in answer["data"]), answer.get("nextCursor"))
 
     async def models(self) -> list[dict[str, Any]]:
-        link = await self.link()
         models: list[dict[str, Any]] = []
         cursor: str | None = None
         while True:
-            answer = await link.call("model/list", {"cursor": cursor})
+            answer = await self.call("model/list", {"cursor": cursor})
             models += answer.get("data") or []
             cursor = answer.get("nextCursor")
             if not cursor:
@@ -148,6 +163,8 @@ class CodexEngine:
 
     async def call(self, method: str, params: Any = None) -> Any:
         """Anything else that app-server offers. Not for what starts a turn: that is a `TurnSpec`'s."""
+        if method in IDEMPOTENT:
+            return await self._asked(lambda link: link.call(method, params))
         return await (await self.link()).call(method, params)
 
     async def aclose(self) -> None:

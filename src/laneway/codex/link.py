@@ -50,9 +50,10 @@ IDEMPOTENT = frozenset(
         "thread/resume",
         "model/list",
         "account/read",
+        "config/read",
     }
 )
-"""Calls that may be sent again when Codex says it is overloaded; a turn never is."""
+"""Calls that may be sent again when Codex says it is overloaded, or has died; a turn never is."""
 
 
 class Transport(Protocol):

@@ -103,7 +103,7 @@ class Hub:
         who = _Who(principal, identity, agent_id, readers)
         tools = (*spec.tools, *(self._tools or ()))
         spec = msgspec.structs.replace(spec, had_tools=tuple(tool.name for tool in tools))
-        return await self._open(who, spec, lambda host: self.engine.start(host.spec, host))
+        return await self._open(who, spec, lambda host: self.engine.start(host.spec, host), has_history=False)
 
     async def resume(
         self,
@@ -167,7 +167,12 @@ class Hub:
         raise QuestionGone(question_id)
 
     async def _open(
-        self, who: _Who, spec: ThreadSpec, begin: Callable[[Session], Awaitable[Thread]]
+        self,
+        who: _Who,
+        spec: ThreadSpec,
+        begin: Callable[[Session], Awaitable[Thread]],
+        *,
+        has_history: bool = True,
     ) -> Session:
         identity, agent_id = who.identity, who.agent_id or new_id("agent")
         # Reserved before anything is awaited: of many starts at once, exactly one wins.
@@ -185,6 +190,7 @@ class Hub:
             compose=self._compose,
             timing=self._timing,
             revive=self._revive,
+            has_history=has_history,
         )
         for reader in who.readers:
             session.attach(reader)

@@ -254,7 +254,7 @@ class FromSubagent(Event, frozen=True, tag="from_subagent"):
 
 
 class ThreadKnown(Event, frozen=True, tag="thread_known"):
-    """The thread has its id: from engines that give it only with the first turn."""
+    """The thread has its id: it came with the first turn, or an empty thread was lost and begun anew."""
 
     thread_id: str
 

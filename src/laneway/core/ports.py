@@ -79,6 +79,8 @@ class TurnSpec(msgspec.Struct, frozen=True, kw_only=True):
     effort: str | None = None
     output_schema: Any = None
     native: dict[str, Any] = {}
+    if_cold: dict[str, Any] = {}
+    """The same, for an engine that was started again and knows only what it wrote down; `native` wins."""
 
 
 class Page(msgspec.Struct, frozen=True):

@@ -26,6 +26,7 @@ from laneway.base.errors import (
     QuestionGone,
     SessionClosed,
     SessionStuck,
+    ThreadUnknown,
 )
 from laneway.base.ids import new_id
 from laneway.base.log import bound
@@ -34,6 +35,7 @@ from laneway.core.audience import Audience, Observer, Reader
 from laneway.core.model import (
     DECLINE,
     DELTAS,
+    Accepted,
     Answer,
     Asked,
     Closed,
@@ -94,6 +96,7 @@ class Session:
         compose: Compose = no_context,
         timing: Timing = Timing(),  # noqa: B008  frozen
         revive: bool = True,
+        has_history: bool = True,
     ) -> None:
         self.agent_id = agent_id
         self.principal = principal
@@ -107,6 +110,10 @@ class Session:
         self._tools = ToolBox(spec.tools)
         self._compose = compose
         self._revive = revive
+        self._has_history = has_history
+        """Whether the thread was ever spoken in, so that there is something to come back to."""
+        self._is_cold = False
+        """Whether the engine was started again, and has not had a turn since."""
         self._thread: Thread | None = None
         self.info = ThreadInfo(thread_id="")
         """What the engine said of the thread when it was opened."""
@@ -266,6 +273,8 @@ class Session:
                 if request is not None:  # else it was given up as stuck, and its caller answered
                     request.done = event
                 self.post(letters.Ended(event.turn_id))
+            case Accepted():
+                self._has_history = True
             case Asked(question=question):
                 self._questions[question.question_id] = question
                 self.post(letters.Opened(question.question_id))
@@ -290,6 +299,7 @@ class Session:
         request = self._requests.get(event.ticket) if event.ticket else None
         self._audience.turn = request.turn if request else None
         if request:
+            request.is_begun, self._is_cold = True, False
             self.turns += 1
 
     async def on_tool(self, name: str, arguments: Any, turn_id: str) -> ToolResult:
@@ -379,12 +389,9 @@ class Session:
 
     async def _start(self, ticket: str) -> None:
         request = self._requests[ticket]
-        assert request.spec is not None
         try:
             log.debug("starting %s", ticket)
-            thread = self._thread or await self._bring_back()
-            context = request.spec.context or self._compose(self)
-            await thread.start_turn(ticket, msgspec.structs.replace(request.spec, context=context))
+            await self._begin(request)
         except LanewayError as error:
             request.error = error
             self.post(letters.Refused(ticket))
@@ -393,10 +400,39 @@ class Session:
             request.error = EngineError("The turn could not be started")
             self.post(letters.Refused(ticket))
 
+    async def _begin(self, request: Request) -> None:
+        if self._thread is not None:
+            try:
+                await self._begin_in(self._thread, request)
+                return
+            except EngineLost:
+                # It told nothing of this turn before it was gone, so nothing of the turn has happened.
+                live = self._state.live
+                if request.is_begun or live is None or live.stop:
+                    raise
+        await self._begin_in(await self._bring_back(), request)
+
+    async def _begin_in(self, thread: Thread, request: Request) -> None:
+        spec = request.spec
+        assert spec is not None
+        native = {**spec.if_cold, **spec.native} if self._is_cold else spec.native
+        context = spec.context or self._compose(self)
+        await thread.start_turn(
+            request.turn.ticket, msgspec.structs.replace(spec, context=context, native=native)
+        )
+
     async def _bring_back(self) -> Thread:
         if not self._revive or self._state.closing:
             raise EngineLost(self._lost_how or "it is not running")
-        self.bind(await self._engine.resume(self._thread_id, self.spec, self))
+        try:
+            thread = await self._engine.resume(self._thread_id, self.spec, self)
+        except ThreadUnknown:
+            if self._has_history:
+                raise
+            thread = await self._engine.start(self.spec, self)  # it was empty: another one is as good
+            self._audience.tell(ThreadKnown(thread_id=thread.info.thread_id))
+        self.bind(thread)
+        self._is_cold = True
         self._audience.tell(EngineBack())
         return self._live_thread()
 

@@ -66,13 +66,14 @@ class Turn:
 class Request:
     """What the session keeps about a ticket and the rules need not know."""
 
-    __slots__ = ("answer", "done", "error", "parts", "spec", "turn")
+    __slots__ = ("answer", "done", "error", "is_begun", "parts", "spec", "turn")
 
     def __init__(self, turn: Turn, spec: TurnSpec | None = None) -> None:
         self.turn = turn
         self.spec = spec
         self.answer: Answer = DECLINE
         self.parts: tuple[Part, ...] = ()
+        self.is_begun = False
         self.done: TurnDone | None = None
         self.error: LanewayError | None = None
 

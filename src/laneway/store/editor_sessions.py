@@ -98,6 +98,15 @@ class EditorSessions:
         records = (_record(row) for row in rows)
         return {record.session_id: record for record in records if record is not None}
 
+    def renamed(self, thread_ids: Iterable[str]) -> dict[str, str]:
+        """The sessions of these threads, where a session has another thread than the one in its name."""
+        query = (
+            "SELECT thread_id, session_id FROM editor_sessions JOIN json_each(?) AS wanted"
+            " ON thread_id = wanted.value WHERE session_id != 'sess_' || thread_id"
+        )
+        wanted = _json(list(thread_ids))
+        return dict(self._database.read(lambda c: c.execute(query, (wanted,)).fetchall()))
+
     def put(self, record: SessionRecord) -> SessionRecord:
         """Keep it, in the place of what was there; as it stands now. The first one's birthday stays."""
         now = self._seconds()

@@ -157,6 +157,8 @@ class HandEngine:
         self.refuse_with: EngineError | None = None
         """What every start and resume is refused with."""
         self.specs: list[ThreadSpec] = []
+        self.unknown: set[str] = set()
+        """Threads that it wrote nothing of, or whose records are lost."""
         self.renews = True
         self.is_running = False
         self.ended: str | None = None
@@ -177,6 +179,8 @@ class HandEngine:
         if self.hold_starts is not None:
             await self.hold_starts.wait()
         self._begin()
+        if thread_id in self.unknown:
+            raise ThreadUnknown(thread_id)
         self.resumed.append((thread_id, spec))
         return self._add(thread_id, host)
 

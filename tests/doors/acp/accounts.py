@@ -79,7 +79,7 @@ async def no_browser(url: str, environment: Mapping[str, str]) -> bool:
 
 
 def login_at(codex: Accounts, **environment: str) -> Login:
-    return Login(codex.link, PROGRAM, environment, no_browser)
+    return Login(codex, PROGRAM, environment, no_browser)
 
 
 class Visitor:

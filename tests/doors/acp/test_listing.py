@@ -19,6 +19,7 @@ from laneway.doors.acp.history.listing import (
     short_title,
     stamp,
 )
+from laneway.doors.acp.ids import session_id
 from laneway.doors.acp.sessions.prompts import parts
 from tests.codex.support import play, real
 from tests.doors.acp.lint import Lint
@@ -48,13 +49,17 @@ def check(answer: dict[str, Any]) -> None:
     lint.assert_clean()
 
 
+async def names(threads: list[str]) -> dict[str, str]:
+    return {thread: session_id(thread) for thread in threads}
+
+
 async def test_each_thread_is_a_session_and_pages_follow_codexs_own_cursor() -> None:
     """The last page has no cursor, so that a client knows the end."""
     shelf = Shelf(
         ThreadInfo(thread_id="t1", cwd="/w", title="One", updated_at=1_794_835_134),
         ThreadInfo(thread_id="t2", cwd="/w"),
     )
-    first = await listed(shelf, {"cwd": "/w"})
+    first = await listed(shelf, {"cwd": "/w"}, names)
     check(first)
     assert first == {
         "sessions": [
@@ -62,7 +67,7 @@ async def test_each_thread_is_a_session_and_pages_follow_codexs_own_cursor() -> 
         ],
         "nextCursor": "1",
     }
-    second = await listed(shelf, {"cwd": None, "cursor": "1"})
+    second = await listed(shelf, {"cwd": None, "cursor": "1"}, names)
     check(second)
     assert second == {"sessions": [{"sessionId": "sess_t2", "cwd": "/w"}]}
     assert shelf.asked == [(Path("/w"), None, SESSIONS_A_PAGE), (None, "1", SESSIONS_A_PAGE)]
@@ -72,7 +77,7 @@ async def test_each_thread_is_a_session_and_pages_follow_codexs_own_cursor() -> 
 async def test_what_leads_nowhere_is_refused_with_a_sentence(params: dict[str, Any]) -> None:
     """Codex's own words for it would not help anybody."""
     with pytest.raises(RemoteError) as refused:
-        await listed(Shelf(), params)
+        await listed(Shelf(), params, names)
     assert refused.value.code == -32602
 
 
@@ -84,12 +89,12 @@ async def test_another_refusal_of_codex_is_not_taken_for_a_bad_cursor() -> None:
             raise EngineRefused("thread/list", -32600, "not today")
 
     with pytest.raises(EngineRefused, match="not today"):
-        await listed(Sulking(), {})
+        await listed(Sulking(), {}, names)
 
 
 async def test_a_thread_without_a_folder_is_left_out() -> None:
     """The protocol wants an absolute path, and without one it could not be opened."""
-    assert await listed(Shelf(ThreadInfo(thread_id="t1")), {}) == {"sessions": []}
+    assert await listed(Shelf(ThreadInfo(thread_id="t1")), {}, names) == {"sessions": []}
 
 
 @given(st.text(max_size=1000))
@@ -116,7 +121,7 @@ def test_a_title_leaves_out_the_files_that_came_along() -> None:
 def test_times_are_rfc_3339_and_an_unknown_one_is_left_out() -> None:
     """In UTC, to the second, as Codex has them."""
     assert stamp(0) == "1970-01-01T00:00:00Z"
-    assert "updatedAt" not in session_info(ThreadInfo(thread_id="t", cwd="/w"))
+    assert "updatedAt" not in session_info(ThreadInfo(thread_id="t", cwd="/w"), "sess_t")
 
 
 async def test_the_real_codex_lists_by_folder() -> None:
@@ -126,10 +131,10 @@ async def test_the_real_codex_lists_by_folder() -> None:
         await play(first, "%say one")
         await play(second, "%say two")
         engine, work = here.rehearsal.engine, str(here.rehearsal.work)
-        answer = await listed(engine, {"cwd": work})
+        answer = await listed(engine, {"cwd": work}, names)
         check(answer)
         titles = {shown["title"] for shown in answer["sessions"]}
         assert titles == {"%say one", "%say two"}
-        assert await listed(engine, {"cwd": str(here.rehearsal.home)}) == {"sessions": []}
+        assert await listed(engine, {"cwd": str(here.rehearsal.home)}, names) == {"sessions": []}
         with pytest.raises(RemoteError, match="does not lead to a page"):
-            await listed(engine, {"cursor": "nonsense"})
+            await listed(engine, {"cursor": "nonsense"}, names)

@@ -169,7 +169,7 @@ async def test_a_browser_is_opened_here_for_a_client_that_cannot() -> None:
         opened.append(url)
         return True
 
-    login = Login(codex.link, PROGRAM, {}, browser)
+    login = Login(codex, PROGRAM, {}, browser)
     asking = visitor.starts(login, BROWSER)
     while not opened:
         await asyncio.sleep(0)
@@ -210,7 +210,7 @@ async def strict() -> AsyncIterator[Rehearsal]:
 async def test_the_real_codex_takes_a_key_and_forgets_it() -> None:
     """Needed, not needed, needed again."""
     async with strict() as here:
-        login = Login(here.engine.link, PROGRAM, {"OPENAI_API_KEY": "sk-rehearsal-0123456789"}, no_browser)
+        login = Login(here.engine, PROGRAM, {"OPENAI_API_KEY": "sk-rehearsal-0123456789"}, no_browser)
         assert await login.is_needed()
         assert await Visitor().starts(login, KEY) == {}
         assert not await login.is_needed()
@@ -221,7 +221,7 @@ async def test_the_real_codex_takes_a_key_and_forgets_it() -> None:
 async def test_the_real_codex_gives_up_a_login_that_somebody_declines() -> None:
     """Its own page, its own port; and its death is heard by whoever waits for the next one."""
     async with strict() as here:
-        login, visitor = Login(here.engine.link, PROGRAM, {}, no_browser), Visitor(URLS)
+        login, visitor = Login(here.engine, PROGRAM, {}, no_browser), Visitor(URLS)
         asking = visitor.starts(login, BROWSER)
         asked = await visitor.hand.asked()
         assert asked.params["url"].startswith("https://")

@@ -27,6 +27,7 @@ NARROW = 'sandbox_mode = "read-only"'
 WORKSPACE = 'sandbox_mode = "workspace-write"'
 MODES = {"config": set(), "read-only": set(), "code": {INSIDE}, "ask": {INSIDE}, "full": EVERYTHING}
 """What a session of each mode may do where config.toml says nothing."""
+FORK = ("session/fork",)
 
 
 async def started(here: Stage, modes: tuple[str, ...] = tuple(MODES)) -> dict[str, str]:
@@ -100,19 +101,38 @@ async def test_what_was_chosen_but_never_used_comes_back_too(tmp_path: Path) -> 
             assert await tried(here, client, session) == set()
 
 
+async def copied(here: Stage, client: Client, session: str) -> str:
+    where = {"sessionId": session, "cwd": str(here.work), "mcpServers": []}
+    copy: str = (await client.ask("session/fork", where))["sessionId"]
+    assert copy != session
+    return copy
+
+
 async def test_a_copy_may_do_no_more_than_its_original(tmp_path: Path) -> None:
     """Codex gives copies what config.toml says; here that is everything, and no session had that."""
     async with stage(tmp_path) as here:
         sessions = await started(here, ("config", "read-only", "code"))
         configure(here, WIDE)
-        fork = ("session/fork",)
         with untouched(here):
-            async with here.agent(capabilities=UNSTABLE, unstable=fork) as client:
+            async with here.agent(capabilities=UNSTABLE, unstable=FORK) as client:
                 for mode, session in sessions.items():
-                    where = {"sessionId": session, "cwd": str(here.work), "mcpServers": []}
-                    copy = (await client.ask("session/fork", where))["sessionId"]
-                    assert copy != session
+                    copy = await copied(here, client, session)
                     assert (mode, await tried(here, client, copy)) == (mode, MODES[mode])
+                    assert "Started." in str(here.requests[-1]["input"])  # the copy has what was said
+
+
+async def test_a_copy_of_an_open_session_has_its_access_though_nothing_could_be_kept(tmp_path: Path) -> None:
+    """A file stands where the folder for state should be: what is open is known all the same."""
+    blocked = tmp_path / "state"
+    blocked.write_text("no folder")
+    env = {"XDG_STATE_HOME": str(blocked)}
+    async with stage(tmp_path) as here:
+        configure(here, WIDE)
+        async with here.agent(env=env, capabilities=UNSTABLE, unstable=FORK) as client:
+            session = await client.new()
+            await client.ask("session/set_mode", {"sessionId": session, "modeId": "read-only"})
+            await client.prompt(session, "%say Started.")
+            assert await tried(here, client, await copied(here, client, session)) == set()
 
 
 # ── threads of others ──────────────────────────────────────────────────────
@@ -137,6 +157,15 @@ async def exec_codex(here: Stage, *words: str) -> str:
     assert process.returncode == 0, errors
     (path,) = set(here.home.glob("sessions/**/rollout-*.jsonl")) - known
     return session_id(path.stem[-36:])
+
+
+async def test_a_copy_of_a_thread_of_others_may_only_read(tmp_path: Path) -> None:
+    """Nothing is known of what it was meant to do, and config.toml would let it do everything."""
+    async with stage(tmp_path) as here:
+        session = await exec_codex(here, "-s", "workspace-write")
+        configure(here, WIDE)
+        async with here.agent(capabilities=UNSTABLE, unstable=FORK) as client:
+            assert await tried(here, client, await copied(here, client, session)) == set()
 
 
 async def test_a_thread_of_others_keeps_the_access_that_it_had(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from contextlib import closing
@@ -24,15 +23,6 @@ async def kill(client: Client) -> None:
     pid = codex_of(client)
     os.kill(pid, signal.SIGKILL)
     await wait_gone(pid)
-
-
-async def noticed(client: Client) -> None:
-    """Until the agent knows: a request that it sent to the dead one fails, the next starts another."""
-    is_back = False
-    while not is_back:
-        answer = client.request("session/list", {})
-        await asyncio.wait([answer])
-        is_back = answer.exception() is None
 
 
 async def test_a_turn_whose_codex_dies_fails_and_what_waits_behind_it_is_served(tmp_path: Path) -> None:
@@ -65,16 +55,41 @@ async def test_a_codex_that_dies_while_nothing_runs_is_not_missed(tmp_path: Path
         # Wider than anything that a session of ours had: a new Codex reads it, and must not go by it.
         configure(here, 'sandbox_mode = "danger-full-access"\napproval_policy = "never"')
         await kill(client)
-        await noticed(client)
         assert await tried(here, client, plain) == set()
         assert await tried(here, client, code) == {INSIDE}
+        assert await tried(here, client, fresh) == set()
         await kill(client)
-        await noticed(client)
         assert await client.prompt(code, "%say Again.") == ENDED
+        await kill(client)
         assert await client.prompt(await client.new(), "%say New.") == ENDED
-        # Codex keeps nothing of a thread that had no turn: that is said, and no harm done.
-        error = await refused(client.start_prompt(fresh, "%say Fresh."))
-        assert error["data"]["kind"] == "session_unknown"
+        await kill(client)
+        assert len((await client.ask("session/list", {}))["sessions"]) == 4
+
+
+async def test_a_session_whose_empty_thread_was_lost_goes_by_its_id_in_another(tmp_path: Path) -> None:
+    """Codex keeps nothing of a thread that had no turn: the first prompt begins one, for good."""
+    async with stage(tmp_path) as here:
+        async with here.agent() as client:
+            session = await client.new()
+            await choose(client, session, "mode", "code")
+            await kill(client)
+            assert await client.prompt(session, "%run touch inside\n%say First.") == ENDED
+            assert (here.work / "inside").exists()
+            (call_id,) = client.tool_calls(session)
+            assert call_id.split(":")[1] not in session
+        async with here.agent() as client:
+            (shown,) = (await client.ask("session/list", {}))["sessions"]
+            assert shown["sessionId"] == session
+            await client.load(session)
+            assert client.messages(session) == ["First."]
+            assert await client.prompt(session, "%run touch again\n%say Second.") == ENDED
+            assert (here.work / "again").exists()
+            assert "First." in str(here.requests[-1]["input"])
+            await client.ask("session/close", {"sessionId": session})
+            await client.ask("session/delete", {"sessionId": session})
+            assert (await client.ask("session/list", {}))["sessions"] == []
+            where = {"sessionId": session, "cwd": str(here.work), "mcpServers": []}
+            assert (await client.refusal("session/load", where))["code"] == -32002
 
 
 async def test_a_question_whose_codex_died_is_taken_back(tmp_path: Path) -> None:

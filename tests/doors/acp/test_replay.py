@@ -61,7 +61,7 @@ async def test_pages_are_told_in_order_and_only_the_newest_turn_is_whole() -> No
         [],
     )
     reader = Reader()
-    assert await replay(records, THREAD, Client(), reader) == Replayed(turns=3, updates=5)
+    assert await replay(records, session_id(THREAD), THREAD, Client(), reader) == Replayed(turns=3, updates=5)
     assert records.asked == [None, "1", "2"]
     assert [update["content"]["text"] for update in reader.of("agent_message_chunk")] == ["A", "B", "C"]
     assert [long in str(call["content"]) for call in reader.of("tool_call")] == [False, True]
@@ -71,7 +71,9 @@ async def test_pages_are_told_in_order_and_only_the_newest_turn_is_whole() -> No
 async def test_a_session_without_a_past_is_told_by_nothing() -> None:
     """A thread in which nobody said anything yet."""
     reader = Reader()
-    assert await replay(Records([]), THREAD, Client(), reader) == Replayed(turns=0, updates=0)
+    assert await replay(Records([]), session_id(THREAD), THREAD, Client(), reader) == Replayed(
+        turns=0, updates=0
+    )
     assert reader.updates == []
 
 
@@ -80,7 +82,7 @@ async def test_a_client_that_does_not_read_is_not_buried() -> None:
     records = Records(*([turn(name, said(name, name))] for name in "abcdef"))
     reader = Reader()
     reader.may_read.clear()
-    telling = asyncio.ensure_future(replay(records, THREAD, Client(), reader))
+    telling = asyncio.ensure_future(replay(records, session_id(THREAD), THREAD, Client(), reader))
     async with asyncio.timeout(30):
         while not reader.waits:
             await asyncio.sleep(0)
@@ -97,7 +99,7 @@ async def test_a_codex_that_dies_half_way_is_an_error_and_nothing_is_left_runnin
     records.fails_at = "2"
     reader = Reader()
     with pytest.raises(EngineLost):
-        await replay(records, THREAD, Client(), reader)
+        await replay(records, session_id(THREAD), THREAD, Client(), reader)
     assert len(asyncio.all_tasks()) == 1
 
 
@@ -106,7 +108,7 @@ async def test_a_load_that_is_cancelled_leaves_nothing_running() -> None:
     reader = Reader()
     reader.may_read.clear()
     records = Records(*([turn(name, said(name, name))] for name in "abcd"))
-    telling = asyncio.ensure_future(replay(records, THREAD, Client(), reader))
+    telling = asyncio.ensure_future(replay(records, session_id(THREAD), THREAD, Client(), reader))
     async with asyncio.timeout(30):
         while not reader.waits:
             await asyncio.sleep(0)
@@ -144,7 +146,14 @@ async def test_a_long_session_of_the_real_codex_comes_back_in_order_within_its_b
 
         reader, thread_id = Reader(), session.thread_id
         reader.loads(session_id(thread_id))
-        told = await replay(here.rehearsal.engine, thread_id, Client(), reader, cwd=str(here.rehearsal.work))
+        told = await replay(
+            here.rehearsal.engine,
+            session_id(thread_id),
+            thread_id,
+            Client(),
+            reader,
+            cwd=str(here.rehearsal.work),
+        )
     reader.lint.assert_clean()
     assert (told.turns, told.updates) == (23, len(reader.updates))
     assert told.updates > 300
@@ -171,7 +180,7 @@ async def test_a_turn_that_failed_is_shown_as_failed() -> None:
         engine, thread_id = here.rehearsal.engine, session.thread_id
         reader = Reader()
         reader.loads(session_id(thread_id))
-        await replay(engine, thread_id, Client(), reader)
+        await replay(engine, session_id(thread_id), thread_id, Client(), reader)
     (told,) = reader.of("agent_message_chunk")
     assert told["content"]["text"].startswith("The turn failed: ")
     assert "no such luck" in told["content"]["text"]

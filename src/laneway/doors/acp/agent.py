@@ -138,7 +138,12 @@ class Agent:
         try:
             await place.reached()
             await replay.replay(
-                self._house.engine, room.thread_id, room.client, self._line, cwd=str(room.cwd)
+                self._house.engine,
+                room.session_id,
+                room.thread_id,
+                room.client,
+                self._line,
+                cwd=str(room.cwd),
             )
         finally:
             if is_new:
@@ -186,13 +191,13 @@ class Agent:
         asyncio.get_running_loop().call_soon(self._introduce, room)
 
     def _introduce(self, room: Room) -> None:
-        room.narrator.open(room.thread_id, str(room.cwd), room)
+        room.narrator.open(room.session_id, room.thread_id, str(room.cwd), room)
         room.narrator.tell(commands.AVAILABLE)
         for note in room.notes:
             room.narrator.notice("warning", note)
 
     async def _list(self, params: Params) -> dict[str, Any]:
-        return await listing.listed(self._house.engine, params)
+        return await listing.listed(self._house.engine, params, self._lobby.names)
 
     async def _close(self, params: Params) -> dict[str, Any]:
         room = self._room(params)

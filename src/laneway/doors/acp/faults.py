@@ -94,16 +94,6 @@ def fault(code: int, message: str, **data: Any) -> RemoteError:
     return RemoteError(code, message[:MAX_MESSAGE_CHARS], data or None)
 
 
-def never_begun() -> RemoteError:
-    """Codex writes a thread down with its first turn: one that was killed before does not know it again."""
-    return fault(
-        NOT_FOUND,
-        "Codex ended before this session had begun, and does not know it any more. Start a new session.",
-        kind="session_unknown",
-        source="codex",
-    )
-
-
 def bad_params(message: str) -> RemoteError:
     return fault(INVALID_PARAMS, message)
 

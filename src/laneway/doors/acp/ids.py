@@ -1,6 +1,7 @@
 """Ids that a client sees, and what they stand for.
 
-A session is its thread: the id says which. A tool call can be traced to thread, turn and item.
+A session is named by its thread: the id says which, but for one whose empty thread was lost, and who has
+another since (its record says which). A tool call can be traced to thread, turn and item.
 """
 
 from __future__ import annotations

@@ -41,7 +41,15 @@ _COMPLETED = "account/login/completed"
 
 
 class Codex(Protocol):
-    """What is needed of a link."""
+    """What is needed of an engine."""
+
+    async def call(self, method: str, params: Any = None) -> Any: ...
+
+    async def link(self) -> Running: ...
+
+
+class Running(Protocol):
+    """What is needed of a link: a login is over when the Codex that began it is."""
 
     async def call(self, method: str, params: Any = None) -> Any: ...
 
@@ -58,7 +66,7 @@ def is_needed(account: Any) -> bool:
 class _Pending:
     """A login that Codex is waiting for. Ends by Codex's word, or with Codex."""
 
-    def __init__(self, codex: Codex, method: str, signpost: Signpost, stop: Callable[[], None]) -> None:
+    def __init__(self, codex: Running, method: str, signpost: Signpost, stop: Callable[[], None]) -> None:
         self.codex = codex
         self._stop = stop
         self.method = method
@@ -77,13 +85,13 @@ class _Pending:
 class Login:
     def __init__(
         self,
-        link: Callable[[], Awaitable[Codex]],
+        codex: Codex,
         program: Sequence[str],
         environment: Mapping[str, str],
         open_browser: Callable[[str, Mapping[str, str]], Awaitable[bool]] = open_browser,
     ) -> None:
         """`program` is the command that starts this agent; `environment` is ours, not Codex's."""
-        self._link = link
+        self._codex = codex
         self._program = tuple(program)
         self._environment = environment
         self._open_browser = open_browser
@@ -99,11 +107,11 @@ class Login:
         return fault(AUTH_REQUIRED, f"Log in to Codex first{reason}", authMethods=self.methods(client))
 
     async def is_needed(self) -> bool:
-        return is_needed(await (await self._link()).call("account/read", {"refreshToken": False}))
+        return is_needed(await self._codex.call("account/read", {"refreshToken": False}))
 
     async def is_possible(self) -> bool:
         """Whether the model's provider is one that Codex logs in to, and not one with a key of the user's."""
-        account = await (await self._link()).call("account/read", {"refreshToken": False})
+        account = await self._codex.call("account/read", {"refreshToken": False})
         return isinstance(account, dict) and account.get("requiresOpenaiAuth") is True
 
     async def authenticate(self, params: dict[str, Any], asker: Asker) -> dict[str, Any]:
@@ -122,7 +130,7 @@ class Login:
 
     async def logout(self) -> dict[str, Any]:
         await self._give_up()
-        await (await self._link()).call("account/logout")
+        await self._codex.call("account/logout")
         return {}
 
     async def aclose(self) -> None:
@@ -142,7 +150,7 @@ class Login:
             )
         await self._give_up()
         try:
-            await (await self._link()).call("account/login/start", {"type": "apiKey", "apiKey": key})
+            await self._codex.call("account/login/start", {"type": "apiKey", "apiKey": key})
         except EngineRefused as refused:
             # Codex's own words might repeat the key.
             log.info("Codex refused a login with an API key (code %d)", refused.code)
@@ -211,7 +219,7 @@ class Login:
     async def _account(self) -> str | None:
         """What kind of login works already, if one does."""
         try:
-            answer = await (await self._link()).call("account/read", {"refreshToken": True})
+            answer = await self._codex.call("account/read", {"refreshToken": True})
         except EngineRefused as refused:
             log.info("the login that is there does not work: %s", refused)
             return None
@@ -219,7 +227,7 @@ class Login:
         return str(account.get("type")) if isinstance(account, dict) else None
 
     async def _start(self, method: str) -> _Pending:
-        codex = await self._link()
+        codex = await self._codex.link()
         early: list[dict[str, Any] | None] = []
         pending: _Pending | None = None
 

@@ -16,7 +16,6 @@ from laneway.core.model import Answer, Question, Withdrawn
 from laneway.core.session import Session
 from laneway.doors.acp.asking import inquiry, spoken
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.ids import session_id
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.telling.voice import Voice
 
@@ -31,12 +30,14 @@ class Floor:
         line: Line,
         client: Client,
         *,
+        session_id: str,
         cwd: str,
         is_cancelling: Callable[[], bool],
     ) -> None:
         """`is_cancelling`: whether the client takes everything back, and knows why nothing is answered."""
         self.spoke = asyncio.Event()
         self._session = session
+        self._session_id = session_id
         self._voice = voice
         self._line = line
         self._client = client
@@ -83,14 +84,14 @@ class Floor:
 
     async def _ask(self, question: Question) -> None:
         thread_id = self._session.thread_id
-        with bound(session=session_id(thread_id), turn=question.turn_id, item=question.item_id):
+        with bound(session=self._session_id, turn=question.turn_id, item=question.item_id):
             self._voice.flush()
             call_id = self._voice.call_of(question)
             settled = await inquiry.ask(
                 question,
                 self._line,
                 self._client,
-                session_id(thread_id),
+                self._session_id,
                 thread_id,
                 cwd=self._cwd,
                 call_id=call_id,

@@ -5,6 +5,7 @@ Codex keeps the list and its pages; a cursor of its own goes to the client and c
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any, Protocol
@@ -14,7 +15,6 @@ from laneway.base.plain import plain
 from laneway.core.ports import ThreadInfo, ThreadList
 from laneway.doors.acp.faults import INVALID_REQUEST, bad_params
 from laneway.doors.acp.history.said import words
-from laneway.doors.acp.ids import session_id
 
 SESSIONS_A_PAGE = 50
 """What a list shows before somebody scrolls."""
@@ -30,7 +30,11 @@ class Archive(Protocol):
     ) -> ThreadList: ...
 
 
-async def listed(engine: Archive, params: dict[str, Any]) -> dict[str, Any]:
+Names = Callable[[list[str]], Awaitable[dict[str, str]]]
+"""From threads to the sessions that they are."""
+
+
+async def listed(engine: Archive, params: dict[str, Any], names: Names) -> dict[str, Any]:
     """The answer to `session/list`."""
     cwd, cursor = params.get("cwd"), params.get("cursor")
     if cwd is not None and not (isinstance(cwd, str) and PurePath(cwd).is_absolute()):
@@ -45,12 +49,14 @@ async def listed(engine: Archive, params: dict[str, Any]) -> dict[str, Any]:
             raise
         raise bad_params("This cursor does not lead to a page of the list.") from refused
     # A thread without a folder cannot be opened again, and the protocol has no way to show it.
-    sessions = [session_info(info) for info in page.threads if PurePath(info.cwd).is_absolute()]
+    threads = [info for info in page.threads if PurePath(info.cwd).is_absolute()]
+    named = await names([info.thread_id for info in threads])
+    sessions = [session_info(info, named[info.thread_id]) for info in threads]
     return {"sessions": sessions, **({"nextCursor": page.cursor} if page.cursor else {})}
 
 
-def session_info(info: ThreadInfo) -> dict[str, Any]:
-    shown: dict[str, Any] = {"sessionId": session_id(info.thread_id), "cwd": info.cwd}
+def session_info(info: ThreadInfo, session_id: str) -> dict[str, Any]:
+    shown: dict[str, Any] = {"sessionId": session_id, "cwd": info.cwd}
     title = short_title(info.title)
     if title:
         shown["title"] = title

@@ -17,7 +17,6 @@ from laneway.core.model import Event, TurnStarted
 from laneway.core.ports import Page
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.history import past
-from laneway.doors.acp.ids import session_id
 from laneway.doors.acp.line import Line
 
 TURNS_A_PAGE = 20
@@ -41,6 +40,7 @@ class Replayed(msgspec.Struct, frozen=True):
 
 async def replay(
     engine: Historian,
+    session_id: str,
     thread_id: str,
     client: Client,
     line: Line,
@@ -60,14 +60,14 @@ async def replay(
                 ahead = asyncio.ensure_future(_page(engine, thread_id, page.older))
             for turn in _turns(page.events):
                 # The one before is told when another is there: only then is it not the newest.
-                updates += await _tell(newest, scene, line, render, is_whole=False)
+                updates += await _tell(newest, scene, line, session_id, render, is_whole=False)
                 turns, newest = turns + 1, turn
             if page.older is None:
                 break
     finally:
         ahead.cancel()
         await asyncio.gather(ahead, return_exceptions=True)
-    updates += await _tell(newest, scene, line, render, is_whole=True)
+    updates += await _tell(newest, scene, line, session_id, render, is_whole=True)
     return Replayed(turns, updates)
 
 
@@ -87,14 +87,14 @@ def _turns(events: Iterable[Event]) -> Iterator[list[Event]]:
 
 
 async def _tell(
-    turn: list[Event], scene: past.Scene, line: Line, render: past.Render, *, is_whole: bool
+    turn: list[Event], scene: past.Scene, line: Line, session_id: str, render: past.Render, *, is_whole: bool
 ) -> int:
     if not turn:
         return 0
     count = 0
     for event in turn:
         for update in render(event, scene, is_whole=is_whole):
-            line.update(session_id(scene.thread_id), update)
+            line.update(session_id, update)
             count += 1
     await line.writable()
     return count

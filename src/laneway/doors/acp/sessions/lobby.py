@@ -20,7 +20,7 @@ from laneway.core.session import Session
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.faults import INVALID_REQUEST, bad_params, fault
 from laneway.doors.acp.house import House
-from laneway.doors.acp.ids import thread_id
+from laneway.doors.acp.ids import session_id, thread_id
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.sessions import mcp_servers, modes, options
 from laneway.doors.acp.sessions.reopening import reopened
@@ -129,10 +129,10 @@ class Lobby:
     async def again(self, wanted: str, params: dict[str, Any]) -> Room:
         """A thread that exists, whoever started it, with the options that it had."""
         wish = await asyncio.to_thread(wish_of, params)
-        thread = _thread(wanted)
         (record, lost), (models, config) = await asyncio.gather(
             self._record(wanted), self._house.surroundings(str(wish.cwd))
         )
+        thread = _thread(wanted, record)
         spec, notes = _spec(wish, config)
         narrator = self._voice()
         try:
@@ -146,7 +146,9 @@ class Lobby:
             last = await asyncio.to_thread(_last_access, native) if record is None else None
             facts, choices = reopened(native, models, config, defaults, wish.directories, last=last)
             notes = (*lost, *notes)
-            return await self._furnish(session, narrator, wish, choices, facts, notes, is_titled=True)
+            return await self._furnish(
+                session, narrator, wish, choices, facts, notes, is_titled=True, name=wanted
+            )
 
     async def forked(self, wanted: str, params: dict[str, Any], source: Room | None = None) -> Room:
         """A copy of a thread, to go on in another way.
@@ -157,7 +159,7 @@ class Lobby:
         """
         wish = await asyncio.to_thread(wish_of, params)
         (record, lost), (models, config) = await asyncio.gather(
-            self._record(wanted), self._house.surroundings(str(wish.cwd))
+            self._record(wanted, source), self._house.surroundings(str(wish.cwd))
         )
         spec, notes = _spec(wish, config)
         if source is not None:
@@ -166,17 +168,19 @@ class Lobby:
         elif record is None:
             spec = msgspec.structs.replace(spec, sandbox="read-only")
         narrator = self._voice()
-        session = await self._house.hub.fork(self._principal, _thread(wanted), spec, readers=[narrator])
+        session = await self._house.hub.fork(
+            self._principal, _thread(wanted, record), spec, readers=[narrator]
+        )
         async with _closed_unless_done(session):
-            facts, choices = reopened(
-                session.info.native, models, config, record.defaults if record else None, wish.directories
-            )
+            defaults = record.defaults if record else None
+            facts, choices = reopened(session.info.native, models, config, defaults, wish.directories)
             notes = (*lost, *notes)
             return await self._furnish(session, narrator, wish, choices, facts, notes, is_titled=True)
 
     async def delete(self, wanted: str) -> None:
         """Of the disk, too. Codex keeps no copy."""
-        thread = _thread(wanted)
+        record, _ = await self._record(wanted)
+        thread = _thread(wanted, record)
         held = self._house.hub.by_thread(thread)
         if held is not None and not held.is_closing:
             raise _in_use()
@@ -188,8 +192,21 @@ class Lobby:
         except StoreError as problem:
             log.error("what a session was set to could not be deleted: %s", problem)
 
-    async def _record(self, wanted: str) -> tuple[SessionRecord | None, tuple[str, ...]]:
+    async def names(self, threads: list[str]) -> dict[str, str]:
+        """The sessions of these threads, by thread."""
+        try:
+            others = await asyncio.to_thread(self._house.records.renamed, threads)
+        except StoreError as problem:
+            log.error("the names of sessions could not be read: %s", problem)
+            others = {}
+        return {thread: others.get(thread) or session_id(thread) for thread in threads}
+
+    async def _record(
+        self, wanted: str, source: Room | None = None
+    ) -> tuple[SessionRecord | None, tuple[str, ...]]:
         """What the session was set to. A disk that does not tell is no reason not to open it."""
+        if source is not None:
+            return source.standing.record, ()  # an open one knows best: what is kept may be older, or lost
         try:
             return await asyncio.to_thread(self._house.records.get, wanted), ()
         except StoreError as problem:
@@ -206,6 +223,7 @@ class Lobby:
         notes: tuple[str, ...],
         *,
         is_titled: bool = False,
+        name: str | None = None,
     ) -> Room:
         room = Room(
             self._house,
@@ -213,6 +231,7 @@ class Lobby:
             narrator,
             self._line,
             self._client,
+            session_id=name or session_id(session.thread_id),
             cwd=wish.cwd,
             choices=choices,
             facts=facts,
@@ -254,8 +273,8 @@ def _in_use() -> RemoteError:
     )
 
 
-def _thread(wanted: str) -> str:
-    thread = thread_id(wanted)
+def _thread(wanted: str, record: SessionRecord | None) -> str:
+    thread = record.thread_id if record else thread_id(wanted)
     if not thread:
         raise SessionUnknown(wanted)
     return thread

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from laneway.base.errors import LanewayError, NoTurn, ThreadUnknown
+from laneway.base.errors import LanewayError, NoTurn
 from laneway.base.plain import plain
 from laneway.core.model import Activity, Question, TurnDone, TurnStarted, Usage, Withdrawn
 from laneway.core.ports import Errand, Part, TextPart, TurnSpec
@@ -20,9 +20,8 @@ from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
 from laneway.doors.acp.asking.floor import Floor
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.faults import never_begun, stop_reason
+from laneway.doors.acp.faults import stop_reason
 from laneway.doors.acp.house import House
-from laneway.doors.acp.ids import session_id
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.sessions import prompts
 from laneway.doors.acp.sessions.memory import Memory
@@ -51,6 +50,7 @@ class Room:
         line: Line,
         client: Client,
         *,
+        session_id: str,
         cwd: Path,
         choices: Choices,
         facts: Facts,
@@ -61,6 +61,7 @@ class Room:
     ) -> None:
         self.house = house
         self.session = session
+        self.session_id = session_id
         self.narrator = narrator
         self.client = client
         self.cwd = cwd
@@ -70,12 +71,20 @@ class Room:
         """What the user should be told once the client knows the session."""
         self.is_planning = False
         record = SessionRecord(
-            session_id=self.session_id, thread_id=self.thread_id, cwd=str(cwd), directories=directories
+            session_id=session_id, thread_id=self.thread_id, cwd=str(cwd), directories=directories
         )
         self.standing = Standing(
             house.records, record, choices, facts, client, lambda text: narrator.notice("warning", text)
         )
-        self._floor = Floor(session, narrator, line, client, cwd=str(cwd), is_cancelling=self._is_cancelling)
+        self._floor = Floor(
+            session,
+            narrator,
+            line,
+            client,
+            session_id=session_id,
+            cwd=str(cwd),
+            is_cancelling=self._is_cancelling,
+        )
         self._memory = Memory()
         self._fork = fork
         self._login = login
@@ -83,10 +92,6 @@ class Room:
         self._turn: Turn | None = None
         self._command: asyncio.Future[str] | None = None
         self._works: set[asyncio.Task[None]] = set()
-
-    @property
-    def session_id(self) -> str:
-        return session_id(self.thread_id)
 
     @property
     def thread_id(self) -> str:
@@ -118,12 +123,10 @@ class Room:
             if begin is not None:
                 begin()
             stop = await self._serve(parts, place)
-        except LanewayError as error:
-            if place.is_cancelled:
-                return "cancelled"  # whatever it ended with, this is what the client wanted
-            if isinstance(error, ThreadUnknown):
-                raise never_begun() from error
-            raise
+        except LanewayError:
+            if not place.is_cancelled:
+                raise
+            return "cancelled"  # whatever it ended with, this is what the client wanted
         finally:
             self.queue.leave(place)
         return "cancelled" if place.is_cancelled else stop
@@ -160,16 +163,14 @@ class Room:
 
     async def turn(self, parts: tuple[Part, ...], native: dict[str, Any] | None = None) -> str:
         """A turn of the model."""
-        return await self._run(TurnSpec(parts=parts, native={**self.standing.settings(), **(native or {})}))
+        return await self._run(TurnSpec(parts=parts, native=native or {}))
 
     async def errand(self, method: str, params: dict[str, Any]) -> str:
         """A turn that begins by another call."""
-        return await self._run(
-            TurnSpec(parts=(), errand=Errand(method, params), native=self.standing.settings())
-        )
+        return await self._run(TurnSpec(parts=(), errand=Errand(method, params)))
 
     async def _run(self, spec: TurnSpec) -> str:
-        self._turn = self.session.say(spec, events=False)
+        self._turn = self.session.say(self.standing.equipped(spec), events=False)
         place = self.queue.current
         if place is not None and place.is_cancelled:
             self._turn.cancel()
@@ -289,9 +290,11 @@ class Room:
         mode = settings.get("collaborationMode")
         self.is_planning = isinstance(mode, dict) and mode.get("mode") == "plan"
 
+    def on_thread(self, thread_id: str) -> None:
+        self.standing.has_thread(thread_id)
+
     def on_gone(self) -> None:
         self._floor.on_gone()
-        self.standing.forgotten()
 
     # ── options ────────────────────────────────────────────────────────────
 

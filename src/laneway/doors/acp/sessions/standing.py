@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import StoreError
+from laneway.core.ports import TurnSpec
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.sessions import modes, options
 from laneway.doors.acp.sessions.options import Choices, Facts
@@ -38,7 +39,6 @@ class Standing:
         self._warn = warn
         self._sending: Permit | None = None
         self._sent: Permit | None = None
-        self._is_cold = False
         self._writing: asyncio.Task[None] | None = None
         self._waiting: asyncio.Task[None] | None = None
 
@@ -62,23 +62,30 @@ class Standing:
 
     # ── what Codex is told ─────────────────────────────────────────────────
 
-    def settings(self) -> dict[str, Any]:
-        """For the next turn: only what differs from what Codex has."""
+    def equipped(self, turn: TurnSpec) -> TurnSpec:
+        """With what differs from what Codex has; what the turn itself says goes first."""
         self._sending = options.policy(self.choices, self.facts)
+        native = {**options.overrides(self.choices, self.facts), **turn.native}
         # A Codex that starts anew does not know what this session may do, and config.toml may say more.
-        known = modes.native(self._sending) if self._is_cold else {}
-        return {**known, **options.overrides(self.choices, self.facts)}
+        return msgspec.structs.replace(turn, native=native, if_cold=modes.native(self._sending))
 
     def told(self) -> None:
-        """A turn has begun: Codex has what `settings` said."""
-        self._sent, self._is_cold = self._sending, False
+        """A turn has begun: Codex has what it was equipped with."""
+        self._sent = self._sending
         self.keep_soon()
 
-    def forgotten(self) -> None:
-        """Codex has ended, and the next one knows nothing."""
-        self._is_cold = True
+    def has_thread(self, thread_id: str) -> None:
+        """Another than before, which was lost while it was empty."""
+        self._record = msgspec.structs.replace(self._record, thread_id=thread_id)
+        self.keep_soon()
 
     # ── what is kept ───────────────────────────────────────────────────────
+
+    @property
+    def record(self) -> SessionRecord:
+        """What whoever goes on with this session has to know."""
+        defaults = options.defaults(self.choices, self.facts, sent=self._sent)
+        return msgspec.structs.replace(self._record, defaults=defaults)
 
     def keep_soon(self) -> asyncio.Task[None]:
         """Write down what a restarted adapter needs. One write waits at most: it takes what holds then."""
@@ -91,10 +98,8 @@ class Standing:
         if before is not None:
             await asyncio.wait((before,))
         self._writing, self._waiting = self._waiting, None  # what changes from here on is the next one's
-        defaults = options.defaults(self.choices, self.facts, sent=self._sent)
-        record = msgspec.structs.replace(self._record, defaults=defaults)
         try:
-            await asyncio.to_thread(self._records.put, record)
+            await asyncio.to_thread(self._records.put, self.record)
         except StoreError as problem:
             log.error("a session could not be written down: %s", problem)
             self._warn(f"This session's options are not kept: {problem}")

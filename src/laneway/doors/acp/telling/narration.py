@@ -13,9 +13,19 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from laneway.core.model import Diff, EngineGone, Event, Output, Question, SettingsChanged, Text, Thought
+from laneway.core.model import (
+    Diff,
+    EngineGone,
+    Event,
+    Output,
+    Question,
+    SettingsChanged,
+    Text,
+    Thought,
+    ThreadKnown,
+)
 from laneway.core.ports import Clock
-from laneway.doors.acp.ids import session_id, tool_call_id
+from laneway.doors.acp.ids import tool_call_id
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.telling.open_calls import Key, OpenCall, key_of
 from laneway.doors.acp.telling.outputs import Outputs
@@ -35,7 +45,7 @@ class Narration(ABC):
         self._line = line
         self._clock = clock
         self._held: list[Event | dict[str, Any] | msgspec.Raw] | None = []
-        self._thread_id = self._cwd = ""
+        self._session_id = self._thread_id = self._cwd = ""
         self._listener: Listener
         self._speech: Speech
         self._outputs: Outputs
@@ -50,10 +60,11 @@ class Narration(ABC):
     def _end_all(self, why: str, thread_id: str | None = None) -> None:
         """Whatever the client still takes for running ends."""
 
-    def open(self, thread_id: str, cwd: str, listener: Listener) -> None:
+    def open(self, session_id: str, thread_id: str, cwd: str, listener: Listener) -> None:
         """The session is there, and its client knows its id: tell what has happened meanwhile."""
-        self._thread_id, self._cwd, self._listener = thread_id, cwd, listener
-        self._speech = Speech(self._line, session_id(thread_id))
+        self._session_id, self._thread_id = session_id, thread_id
+        self._cwd, self._listener = cwd, listener
+        self._speech = Speech(self._line, session_id)
         self._outputs = self._make_outputs()
         held, self._held = self._held or [], None
         for each in held:
@@ -103,7 +114,7 @@ class Narration(ABC):
             self._hold(update)
             return
         self._speech.flush()
-        self._line.update(session_id(self._thread_id), update)
+        self._line.update(self._session_id, update)
 
     def call_of(self, question: Question) -> str | None:
         """The tool call that a question is about, if the client was told of it and it still runs."""
@@ -124,6 +135,10 @@ class Narration(ABC):
 
     def _diff(self, event: Diff) -> None:
         self._listener.on_diff(event.diff)
+
+    def _thread(self, event: ThreadKnown) -> None:
+        self._thread_id = event.thread_id
+        self._listener.on_thread(event.thread_id)
 
     def _gone(self, event: EngineGone) -> None:
         self._end_all("Codex ended unexpectedly.")

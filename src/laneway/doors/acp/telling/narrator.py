@@ -20,6 +20,7 @@ from laneway.core.model import (
     Plan,
     PlanStep,
     SettingsChanged,
+    ThreadKnown,
     Titled,
     TurnDone,
     TurnStarted,
@@ -29,7 +30,7 @@ from laneway.core.model import (
 from laneway.core.ports import Clock
 from laneway.doors.acp.asking.permits import ByCall, Permits
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.ids import session_id, tool_call_id
+from laneway.doors.acp.ids import tool_call_id
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.telling import tool_calls
 from laneway.doors.acp.telling.narration import Narration
@@ -59,8 +60,7 @@ class Narrator(Narration):
         )
 
     def permits(self, call_id: str | None) -> Permits:
-        session = session_id(self._thread_id)
-        return ByCall(self._line, self._client, session, self._thread_id, self._cwd, call_id)
+        return ByCall(self._line, self._client, self._session_id, self._thread_id, self._cwd, call_id)
 
     def retell(self, call_id: str) -> None:
         """A question has stood in the place of a tool call: show the call again."""
@@ -131,7 +131,7 @@ class Narrator(Narration):
         """Every tool call can be followed from the editor to the thread, the turn and the item."""
         if not log.isEnabledFor(logging.DEBUG):
             return
-        ids = {"session": session_id(self._thread_id), "thread": thread_id}
+        ids = {"session": self._session_id, "thread": thread_id}
         with bound(**ids, turn=activity.turn_id, item=activity.item_id):
             call_id = tool_call_id(thread_id, activity.turn_id, activity.item_id)
             log.debug("tool call %s is %s", call_id, activity.status)
@@ -226,6 +226,7 @@ Narrator.handlers = {
     Withdrawn: Narrator._withdrawn,
     SettingsChanged: Narrator._settings,
     Diff: Narrator._diff,
+    ThreadKnown: Narrator._thread,
     EngineGone: Narrator._gone,
     Other: Narrator._other,
 }

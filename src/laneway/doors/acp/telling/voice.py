@@ -26,11 +26,13 @@ class Listener(Protocol):
 
     def on_diff(self, diff: str) -> None: ...
 
+    def on_thread(self, thread_id: str) -> None: ...
+
     def on_gone(self) -> None: ...
 
 
 class Voice(Reader, Protocol):
-    def open(self, thread_id: str, cwd: str, listener: Listener) -> None:
+    def open(self, session_id: str, thread_id: str, cwd: str, listener: Listener) -> None:
         """The session is there, and its client knows its id: tell what has happened meanwhile."""
         ...
 

@@ -65,10 +65,12 @@ class Agent(agent.Agent):
 
     async def _replay(self, room: Room) -> None:
         engine, cwd = self._house.engine, str(room.cwd)
-        await replay.replay(engine, room.thread_id, room.client, self._line, cwd=cwd, render=past.updates)
+        await replay.replay(
+            engine, room.session_id, room.thread_id, room.client, self._line, cwd=cwd, render=past.updates
+        )
 
     def _introduce(self, room: Room) -> None:
-        room.narrator.open(room.thread_id, str(room.cwd), room)
+        room.narrator.open(room.session_id, room.thread_id, str(room.cwd), room)
         for note in room.notes:
             room.narrator.notice("warning", note)
 

@@ -20,6 +20,7 @@ from laneway.core.model import (
     Other,
     Plan,
     SettingsChanged,
+    ThreadKnown,
     Titled,
     TurnDone,
     TurnStarted,
@@ -31,7 +32,6 @@ from laneway.core.ports import Clock
 from laneway.doors.acp.asking.permits import Permits
 from laneway.doors.acp.history import said
 from laneway.doors.acp.history.past import is_verdict
-from laneway.doors.acp.ids import session_id
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.telling.narration import Narration
 from laneway.doors.acp.telling.narrator import words_of
@@ -57,7 +57,7 @@ class Narrator(Narration):
     # ── questions ──────────────────────────────────────────────────────────
 
     def permits(self, call_id: str | None) -> Permits:
-        return BySubject(self._line, session_id(self._thread_id), self._thread_id, self._cwd, call_id)
+        return BySubject(self._line, self._session_id, self._thread_id, self._cwd, call_id)
 
     def retell(self, call_id: str) -> None:
         """Nothing to restore: a request has words of its own and leaves the call as it is."""
@@ -204,6 +204,7 @@ Narrator.handlers = {
     Withdrawn: Narrator._withdrawn,
     SettingsChanged: Narrator._settings,
     Diff: Narrator._diff,
+    ThreadKnown: Narrator._thread,
     EngineGone: Narrator._gone,
     Other: Narrator._other,
 }
