@@ -166,12 +166,14 @@ def _ask_input(params: dict[str, Any], question_id: str, item: dict[str, Any] | 
 
 def _ask_elicitation(params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question:
     server = params.get("serverName") or params.get("server") or "An MCP server"
+    lasting = _lasting(params)
+    yes = ACCEPT if lasting else Choice(choice_id="accept", label="Accept", grants="once")
     return Question(
         kind="elicitation",
         message=str(params.get("message") or params.get("description") or f"{server} asks for input."),
         schema=params.get("requestedSchema"),
         url=maybe(params.get("url"), str),
-        choices=(Choice(choice_id="accept", label="Accept", grants="once"), *_lasting(params), NO, STOP),
+        choices=(yes, *lasting, NO, STOP),
         **_common(params, question_id),
     )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ GOLDEN = Path(__file__).parent.parent.parent / "golden" / "acp"
 Message = dict[str, Any]
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-NAMED = re.compile(rf"(?P<uuid>{UUID})|\b(?P<kind>msg|rs|call|resp)_\d+\b|\bq-[0-9a-f]{{16}}\b")
-"""What is told apart by its name only: Codex's uuids, the scripted model's counters, our questions."""
+NAMED = re.compile(
+    rf"(?P<uuid>{UUID})|\b(?P<kind>msg|rs|call|resp)_\d+\b|\b(?:q|(?P<ours>laneway))-[0-9a-f]{{16}}\b"
+)
+"""What is told apart by its name only: Codex's uuids, the scripted model's counters, what we ask and say."""
 TEXTS = (
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:0"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"), "0000-00-00T00:00:00Z"),
@@ -46,7 +49,13 @@ def golden(name: str, trace: list[Message]) -> None:
         path.write_text(f"[\n{lines}\n]\n")
         return
     assert path.exists(), f"there is no {path.name}: LANEWAY_RECORD=1 writes it"
-    assert trace == msgspec.json.decode(path.read_bytes())
+    stored = msgspec.json.decode(path.read_bytes())
+    for number, (seen, wanted) in enumerate(zip_longest(trace, stored), 1):
+        assert seen == wanted, f"{path.name}, message {number}:\n{_line(seen)}\ninstead of\n{_line(wanted)}"
+
+
+def _line(message: Message | None) -> str:
+    return "nothing" if message is None else msgspec.json.encode(message).decode()
 
 
 def normalised(
@@ -206,4 +215,4 @@ class Names:
 
 
 def _kind(found: re.Match[str]) -> str:
-    return "uuid" if found["uuid"] else found["kind"] or "question"
+    return "uuid" if found["uuid"] else found["kind"] or found["ours"] or "question"
