@@ -6,6 +6,7 @@ r"""Models that do what the rehearsal's script has no step for: `!` lines of a p
     !search QUERY          a search of the web, which the model's provider makes
     !forget                compactions that come later get no answer
     !patch TEXT            a patch, told while the model writes it (\n makes a new line)
+    !draft TEXT            the same, but the model never comes to its end
 
 All else is the rehearsal's own.
 """
@@ -15,9 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from laneway.rehearsal.answer import Cut, Forever, Piece, _event, _say, answer, where_are_we
+from laneway.rehearsal.answer import Cut, Forever, Pause, Piece, _event, _say, answer, where_are_we
 
+PATCH = {"type": "custom_tool_call", "name": "apply_patch", "id": "ctc_1", "call_id": "call_1"}
 CHARS_PER_DELTA = 100
+DRAFT_PAUSE_S = 0.3
+"""Between two deltas of a draft: Codex tells the patch so far twice a second."""
 USAGE = {
     "input_tokens": 100,
     "input_tokens_details": None,
@@ -73,14 +77,25 @@ def _search(query: str) -> Iterator[Piece]:
 
 def _patch(rest: str) -> Iterator[Piece]:
     patch = rest.replace("\\n", "\n")
+    item = {**PATCH, "status": "completed", "input": patch}
+    yield from _written(patch)
+    yield _event("response.output_item.done", item=item)
+    yield _event("response.completed", response={"id": "resp_0", "usage": USAGE})
+
+
+def _draft(rest: str) -> Iterator[Piece]:
+    for piece in _written(rest.replace("\\n", "\n")):
+        yield piece
+        yield Pause(DRAFT_PAUSE_S)
+    yield Forever()
+
+
+def _written(patch: str) -> Iterator[Piece]:
     yield _event("response.created", response={"id": "resp_0"})
-    item = {"type": "custom_tool_call", "name": "apply_patch", "id": "ctc_1", "call_id": "call_1"}
-    yield _event("response.output_item.added", item={**item, "status": "in_progress", "input": ""})
+    yield _event("response.output_item.added", item={**PATCH, "status": "in_progress", "input": ""})
     for at in range(0, len(patch), CHARS_PER_DELTA):
         delta = patch[at : at + CHARS_PER_DELTA]
         yield _event("response.custom_tool_call_input.delta", item_id="ctc_1", call_id="call_1", delta=delta)
-    yield _event("response.output_item.done", item={**item, "status": "completed", "input": patch})
-    yield _event("response.completed", response={"id": "resp_0", "usage": USAGE})
 
 
 _STEPS: dict[str, Callable[[str], Iterator[Piece]]] = {
@@ -88,4 +103,5 @@ _STEPS: dict[str, Callable[[str], Iterator[Piece]]] = {
     "!failed": _failed,
     "!search": _search,
     "!patch": _patch,
+    "!draft": _draft,
 }

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from laneway.doors.acp.slash.commands import COMMANDS
 from tests.doors.acp.repos import Repo
 from tests.doors.acp.support import Client, Stage, stage
 
@@ -114,3 +115,19 @@ async def test_undo_after_a_review_takes_all_of_it_back(tmp_path: Path) -> None:
         seen = str(here.requests[-1]["input"])
         assert "The first is kept." in seen
         assert "Nothing to remark." not in seen
+
+
+async def test_a_client_is_told_every_command_and_a_slip_reaches_no_model(tmp_path: Path) -> None:
+    """All that /help tells; what is none of them is said to be unknown, with the nearest that there is."""
+    async with stage(tmp_path) as here, here.agent() as client:
+        session = await client.new()
+        told = (await client.wait_kind("available_commands_update", session)).body["availableCommands"]
+        names = [command["name"] for command in told]
+        assert names == list(COMMANDS)
+        assert len(names) == 16
+        helped = await say(client, session, "/help")
+        assert [line.split("/")[1].split("`")[0].split()[0] for line in helped.splitlines()] == names
+        assert (await say(client, session, "/reveiw all")).startswith(
+            "There is no command /reveiw. Did you mean /review?"
+        )
+        assert here.requests == []

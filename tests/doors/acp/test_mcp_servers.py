@@ -124,8 +124,8 @@ def test_a_refusal_never_repeats_a_secret() -> None:
         assert secret not in f"{refused.value.message} {refused.value.data}"
 
 
-async def test_the_real_codex_starts_it_beside_the_users_own_servers() -> None:
-    """With its environment, under the name that was made safe."""
+async def test_the_real_codex_starts_it_under_the_name_that_was_made_safe() -> None:
+    """With its environment; config.toml stays as it was."""
     wanted = [
         stdio("my echo", command=sys.executable, args=["-c", ECHO], env=[{"name": "WHO", "value": "Ann"}])
     ]

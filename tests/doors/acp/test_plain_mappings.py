@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -11,11 +13,13 @@ import pytest
 from tests.doors.acp import mcp_tools
 from tests.doors.acp.answerers import odd_model
 from tests.doors.acp.golden import golden
-from tests.doors.acp.support import FULL, Message, stage, text
+from tests.doors.acp.support import FULL, Message, Stage, stage, text
 from tests.doors.acp.telling import Gates, last_call, story
 from tests.doors.acp.test_point_09_mcp_results import show_all_tools
+from tests.doors.acp.witness import configure, refused
 
 PIXEL = mcp_tools.PIXEL
+SEE: Message = {"type": "text", "text": "%say I see."}
 CLIENTS = pytest.mark.parametrize(
     ("name", "capabilities"), [("bare", {}), ("full", FULL)], ids=["bare", "full"]
 )
@@ -79,7 +83,7 @@ async def test_a_compaction_is_told_and_ends_also_when_it_is_cancelled(
 async def test_images_and_resources_go_to_the_model_and_images_and_searches_come_back(tmp_path: Path) -> None:
     """In the order of the blocks; what the model looks at is a link that an editor can open."""
     prompt: list[Message] = [
-        {"type": "text", "text": "%say I see."},
+        SEE,
         {"type": "image", "data": PIXEL, "mimeType": "image/png"},
         {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "inside"}},
         {"type": "resource_link", "uri": "file:///b.txt", "name": "b"},
@@ -103,6 +107,44 @@ async def test_images_and_resources_go_to_the_model_and_images_and_searches_come
         assert (call["title"], call["kind"]) == ("Search the web for “cats”", "search")
         assert client.open_tool_calls() == {}
     golden("plain-images", story(client))
+
+
+def blind(here: Stage) -> None:
+    """Have Codex know one model only, which takes no images."""
+    codex = here.environment["LANEWAY_CODEX_BIN"]
+    listed = subprocess.run([codex, "debug", "models"], env=here.environment, capture_output=True, check=True)
+    (model,) = [each for each in json.loads(listed.stdout)["models"] if each["slug"] == "gpt-5.5"]
+    catalogue = here.home / "models.json"
+    catalogue.write_text(json.dumps({"models": [{**model, "input_modalities": ["text"]}]}))
+    configure(here, f'model_catalog_json = "{catalogue}"')
+
+
+async def test_what_the_model_cannot_take_is_refused_and_never_reaches_it(tmp_path: Path) -> None:
+    """Images of a model without eyes; binary files from anywhere, but a name for those that it can open."""
+    image: Message = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+    paper = {"blob": PIXEL, "mimeType": "application/pdf"}
+    here_it_is: Message = {"type": "resource", "resource": {"uri": "file:///work/b.pdf", **paper}}
+    elsewhere: Message = {"type": "resource", "resource": {"uri": "git:b.pdf", **paper}}
+    hidden: Message = {
+        "type": "resource",
+        "resource": {"uri": "file:///a.png", "blob": PIXEL, "mimeType": "image/png"},
+    }
+    async with stage(tmp_path) as here:
+        blind(here)
+        async with here.agent() as client:
+            session = await client.new()
+            for block, words in (
+                (image, "takes no images"),
+                (hidden, "takes no images"),
+                (elsewhere, "neither text nor an image"),
+            ):
+                error = await refused(client.start_prompt(session, [SEE, block]))
+                assert error["code"] == -32602
+                assert words in error["message"]
+            assert here.requests == []
+            assert await client.prompt(session, [SEE, here_it_is]) == {"stopReason": "end_turn"}
+        assert 'uri="file:///work/b.pdf"' in str(here.requests)
+        assert PIXEL not in str(here.requests)
 
 
 @pytest.mark.needs("subagents")

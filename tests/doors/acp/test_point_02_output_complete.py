@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
-from laneway.doors.acp.telling.outputs import TAIL_CHARS
 from tests.doors.acp.golden import golden
 from tests.doors.acp.support import ZED, Client, Message, Stage, stage, text
 from tests.doors.acp.telling import OVERHEAD_CHARS, chars, holds_exactly, last_call, printed, story, told
@@ -27,10 +26,12 @@ SCRAPS = (
     "\x00",
     "\x07",
 )
-FRAME_CHARS = 100
-"""Around a tail: fences, and a line about what comes before it."""
+MAX_TAIL_CHARS = 5000
+"""Two screens, with fences and a line about what comes before it."""
 ROUNDS = 150
 """Of the slow command: enough that telling all of it each time could not hide."""
+EARLY, EARLY_SAID = "echo first; sleep 0.1; echo last", "first\nlast\n"
+"""Codex loses the first piece of such a command in most runs, and tells it at the end only."""
 TAILS_PER_CHAR = 10
 """A tail is told again when an eighth of it is new; each may be told once more as the whole, and escaped."""
 
@@ -86,6 +87,10 @@ async def test_content_holds_every_character_once_and_only_tails_are_resent(tmp_
         assert content_of(call) == SEQUENCE
         assert chars(updates) <= TAILS_PER_CHAR * len(SEQUENCE)
 
+        for _ in range(4):
+            call, _ = await run(client, EARLY)
+            assert content_of(call) == EARLY_SAID
+
         command, whole = scraps(here)
         call, _ = await run(client, command)
         assert content_of(call) == whole
@@ -94,7 +99,7 @@ async def test_content_holds_every_character_once_and_only_tails_are_resent(tmp_
         call, updates = await run(client, command)
         assert content_of(call) == whole
         assert running(updates)
-        assert max(len(text(update["content"])) for update in running(updates)) <= TAIL_CHARS + FRAME_CHARS
+        assert max(len(text(update["content"])) for update in running(updates)) <= MAX_TAIL_CHARS
         assert chars(updates) <= TAILS_PER_CHAR * len(whole)
 
 
@@ -103,6 +108,10 @@ async def test_a_terminal_of_ours_gets_every_character_once(tmp_path: Path) -> N
     async with stage(tmp_path) as here, here.agent(capabilities=ZED) as client:
         _, updates = await run(client, f"seq 1 {LINES}")
         assert holds_exactly(printed(updates), SEQUENCE)
+
+        for _ in range(4):
+            _, updates = await run(client, EARLY)
+            assert holds_exactly(printed(updates), EARLY_SAID)
 
         command, whole = scraps(here)
         _, updates = await run(client, command)

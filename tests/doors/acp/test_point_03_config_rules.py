@@ -52,6 +52,8 @@ CONFIGS = {
         None,
     ),
 }
+OPTIONS = ["mode", "model", "thought_level", "reasoning_summary", "network"]
+"""And the personality, for the few models that have one."""
 SETTINGS = {"model", "effort", "summary", "personality", "approvalPolicy", "sandboxPolicy", "permissions"}
 
 
@@ -71,6 +73,24 @@ async def test_until_a_mode_is_chosen_the_users_settings_rule(tmp_path: Path, na
     if ran is not None:
         assert (turn.approval, turn.sandbox, turn.network) == ran
     assert turn.effort == ("high" if "effort" in lines else None)
+
+
+@pytest.mark.parametrize("lines", ["", 'sandbox_mode = "workspace-write"'], ids=["nothing", "workspace"])
+async def test_no_folder_is_trusted_but_by_the_user(tmp_path: Path, lines: str) -> None:
+    """Neither in config.toml nor for the session: what lies in the folder itself does not rule there."""
+    async with stage(tmp_path) as here:
+        (here.work / ".codex").mkdir()
+        (here.work / ".codex" / "config.toml").write_text('model_reasoning_effort = "high"\n')
+        by_user = f'[projects."{here.work}"]\ntrust_level = "trusted"\n'
+        for tables, effort in (("", None), (by_user, "high")):
+            configure(here, lines, tables)
+            with untouched(here):
+                async with here.agent() as client:
+                    session = await client.new()
+                    for mode in ("config", "code", "full"):
+                        await client.ask("session/set_mode", {"sessionId": session, "modeId": mode})
+                        await client.prompt(session, "%say Hello.")
+            assert [turn.effort for turn in turns(here, session)] == [effort] * 3
 
 
 async def test_nothing_is_sent_along_until_something_is_chosen_and_then_only_that(tmp_path: Path) -> None:
@@ -151,7 +171,26 @@ async def test_the_options_are_told_whole_at_every_change(
         await choose(client, session, "thought_level", "high")
         options = await choose(client, session, "network", True if capabilities else "on")
         await client.prompt(session, "%say As chosen.")
+        assert [each for each in current(options) if each != "personality"] == OPTIONS
         assert {"mode": "code", "thought_level": "high"}.items() <= current(options).items()
         assert [turn.effort for turn in turns(here, session)] == [None, "high"]
         assert [request["reasoning"]["effort"] for request in here.requests] == ["medium", "high"]
     golden(f"point-03-config-rules-{name}", client.trace())
+
+
+async def test_reasoning_is_shown_as_configured_until_somebody_chooses(tmp_path: Path) -> None:
+    """As the model is asked for it; also with an API key, and what it shows is told as thoughts."""
+    async with stage(tmp_path) as here:
+        configure(here, 'model_reasoning_summary = "detailed"')
+        async with here.agent(env={"OPENAI_API_KEY": "sk-rehearsal-0123456789"}) as client:
+            await client.ask("authenticate", {"methodId": "api-key"})
+            session = await client.new()
+            options = client.opened[session]["configOptions"]
+            for wanted in ("detailed", "concise", "none"):
+                if wanted != "detailed":
+                    options = await choose(client, session, "reasoning_summary", wanted)
+                assert current(options)["reasoning_summary"] == wanted
+                await client.prompt(session, "%think Hm.\n%say Hello.")
+        asked = [request["reasoning"].get("summary") for request in here.requests]
+    assert asked == ["detailed", "concise", None]
+    assert client.messages(session, "agent_thought_chunk") == ["Hm."] * 3

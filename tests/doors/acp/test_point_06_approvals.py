@@ -115,7 +115,8 @@ async def test_a_wish_for_permissions_is_granted_for_a_turn_or_not_at_all(tmp_pa
         enable(here, "request_permissions_tool")
         folder = here.home.parent
         wish = {"reason": "To write there.", "permissions": {"file_system": {"write": [str(folder)]}}}
-        prompt = f"%tool request_permissions {json.dumps(wish)}\n%run touch ../outside 2>&- || echo refused\n{AFTER}"
+        touch = "touch ../outside 2>&- || echo refused"
+        prompt = f"%tool request_permissions {json.dumps(wish)}\n%run {touch}\n{AFTER}"
         async with here.agent() as client:
             session = await client.new()
             await choose(client, session, "mode", "code")

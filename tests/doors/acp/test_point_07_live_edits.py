@@ -11,8 +11,16 @@ from tests.doors.acp.support import Client, Message, stage, text
 from tests.doors.acp.telling import last_call, story, told
 
 POEM = "!patch *** Begin Patch\\n*** Add File: poem.txt\\n" + "+once upon a time\\n" * 40 + "*** End Patch"
+LINES = [f"line {number} of a poem that is long\n" for number in range(1, 21)]
+DRAFT = "!draft *** Begin Patch\n*** Add File: draft.txt\n" + "".join(f"+{line}" for line in LINES)
+DRAFT = DRAFT.replace("\n", "\\n")
 MISFIT = "!patch *** Begin Patch\\n*** Update File: a.txt\\n@@\\n-not there\\n+new" + " words" * 60
 MISFIT += "\\n*** End Patch"
+
+
+def new_text(body: Message) -> str:
+    """Of an update that shows an edit; empty for all others."""
+    return "".join(part.get("newText", "") for part in body["content"]) if "toolCallId" in body else ""
 
 
 async def edited(client: Client, prompt: str) -> tuple[Message, list[Message]]:
@@ -40,3 +48,23 @@ async def test_a_patch_is_shown_as_it_grows_and_ends_whether_it_fits_or_not(tmp_
             assert (call["status"], text(call["content"][-1])) == ("failed", "These changes were not made.")
             assert client.open_tool_calls() == {}
     golden("point-07-edits-live", story(client))
+
+
+async def test_what_the_model_has_written_of_a_patch_is_shown_before_it_has_written_all(
+    tmp_path: Path,
+) -> None:
+    """It never comes to the end, so nothing was told because of that; cancelled, the call ends."""
+    async with stage(tmp_path, answerer=odd_model()) as here, here.agent() as client:
+        session = await client.new()
+        going = client.start_prompt(session, DRAFT)
+        begun = await client.wait_kind("tool_call", session)
+        some = new_text(begun.body)
+        more = await client.wait_update(lambda each: len(new_text(each.body)) > len(some))
+        assert "".join(LINES).startswith(some)
+        assert "".join(LINES).startswith(new_text(more.body))
+        assert last_call(client, session)["status"] == "in_progress"
+        assert not going.done()
+        client.cancel(session)
+        assert await going == {"stopReason": "cancelled"}
+        assert client.open_tool_calls() == {}
+        assert not (here.work / "draft.txt").exists()

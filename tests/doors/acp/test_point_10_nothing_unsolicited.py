@@ -99,3 +99,4 @@ async def test_a_client_is_told_nothing_before_it_has_a_session_and_nothing_of_o
         await two.ask("session/list", {})
         assert two.heard == []
         assert one.kinds()[0] == "available_commands_update"
+        assert {each["method"] for each in one.heard} == {"session/update"}

@@ -105,6 +105,19 @@ async def test_the_registry_admits_it(tmp_path: Path, path: str) -> None:
     await assert_gone(mark)
 
 
+@pytest.mark.parametrize("capabilities", [{}, FULL, ZED], ids=["bare", "full", "zed"])
+async def test_every_client_is_offered_a_browser_a_device_code_and_a_key(
+    tmp_path: Path, capabilities: Message
+) -> None:
+    """Whatever it declares; the browser only where one may be opened."""
+    ways = ["chat-gpt", BY_CODE["methodId"], BY_KEY["methodId"]]
+    async with stage(tmp_path) as here:
+        for quiet, offered in (("", ways), ("1", ways[1:])):
+            async with here.agent(capabilities=capabilities, env={"NO_BROWSER": quiet}) as client:
+                told = [method["id"] for method in client.hello["authMethods"]]
+            assert [each for each in told if each != "terminal"] == offered
+
+
 # ── in a terminal ──────────────────────────────────────────────────────────
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.doors.acp.support import stage
+from tests.doors.acp.answerers import odd_model
+from tests.doors.acp.support import Client, Message, stage
+from tests.doors.acp.witness import refused
 
 
 async def test_a_change_of_mode_is_told_in_the_other_way_than_it_was_made(tmp_path: Path) -> None:
@@ -26,13 +28,50 @@ async def test_a_change_of_mode_is_told_in_the_other_way_than_it_was_made(tmp_pa
         assert len(client.of("config_option_update", session)) == 1  # nothing has changed
 
 
+SAID = ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk")
+
+
+def unnamed(client: Client) -> list[Message]:
+    return [each.body for each in client.updates if each.kind in SAID and not each.body.get("messageId")]
+
+
 async def test_every_message_has_an_id_also_those_that_no_model_said(tmp_path: Path) -> None:
-    """The answers of commands and warnings are messages of their own, and never run into others."""
-    async with stage(tmp_path) as here, here.agent() as client:
-        session = await client.new()
-        for prompt in ("%think Hm.\n%say Hello.", "/help", "/no-such-command", "/compact"):
-            await client.prompt(session, prompt)
+    """Answers of commands, warnings, retries and failures are messages of their own, also when loaded."""
+    prompts = ("%think Hm.\n%say Hello.", "/help", "/no-such-command", "/compact", "!cut 1\n%say Again.")
+    async with stage(tmp_path, answerer=odd_model()) as here:
+        config = here.home / "config.toml"
+        config.write_text(config.read_text().replace("stream_max_retries = 0", "stream_max_retries = 1"))
+        async with here.agent() as client:
+            session = await client.new()
+            for prompt in prompts:
+                await client.prompt(session, prompt)
+            await refused(client.start_prompt(session, "%fail 400 No."))
+        assert unnamed(client) == []
         chunks = client.of("agent_message_chunk", session) + client.of("agent_thought_chunk", session)
-        assert all(chunk["messageId"] for chunk in chunks)
         ours = [chunk["messageId"] for chunk in chunks if chunk["messageId"].startswith("laneway-")]
-        assert len(set(ours)) == len(ours) >= 3  # two commands, and Codex's warning after a compaction
+        # Two commands, Codex's warning after a compaction, a retry.
+        assert len(set(ours)) == len(ours) >= 4
+        assert "Trying again" in client.text(session, "agent_thought_chunk")
+        async with here.agent() as client:
+            await client.load(session)
+        assert unnamed(client) == []
+        assert client.messages(session)[-1].startswith("The turn failed")
+
+
+async def test_an_id_of_ours_is_never_used_twice_in_a_session(tmp_path: Path) -> None:
+    """A client that resumes a session has its messages on the screen: what we say next is another one."""
+    async with stage(tmp_path) as here:
+        told = []
+        async with here.agent() as client:
+            session = await client.new()
+            await client.prompt(session, "%say Hello.")
+            await client.prompt(session, "/help")
+            await client.ask("session/close", {"sessionId": session})
+            await client.resume(session)
+            await client.prompt(session, "/help")
+            told += client.of("agent_message_chunk", session)
+        async with here.agent() as client:
+            await client.resume(session)
+            await client.prompt(session, "/help")
+            told += client.of("agent_message_chunk", session)
+    assert len({message["messageId"] for message in told}) == len(told) == 4

@@ -178,13 +178,15 @@ def test_an_image_that_codex_looks_at_is_a_link() -> None:
 
 
 def test_an_image_that_was_made_is_sent_once() -> None:
-    """The raw output tells where it is, and does not repeat it."""
+    """From the beginning to the end of its call; the raw output tells where it is, and does not repeat it."""
+    begun = opened(running("imageGeneration", result=""), THREAD, BARE, cwd=CWD)
     made = over(
         "imageGeneration", status="completed", result=PNG, revisedPrompt="A cat", savedPath="/work/cat.png"
     )
     assert seen(made) == ("other", "Make an image: A cat", "image_generation")
     assert made["content"][0]["content"] == {"type": "image", "data": PNG, "mimeType": "image/png"}
     assert (made["rawInput"], made["rawOutput"]) == ({"prompt": "A cat"}, {"savedPath": "/work/cat.png"})
+    assert str([begun, made]).count(PNG) == 1
 
 
 def test_an_image_that_was_not_made_says_why() -> None:
