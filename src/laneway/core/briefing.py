@@ -7,6 +7,7 @@ its line or pose as another one.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,8 @@ from laneway.core.session import Compose, Session
 MAX_VALUE_CHARS = 600
 """Of one value as written. Six long ones still fit into what Codex takes (3,900 characters)."""
 _CUT = "…"
+_PLAIN = re.compile(r"[\w /.,:@+-]*")
+"""Letters that are written as they are."""
 HEAD = "Your session, as of this turn. Laneway tells you this; it is not part of the request."
 
 
@@ -77,6 +80,8 @@ def briefer(team: str) -> Compose:
 def _written(value: str | None) -> str:
     if value is None:
         return "null"
+    if len(value) < MAX_VALUE_CHARS and _PLAIN.fullmatch(value):
+        return f'"{value}"'  # as nearly all are: asked in every turn, and letter by letter takes long
     written = '"'
     for letter in value:
         piece = _letter(letter)

@@ -26,12 +26,12 @@ from laneway.base.errors import (
     QuestionGone,
     SessionClosed,
     SessionStuck,
-    ThreadUnknown,
 )
 from laneway.base.ids import new_id
 from laneway.base.log import bound
 from laneway.core import letters
 from laneway.core.audience import Audience, Observer, Reader
+from laneway.core.hold import Hold
 from laneway.core.model import (
     DECLINE,
     DELTAS,
@@ -62,8 +62,6 @@ MAX_INBOX = 4096
 """Letters a session may fall behind by. Past it the oldest rule is broken: that is a bug, not load."""
 INTERRUPT_AGAIN_S = 0.05
 """Between two attempts to stop a turn: it takes Codex some milliseconds to begin one."""
-RELEASE_S = 5.0
-"""For the engine to let go of a thread; a session closes all the same."""
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -106,19 +104,10 @@ class Session:
         self.turns = 0
         self.observer: Observer | None = None
         self.usage: Usage | None = None
-        self._engine = engine
+        self._hold = Hold(engine, spec, has_history=has_history)
         self._tools = ToolBox(spec.tools)
         self._compose = compose
         self._revive = revive
-        self._has_history = has_history
-        """Whether the thread was ever spoken in, so that there is something to come back to."""
-        self._is_cold = False
-        """Whether the engine was started again, and has not had a turn since."""
-        self._thread: Thread | None = None
-        self.info = ThreadInfo(thread_id="")
-        """What the engine said of the thread when it was opened."""
-        self._thread_id = ""
-        self._lost_how: str | None = None
         self._state = letters.State()
         self._inbox: deque[letters.Letter] = deque()
         self._wake = asyncio.Event()
@@ -146,17 +135,22 @@ class Session:
         return bool(self._closers) or self._state.closing is not None or self._state.is_closed
 
     @property
+    def info(self) -> ThreadInfo:
+        """What the engine said of the thread when it was opened."""
+        return self._hold.info
+
+    @property
     def thread_id(self) -> str:
-        return self._thread_id
+        return self._hold.thread_id
 
     @property
     def is_engine_lost(self) -> bool:
-        return self._thread is None
+        return self._hold.is_lost
 
     @property
     def lost_how(self) -> str | None:
         """How the engine's process ended, if it did."""
-        return self._lost_how
+        return self._hold.lost_how
 
     @property
     def questions(self) -> list[Question]:
@@ -252,7 +246,7 @@ class Session:
             return None
 
     async def history(self, older: str | None = None, limit: int = 50, *, oldest_first: bool = False) -> Page:
-        return await self._live_thread().history(older, limit, oldest_first=oldest_first)
+        return await self._hold.thread.history(older, limit, oldest_first=oldest_first)
 
     # ── what the engine tells (the Host port) ──────────────────────────────
 
@@ -274,7 +268,7 @@ class Session:
                     request.done = event
                 self.post(letters.Ended(event.turn_id))
             case Accepted():
-                self._has_history = True
+                self._hold.has_history = True
             case Asked(question=question):
                 self._questions[question.question_id] = question
                 self.post(letters.Opened(question.question_id))
@@ -286,11 +280,9 @@ class Session:
                 if self.observer is not None:
                     self.observer.on_usage(event)
             case ThreadKnown(thread_id=thread_id):
-                self._thread_id = thread_id
-                self.info = msgspec.structs.replace(self.info, thread_id=thread_id)
+                self._hold.rename(thread_id)
             case EngineGone():
-                self._thread = None
-                self._lost_how = event.how
+                self._hold.lose(event.how)
                 self.post(letters.Lost())
             case _:
                 pass
@@ -299,21 +291,19 @@ class Session:
         request = self._requests.get(event.ticket) if event.ticket else None
         self._audience.turn = request.turn if request else None
         if request:
-            request.is_begun, self._is_cold = True, False
+            request.is_begun, self._hold.is_cold = True, False
             self.turns += 1
 
     async def on_tool(self, name: str, arguments: Any, turn_id: str) -> ToolResult:
         caller = Caller(
-            agent_id=self.agent_id, identity=self.identity, thread_id=self._thread_id, turn_id=turn_id
+            agent_id=self.agent_id, identity=self.identity, thread_id=self.thread_id, turn_id=turn_id
         )
         return await self._tools.call(caller, name, arguments)
 
     # ── the actor ──────────────────────────────────────────────────────────
 
     def bind(self, thread: Thread) -> None:
-        self._thread = thread
-        self.info = thread.info
-        self._thread_id = thread.info.thread_id
+        self._hold.take(thread)
 
     def post(self, letter: letters.Letter) -> None:
         if self._is_over:
@@ -326,7 +316,7 @@ class Session:
 
     async def run(self) -> None:
         """Until the session is closed. Cancelled only by the hub, when even closing took too long."""
-        with bound(agent=self.agent_id, thread=self._thread_id):
+        with bound(agent=self.agent_id, thread=self.thread_id):
             log.info("session started")
             await self._live()
             log.info("session closed after %d turns", self.turns)
@@ -401,46 +391,32 @@ class Session:
             self.post(letters.Refused(ticket))
 
     async def _begin(self, request: Request) -> None:
-        if self._thread is not None:
+        if not self._hold.is_lost:
             try:
-                await self._begin_in(self._thread, request)
+                await self._begin_now(request)
                 return
             except EngineLost:
                 # It told nothing of this turn before it was gone, so nothing of the turn has happened.
                 live = self._state.live
                 if request.is_begun or live is None or live.stop:
                     raise
-        await self._begin_in(await self._bring_back(), request)
-
-    async def _begin_in(self, thread: Thread, request: Request) -> None:
-        spec = request.spec
-        assert spec is not None
-        native = {**spec.if_cold, **spec.native} if self._is_cold else spec.native
-        context = spec.context or self._compose(self)
-        await thread.start_turn(
-            request.turn.ticket, msgspec.structs.replace(spec, context=context, native=native)
-        )
-
-    async def _bring_back(self) -> Thread:
         if not self._revive or self._state.closing:
-            raise EngineLost(self._lost_how or "it is not running")
-        try:
-            thread = await self._engine.resume(self._thread_id, self.spec, self)
-        except ThreadUnknown:
-            if self._has_history:
-                raise
-            thread = await self._engine.start(self.spec, self)  # it was empty: another one is as good
-            self._audience.tell(ThreadKnown(thread_id=thread.info.thread_id))
-        self.bind(thread)
-        self._is_cold = True
+            raise self._hold.loss()
+        if await self._hold.bring_back(self):
+            self._audience.tell(ThreadKnown(thread_id=self.thread_id))
         self._audience.tell(EngineBack())
-        return self._live_thread()
+        await self._begin_now(request)
+
+    async def _begin_now(self, request: Request) -> None:
+        assert request.spec is not None
+        context = request.spec.context or self._compose(self)
+        await self._hold.start_turn(request.turn.ticket, request.spec, context)
 
     async def _interrupt(self, turn_id: str) -> None:
         try:
             # Codex may leave an interrupt of a turn that has been interrupted unanswered.
             async with asyncio.timeout(self.timing.stop_s):
-                await self._live_thread().interrupt(turn_id)
+                await self._hold.thread.interrupt(turn_id)
         except TimeoutError:
             log.debug("interrupting %s: no answer", turn_id)
         except EngineRefused as refused:
@@ -453,29 +429,20 @@ class Session:
     async def _steer(self, ticket: str, turn_id: str) -> None:
         request = self._requests[ticket]
         try:
-            await self._live_thread().steer(ticket, turn_id, request.parts)
+            await self._hold.thread.steer(ticket, turn_id, request.parts)
         except LanewayError as error:
             request.error = error
         self._settle(ticket, "refused" if request.error else "ok", None)
 
     async def _release(self) -> None:
-        try:
-            if self._thread is not None and self._releases:
-                async with asyncio.timeout(RELEASE_S):
-                    await self._thread.release()
-        except (LanewayError, TimeoutError) as error:
-            log.info("thread %s was not released: %r", self._thread_id, error)
+        if self._releases:
+            await self._hold.release()
         self.post(letters.Released())
-
-    def _live_thread(self) -> Thread:
-        if self._thread is None:
-            raise EngineLost(self._lost_how or "it is not running")
-        return self._thread
 
     def _tell(self, question_id: str, answer: Answer, *, by_rule: bool = False) -> None:
         self._questions.pop(question_id, None)
         try:
-            self._live_thread().answer(question_id, answer)
+            self._hold.thread.answer(question_id, answer)
         except LanewayError:
             log.debug("question %s was gone before its answer", question_id)
         # Whoever else asks somebody the same thing can stop.
@@ -521,7 +488,7 @@ class Session:
                     f"Codex did not stop the turn of {self.agent_id} within {self.timing.stop_s:g} s"
                 )
             case "lost":
-                return EngineLost(self._lost_how or "it is not running")
+                return self._hold.loss()
             case "no_turn":
                 return NoTurn(f"Session {self.agent_id} runs no turn")
             case "question_gone":

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from laneway.base.ids import new_id
 from laneway.core.model import (
     Diff,
     EngineGone,
@@ -50,7 +51,6 @@ class Narration(ABC):
         self._speech: Speech
         self._outputs: Outputs
         self._open: dict[Key, OpenCall] = {}
-        self._own = 0
 
     @abstractmethod
     def _make_outputs(self) -> Outputs:
@@ -124,9 +124,8 @@ class Narration(ABC):
         return tool_call_id(key[0], self._open[key].activity.turn_id, key[1])
 
     def _own_id(self) -> str:
-        """Of a message that is ours and not the model's."""
-        self._own += 1
-        return f"laneway-{self._own}"
+        """Of a message that is ours and not the model's. A client may have older ones of the session."""
+        return new_id("laneway")
 
     # ── handed on as it is ─────────────────────────────────────────────────
 

@@ -1,0 +1,89 @@
+"""What a session has of its engine: a thread, until the engine dies, and then perhaps again.
+
+The session says when a thread may be brought back; here is how, and what the new engine is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import msgspec
+
+from laneway.base.errors import EngineLost, LanewayError, ThreadUnknown
+from laneway.core.ports import Engine, Host, Thread, ThreadInfo, ThreadSpec, TurnSpec
+
+log = logging.getLogger(__name__)
+
+RELEASE_S = 5.0
+"""For the engine to let go of a thread; a session closes all the same."""
+
+
+class Hold:
+    def __init__(self, engine: Engine, spec: ThreadSpec, *, has_history: bool) -> None:
+        """`has_history`: whether the thread was ever spoken in, and there is something to come back to."""
+        self.info = ThreadInfo(thread_id="")
+        """What the engine said of the thread when it was opened."""
+        self.lost_how: str | None = None
+        """How the engine's process ended, if it did."""
+        self.has_history = has_history
+        self.is_cold = False
+        """Whether the engine was started again, and has not had a turn since."""
+        self._engine = engine
+        self._spec = spec
+        self._thread: Thread | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        return self._thread is None
+
+    @property
+    def thread_id(self) -> str:
+        return self.info.thread_id
+
+    @property
+    def thread(self) -> Thread:
+        if self._thread is None:
+            raise self.loss()
+        return self._thread
+
+    def loss(self) -> EngineLost:
+        return EngineLost(self.lost_how or "it is not running")
+
+    # ── what becomes of it ─────────────────────────────────────────────────
+
+    def take(self, thread: Thread) -> None:
+        self._thread, self.info = thread, thread.info
+
+    def rename(self, thread_id: str) -> None:
+        self.info = msgspec.structs.replace(self.info, thread_id=thread_id)
+
+    def lose(self, how: str) -> None:
+        self._thread, self.lost_how = None, how
+
+    async def bring_back(self, host: Host) -> bool:
+        """Resume the thread; true if it was lost while it was empty, and is another one now."""
+        try:
+            thread, is_other = await self._engine.resume(self.thread_id, self._spec, host), False
+        except ThreadUnknown:
+            if self.has_history:
+                raise
+            thread, is_other = await self._engine.start(self._spec, host), True
+        self.take(thread)
+        self.is_cold = True
+        return is_other
+
+    async def release(self) -> None:
+        if self._thread is None:
+            return
+        try:
+            async with asyncio.timeout(RELEASE_S):
+                await self._thread.release()
+        except (LanewayError, TimeoutError) as error:
+            log.info("thread %s was not released: %r", self.thread_id, error)
+
+    # ── turns ──────────────────────────────────────────────────────────────
+
+    async def start_turn(self, ticket: str, spec: TurnSpec, context: str) -> None:
+        native = {**spec.if_cold, **spec.native} if self.is_cold else spec.native
+        await self.thread.start_turn(ticket, msgspec.structs.replace(spec, context=context, native=native))
