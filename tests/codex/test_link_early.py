@@ -46,7 +46,7 @@ class Hasty:
     def _tell(self, message: dict[str, Any]) -> None:
         self._say(msgspec.json.encode(message) + b"\n")
 
-    async def stop(self) -> None:
+    async def stop(self, own_end_s: float = 0.0) -> None:
         pass
 
 

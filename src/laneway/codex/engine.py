@@ -1,12 +1,7 @@
-"""The Codex engine: threads on one app-server, which is started when it is first needed.
-
-Holds at most one live link. After a death the next call opens a new one; whether that may
-happen is the caller's decision (`renews`, `renew`), never this module's.
-"""
+"""The Codex engine: threads on one app-server, which is started when it is first needed."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,8 +12,9 @@ import msgspec
 
 from laneway.base.errors import EngineLost, EngineRefused
 from laneway.codex import binary, hello, sandbox
-from laneway.codex.link import HANDSHAKE_S, IDEMPOTENT, Connect, Link
+from laneway.codex.link import HANDSHAKE_S, IDEMPOTENT, Link
 from laneway.codex.locate import Binary, child_environment
+from laneway.codex.running import Connect, Runner
 from laneway.codex.thread import CodexThread, history, thread_info
 from laneway.core.ports import Abilities, Host, Page, ThreadInfo, ThreadList, ThreadSpec
 from laneway.core.tools import Tool
@@ -34,7 +30,7 @@ _LISTED = {"sourceKinds": ["cli", "vscode", "exec", "appServer", "unknown"], "mo
 """Left alone, Codex hides what `codex exec` or another model provider ran. Subagents stay hidden."""
 
 
-class CodexEngine:
+class CodexEngine(Runner[Link]):
     def __init__(
         self,
         connect: Connect,
@@ -43,47 +39,7 @@ class CodexEngine:
         is_greeted: bool = False,
         diagnose: Callable[[], None] | None = None,
     ) -> None:
-        self._connect = connect
-        self._is_greeted = is_greeted
-        self._handshake_s = handshake_s
-        self._diagnose = diagnose
-        self._link: Link | None = None
-        self._opening = asyncio.Lock()
-        self.renews = True
-
-    @property
-    def is_running(self) -> bool:
-        return self._link is not None and self._link.is_alive
-
-    @property
-    def ended(self) -> str | None:
-        return self._link.ended if self._link is not None else None
-
-    @property
-    def pid(self) -> int | None:
-        return self._link.pid if self._link is not None and self._link.is_alive else None
-
-    def renew(self) -> None:
-        if self.ended is not None:
-            self._link = None
-
-    async def link(self) -> Link:
-        """The live link, opened if need be."""
-        async with self._opening:
-            if self._link is None or not self._link.is_alive:
-                if self._link is not None and self._link.ended is not None and not self.renews:
-                    raise EngineLost(self._link.ended, self._link.stderr_tail)
-                self._link = await self._open_link()
-            return self._link
-
-    async def _open_link(self) -> Link:
-        try:
-            return await Link.open(self._connect, self._handshake_s, is_greeted=self._is_greeted)
-        except EngineLost:
-            if self._diagnose is not None:
-                # Something that is too old, or no Codex at all, also just ends: find out, in words.
-                await asyncio.to_thread(self._diagnose)
-            raise
+        super().__init__(lambda: Link.open(connect, handshake_s, is_greeted=is_greeted), diagnose)
 
     async def _asked(self, work: Callable[[Link], Awaitable[Asked]]) -> Asked:
         """Ask for something that may be asked twice: the link may be dead, and we do not know it yet."""
@@ -166,11 +122,6 @@ class CodexEngine:
         if method in IDEMPOTENT:
             return await self._asked(lambda link: link.call(method, params))
         return await (await self.link()).call(method, params)
-
-    async def aclose(self) -> None:
-        async with self._opening:
-            if self._link is not None:
-                await self._link.aclose()
 
 
 async def _users_config(link: Link, cwd: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -24,6 +24,7 @@ from laneway.base.errors import (
 )
 from laneway.base.log import TRACE, timed
 from laneway.codex import binary, hello
+from laneway.codex.running import Connect, Running
 from laneway.codex.translate import DELTA_EVENTS, decode_delta
 from laneway.core.ports import Abilities
 from laneway.wire.peer import METHOD_NOT_FOUND, Peer, Raw
@@ -54,24 +55,6 @@ IDEMPOTENT = frozenset(
     }
 )
 """Calls that may be sent again when Codex says it is overloaded, or has died; a turn never is."""
-
-
-class Transport(Protocol):
-    """What carries the bytes: a supervised child today, a socket tomorrow."""
-
-    def write(self, data: bytes) -> None: ...
-
-    @property
-    def backlog_bytes(self) -> int: ...
-
-    @property
-    def stderr_tail(self) -> str: ...
-
-    async def stop(self) -> Any: ...
-
-
-Connect = Callable[[Callable[[bytes], None], Callable[[Any], None]], Awaitable[Transport]]
-"""Open a transport: told where bytes go and whom to tell of the end."""
 
 
 class Listener(Protocol):
@@ -113,15 +96,13 @@ class _Resolved(msgspec.Struct):
 _decode_resolved = msgspec.json.Decoder(_Resolved).decode
 
 
-class Link:
+class Link(Running):
     def __init__(self) -> None:
-        self._transport: Transport | None = None
+        super().__init__()
         self._listeners: dict[str, Listener] = {}
         self._watchers: dict[str, list[Watcher]] = {}
         self._early: dict[str, list[tuple[str, dict[str, Any], bytes]]] = {}
         """Of threads that are being opened: their MCP servers may fail before Codex has answered."""
-        self._how: str | None = None
-        self._closing = False
         self._ended = asyncio.Event()
         self.abilities = Abilities(version="0")
         self.warnings: list[str] = []
@@ -173,23 +154,6 @@ class Link:
             raise _refusal("initialize", None, error) from None
         except WireError:
             raise EngineLost(self._how or "the connection is closed", self.stderr_tail) from None
-
-    @property
-    def is_alive(self) -> bool:
-        return self._how is None and not self._closing
-
-    @property
-    def ended(self) -> str | None:
-        """How the process ended, if it did so by itself."""
-        return None if self._closing else self._how
-
-    @property
-    def stderr_tail(self) -> str:
-        return self._transport.stderr_tail if self._transport else ""
-
-    @property
-    def pid(self) -> int | None:
-        return getattr(self._transport, "pid", None)
 
     def attach(self, thread_id: str, listener: Listener) -> None:
         self._listeners[thread_id] = listener

@@ -8,19 +8,19 @@ told what a turn should know in front of the prompt. Everything else of MCP is p
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from laneway.base.errors import BinaryError, EngineLost, EngineRefused, ThreadUnknown
+from laneway.base.errors import BinaryError, EngineRefused, ThreadUnknown
 from laneway.codex import binary
 from laneway.codex import relay_calls as calls
 from laneway.codex.link import HANDSHAKE_S
 from laneway.codex.locate import Binary, child_environment
-from laneway.codex.relay_link import FORWARD_S, Client, Connect, RelayLink
+from laneway.codex.relay_link import FORWARD_S, Client, RelayLink
 from laneway.codex.relay_thread import RelayThread
+from laneway.codex.running import Connect, Runner
 from laneway.core.ports import Abilities, Host, Page, ThreadInfo, ThreadList, ThreadSpec
 from laneway.wire.child import Child, Exit
 from laneway.wire.peer import Raw
@@ -29,7 +29,7 @@ LAST = (0, 153, 4)
 """The last Codex with an `mcp-server`."""
 
 
-class RelayEngine:
+class RelayEngine(Runner[RelayLink]):
     def __init__(
         self,
         connect: Connect,
@@ -38,53 +38,11 @@ class RelayEngine:
         forward_s: float = FORWARD_S,
         diagnose: Callable[[], None] | None = None,
     ) -> None:
-        self._connect = connect
-        self._handshake_s = handshake_s
-        self._forward_s = forward_s
-        self._diagnose = diagnose
-        self._link: RelayLink | None = None
+        def run() -> Awaitable[RelayLink]:
+            return RelayLink.open(connect, lambda: self._client, handshake_s=handshake_s, forward_s=forward_s)
+
+        super().__init__(run, diagnose)
         self._client: Client | None = None
-        self._opening = asyncio.Lock()
-        self.renews = True
-
-    @property
-    def is_running(self) -> bool:
-        return self._link is not None and self._link.is_alive
-
-    @property
-    def ended(self) -> str | None:
-        return self._link.ended if self._link is not None else None
-
-    @property
-    def pid(self) -> int | None:
-        return self._link.pid if self._link is not None and self._link.is_alive else None
-
-    def renew(self) -> None:
-        if self.ended is not None:
-            self._link = None
-
-    async def link(self) -> RelayLink:
-        """The live link, opened if need be."""
-        async with self._opening:
-            if self._link is None or not self._link.is_alive:
-                if self._link is not None and self._link.ended is not None and not self.renews:
-                    raise EngineLost(self._link.ended, self._link.stderr_tail)
-                self._link = await self._open_link()
-            return self._link
-
-    async def _open_link(self) -> RelayLink:
-        try:
-            return await RelayLink.open(
-                self._connect,
-                lambda: self._client,
-                handshake_s=self._handshake_s,
-                forward_s=self._forward_s,
-            )
-        except EngineLost:
-            if self._diagnose is not None:
-                # A Codex that has no mcp-server any more takes the word for a prompt, and ends.
-                await asyncio.to_thread(self._diagnose)
-            raise
 
     # ── threads ────────────────────────────────────────────────────────────
 
@@ -141,11 +99,6 @@ class RelayEngine:
 
     async def models(self) -> list[dict[str, Any]]:
         raise calls.refused("models", "`codex mcp-server` does not tell which models there are")
-
-    async def aclose(self) -> None:
-        async with self._opening:
-            if self._link is not None:
-                await self._link.aclose()
 
     # ── what is passed on ──────────────────────────────────────────────────
 

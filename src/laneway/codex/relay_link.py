@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 import msgspec
@@ -20,6 +20,7 @@ from laneway.codex import binary, link
 from laneway.codex import relay_calls as calls
 from laneway.codex.relay_events import EVENT, Told
 from laneway.codex.relay_thread import RelayThread, question_of
+from laneway.codex.running import Connect, Running
 from laneway.core.ports import Abilities
 from laneway.wire.messages import METHOD_NOT_FOUND, UNREADABLE
 from laneway.wire.peer import Peer, Raw
@@ -34,14 +35,6 @@ FORWARD_S = 30.0
 """For the child to answer a request that was passed on: some it never answers."""
 
 
-class Transport(link.Transport, Protocol):
-    async def stop(self, own_end_s: float = ...) -> Any: ...
-
-
-Connect = Callable[[Callable[[bytes], None], Callable[[Any], None]], Awaitable[Transport]]
-"""Open a transport: told where bytes go and whom to tell of the end."""
-
-
 class Client(Protocol):
     """Whoever gets what the child says and Laneway does not serve: the client at the other side."""
 
@@ -50,15 +43,13 @@ class Client(Protocol):
     def notify(self, method: str, params: Raw) -> None: ...
 
 
-class RelayLink:
+class RelayLink(Running):
     def __init__(self, client: Callable[[], Client | None], forward_s: float) -> None:
+        super().__init__()
         self._client = client
         self._forward_s = forward_s
-        self._transport: Transport | None = None
         self._calls: dict[bytes, RelayThread] = {}
         self._asking: set[asyncio.Task[None]] = set()
-        self._how: str | None = None
-        self._closing = False
         self._version: tuple[int, ...] = binary.OLDEST
         self.threads: dict[str, RelayThread] = {}
         """What this process knows, held or not: it forgets none."""
@@ -103,23 +94,6 @@ class RelayLink:
         told = str(server.get("version")) if isinstance(server, dict) else ""
         opened._version = binary.parse_version(told) or binary.OLDEST
         return opened
-
-    @property
-    def is_alive(self) -> bool:
-        return self._how is None and not self._closing
-
-    @property
-    def ended(self) -> str | None:
-        """How the process ended, if it did so by itself."""
-        return None if self._closing else self._how
-
-    @property
-    def stderr_tail(self) -> str:
-        return self._transport.stderr_tail if self._transport else ""
-
-    @property
-    def pid(self) -> int | None:
-        return getattr(self._transport, "pid", None)
 
     @property
     def abilities(self) -> Abilities:

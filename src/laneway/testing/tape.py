@@ -96,7 +96,7 @@ class _Transport:
     def stderr_tail(self) -> str:
         return ""
 
-    async def stop(self) -> str:
+    async def stop(self, own_end_s: float = 0.0) -> str:
         return "the tape ended"
 
 
