@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from laneway.cli import early
 from laneway.testing.processes import wait_gone
 from laneway.testing.rehearse import rehearsal
 from laneway.wire.guardian import descendants
@@ -121,3 +123,26 @@ def test_a_server_on_pipes_starts_without_what_it_never_uses_and_anybody_can_sti
     told = subprocess.run([sys.executable, "-c", look, *words], check=True, capture_output=True, text=True)
 
     assert told.stdout.split() == [str(not is_spared), "False"]
+
+
+@pytest.mark.parametrize("command", ["mcp", "mcp_server", "acp"])
+def test_a_server_can_greet_without_what_stands_behind_it(command: str) -> None:
+    """Neither sessions nor Codex nor the disk: they are loaded when the client has its first answer."""
+    look = (
+        f"import sys, laneway.cli.{command};"
+        'print(*(name for name in sys.modules if name.startswith(("laneway.store", "laneway.core.session",'
+        ' "laneway.core.hub", "laneway.codex.engine", "laneway.codex.link"))))'
+    )
+    told = subprocess.run([sys.executable, "-c", look], check=True, capture_output=True, text=True)
+
+    assert told.stdout.split() == []
+
+
+async def test_what_is_loaded_beside_the_loop_is_there_and_the_collector_at_work_again() -> None:
+    """Also where there is nothing to load."""
+    await early.load("laneway.cli.mcp_house")
+    assert "laneway.cli.mcp_house" in sys.modules
+    assert gc.isenabled()
+    with pytest.raises(ModuleNotFoundError):
+        await early.load("laneway.cli.nothing_of_the_kind")
+    assert gc.isenabled()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from laneway import __version__
-from laneway.cli.main import COMMANDS, build_parser
+from laneway.cli.main import COMMANDS, build_parser, terminal_width
 from laneway.codex.binary import TESTED
 from tests.cli.support import laneway, start
 
@@ -119,3 +120,10 @@ async def test_log_settings_in_a_file_count_too(tmp_path: Path) -> None:
     assert '"message": "session started"' in ran.err
     quiet = await laneway("ask", "--rehearse", "--log-level", "error", "%say hi", env=env)
     assert "session started" not in quiet.err
+
+
+@pytest.mark.parametrize("columns", ["", "0", "40", "200", "-7", "wide"])
+def test_help_is_as_wide_as_the_terminal(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured as Python's own `shutil` does, which argparse would load for every command."""
+    monkeypatch.setenv("COLUMNS", columns)
+    assert terminal_width() == shutil.get_terminal_size().columns

@@ -15,8 +15,9 @@ import msgspec
 from laneway.base.errors import EngineLost, UsageError
 from laneway.base.plain import plain
 from laneway.base.redact import redact
+from laneway.cli.chosen import settings_for
 from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, folder, overrides
-from laneway.cli.compose import LOCAL, ground, settings_for
+from laneway.cli.compose import LOCAL, ground
 from laneway.cli.main import add_common
 from laneway.cli.terminal import Screen, Style, ask_person, show_question
 from laneway.core.model import DECLINE, Answer, Asked, Event, TurnDone, public

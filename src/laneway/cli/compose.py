@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from laneway.base.clock import LoopClock
-from laneway.base.settings import Settings, load
+from laneway.base.settings import Settings
 from laneway.cli import early
+from laneway.cli.chosen import settings_for
 from laneway.codex import locate
 from laneway.codex.engine import CodexEngine, codex_engine
 from laneway.core.hub import Equip, Hub, Limits, unequipped
@@ -39,14 +39,6 @@ class Ground(msgspec.Struct, frozen=True):
     """A throw-away folder to work in; only in a rehearsal."""
     state: Path | None = None
     """Where a rehearsal keeps its sessions, so that they are not taken for real ones."""
-
-
-def settings_for(options: Namespace, folder: Path, **flags: object) -> Settings:
-    """The settings that hold in a folder. What was ignored is told, here and only here."""
-    settings = load({"codex_bin": options.codex_bin, **flags}, os.environ, folder, Path.home())
-    for each in settings.ignored:
-        print(f"laneway: {each}", file=sys.stderr)
-    return settings
 
 
 @asynccontextmanager

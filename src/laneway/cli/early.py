@@ -8,6 +8,8 @@ process: its guardian sees to that. And servers on pipes are spared what they ne
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -65,6 +67,18 @@ def _without(spared: str, loaded: str) -> None:
         __import__(loaded)
     finally:
         del sys.modules[spared]  # whoever else wants it gets it
+
+
+async def load(module: str) -> None:
+    """Import the rest beside the event loop, which goes on serving; no look for garbage, as in `main`."""
+    import asyncio
+
+    gc.disable()
+    try:
+        await asyncio.to_thread(importlib.import_module, module)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def take(path: str) -> Launched | None:

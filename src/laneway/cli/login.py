@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import UsageError
-from laneway.cli.compose import settings_for
+from laneway.cli.chosen import settings_for
 from laneway.codex import binary, locate
 
 STATUS_S = 30.0

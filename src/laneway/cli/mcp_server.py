@@ -1,20 +1,27 @@
-"""`laneway mcp-server`: in the place of the removed `codex mcp-server`, with the same flags."""
+"""`laneway mcp-server`: in the place of the removed `codex mcp-server`, with the same flags.
+
+Greets first, as `laneway mcp` does.
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from laneway import __version__
-from laneway.base.clock import LoopClock
+from laneway.base.settings import Settings
+from laneway.cli import early
+from laneway.cli.chosen import settings_for
 from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, folder, overrides
-from laneway.cli.compose import ground, raw_events, script, settings_for
 from laneway.cli.main import add_common
-from laneway.doors.mcp.dropin import DropIn
-from laneway.doors.mcp.presets import House
-from laneway.doors.mcp.stdio import serve_stdio
+from laneway.codex import locate
+from laneway.doors.mcp.schemas import dropin_front
+from laneway.doors.mcp.stdio import Behind, serve_stdio
 
 EPILOG = """\
 Change one word in your client's config, and nothing else:
@@ -64,15 +71,26 @@ async def serve(options: argparse.Namespace) -> int:
     here = folder(options.cd)
     # Only what the flags say: this is the old server, and the user's own config.toml rules it.
     settings = settings_for(options, here, events=options.events)
-    async with ground(options, settings=settings) as base:
-        house = house_of(options, base.work or here, settings.events)
-        door = DropIn(base.hub, LoopClock(), house, script(settings.events))
-        await serve_stdio(door.server(__version__), base.hub.shutdown)
+    locate.find(options.codex_bin, configured=settings.codex_bin)
+    config = config_of(options)
+    await serve_stdio(dropin_front(__version__), partial(opened, options, settings, here, config))
     return 0
 
 
-def house_of(options: argparse.Namespace, cwd: Path, events: str) -> House:
-    """What the command line asks for every thread that is started here."""
+@asynccontextmanager
+async def opened(
+    options: argparse.Namespace, settings: Settings, here: Path, config: dict[str, Any]
+) -> AsyncIterator[Behind]:
+    """The house, loaded first: the client is served meanwhile."""
+    await early.load("laneway.cli.mcp_server_house")
+    from laneway.cli import mcp_server_house
+
+    async with mcp_server_house.opened(options, settings, here, config) as behind:
+        yield behind
+
+
+def config_of(options: argparse.Namespace) -> dict[str, Any]:
+    """What the command line asks of Codex's config, for every thread that is started here."""
     config: dict[str, Any] = {}
     for feature in options.enable:
         config[f"features.{feature}"] = True
@@ -84,17 +102,4 @@ def house_of(options: argparse.Namespace, cwd: Path, events: str) -> House:
         config["web_search"] = "live"
     if options.add_dir:
         config["sandbox_workspace_write.writable_roots"] = [str(folder(Path(d))) for d in options.add_dir]
-    sandbox, approval = options.sandbox, options.approval
-    if options.yolo:
-        sandbox, approval = "danger-full-access", "never"
-    elif options.full_auto:
-        sandbox, approval = sandbox or "workspace-write", approval or "on-request"
-    return House(
-        cwd=cwd,
-        here=cwd,
-        model=options.model,
-        sandbox=sandbox,
-        approval_policy=approval,
-        config={**config, **overrides(options.config)},
-        native=raw_events(events),
-    )
+    return {**config, **overrides(options.config)}

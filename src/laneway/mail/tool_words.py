@@ -5,11 +5,12 @@ Apart from `tools`, which needs all of mail: a server that is only asked for its
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from laneway.core.tools import Handler, Tool
+if TYPE_CHECKING:
+    from laneway.core.tools import Handler, Tool
 
 PAGE_CHARS = 8000
 """Of a long text that is read piece by piece: Codex shows some models 10,000 bytes of a result."""
@@ -25,6 +26,8 @@ class Words(msgspec.Struct, frozen=True):
     is_read_only: bool = False
 
     def tool(self, handler: Handler) -> Tool:
+        from laneway.core.tools import Tool  # not loaded by whoever wants the words alone
+
         return Tool(self.name, self.description, self.schema, handler, self.title, self.is_read_only)
 
 

@@ -21,8 +21,8 @@ from laneway.cli.checks.model import Case, Check, sentence
 from laneway.cli.compose import LOCAL, ground
 from laneway.codex import binary, locate
 from laneway.codex.engine import CodexEngine
-from laneway.codex.link import Connect
 from laneway.codex.locate import child_environment
+from laneway.codex.running import Connect
 from laneway.core.model import Activity
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.rehearsal.home import throwaway_home, work_beside

@@ -91,6 +91,7 @@ class Reception:
         self._engage = engage
         self._peer = peer
         self._agent: asyncio.Future[Agent] | None = None
+        self._in_order = asyncio.Lock()
         self._cancelling: set[asyncio.Future[None]] = set()
 
     async def on_request(self, method: str, raw: Raw, request_id: bytes) -> Any:
@@ -108,9 +109,13 @@ class Reception:
                 return self._initialize(params)
             if self._agent is None:
                 raise fault(INVALID_REQUEST, "Say `initialize` first.")
-            # Without a wait where it is there: what was sent first must be begun first.
-            agent = self._agent.result() if self._agent.done() else await asyncio.shield(self._agent)
+            agent = await self._met(self._agent)
             return await agent.serve(method, params, request_id)
+
+    async def _met(self, agent: asyncio.Future[Agent]) -> Agent:
+        """In the order in which it was asked for; without a wait where it is there."""
+        async with self._in_order:
+            return await asyncio.shield(agent)
 
     def _initialize(self, params: Params) -> dict[str, Any]:
         if not isinstance(params.get("protocolVersion"), int):
@@ -118,7 +123,7 @@ class Reception:
         if self._agent is not None:
             raise fault(INVALID_REQUEST, "`initialize` has been said already.")
         client = self._greeting.meet(params)
-        log.info("client %s %s", client.name, client.version)
+        log.info("client %s %s", client.name or "without a name", client.version)
         self._agent = asyncio.ensure_future(self._engaged(client))
         return self._greeting.answer(client)
 
@@ -128,33 +133,29 @@ class Reception:
         return await self._engage(client, self._peer())
 
     def on_notification(self, method: str, raw: Raw, frame: bytes) -> None:
-        soon = asyncio.get_running_loop().call_soon
         try:
             if method == "session/cancel":
-                soon(self._cancel, _object(raw).get("sessionId"))
+                cancelling = asyncio.ensure_future(self._cancel(_object(raw).get("sessionId")))
+                self._cancelling.add(cancelling)
+                cancelling.add_done_callback(self._cancelling.discard)
             elif method == "$/cancel_request":
-                soon(self._cancel_request, bytes(msgspec.json.decode(raw, type=_Cancel).requestId))
+                request_id = bytes(msgspec.json.decode(raw, type=_Cancel).requestId)
+                asyncio.get_running_loop().call_soon(self._cancel_request, request_id)
             else:
                 log.debug("the client said %s", method[:100])
         except (RemoteError, *UNREADABLE) as problem:
             log.info("a cancel that names nothing: %s", problem)
 
-    def _cancel(self, session_id: Any) -> None:
-        agent = self._agent
-        if agent is None:
-            return  # nothing that could be cancelled has begun
-        if not agent.done():
-            cancelling = asyncio.ensure_future(self._cancel_later(agent, session_id))
-            self._cancelling.add(cancelling)
-            cancelling.add_done_callback(self._cancelling.discard)
-        elif not agent.cancelled() and agent.exception() is None:
-            agent.result().cancel(str(session_id))
-
-    async def _cancel_later(self, agent: asyncio.Future[Agent], session_id: Any) -> None:
+    async def _cancel(self, session_id: Any) -> None:
         """Behind the requests that came before it and wait for the agent, too."""
-        await asyncio.wait((agent,))
-        await asyncio.sleep(0)
-        self._cancel(session_id)
+        if self._agent is None:
+            return  # nothing that could be cancelled has begun
+        try:
+            agent = await self._met(self._agent)
+        except LanewayError as error:
+            log.info("nothing to cancel: %s", error)
+        else:
+            agent.cancel(str(session_id))
 
     def _cancel_request(self, request_id: bytes) -> None:
         self._peer().cancel_theirs(request_id, RemoteError(CANCELLED, "The request was cancelled."))

@@ -16,6 +16,7 @@ from laneway.core.colleague import Colleague
 from laneway.core.colleagues import Colleagues
 from laneway.core.tools import Caller
 from laneway.doors.mcp.codes import IDENTITY_REQUIRED, INVALID_SESSION_PARAMS, proxy_error, wire_error
+from laneway.doors.mcp.definitions import of_caller
 from laneway.doors.mcp.names import Names
 from laneway.doors.mcp.server import INVALID_PARAMS, Call
 
@@ -34,10 +35,7 @@ class Acting:
     @property
     def properties(self) -> dict[str, Any]:
         """What a tool's schema says of it."""
-        return {
-            "identity": {"type": "string", "description": "In whose name: this, or:"},
-            self._names.agent_id: {"type": "string", "description": "of this session."},
-        }
+        return of_caller(self._names)
 
     @asynccontextmanager
     async def caller(self, call: Call, tool: str, said: dict[str, Any]) -> AsyncIterator[Caller]:

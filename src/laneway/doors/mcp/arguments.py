@@ -29,6 +29,8 @@ _FIELDS = (
 )
 _OLDER_FIELDS = ("profile", "include-plan-tool")
 _GROUPS = (8, 4, 4, 4, 12)
+_USUAL = re.compile("-".join(f"[0-9a-f]{{{length}}}" for length in _GROUPS))
+"""A UUID as Codex writes them."""
 
 
 class Refused(ValueError):
@@ -64,6 +66,8 @@ def of_reply(given: dict[str, Any], *, also: tuple[str, ...] = ()) -> dict[str, 
 
 def thread_id(text: str) -> str:
     """A thread's id in its usual form, from any form of a UUID."""
+    if _USUAL.fullmatch(text):
+        return text
     bare = text.strip("{}").removeprefix("urn:uuid:")
     strange = re.search(r"[^0-9a-fA-F-]", bare)
     if strange:

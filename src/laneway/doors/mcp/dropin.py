@@ -19,7 +19,7 @@ from laneway.doors.mcp import arguments as check
 from laneway.doors.mcp.events import Script, Teller
 from laneway.doors.mcp.presets import House, spec_of
 from laneway.doors.mcp.runs import InputRequired, Parking, Run
-from laneway.doors.mcp.schemas import CODEX, CODEX_REPLY
+from laneway.doors.mcp.schemas import CODEX, CODEX_REPLY, dropin_front
 from laneway.doors.mcp.server import Call, Offer, Server
 
 log = logging.getLogger(__name__)
@@ -43,8 +43,8 @@ class DropIn:
         self._tellers: dict[str, Teller] = {}
 
     def server(self, version: str) -> Server:
-        info = {"name": "codex-mcp-server", "title": "Codex", "version": version}
         offers = (Offer(CODEX, self._codex), Offer(CODEX_REPLY, self._reply))
+        info = dropin_front(version).info
         return Server(info, offers, on_unknown_tool=lambda name: error(f"Unknown tool '{name}'"))
 
     # ── the two tools ──────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from laneway.base.errors import QuestionGone, RemoteError, WireError
+from laneway.base.errors import LanewayError, QuestionGone, RemoteError, WireError
 from laneway.core.model import DECLINE, Answer, Question, Withdrawn
 from laneway.core.ports import Clock
 from laneway.core.session import Session
@@ -81,16 +81,15 @@ class Run:
         self._parked: set[str] = set()
         self._handed_out: set[str] = set()
         self._changed = asyncio.Event()
-        self._settled = asyncio.ensure_future(turn.result())
-        self._settled.add_done_callback(self._on_settled)
+        self._outcome: TurnResult | LanewayError | None = None
+        turn.on_settled(self._on_settled)
         self.attend(call)
         teller.follow(turn.ticket, self)
 
-    def _on_settled(self, settled: asyncio.Future[TurnResult]) -> None:
+    def _on_settled(self, outcome: TurnResult | LanewayError) -> None:
+        self._outcome = outcome
         self._teller.unfollow(self.turn.ticket)
         self._changed.set()
-        if not settled.cancelled():
-            settled.exception()  # whoever waits hears it; a run that was given up has nobody
 
     def attend(self, call: Call) -> None:
         """Who waits for this run from now on."""
@@ -141,10 +140,14 @@ class Run:
             raise
         finally:
             stop_beating()
-        return required or self._settled.result()
+        outcome = required or self._outcome
+        if isinstance(outcome, LanewayError):
+            raise outcome
+        assert outcome is not None
+        return outcome
 
     async def _attended(self, group: asyncio.TaskGroup) -> InputRequired | None:
-        while not self._settled.done():
+        while self._outcome is None:
             waiting = [q for q in self._open.values() if q.question_id not in self._asking]
             required = self._required(waiting)
             if required is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from laneway.doors.mcp.front import Front
+
 _TEXT = {"type": "string"}
 
 OUTPUT: dict[str, Any] = {
@@ -89,3 +91,9 @@ CODEX_REPLY: dict[str, Any] = {
     "inputSchema": {"properties": REPLY_PROPERTIES, "required": ["prompt"], "type": "object"},
     "outputSchema": OUTPUT,
 }
+
+
+def dropin_front(version: str) -> Front:
+    """What the removed server said of itself, with a version of ours."""
+    info = {"name": "codex-mcp-server", "title": "Codex", "version": version}
+    return Front(info=info, tools=(CODEX, CODEX_REPLY))

@@ -1,7 +1,8 @@
 """MCP's methods: from a request to whoever answers it. Knows the protocol, no transport and no tool.
 
 A transport makes a `Connection` for each client and hands every request to `Server.serve`; what
-it offers are `Offer`s. Both eras are served on one connection, request by request.
+it offers are `Offer`s. What needs nobody is answered by its `Front`. Both eras are served on one
+connection, request by request.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from laneway.base.errors import LanewayError, RemoteError
 from laneway.doors.mcp import eras
 from laneway.doors.mcp.codes import wire_error
 from laneway.doors.mcp.eras import STRANGER, Client
-from laneway.wire.messages import UNREADABLE, Raw
+from laneway.doors.mcp.front import HANDSHAKE_ONLY, Front, meta_of, not_found, only_page, params_of
+from laneway.wire.messages import Raw
 
 INVALID_PARAMS = -32602
-METHOD_NOT_FOUND = -32601
 
 
 class Line(Protocol):
@@ -135,10 +136,15 @@ class Server:
         on_unknown_tool: Callable[[str], dict[str, Any]] | None = None,
         beyond: Beyond | None = None,
     ) -> None:
-        self.info = info
-        self.beyond = beyond
         self._offers = {offer.name: offer for offer in offers}
-        self._instructions = instructions
+        self.front = Front(
+            info=info,
+            tools=tuple(offer.definition for offer in self._offers.values()),
+            instructions=instructions,
+            has_resources=resources is not None,
+            has_news=news is not None,
+        )
+        self.beyond = beyond
         self._resources = resources
         self._news = news
         self._methods = _METHODS if news is None else {**_METHODS, **_of_news(news)}
@@ -146,14 +152,15 @@ class Server:
 
     async def serve(self, connection: Connection, method: str, params: Raw, request_id: bytes) -> Any:
         """Answer one request, or raise what becomes its error."""
-        if self.beyond is not None and method not in self._methods and method != "initialize":
-            return await _forwarded(self.beyond, method, params)
-        given = _params(params)
-        meta = given.get("_meta")
-        if not isinstance(meta, dict):
-            meta = {}
         if method == "initialize":
-            return self._initialize(connection, given)
+            connection.client, answer = self.front.greet(params)
+            return answer
+        if self.front.answers(method):
+            return self.front.answer(method, params, connection.client)
+        if self.beyond is not None and method not in self._methods:
+            return await _forwarded(self.beyond, method, params)
+        given = params_of(params)
+        meta = meta_of(given)
         call = Call(
             principal=connection.principal,
             client=eras.of_request(meta) or connection.client,
@@ -163,11 +170,11 @@ class Server:
             params=given,
             meta=meta,
         )
-        answer = self._methods.get(method)
-        wrong_era = _HANDSHAKE_ONLY if call.client.is_stateless else _STATELESS_ONLY
-        if answer is None or method in wrong_era:
-            raise RemoteError(METHOD_NOT_FOUND, f"method not found: {method[:200]}", {"method": method[:200]})
-        return eras.shaped(await answer(self, call), call.client, self.info)
+        serve = self._methods.get(method)
+        wrong_era = HANDSHAKE_ONLY if call.client.is_stateless else _STATELESS_ONLY
+        if serve is None or method in wrong_era:
+            raise not_found(method)
+        return eras.shaped(await serve(self, call), call.client, self.front.info)
 
     def end_news(self) -> None:
         """There will be no more of them: whoever waits is answered."""
@@ -179,41 +186,7 @@ class Server:
         if self.beyond is not None and method not in _OWN_NOTICES:
             self.beyond.forward_notification(method, params)
 
-    # ── who we are ─────────────────────────────────────────────────────────
-
-    def _initialize(self, connection: Connection, params: dict[str, Any]) -> dict[str, Any]:
-        connection.client = eras.introduced(params)
-        result = {
-            "protocolVersion": connection.client.version,
-            "capabilities": self._capabilities({"listChanged": True}),
-            "serverInfo": self.info,
-        }
-        return {**result, "instructions": self._instructions} if self._instructions else result
-
-    def _capabilities(self, of_tools: dict[str, Any]) -> dict[str, Any]:
-        capabilities: dict[str, Any] = {"tools": of_tools}
-        if self._resources is not None:
-            capabilities["resources"] = {} if self._news is None else {"subscribe": True}
-        return capabilities
-
-    async def _discover(self, call: Call) -> dict[str, Any]:
-        result: dict[str, Any] = {
-            "supportedVersions": [eras.STATELESS_VERSION],
-            # Without the listChanged of the old server: Claude Code would go on listening for it.
-            "capabilities": self._capabilities({}),
-            "ttlMs": 0,
-            "cacheScope": "private",
-        }
-        return {**result, "instructions": self._instructions} if self._instructions else result
-
-    async def _nothing(self, call: Call) -> dict[str, Any]:
-        return {}
-
     # ── tools ──────────────────────────────────────────────────────────────
-
-    async def _tools(self, call: Call) -> dict[str, Any]:
-        _only_page(call)
-        return eras.cached({"tools": [offer.definition for offer in self._offers.values()]}, call.client)
 
     async def _call_tool(self, call: Call) -> dict[str, Any]:
         name = call.params.get("name")
@@ -232,12 +205,12 @@ class Server:
     # ── what can be read ───────────────────────────────────────────────────
 
     async def _list_resources(self, call: Call) -> dict[str, Any]:
-        _only_page(call)
+        only_page(call.params)
         found = await self._resources.listed(call) if self._resources is not None else []
         return eras.cached({"resources": found}, call.client)
 
     async def _list_templates(self, call: Call) -> dict[str, Any]:
-        _only_page(call)
+        only_page(call.params)
         found = self._resources.templates() if self._resources is not None else []
         return eras.cached({"resourceTemplates": found}, call.client)
 
@@ -249,30 +222,17 @@ class Server:
             raise RemoteError(INVALID_PARAMS, f"There is no resource {uri[:200]}", {"uri": uri[:200]})
         return eras.cached({"contents": await self._resources.read(call, uri)}, call.client)
 
-    async def _list_prompts(self, call: Call) -> dict[str, Any]:
-        # Not offered, but some clients ask all the same; the old server left them waiting.
-        _only_page(call)
-        return eras.cached({"prompts": []}, call.client)
-
 
 Method: TypeAlias = Callable[[Server, Call], Awaitable[dict[str, Any]]]
 
 _METHODS: dict[str, Method] = {
-    "server/discover": Server._discover,
-    "ping": Server._nothing,
-    "logging/setLevel": Server._nothing,
-    "tools/list": Server._tools,
     "tools/call": Server._call_tool,
     "resources/list": Server._list_resources,
     "resources/templates/list": Server._list_templates,
     "resources/read": Server._read_resource,
-    "prompts/list": Server._list_prompts,
 }
 _SUBSCRIBE, _UNSUBSCRIBE, _LISTEN = "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"
 _STATELESS_ONLY = frozenset({_LISTEN})
-_HANDSHAKE_ONLY = frozenset({"ping", "logging/setLevel", "prompts/list", _SUBSCRIBE, _UNSUBSCRIBE})
-"""Gone from the stateless era, or not declared: there a method is either offered or not found."""
-
 
 _OWN_NOTICES = frozenset({"notifications/initialized", "notifications/cancelled"})
 """About this connection and its ids: the server behind us has its own."""
@@ -298,23 +258,3 @@ def _of_news(news: News) -> dict[str, Method]:
         return await news.listen(call)
 
     return {_SUBSCRIBE: subscribe, _UNSUBSCRIBE: unsubscribe, _LISTEN: listen}
-
-
-def _params(params: Raw) -> dict[str, Any]:
-    if not params:
-        return {}
-    try:
-        given = msgspec.json.decode(params)
-    except UNREADABLE as problem:
-        raise RemoteError(INVALID_PARAMS, f"Invalid params: {problem}") from problem
-    if given is None:
-        return {}
-    if not isinstance(given, dict):
-        raise RemoteError(INVALID_PARAMS, "Invalid params: an object is expected")
-    return given
-
-
-def _only_page(call: Call) -> None:
-    """Our lists come whole, so a cursor can be none of ours."""
-    if call.params.get("cursor") is not None:
-        raise RemoteError(INVALID_PARAMS, "There is no such page")

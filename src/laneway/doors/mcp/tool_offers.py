@@ -11,6 +11,7 @@ import msgspec
 from laneway.core.tool_arguments import BadArguments, checked
 from laneway.core.tools import Caller, Tool, ToolResult
 from laneway.doors.mcp.codes import proxy_error
+from laneway.doors.mcp.definitions import definition
 from laneway.doors.mcp.server import INVALID_PARAMS, Call, Handler, Offer
 
 
@@ -40,17 +41,7 @@ class Bound:
 
 def offers_of(tools: Iterable[Tool], who: Who, *, with_data: bool = True) -> list[Offer]:
     """`with_data`: for programs, too. A client that shows its model data in the place of text wants none."""
-    return [Offer(_definition(tool, who.properties), _handler(tool, who, with_data)) for tool in tools]
-
-
-def _definition(tool: Tool, of_caller: dict[str, Any]) -> dict[str, Any]:
-    schema = {**tool.schema, "properties": {**tool.schema.get("properties", {}), **of_caller}}
-    definition = {"name": tool.name, "description": tool.description, "inputSchema": schema}
-    if tool.title:
-        definition["title"] = tool.title
-    if tool.is_read_only:
-        definition["annotations"] = {"readOnlyHint": True}
-    return definition
+    return [Offer(definition(tool, who.properties), _handler(tool, who, with_data)) for tool in tools]
 
 
 def _handler(tool: Tool, who: Who, with_data: bool) -> Handler:

@@ -1,0 +1,181 @@
+"""The tools of `laneway mcp`, as clients see them, in groups that can be left out.
+
+Clients with many tools show their model only names and descriptions until one is looked for, so
+those say what a tool is for. Every word here is paid for in tokens by every client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from laneway.doors.mcp.names import Names
+from laneway.doors.mcp.schemas import CODEX_PROPERTIES, REPLY_PROPERTIES
+from laneway.mail.tool_words import ALL, Words
+
+if TYPE_CHECKING:
+    from laneway.core.tools import Tool
+
+_TEXT = {"type": "string"}
+
+
+def definitions(names: Names, groups: Collection[str]) -> list[dict[str, Any]]:
+    """What is listed, by group; known before anybody is there who could run it."""
+    found: list[dict[str, Any]] = []
+    if "codex" in groups:
+        has_mail = "mail" in groups
+        found += [_codex(names, has_mail=has_mail), _reply(names, has_mail=has_mail), _answer(names)]
+    if "sessions" in groups:
+        found += [_sessions(names), _status(names), _close(names)]
+    if "mail" in groups:
+        found += [definition(words, of_caller(names)) for words in ALL]
+    return found
+
+
+def _output(names: Names) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "threadId": _TEXT,
+            "content": _TEXT,
+            names.agent_id: _TEXT,
+            "identity": _TEXT,
+            "status": {"type": "string", "description": "`input_required` while a question is open."},
+            "question": {"type": "object"},
+        },
+        "required": ["threadId", "content", names.agent_id],
+    }
+
+
+_AUTO_MAIL = {
+    "auto_mail": {"description": "Whether team mail may start turns of this session.", "type": "boolean"}
+}
+
+
+def _codex(names: Names, *, has_mail: bool) -> dict[str, Any]:
+    ours = {
+        "identity": {
+            "description": "A name for the session, unique while it lives. Default: `codex`, `codex-2` …",
+            "type": "string",
+        },
+        "agent_file": {
+            "description": "A file whose text is the prompt, e.g. `.claude/agents/dev.md`. Not with prompt.",
+            "type": "string",
+        },
+        names.agent_id: {
+            "description": "Resume this session, also a closed one; prompt is optional then.",
+            "type": "string",
+        },
+        "role": {"description": "A preset of the configuration.", "type": "string"},
+        "tag": {"description": "A label for your own order.", "type": "string"},
+    }
+    return {
+        "name": "codex",
+        "title": "Codex",
+        "description": (
+            "Start a session of Codex, OpenAI's coding agent, on a task: it reads and edits files and runs "
+            f"commands in cwd. Returns its final message and an {names.agent_id} for codex-reply. Sessions "
+            "run side by side."
+        ),
+        "inputSchema": {
+            "additionalProperties": False,
+            "properties": {**CODEX_PROPERTIES, **ours, **(_AUTO_MAIL if has_mail else {})},
+            "type": "object",
+        },
+        "outputSchema": _output(names),
+    }
+
+
+def _reply(names: Names, *, has_mail: bool) -> dict[str, Any]:
+    properties = {
+        names.agent_id: {"description": "The session.", "type": "string"},
+        **REPLY_PROPERTIES,
+        "threadId": {"description": f"The session's thread, instead of {names.agent_id}.", "type": "string"},
+        **(_AUTO_MAIL if has_mail else {}),
+    }
+    return {
+        "name": "codex-reply",
+        "title": "Codex Reply",
+        "description": f"Continue a Codex session: its next prompt, by {names.agent_id} or threadId.",
+        "inputSchema": {"properties": properties, "required": ["prompt"], "type": "object"},
+        "outputSchema": _output(names),
+    }
+
+
+def _answer(names: Names) -> dict[str, Any]:
+    return {
+        "name": names.answer,
+        "title": "Answer Codex",
+        "description": "Decide a question that a Codex call returned as input_required; the turn goes on.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "question_id": _TEXT,
+                "action": {"type": "string", "enum": ["accept", "decline", "cancel"]},
+                "content": {"type": "object", "description": "Values for the question's form."},
+            },
+            "required": ["question_id", "action"],
+        },
+        "outputSchema": _output(names),
+    }
+
+
+def _sessions(names: Names) -> dict[str, Any]:
+    return {
+        "name": names.sessions,
+        "title": "Codex sessions",
+        "description": "List Codex sessions of the team, live and resumable: who, where, status.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "identity": {"type": "string", "description": "Only this identity's."},
+                "include_closed": {"type": "boolean", "description": "Default true."},
+            },
+        },
+        "annotations": {"readOnlyHint": True},
+    }
+
+
+def _status(names: Names) -> dict[str, Any]:
+    return {
+        "name": names.status,
+        "title": "Codex status",
+        "description": "Health: whether Codex runs, uptime, active sessions by identity, unread mail.",
+        "inputSchema": {"type": "object", "properties": {}},
+        "annotations": {"readOnlyHint": True},
+    }
+
+
+def _close(names: Names) -> dict[str, Any]:
+    return {
+        "name": names.close,
+        "title": "Close a Codex session",
+        "description": "End a Codex session and free its identity; a busy one is stopped and sums up first.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                names.agent_id: {"type": "string", "description": "The session, or:"},
+                "identity": {"type": "string", "description": "whose."},
+            },
+        },
+        "annotations": {"idempotentHint": True},
+    }
+
+
+def definition(tool: Tool | Words, properties: dict[str, Any]) -> dict[str, Any]:
+    """A tool of the core's; `properties` are the arguments by which its callers say who they are."""
+    schema = {**tool.schema, "properties": {**tool.schema.get("properties", {}), **properties}}
+    told = {"name": tool.name, "description": tool.description, "inputSchema": schema}
+    if tool.title:
+        told["title"] = tool.title
+    if tool.is_read_only:
+        told["annotations"] = {"readOnlyHint": True}
+    return told
+
+
+def of_caller(names: Names) -> dict[str, Any]:
+    """The arguments by which a client says in whose name it calls (`acting`)."""
+    return {
+        "identity": {"type": "string", "description": "In whose name: this, or:"},
+        names.agent_id: {"type": "string", "description": "of this session."},
+    }
