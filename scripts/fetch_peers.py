@@ -1,9 +1,9 @@
 """Bring the programs that `make test-peers` runs Laneway against.
 
-Older and newer versions of Codex; Node, MCP's Inspector and its conformance suite; `acpx`, which drives
-ACP agents; another MCP server and other ACP agents, which only `make bench` measures. Uses only pip and,
-where it is there, npm. What cannot be had is said and left out; the tests count it. Run by the system's
-Python, which has a pip.
+Older and newer versions of Codex; Node, MCP's Inspector and its conformance suite; `acpx`, JupyterLab's
+client and a provider of the AI SDK, which drive ACP agents; another MCP server and other ACP agents, which
+only `make bench` measures. Uses only pip and, where it is there, npm. What cannot be had is said and left
+out; the tests count it. Run by the system's Python, which has a pip.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from pathlib import Path
 
 FROM_PYPI = ("0.133.0", "0.153.4")
 FROM_NPM = ("0.104.0", "latest")
+CHATS = {"jupyter-ai-acp-client-0.3.3": "jupyter-ai-acp-client==0.3.3"}
+"""By folder: from PyPI, with all that they need, for the Python that runs this."""
 TOOLS = {
     "node-22": "node-{system}-{machine}@22",
     "inspector-2.12.0": "@modelcontextprotocol/inspector@2.12.0",
     "codex-mcp-server-1.4.10": "codex-mcp-server@1.4.10",
     "acpx-0.19.1": "acpx@0.19.1",
+    "acp-ai-provider-0.2.9": "@mcpc-tech/acp-ai-provider@0.2.9",
     "codex-acp-2.6.0": "@agentclientprotocol/codex-acp@2.6.0",
     "zed-codex-acp-0.16.0": "@zed-industries/codex-acp@0.16.0",
     "conformance-0.1.16": "@modelcontextprotocol/conformance@0.1.16",
@@ -35,7 +38,10 @@ MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64
 def main(folder: Path) -> int:
     folder.mkdir(exist_ok=True)
     for version in FROM_PYPI:
-        fetch(folder / f"codex-{version}", lambda into, version=version: by_pip(version, into))
+        name = f"openai-codex-cli-bin=={version}"
+        fetch(folder / f"codex-{version}", lambda into, name=name: by_pip(into, "--no-deps", name))
+    for folder_name, requirement in CHATS.items():
+        fetch(folder / folder_name, lambda into, requirement=requirement: by_pip(into, requirement))
     for version in FROM_NPM:
         if shutil.which("npm"):
             exact = latest() if version == "latest" else version
@@ -67,20 +73,9 @@ def fetch(into: Path, how: object) -> None:
     print(f"fetched {into.name}")
 
 
-def by_pip(version: str, into: Path) -> None:
-    requirement = f"openai-codex-cli-bin=={version}"
-    words = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--target",
-        str(into),
-        requirement,
-    ]
-    subprocess.run(words, check=True)
+def by_pip(into: Path, *words: str) -> None:
+    pip = [sys.executable, "-m", "pip", "install", "-qq", "--no-warn-conflicts", "--target", str(into)]
+    subprocess.run([*pip, *words], check=True)
 
 
 def by_npm(version: str, into: Path) -> None:

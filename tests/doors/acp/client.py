@@ -85,11 +85,13 @@ class Client:
 
     # ── out ────────────────────────────────────────────────────────────────
 
-    async def initialize(self, capabilities: Message | None = None, version: int = 1) -> Message:
+    async def initialize(
+        self, capabilities: Message | None = None, version: int = 1, name: str = "test"
+    ) -> Message:
         params = {
             "protocolVersion": version,
             "clientCapabilities": capabilities or {},
-            "clientInfo": {"name": "test", "version": "1"},
+            "clientInfo": {"name": name, "version": "1"},
         }
         self.hello = await self.ask("initialize", params)
         return self.hello

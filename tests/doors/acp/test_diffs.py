@@ -146,7 +146,7 @@ def test_added_and_deleted_files_are_shown_whole() -> None:
     """A new file has no old text at all; a deleted one has an empty new one."""
     made = [change("new\n", "add"), change("@@ not a hunk\nold", "delete", "/work/b.py")]
     assert contents(made, "") == [
-        {"type": "diff", "path": "/work/a.py", "newText": "new\n"},
+        {"type": "diff", "path": "/work/a.py", "oldText": None, "newText": "new\n"},
         {"type": "diff", "path": "/work/b.py", "oldText": "@@ not a hunk\nold", "newText": ""},
     ]
     assert locations(made, "") == [{"path": "/work/a.py", "line": 1}, {"path": "/work/b.py", "line": 1}]
@@ -196,13 +196,15 @@ def test_a_diff_that_is_too_long_is_not_cut() -> None:
     """Half a file would be a lie; the next, shorter one is shown."""
     made = contents([change("x\n" * 100, "add"), change("y\n", "add", "/work/b.py")], "", max_chars=50)
     assert words(made) == ["This adds `/work/a.py`. It is too long to show: 100 lines added, 0 removed."]
-    assert made[1] == {"type": "diff", "path": "/work/b.py", "newText": "y\n"}
+    assert made[1] == {"type": "diff", "path": "/work/b.py", "oldText": None, "newText": "y\n"}
 
 
 def test_relative_paths_are_taken_from_the_folder() -> None:
     """ACP demands absolute ones."""
     made = [change("x\n", "add", "src/../a.py")]
-    assert contents(made, "/work") == [{"type": "diff", "path": "/work/a.py", "newText": "x\n"}]
+    assert contents(made, "/work") == [
+        {"type": "diff", "path": "/work/a.py", "oldText": None, "newText": "x\n"}
+    ]
     assert locations(made, "/work") == [{"path": "/work/a.py", "line": 1}]
 
 

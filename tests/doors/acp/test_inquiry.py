@@ -229,6 +229,7 @@ async def test_a_page_is_shown_as_text_to_a_client_that_cannot_open_it(
         params = await one.reply(PERMISSION, reply)
         assert await one.settled() == end
         assert "https://example.org/login" in str(params["toolCall"]["content"])
+        assert params["toolCall"]["title"] == "Open https://example.org/login"
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ async def test_without_forms_the_options_of_a_question_are_permission_options() 
             ("other", "Something else (asks in the conversation)", "allow_once"),
             ("decline", "Give no answer", "reject_once"),
         ]
-        assert first["toolCall"]["title"] == "Colour"
+        assert first["toolCall"]["title"] == "Which colour?"
         assert (
             first["toolCall"]["content"][0]["content"]["text"] == "Which colour?\n- Red: warm\n- Blue: cold"
         )
@@ -65,9 +65,10 @@ async def test_a_switch_and_a_field_that_may_be_left_out_have_buttons_too() -> N
         "required": ["ok"],
     }
     async with asking(elicited(requestedSchema=schema)) as one:
-        await one.reply(PERMISSION, selected("1"))
-        await one.reply(PERMISSION, selected("leave-out"))
+        asked = [await one.reply(PERMISSION, selected(option)) for option in ("1", "leave-out")]
         assert await one.settled() == Settled(Answer(choice_id="accept", values={"ok": False}))
+        titles = [params["toolCall"]["title"] for params in asked]
+        assert titles == ["Who are you? (ok)", "Who are you? (mode)"]
 
 
 async def test_whoever_wants_to_say_something_else_says_it_in_the_conversation() -> None:

@@ -74,8 +74,9 @@ async def test_a_device_code_is_shown_in_an_open_session(choice: str, status: st
     asking = visitor.starts(login_at(codex), DEVICE)
     asked = await visitor.hand.asked()
     assert asked.method == "session/request_permission"
-    shown = asked.params["toolCall"]["content"][0]["content"]["text"]
-    assert shown == f"Open {URL} and enter the code {CODE} to log in to Codex."
+    call = asked.params["toolCall"]
+    assert call["title"] == f"Open {URL} and enter the code {CODE} to log in to Codex."
+    assert call["content"][0]["content"]["text"] == call["title"]
     asked.reply.set_result({"outcome": {"outcome": "selected", "optionId": choice}})
     if choice == "done":
         await asyncio.sleep(0)

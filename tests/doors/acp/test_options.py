@@ -106,6 +106,13 @@ def test_everything_is_shown_with_names_for_people() -> None:
     ]
 
 
+def test_what_is_chosen_can_be_told_without_the_name_of_its_option() -> None:
+    """A toolbar that shows values alone must not show “Default” beside “None” beside “Off”."""
+    names = [entry["name"] for option in render(Choices(), facts(), PLAIN) for entry in option["options"]]
+    assert len(set(names)) == len(names)
+    assert not {"Default", "None", "On", "Off"} & set(names)
+
+
 @pytest.mark.parametrize("client", [PLAIN, SWITCHES])
 @pytest.mark.parametrize("steps", [(), (("mode", "full"),), (("model", "small"), ("network", "on"))])
 def test_what_is_shown_fits_the_official_schema(client: Client, steps: tuple[tuple[str, Any], ...]) -> None:

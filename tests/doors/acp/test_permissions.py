@@ -51,10 +51,22 @@ def test_a_command_offers_exactly_the_decisions_that_codex_takes() -> None:
     """And a plain decline, which it takes though it lists only the one that stops."""
     assert shown(command(["accept", EXEC, "cancel"])) == [
         ("accept", "Allow once", "allow_once"),
-        ("amendment-1", "Always allow commands that start with `git pull 'a b'`", "allow_always"),
+        ("amendment-1", "Always allow `git pull 'a b'` with anything after it", "allow_always"),
         ("decline", "Decline and go on", "reject_once"),
         ("cancel", "Decline and stop", "reject_once"),
     ]
+
+
+@pytest.mark.parametrize("flag", ["-c", "-lc"])
+def test_a_rule_for_the_very_script_says_so_in_a_few_words(flag: str) -> None:
+    """Its shell and its quotes would fill a button; another script, or words behind it, are spelt out."""
+    for words, name in (
+        (["/bin/bash", flag, "git pull"], "Always allow this command"),
+        (["bash", flag, "git push"], f"Always allow `bash {flag} 'git push'` with anything after it"),
+        (["git", "pull"], "Always allow `git pull` with anything after it"),
+    ):
+        rule = {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": words}}
+        assert shown(command(["accept", rule]))[1] == ("amendment-1", name, "allow_always")
 
 
 def test_declining_and_stopping_are_two_options() -> None:

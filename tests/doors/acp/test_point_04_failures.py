@@ -60,6 +60,8 @@ async def test_a_turn_that_failed_is_an_error_with_its_kind_and_the_session_goes
             assert (error["data"]["kind"], error["data"].get("httpStatus")) == (kind, status), prompt
             assert (error["data"]["source"], len(error["data"]["turnId"])) == ("codex", 36)
             assert error["message"]
+            assert not error["message"].startswith("{")
+            assert error["data"]["details"] == error["message"]
         assert await client.prompt(session, "%say Fine.") == {"stopReason": "end_turn"}
         assert client.messages(session) == ["Half.", "Fine."]
 

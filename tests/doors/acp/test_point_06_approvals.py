@@ -64,7 +64,7 @@ async def test_a_command_is_asked_for_with_all_that_it_takes_to_decide(
     assert len(client.asked) == 4  # by the rule, the last one was not asked for
     request = client.asked[0]["params"]
     rule = {"optionId": "amendment-1", "kind": "allow_always"}
-    rule["name"] = f"Always allow commands that start with `{touch}`"
+    rule["name"] = f"Always allow `{touch}` with anything after it"
     once = {"optionId": "accept", "name": "Allow once", "kind": "allow_once"}
     assert request["options"] == [once, rule, NO, STOP]
     call = request["toolCall"]

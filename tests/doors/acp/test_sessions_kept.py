@@ -86,6 +86,22 @@ def _stamp(at: datetime) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%S}"
 
 
+async def test_a_client_that_keeps_its_history_is_told_nothing_of_it_and_the_model_knows_it(
+    tmp_path: Path,
+) -> None:
+    """JupyterLab drops what a load tells, but shows what its SDK delivers too late a second time."""
+    async with stage(tmp_path) as here:
+        async with here.agent() as one:
+            session = await one.new()
+            await one.prompt(session, "%say Remember me.")
+        async with here.agent(greet=False) as again:
+            await again.initialize(name="Jupyter AI")
+            assert "configOptions" in await again.load(session)
+            await again.prompt(session, "%say Here.")
+            assert again.text(session) == "Here."
+        assert "Remember me." in json.dumps(here.requests[-1]["input"])
+
+
 async def test_all_threads_are_listed_and_those_of_a_folder_on_its_first_page(tmp_path: Path) -> None:
     """Whoever started them; here it is the oldest, behind more than a page of others."""
     async with stage(tmp_path) as here:

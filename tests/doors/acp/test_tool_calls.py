@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from laneway.core.model import Activity, Event, FromSubagent
-from laneway.doors.acp.client import Client
+from laneway.doors.acp.client import Client, client_of
 from laneway.doors.acp.telling.outputs import MAX_OUTPUT_CHARS
 from laneway.doors.acp.telling.tool_calls import (
     changed,
@@ -25,6 +25,7 @@ from tests.doors.acp.calls import BARE, CALL, CWD, TERMINAL, THREAD, command, do
 
 TRACES = sorted((Path(__file__).parents[2] / "golden").glob("0.*/*.jsonl"))
 both_clients = pytest.mark.parametrize("client", [BARE, TERMINAL], ids=["bare", "terminal"])
+PICTURE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 DIFF = "@@ -1 +1 @@\n-a\n+b\n"
 
 
@@ -68,17 +69,41 @@ def test_a_command_is_shown_with_its_output() -> None:
         "name": "shell",
         "status": "completed",
         "rawInput": {"command": "make", "cwd": CWD},
-        "rawOutput": {"exit_code": 0},
         "content": [{"type": "content", "content": {"type": "text", "text": "```\nok\n```"}}],
     }
 
 
 def test_a_command_that_fails_tells_its_exit_code() -> None:
-    """Whatever status Codex gives it."""
+    """Whatever status Codex gives it. As content: some clients show no content where there is `rawOutput`."""
     for status in ("completed", "failed"):
         over = ended(command(status=status, aggregatedOutput="no\n", exitCode=3), THREAD, BARE)
-        assert (over["status"], over["rawOutput"]) == ("failed", {"exit_code": 3})
+        assert (over["status"], over.get("rawOutput")) == ("failed", None)
         assert texts(over) == ["```\nno\n```", "Exit code 3."]
+
+
+@pytest.mark.parametrize(
+    ("activity", "read"),
+    [
+        (command(aggregatedOutput="a ``` b\n\n", exitCode=3), "a ``` b\nExit code 3."),
+        (command(aggregatedOutput="", exitCode=0), None),
+        (done("mcpToolCall", result={"content": [{"type": "text", "text": "Sunny."}]}), "Sunny."),
+        (done("mcpToolCall", result={"content": [PICTURE]}), None),
+    ],
+    ids=["command", "silent", "tool", "picture"],
+)
+def test_a_client_that_reads_nothing_else_has_the_words_as_raw_output(activity: Activity, read: Any) -> None:
+    """JupyterLab shows that alone, and without Markdown; others do not get it twice."""
+    jupyter = client_of({"clientInfo": {"name": "Jupyter AI"}})
+    assert ended(activity, THREAD, jupyter).get("rawOutput") == read
+    assert not isinstance(ended(activity, THREAD, BARE).get("rawOutput"), str)
+
+
+def test_what_such_a_client_reads_is_bounded() -> None:
+    """The content is whole; saying it once more is not worth a long line."""
+    jupyter = client_of({"clientInfo": {"name": "Jupyter AI"}})
+    over = ended(command(aggregatedOutput="x" * 100_000, exitCode=0), THREAD, jupyter)
+    assert len(over["rawOutput"]) < 70_000 < len(texts(over)[0])
+    assert "characters are left out here" in over["rawOutput"]
 
 
 @pytest.mark.parametrize(
@@ -261,7 +286,7 @@ def test_history_is_told_in_one_piece() -> None:
     """With its output, and without a terminal that is long gone."""
     past = replayed(command(aggregatedOutput="no\n", exitCode=1), THREAD, cwd=CWD)
     assert past["sessionUpdate"] == "tool_call"
-    assert (past["status"], past["rawOutput"]) == ("failed", {"exit_code": 1})
+    assert (past["status"], past.get("rawOutput")) == ("failed", None)
     assert texts(past) == ["```\nno\n```", "Exit code 1."]
     assert problems(BARE, past) == []
     assert replayed(command(ended=False), THREAD)["status"] == "in_progress"

@@ -325,7 +325,7 @@ async def test_sessions_are_listed_closed_and_deleted(tmp_path: Path) -> None:
         assert (await refused(held))["code"] == -32800
         assert await client.ask("session/close", {"sessionId": session}) == {}
         error = await client.refusal("session/prompt", {"sessionId": session, "prompt": []}, lint=False)
-        assert (error["code"], error["data"]) == (-32002, {"sessionId": session})
+        assert (error["code"], error["data"]["sessionId"]) == (-32002, session)
         listed = await client.ask("session/list", {})
         assert [each["sessionId"] for each in listed["sessions"]] == [session]
         assert await client.ask("session/delete", {"sessionId": session}) == {}

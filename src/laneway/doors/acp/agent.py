@@ -133,6 +133,8 @@ class Agent:
 
     async def _load(self, params: Params) -> dict[str, Any]:
         """The whole conversation is told before this is answered; prompts that come meanwhile wait."""
+        if self._client.keeps_history:
+            return await self._resume(params)
         room, is_new = await self._reopened(params)
         place = room.queue.join(is_prompt=False)
         try:

@@ -6,6 +6,9 @@ from typing import Any
 
 import msgspec
 
+JUPYTER = "Jupyter AI"
+"""JupyterLab's client says by its name what it has no capability for (jupyter-ai-acp-client 0.3.3)."""
+
 
 class Client(msgspec.Struct, frozen=True):
     protocol: int = 1
@@ -21,6 +24,10 @@ class Client(msgspec.Struct, frozen=True):
     """Knows config options that are a plain switch."""
     takes_terminal_output: bool = False
     """Shows terminals of ours from `_meta`, as Zed does."""
+    reads_raw_output: bool = False
+    """Shows of a tool call only its `rawOutput`, and only where that is a text."""
+    keeps_history: bool = False
+    """Drops what `session/load` tells; but what comes in behind the answer it shows a second time."""
     logs_in_by_terminal: bool = False
     shows_terminal_logins: bool = False
     """Runs a login in a terminal by `_meta.terminal-auth`, as Zed did before there was a standard."""
@@ -43,6 +50,8 @@ def client_of(params: dict[str, Any]) -> Client:
         takes_compaction=_given(session, "compaction"),
         takes_booleans=_given(_dict(session.get("configOptions")), "boolean"),
         takes_terminal_output=meta.get("terminal_output") is True,
+        reads_raw_output=info.get("name") == JUPYTER,
+        keeps_history=info.get("name") == JUPYTER,
         logs_in_by_terminal=_dict(can.get("auth")).get("terminal") is True,
         shows_terminal_logins=meta.get("terminal-auth") is True,
         is_unstable=_dict(meta.get("laneway")).get("unstable") is True,

@@ -1,12 +1,15 @@
 """How things end, in ACP's words: a stop reason for a turn that came to an end, an error for one that failed.
 
-One table for both. `data` is for programs: the kind of the failure, and whether Codex or we said no.
+One table for both. `data` is for programs: the kind of the failure, and whether Codex or we said no;
+its `details` repeats the message for clients that show a person nothing else (Toad, the SDKs' own errors).
 """
 
 from __future__ import annotations
 
 import re
 from typing import Any
+
+import msgspec
 
 from laneway.base.errors import (
     ActiveWriter,
@@ -87,7 +90,21 @@ def failed(failure: Failure, turn_id: str | None = None) -> RemoteError:
         data["httpStatus"] = failure.http_status
     if turn_id:
         data["turnId"] = turn_id
-    return fault(INTERNAL_ERROR, failure.message, **data)
+    return fault(INTERNAL_ERROR, in_words(failure.message), **data)
+
+
+def in_words(message: str) -> str:
+    """For people: Codex hands on what a provider answered, which often is a sentence wrapped in JSON."""
+    try:
+        told = msgspec.json.decode(message) if message.startswith("{") else None
+    except (msgspec.DecodeError, RecursionError):
+        return message
+    inner = told.get("error") if isinstance(told, dict) else None
+    for table, key in ((inner, "message"), (told, "message"), (told, "detail")):
+        words = table.get(key) if isinstance(table, dict) else None
+        if isinstance(words, str) and words.strip():
+            return words
+    return message
 
 
 def fault(code: int, message: str, **data: Any) -> RemoteError:
@@ -113,6 +130,13 @@ _CODES: tuple[tuple[type[LanewayError], int, str], ...] = (
 
 def wire_error(error: LanewayError) -> RemoteError:
     """The answer to a request that ended like this."""
+    told = _wire_error(error)
+    if told.data is not None and not isinstance(told.data, dict):
+        return told
+    return RemoteError(told.code, told.message, {**(told.data or {}), "details": told.message})
+
+
+def _wire_error(error: LanewayError) -> RemoteError:
     match error:
         case RemoteError():
             return error

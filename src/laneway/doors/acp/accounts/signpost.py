@@ -43,6 +43,11 @@ class Signpost(msgspec.Struct, frozen=True):
         return f"Open {self.url} in a browser on the machine where Codex runs to log in."
 
     @property
+    def title(self) -> str:
+        """Of a permission request, of which some clients show nothing else."""
+        return self.text if self.code else "Log in to Codex"
+
+    @property
     def then_again(self) -> str:
         return f"{self.text} Then choose this way to log in once more, or start a session."
 
@@ -110,7 +115,7 @@ async def _permitted(signpost: Signpost, line: Line, session_id: str) -> Shown |
     call_id, status = f"login:{signpost.login_id}", "failed"
     call = {
         "toolCallId": call_id,
-        "title": "Log in to Codex",
+        "title": signpost.title,
         "kind": "other",
         "status": "pending",
         "content": [text(signpost.text)],

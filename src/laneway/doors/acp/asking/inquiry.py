@@ -153,7 +153,7 @@ async def _by_url(question: Question, place: _Place) -> Settled:
         {"optionId": "decline", "name": "Decline", "kind": "reject_once"},
     ]
     words = f"{spoken.who(question)} asks: {question.message}\n\nOpen this page in your browser: {url}"
-    reply = await place.permits.pick(_own_id(question, place), "Open a web page", words, offered)
+    reply = await place.permits.pick(_own_id(question, place), views.title(f"Open {url}"), words, offered)
     picked = permissions.chosen(reply, offered)
     if picked is None:
         return Settled(permissions.stopped(question), _dismissed(question))
@@ -206,7 +206,7 @@ async def _by_options(question: Question, fields: tuple[Control, ...], place: _P
             in_text.append(field)
             continue
         call_id = f"{_own_id(question, place)}:{number}"
-        title, words = views.title(field.title), _explained(question, field)
+        title, words = _headline(question, field), _explained(question, field)
         try:
             reply = await place.permits.pick(call_id, title, words, offered)
         except RemoteError as refused:
@@ -244,6 +244,12 @@ def _buttons(field: Control) -> list[dict[str, Any]]:
 
 def _value(field: Control, index: int) -> str | bool:
     return index == 0 if field.kind == "boolean" else field.options[index].value
+
+
+def _headline(question: Question, field: Control) -> str:
+    """The question itself: JupyterLab and Qt Creator show nothing else of a permission request."""
+    words = field.text or field.title
+    return views.title(f"{question.message} ({words})" if question.kind == "elicitation" else words)
 
 
 def _explained(question: Question, field: Control) -> str:

@@ -109,19 +109,29 @@ def _rule(question: Question, choice: Choice) -> str | None:
     """What a lasting rule says, for people; none if it cannot be shown whole and plainly."""
     match _decision(question, choice):
         case {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": [*words]}} if words:
-            is_plain = all(isinstance(word, str) for word in words)
-            return _plain("Always allow commands that start with", shlex.join(words)) if is_plain else None
+            return _command_rule(question, words) if all(isinstance(word, str) for word in words) else None
         case {"applyNetworkPolicyAmendment": {"network_policy_amendment": {"host": str(host), **rule}}}:
             verb = {"allow": "allow", "deny": "block"}.get(str(rule.get("action")))
-            return _plain(f"Always {verb} connections to", host) if verb else None
+            return f"Always {verb} connections to {quoted(host)}" if verb and _is_plain(host) else None
         case _:
             return None
 
 
-def _plain(start: str, subject: str) -> str | None:
+def _command_rule(question: Question, words: list[str]) -> str | None:
+    """Which commands come first: buttons are narrow, and Qt Creator cuts them after some thirty letters."""
+    subject = shlex.join(words)
+    if not _is_plain(subject):
+        return None
+    match words:
+        case [_, "-c" | "-lc", script] if script == question.command:
+            return "Always allow this command"
+        case _:
+            return f"Always allow {quoted(subject)} with anything after it"
+
+
+def _is_plain(subject: str) -> bool:
     # Line breaks, control signs and marks that turn the direction of writing would hide what is granted.
-    is_plain = subject.isprintable() and 0 < len(subject) <= MAX_RULE_CHARS
-    return f"{start} {quoted(subject)}" if is_plain else None
+    return subject.isprintable() and 0 < len(subject) <= MAX_RULE_CHARS
 
 
 def _decision(question: Question, choice: Choice) -> Any:

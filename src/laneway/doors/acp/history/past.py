@@ -12,6 +12,7 @@ import msgspec
 
 from laneway.core.model import Activity, Event, Plan, Text, Thought, TurnDone, UserSaid
 from laneway.doors.acp.client import Client
+from laneway.doors.acp.faults import in_words
 from laneway.doors.acp.history import said
 from laneway.doors.acp.telling import tool_calls
 from laneway.doors.acp.telling.blocks import text as text_content
@@ -65,7 +66,7 @@ def updates(event: Event, scene: Scene, *, is_whole: bool) -> list[Update]:
         case Plan():
             return [_plan(event)]
         case TurnDone(status="failed", turn_id=turn_id, failure=failure):
-            why = failure.message if failure else "Codex did not say why."
+            why = in_words(failure.message) if failure else "Codex did not say why."
             return [chunk("agent_message_chunk", f"{turn_id}-failed", f"The turn failed: {why}")]
         case _:
             return []

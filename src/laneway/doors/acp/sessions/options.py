@@ -28,17 +28,19 @@ DEFAULT = "default"
 MAX_SHOWN_CHARS = 80
 """Of what a client sent, in a sentence that refuses it."""
 
+# Names of values speak for themselves: JupyterLab's toolbar shows them without the option's own name.
 PERSONALITIES = (
     entry("friendly", "Friendly", "Warm and encouraging."),
     entry("pragmatic", "Pragmatic", "Brief and to the point."),
-    entry("none", "None", "No personality of its own."),
+    entry("none", "No personality", "No personality of its own."),
 )
 SUMMARIES = (
-    entry("auto", "Automatic", "As much as suits the model."),
-    entry("concise", "Concise", "Short summaries of its reasoning."),
-    entry("detailed", "Detailed", "Long summaries of its reasoning."),
-    entry("none", "None", "No reasoning is shown."),
+    entry("auto", "Reasoning: automatic", "As much as suits the model."),
+    entry("concise", "Reasoning: concise", "Short summaries of its reasoning."),
+    entry("detailed", "Reasoning: detailed", "Long summaries of its reasoning."),
+    entry("none", "Reasoning: hidden", "No reasoning is shown."),
 )
+NETWORK = (entry("on", "Network on"), entry("off", "Network off"))
 
 
 class Choices(msgspec.Struct, frozen=True):
@@ -197,26 +199,27 @@ def _modes(facts: Facts) -> list[Entry]:
 
 
 def _personality(choices: Choices, facts: Facts) -> tuple[str, list[Entry]]:
-    return _setting(choices.personality or facts.config.get("personality"), PERSONALITIES)
+    current = choices.personality or facts.config.get("personality")
+    return _setting(current, PERSONALITIES, "Default personality")
 
 
 def _summary(choices: Choices, facts: Facts) -> tuple[str, list[Entry]]:
-    return _setting(choices.summary or facts.config.get("model_reasoning_summary"), SUMMARIES)
+    current = choices.summary or facts.config.get("model_reasoning_summary")
+    return _setting(current, SUMMARIES, "Reasoning: default")
 
 
-def _setting(current: Any, entries: tuple[Entry, ...]) -> tuple[str, list[Entry]]:
+def _setting(current: Any, entries: tuple[Entry, ...], default: str) -> tuple[str, list[Entry]]:
     if any(current == each["value"] for each in entries):
         return str(current), list(entries)
-    return DEFAULT, [entry(DEFAULT, "Default", "Codex's default for the model."), *entries]
+    return DEFAULT, [entry(DEFAULT, default, "Codex's default for the model."), *entries]
 
 
 def _network(choices: Choices, facts: Facts, client: Client) -> dict[str, Any]:
     permit = policy(choices, facts)
     is_on = access.has_network(permit)
     current = "on" if is_on else "off"
-    both = (entry("on", "On"), entry("off", "Off"))
     is_free = access.can_switch_network(permit)
-    entries = [each for each in both if is_free or each["value"] == current]
+    entries = [each for each in NETWORK if is_free or each["value"] == current]
     text = "Whether commands may use the network."
     option = _select("network", "Network", "_permissions", text, current, entries)
     if client.takes_booleans:

@@ -142,7 +142,8 @@ def contents(
 
 def _diffs(change: FileChange, path: str, cwd: str) -> list[blocks.Content]:
     if change.kind == "add":
-        return [{"type": "diff", "path": path, "newText": change.diff}]
+        # The protocol lets it be left out; Toad shows no diff without it (0.6.20).
+        return [{"type": "diff", "path": path, "oldText": None, "newText": change.diff}]
     if change.kind == "delete":
         return [{"type": "diff", "path": path, "oldText": change.diff, "newText": ""}]
     found = hunks(change.diff)

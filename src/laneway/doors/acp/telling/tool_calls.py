@@ -27,6 +27,8 @@ _NOTES = {
 }
 _LATE = "\n[This arrived late; it belongs further up:]\n"
 _SAME = ("sessionUpdate", "toolCallId", "_meta")
+RAW_TEXT_CHARS = 64 * 1024
+"""Of the content said once more, for clients that read only that: more than a person reads in a chat."""
 
 
 # ── from the beginning to the end ──────────────────────────────────────────
@@ -70,6 +72,8 @@ def ended(
     call_id = tool_call_id(thread_id, activity.turn_id, activity.item_id)
     shown = view(activity, cwd, max_chars)
     update = _updated(call_id, shown) | {"status": _status(activity, shown)}
+    if client.reads_raw_output and (words := _as_text(activity, shown)):
+        update["rawOutput"] = words
     if not _has_terminal(activity, client):
         return update | {"content": _final(activity, shown, max_chars)}
     note = _note(activity, shown)
@@ -158,6 +162,16 @@ def _final(activity: Activity, shown: View, max_chars: int) -> list[blocks.Conte
         content.append(blocks.text(fenced(shortened(activity.output, max_chars))))
     note = _note(activity, shown)
     return [*content, blocks.text(note)] if note else content
+
+
+def _as_text(activity: Activity, shown: View) -> str:
+    """The content in plain words: without fences, for such clients know no Markdown here."""
+    if activity.kind == "command":
+        said = [activity.output or ""]
+    else:
+        said = [part["content"].get("text", "") for part in shown.content if part["type"] == "content"]
+    words = "\n".join([*(text.rstrip("\n") for text in said if text), _note(activity, shown) or ""])
+    return shortened(words.strip("\n"), RAW_TEXT_CHARS)
 
 
 # ── terminals of ours ──────────────────────────────────────────────────────

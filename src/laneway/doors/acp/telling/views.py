@@ -41,6 +41,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     content: Sequence[blocks.Content] = ()
     locations: Sequence[dict[str, Any]] = ()
     raw_output: Any = None
+    """Only what the content does not say: some clients show this instead of it."""
     has_failed: bool = False
     """Whether the result says so, whatever the status."""
 
@@ -86,7 +87,6 @@ def _command(activity: Activity, cwd: str, max_chars: int) -> View:
         raw_input={"command": activity.title} | ({"cwd": base} if base else {}),
         content=[] if words else in_full(activity.title),
         locations=locations,
-        raw_output=None if activity.exit_code is None else {"exit_code": activity.exit_code},
         has_failed=activity.exit_code not in (None, 0),
     )
 

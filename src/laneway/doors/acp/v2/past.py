@@ -6,6 +6,7 @@ Pure. Messages and calls are upserts: a client that asks for its history twice d
 from __future__ import annotations
 
 from laneway.core.model import Activity, Event, Plan, Text, Thought, TurnDone, UserSaid
+from laneway.doors.acp.faults import in_words
 from laneway.doors.acp.history import past, said
 from laneway.doors.acp.history.past import Scene, Update
 from laneway.doors.acp.telling.outputs import MAX_OUTPUT_CHARS
@@ -28,7 +29,7 @@ def updates(event: Event, scene: Scene, *, is_whole: bool) -> list[Update]:
         case Plan():
             return [shapes.plan(event)]
         case TurnDone(status="failed", turn_id=turn_id, failure=failure):
-            why = failure.message if failure else "Codex did not say why."
+            why = in_words(failure.message) if failure else "Codex did not say why."
             words = shapes.text(f"The turn failed: {why}")
             return [shapes.message("agent_message", f"{turn_id}-failed", [words])]
         case _:
