@@ -134,7 +134,7 @@ class StubCodex:
     def stderr_tail(self) -> str:
         return ""
 
-    async def stop(self) -> str:
+    async def stop(self, own_end_s: float = 0.0) -> str:
         return "exit code 0"
 
 

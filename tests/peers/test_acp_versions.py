@@ -64,7 +64,7 @@ async def test_a_session_shows_what_codex_does_and_asks_before_it_may(codex: str
         await client.prompt(session, "%run echo seen-$((40 + 2)); exit 3\n%say After.")
         call = last_call(client, session)
         assert "seen-42" in str(call["content"])
-        assert (call["status"], call["rawOutput"]) == ("failed", {"exit_code": 3})
+        assert (call["status"], "Exit code 3." in str(call["content"])) == ("failed", True)
 
         for file, answer in ((granted, "allow_once"), (declined, "reject_once")):
             client.on_permission = lambda params, answer=answer: select(params, answer)  # type: ignore[misc]

@@ -20,7 +20,7 @@ from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
 from laneway.doors.acp.asking.floor import Floor
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.faults import stop_reason
+from laneway.doors.acp.faults import in_words, stop_reason
 from laneway.doors.acp.house import House
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.sessions import prompts
@@ -200,7 +200,7 @@ class Room:
         self._floor.end_pages()
         reason = stop_reason(result)
         if result.failure is not None:  # max_tokens, refusal: one word, to which Codex has more to say
-            self.narrator.notice("warning", result.failure.message)
+            self.narrator.notice("warning", in_words(result.failure.message))
         return reason
 
     async def _steer(self, parts: tuple[Part, ...]) -> dict[str, Any]:
