@@ -15,7 +15,7 @@ import struct
 import sys
 import termios
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from laneway.wire.child import Child, Exit
@@ -48,16 +48,23 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
+_LAST = b"\x05"
+"""Written behind a program that has ended: whoever reads it has read all that the program wrote."""
+
+
 class Terminal:
     """`async with terminal([...]) as screen:`, then `type`, `press` and `wait_for`."""
 
-    def __init__(self, master: int, rows: int, columns: int) -> None:
+    def __init__(self, master: int, slave: int, rows: int, columns: int) -> None:
         import pyte
 
         self._master = master
+        self._slave = slave
         self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
         self._changed = asyncio.Event()
+        self._ending: Exit | None = None
+        self._is_marked = False
         self._end: Exit | None = None
 
     @property
@@ -104,12 +111,23 @@ class Terminal:
             raise TimeoutError(f"no {what} the screen within {deadline_s} s:\n{self.text}") from None
 
     def on_readable(self) -> None:
-        self._stream.feed(os.read(self._master, READ_BYTES))
+        data = os.read(self._master, READ_BYTES)
+        self._mark()
+        if self._is_marked and _LAST in data:
+            data, self._end = data.replace(_LAST, b""), self._ending
+        self._stream.feed(data)
         self._changed.set()
 
     def on_end(self, end: Exit) -> None:
-        self._end = end
-        self._changed.set()
+        """Its last words may still be on their way, and stay readable."""
+        self._ending = end
+        self._mark()
+
+    def _mark(self) -> None:
+        if self._ending is not None and not self._is_marked:
+            with suppress(BlockingIOError):  # full of what was not read yet
+                os.write(self._slave, _LAST)
+                self._is_marked = True
 
 
 @asynccontextmanager
@@ -126,7 +144,8 @@ async def terminal(
     master, slave = pty.openpty()
     try:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        screen = Terminal(master, rows, columns)
+        os.set_blocking(slave, False)
+        screen = Terminal(master, slave, rows, columns)
         into = [sys.executable, "-I", "-S", "-c", _INTO_TERMINAL, os.ttyname(slave), *argv]
         child = await Child.spawn(into, on_stdout=lambda data: None, on_end=screen.on_end, env=env, cwd=cwd)
         asyncio.get_running_loop().add_reader(master, screen.on_readable)
