@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sys
+from asyncio.subprocess import PIPE, create_subprocess_exec
 from pathlib import Path
 from typing import Literal
 
@@ -66,6 +69,36 @@ async def test_a_process_that_does_not_answer_is_named(tmp_path: Path, run: Path
             assert f"may run it: {os.getpid()}" in str(caught.value)
             with pytest.raises(UsageError, match="it is closed"):
                 await find(store, "bob", environment=places(run), answer_s=0.05)
+
+
+SILENT = """
+import sys
+from laneway.doors.local.places import listen
+listening, path = listen()
+print(path, flush=True)
+sys.stdin.read()
+"""
+
+
+async def test_whoever_hangs_is_not_waited_for_if_another_holds_the_session(
+    tmp_path: Path, run: Path
+) -> None:
+    """Another process has a socket and never answers; the lock says who runs the session."""
+    async with house(tmp_path, run) as home:
+        ann = await home.here.open("ann")
+        silent = await create_subprocess_exec(
+            sys.executable, "-c", SILENT, env={**os.environ, **home.environment}, stdin=PIPE, stdout=PIPE
+        )
+        try:
+            assert silent.stdout is not None
+            assert await silent.stdout.readline()
+            async with asyncio.timeout(20):
+                for who in ("ann", ann.agent_id):
+                    found = await find(home.here.store, who, environment=home.environment, answer_s=3600)
+                    assert found.seen.agent_id == ann.agent_id
+        finally:
+            silent.kill()
+            await silent.communicate()
 
 
 async def test_one_name_in_two_teams_is_told_apart(tmp_path: Path, run: Path) -> None:
