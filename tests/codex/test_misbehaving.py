@@ -43,6 +43,12 @@ async def misbehaving(*flags: str, revive: bool = True, **timing: Any) -> AsyncI
         yield await hub.start(ME, SPEC)
 
 
+def engine_of(session: Session) -> CodexEngine:
+    found = session._hold._engine
+    assert isinstance(found, CodexEngine)
+    return found
+
+
 @pytest.mark.parametrize(
     ("prompt", "how"),
     [("exit 3", "exit code 3"), ("exit 0", "exit code 0"), ("signal SIGSEGV", "killed by SIGSEGV")],
@@ -70,7 +76,7 @@ async def test_where_it_must_not_be_revived_every_later_call_hears_of_the_death(
 async def test_a_hanging_engine_is_told_to_stop_and_then_given_up() -> None:
     """The caller is answered within the time it was promised; nothing is left running."""
     async with misbehaving("--deaf", turn_s=0.2, stop_s=0.2) as session:
-        pid = (await session._hold._engine.link()).pid  # type: ignore[attr-defined]
+        pid = (await engine_of(session).link()).pid
         with pytest.raises(SessionStuck):
             await say(session, "hang").result()
         with pytest.raises(SessionStuck):
@@ -91,7 +97,7 @@ async def test_a_flood_on_standard_error_blocks_nothing_and_is_kept_as_a_tail() 
     async with misbehaving() as session:
         _, result = await play(session, "flood")
         assert result.status == "completed"
-        link = await session._hold._engine.link()  # type: ignore[attr-defined]
+        link = await engine_of(session).link()
         assert set(link.stderr_tail) == {"x"}
         assert len(link.stderr_tail) <= 2 * STDERR_TAIL_BYTES
 
@@ -106,7 +112,7 @@ async def test_nonsense_between_messages_is_counted_and_the_turn_goes_on(
         assert result.status == "completed"
         odd = {event.method for event in only(events, Other)}
         assert odd == {"brand/new", "turn/plan/updated", "item/agentMessage/delta"}
-        assert (await session._hold._engine.link()).garbage == 5  # type: ignore[attr-defined]
+        assert (await engine_of(session).link()).garbage == 5
 
 
 async def test_a_turn_told_before_its_answer_is_still_ours() -> None:
@@ -145,7 +151,7 @@ async def test_an_unknown_request_is_answered_with_method_not_found() -> None:
 async def test_overload_is_retried_for_reads_and_never_for_a_turn() -> None:
     """A turn sent twice might run twice."""
     async with misbehaving() as session:
-        assert (await session._hold._engine.list_threads()).threads == ()
+        assert (await engine_of(session).list_threads()).threads == ()
         with pytest.raises(EngineRefused, match="overloaded") as refused:
             await say(session, "overload").result()
         assert refused.value.method == "turn/start"
@@ -154,7 +160,7 @@ async def test_overload_is_retried_for_reads_and_never_for_a_turn() -> None:
 async def test_a_death_answers_everything_that_waits_for_codex() -> None:
     """Calls in flight included."""
     async with misbehaving() as session:
-        link = await session._hold._engine.link()  # type: ignore[attr-defined]
+        link = await engine_of(session).link()
         running = say(session, "hang")
         await anext(running.events)
         calls = [asyncio.ensure_future(link.call("thread/never")) for _ in range(3)]

@@ -7,6 +7,7 @@ opens a new one; whether that may happen is the caller's decision (`renews`, `re
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -31,7 +32,7 @@ Connect = Callable[[Callable[[bytes], None], Callable[[Any], None]], Awaitable[T
 """Open a transport: told where bytes go and whom to tell of the end."""
 
 
-class Running:
+class Running(ABC):
     """The part of a link that is about its process. Never revived."""
 
     def __init__(self) -> None:
@@ -56,8 +57,9 @@ class Running:
     def pid(self) -> int | None:
         return getattr(self._transport, "pid", None)
 
+    @abstractmethod
     async def aclose(self) -> None:
-        raise NotImplementedError
+        """End the process and everything it started."""
 
 
 L = TypeVar("L", bound=Running)

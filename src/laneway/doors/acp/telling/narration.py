@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
@@ -37,8 +37,11 @@ MAX_HELD = 1000
 """Events of a thread that is still being opened: a line or two for each MCP server of the user."""
 
 
+Handlers: TypeAlias = Mapping[type[Event], Callable[[Any, Any], None]]
+
+
 class Narration(ABC):
-    handlers: ClassVar[Mapping[type[Event], Callable[[Any, Any], None]]]
+    handlers: ClassVar[Handlers]
     """By kind of event, but for the three that are on the hot path."""
 
     def __init__(self, line: Line, clock: Clock) -> None:
@@ -142,3 +145,12 @@ class Narration(ABC):
     def _gone(self, event: EngineGone) -> None:
         self._end_all("Codex ended unexpectedly.")
         self._listener.on_gone()
+
+
+HANDED_ON: Handlers = {
+    SettingsChanged: Narration._settings,
+    Diff: Narration._diff,
+    ThreadKnown: Narration._thread,
+    EngineGone: Narration._gone,
+}
+"""What all versions treat alike."""

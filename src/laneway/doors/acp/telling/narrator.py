@@ -12,15 +12,11 @@ from laneway.base.plain import plain
 from laneway.core.model import (
     Activity,
     Asked,
-    Diff,
-    EngineGone,
     FromSubagent,
     Notice,
     Other,
     Plan,
     PlanStep,
-    SettingsChanged,
-    ThreadKnown,
     Titled,
     TurnDone,
     TurnStarted,
@@ -33,7 +29,7 @@ from laneway.doors.acp.client import Client
 from laneway.doors.acp.ids import tool_call_id
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.telling import tool_calls
-from laneway.doors.acp.telling.narration import Narration
+from laneway.doors.acp.telling.narration import HANDED_ON, Narration
 from laneway.doors.acp.telling.open_calls import Key, OpenCall
 from laneway.doors.acp.telling.outputs import Outputs
 from laneway.doors.acp.telling.speech import chunk
@@ -214,6 +210,7 @@ class Narrator(Narration):
 
 
 Narrator.handlers = {
+    **HANDED_ON,
     TurnStarted: Narrator._turn,
     TurnDone: Narrator._turn,
     Activity: Narrator._activity,
@@ -224,10 +221,6 @@ Narrator.handlers = {
     Notice: Narrator._notice,
     Asked: Narrator._asked,
     Withdrawn: Narrator._withdrawn,
-    SettingsChanged: Narrator._settings,
-    Diff: Narrator._diff,
-    ThreadKnown: Narrator._thread,
-    EngineGone: Narrator._gone,
     Other: Narrator._other,
 }
 """Left out on purpose: `Accepted`, `UserSaid` (the client has just said it), `Compacted` (told as an

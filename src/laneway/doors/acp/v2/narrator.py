@@ -13,14 +13,10 @@ from laneway.core.model import (
     Accepted,
     Activity,
     Asked,
-    Diff,
-    EngineGone,
     FromSubagent,
     Notice,
     Other,
     Plan,
-    SettingsChanged,
-    ThreadKnown,
     Titled,
     TurnDone,
     TurnStarted,
@@ -33,7 +29,7 @@ from laneway.doors.acp.asking.permits import Permits
 from laneway.doors.acp.history import said
 from laneway.doors.acp.history.past import is_verdict
 from laneway.doors.acp.line import Line
-from laneway.doors.acp.telling.narration import Narration
+from laneway.doors.acp.telling.narration import HANDED_ON, Narration
 from laneway.doors.acp.telling.narrator import words_of
 from laneway.doors.acp.telling.open_calls import OpenCall
 from laneway.doors.acp.telling.outputs import Outputs
@@ -190,6 +186,7 @@ class Narrator(Narration):
 
 
 Narrator.handlers = {
+    **HANDED_ON,
     TurnStarted: Narrator._started,
     TurnDone: Narrator._done,
     UserSaid: Narrator._user_said,
@@ -202,9 +199,5 @@ Narrator.handlers = {
     Notice: Narrator._notice,
     Asked: Narrator._asked,
     Withdrawn: Narrator._withdrawn,
-    SettingsChanged: Narrator._settings,
-    Diff: Narrator._diff,
-    ThreadKnown: Narrator._thread,
-    EngineGone: Narrator._gone,
     Other: Narrator._other,
 }
