@@ -77,6 +77,7 @@ async def test_a_hanging_engine_is_told_to_stop_and_then_given_up() -> None:
     """The caller is answered within the time it was promised; nothing is left running."""
     async with misbehaving("--deaf", turn_s=0.2, stop_s=0.2) as session:
         pid = (await engine_of(session).link()).pid
+        assert pid is not None
         with pytest.raises(SessionStuck):
             await say(session, "hang").result()
         with pytest.raises(SessionStuck):
@@ -164,6 +165,7 @@ async def test_a_death_answers_everything_that_waits_for_codex() -> None:
         running = say(session, "hang")
         await anext(running.events)
         calls = [asyncio.ensure_future(link.call("thread/never")) for _ in range(3)]
+        assert isinstance(link._transport, Child)
         link._transport.kill()
         assert (await running.result()).failure is not None
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
