@@ -24,7 +24,7 @@ from laneway.base.errors import (
 )
 from laneway.base.log import TRACE, timed
 from laneway.codex import binary, hello
-from laneway.codex.running import Connect, Running
+from laneway.codex.running import Connect, Running, backoff_s
 from laneway.codex.translate import DELTA_EVENTS, decode_delta
 from laneway.core.ports import Abilities
 from laneway.wire.peer import METHOD_NOT_FOUND, Peer, Raw
@@ -35,7 +35,6 @@ HANDSHAKE_S = 30.0
 """A cold app-server answers in 0.1 s; one that needs this long never will."""
 OVERLOADED = -32001
 OVERLOAD_TRIES = 6
-OVERLOAD_BASE_S = 0.05
 _STARTUP = "mcpServer/startupStatus/updated"
 KEPT_EARLY = 64
 """Threads whose first words are kept until somebody has them open, and words of each: a few a server."""
@@ -141,6 +140,7 @@ class Link(Running):
             raise
         version = binary.parse_version(str(greeted.get("userAgent", ""))) or binary.OLDEST
         link.abilities = binary.abilities(version)
+        link._is_open = True
         return link
 
     async def _greet(self, answer: asyncio.Future[Raw] | None) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class Link(Running):
             except RemoteError as error:
                 if error.code != OVERLOADED or attempt == tries:
                     raise _refusal(method, params, error) from None
-                await asyncio.sleep(_backoff_s(attempt))
+                await asyncio.sleep(backoff_s(attempt))
             except WireError:
                 raise EngineLost(self._how or "the connection is closed", self.stderr_tail) from None
         raise AssertionError("unreachable")
@@ -304,22 +304,13 @@ class Link(Running):
         if self._how is not None:
             return
         self._how = str(ended)
-        if not self._closing:
-            # Every thread hears of it and tells its caller; here are the details for whoever wants them.
-            last_words = self.stderr_tail[-500:].strip() or "none"
-            log.warning("app-server ended: %s; its last words: %s", self._how, last_words)
+        self._log_end("app-server")
         self._peer.feed_eof()
         for listener in list(self._listeners.values()):
             listener.on_lost(self._how)
         self._listeners.clear()
         for watcher in [each for watchers in self._watchers.values() for each in watchers]:
             watcher(None)
-
-
-def _backoff_s(attempt: int) -> float:
-    import random  # three milliseconds of start-up for what hardly ever happens
-
-    return OVERLOAD_BASE_S * float(2**attempt) * random.uniform(0.5, 1.5)
 
 
 def _object(raw: Raw) -> dict[str, Any]:

@@ -93,6 +93,7 @@ class RelayLink(Running):
         server = hello.get("serverInfo") if isinstance(hello, dict) else None
         told = str(server.get("version")) if isinstance(server, dict) else ""
         opened._version = binary.parse_version(told) or binary.OLDEST
+        opened._is_open = True
         return opened
 
     @property
@@ -245,9 +246,7 @@ class RelayLink(Running):
         if self._how is not None:
             return
         self._how = str(ended)
-        if not self._closing:
-            last_words = self.stderr_tail[-500:].strip() or "none"
-            log.warning("mcp-server ended: %s; its last words: %s", self._how, last_words)
+        self._log_end("mcp-server")
         self._peer.feed_eof()
         for thread in (*self.threads.values(), *self._unnamed):
             thread.on_lost(self._how)

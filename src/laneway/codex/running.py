@@ -2,16 +2,24 @@
 
 An engine has at most one live link, opened when it is first needed. After a death the next call
 opens a new one; whether that may happen is the caller's decision (`renews`, `renew`), never ours.
+Only a Codex that fell over another one as it started is started again by us.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from laneway.base.errors import EngineLost
+
+log = logging.getLogger(__name__)
+
+BACKOFF_S = 0.05
+START_TRIES = 7
+"""Six pauses come to about three seconds: whoever was first has made Codex's database by then."""
 
 
 class Transport(Protocol):
@@ -39,6 +47,8 @@ class Running(ABC):
         self._transport: Transport | None = None
         self._how: str | None = None
         self._closing = False
+        self._is_open = False
+        """Whether hands were shaken. Before that, whoever opens us is told what went wrong."""
 
     @property
     def is_alive(self) -> bool:
@@ -56,6 +66,13 @@ class Running(ABC):
     @property
     def pid(self) -> int | None:
         return getattr(self._transport, "pid", None)
+
+    def _log_end(self, program: str) -> None:
+        """Every thread hears of it and tells its caller; here are the details for whoever wants them."""
+        if not self._closing:
+            last_words = self.stderr_tail[-500:].strip() or "none"
+            level = logging.WARNING if self._is_open else logging.INFO
+            log.log(level, "%s ended: %s; its last words: %s", program, self._how, last_words)
 
     @abstractmethod
     async def aclose(self) -> None:
@@ -102,15 +119,34 @@ class Runner(Generic[L]):
             return self._link
 
     async def _opened(self) -> L:
-        try:
-            return await self._run()
-        except EngineLost:
-            if self._diagnose is not None:
-                # What is too old, has no such command or is no Codex also just ends: find out, in words.
-                await asyncio.to_thread(self._diagnose)
-            raise
+        for attempt in range(1, START_TRIES + 1):
+            try:
+                return await self._run()
+            except EngineLost as lost:
+                if _fell_over_another(lost) and attempt < START_TRIES:
+                    log.info("Codex fell over another one that starts in the same home; trying again")
+                    await asyncio.sleep(backoff_s(attempt))
+                    continue
+                if self._diagnose is not None:
+                    # What is too old, has no such command or is no Codex also just ends: say it in words.
+                    await asyncio.to_thread(self._diagnose)
+                raise
+        raise AssertionError("unreachable")
 
     async def aclose(self) -> None:
         async with self._opening:
             if self._link is not None:
                 await self._link.aclose()
+
+
+def backoff_s(attempt: int) -> float:
+    """How long to wait after so many tries in vain."""
+    import random  # three milliseconds of start-up for what hardly ever happens
+
+    return BACKOFF_S * float(2**attempt) * random.uniform(0.5, 1.5)
+
+
+def _fell_over_another(lost: EngineLost) -> bool:
+    """Of several that start at once in a fresh home, one makes the database and the others end. Only their
+    last words tell; a database that is really broken is told so, too, just three seconds later."""
+    return "state runtime" in lost.stderr_tail
