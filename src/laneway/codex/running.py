@@ -18,8 +18,8 @@ from laneway.base.errors import EngineLost
 log = logging.getLogger(__name__)
 
 BACKOFF_S = 0.05
-START_TRIES = 7
-"""Six pauses come to about three seconds: whoever was first has made Codex's database by then."""
+START_TRIES = 6
+"""Five pauses come to about three seconds: whoever was first has made Codex's database by then."""
 
 
 class Transport(Protocol):
