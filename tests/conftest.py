@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 
@@ -42,6 +43,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
     It lies outside the system's temp folder, because Codex warns about a home inside.
     """
+    # An example may take as long as it takes: other tests run beside it.
+    hypothesis.settings.register_profile(
+        "laneway", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("laneway")
     home = Path(__file__).resolve().parent.parent / ".stamps" / "home"
     home.mkdir(parents=True, exist_ok=True)
     os.environ["HOME"] = str(home)

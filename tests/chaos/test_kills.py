@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import signal
+from contextlib import suppress
 
 import pytest
 
@@ -75,7 +76,8 @@ async def test_laneway_killed_at_random_instants_leaves_nothing_running() -> Non
             for _ in range(chance.randrange(400)):
                 tree |= set(descendants(process.pid))
                 await asyncio.sleep(0)
-            process.kill()
+            with suppress(ProcessLookupError):  # it may have come to its end
+                process.kill()
             await process.communicate()
             for pid in tree:
                 await wait_gone(pid)

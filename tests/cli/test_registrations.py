@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.cli.registrations import (
@@ -141,7 +141,6 @@ values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(value=values, blank=blanks)
 def test_a_text_without_comments_means_the_same(value: Any, blank: str) -> None:
     """Comments before and after anything change nothing, and every character keeps its place."""
@@ -151,7 +150,6 @@ def test_a_text_without_comments_means_the_same(value: Any, blank: str) -> None:
     assert len(plain) == len(text)
 
 
-@settings(deadline=None)
 @given(text=st.text(alphabet='{}[]":,/*\\ \nab1') | st.text())
 def test_any_text_gives_entries_or_a_value_error(text: str) -> None:
     """Nothing else: a config is whatever somebody left there."""

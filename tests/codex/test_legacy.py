@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.codex.legacy import Legacy, Level
@@ -146,7 +146,6 @@ def test_a_message_is_whole_when_its_raw_item_says_so_and_only_that_tells_its_ph
     }
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=8))
 def test_however_a_message_is_cut_its_pieces_and_its_whole_are_the_same(pieces: list[str]) -> None:
     """Merged or not: each character once in the deltas, and once more in the message."""

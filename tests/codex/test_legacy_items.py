@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.core.model import (
@@ -199,7 +199,6 @@ item_types = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(methods, anything, item_types, st.dictionaries(st.text(max_size=8), anything, max_size=4))
 def test_no_shape_of_anything_keeps_a_turn_from_being_told_to_its_end(
     method: str, params: Any, kind: str, item: dict[str, Any]

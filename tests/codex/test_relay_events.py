@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.codex.relay_events import RelayScript, Translation
@@ -197,7 +197,6 @@ FIELDS = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(KINDS, st.dictionaries(FIELDS, ODD, max_size=4)), max_size=8))
 def test_no_shape_breaks_the_translation_and_no_event_is_lost(told: list[tuple[str, dict[str, Any]]]) -> None:
     """What cannot be understood is handed on as it came."""

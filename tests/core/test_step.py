@@ -386,4 +386,4 @@ class SessionMachine(RuleBasedStateMachine):
 
 
 TestSessionMachine = SessionMachine.TestCase
-TestSessionMachine.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)
+TestSessionMachine.settings = settings(max_examples=300, stateful_step_count=60)

@@ -222,7 +222,6 @@ rules_of_all_kinds = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(situations, some, rules_of_all_kinds)
 def test_whatever_the_situation_the_promises_hold(
     here: Situation, unread: list[Message], rules: Rules
@@ -250,7 +249,7 @@ def test_whatever_the_situation_the_promises_hold(
     assert set(map(id, found.refused)) == {id(m) for m in ordered if not rules.admit(m)}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(some, rules_of_all_kinds)
 def test_an_idle_session_gets_all_its_welcome_mail_and_each_message_once(
     unread: list[Message], rules: Rules
@@ -272,7 +271,7 @@ def test_an_idle_session_gets_all_its_welcome_mail_and_each_message_once(
     assert all(treatment(message, ME) == "quiet" for message in missing)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(0.01, 2_000), min_size=1, max_size=60), st.integers(1, 5))
 def test_in_no_hour_are_there_more_turns_than_the_limit(gaps: list[float], limit: int) -> None:
     """However mail comes, and however soon after the limit is lifted."""

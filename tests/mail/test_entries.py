@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.base.errors import BadMail, BadName
@@ -39,7 +39,6 @@ def read(*found: object) -> Mail:
     return entries.read(spelt(entry) for entry in found)
 
 
-@settings(deadline=None)
 @given(SAYABLE, TIMES, st.sampled_from(["urgent", "normal", "low"]), st.text(max_size=300))
 def test_what_we_write_passes_the_rules_of_all_three(
     text: str, when: datetime, urgency: Any, summary: str
@@ -181,7 +180,6 @@ ENTRIES = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(ENTRIES, st.data())
 def test_marking_touches_what_was_meant_and_nothing_else(found: list[Any], data: st.DataObject) -> None:
     """Every other entry keeps its bytes, a marked one all but `read`."""
@@ -202,7 +200,6 @@ def test_marking_touches_what_was_meant_and_nothing_else(found: list[Any], data:
     assert entries.mark(after, key) == (after, 0)
 
 
-@settings(deadline=None)
 @given(ENTRIES, st.sampled_from([None, 2]))
 def test_unread_is_what_a_slow_look_finds(found: list[Any], indent: int | None) -> None:
     """The fast look and the careful one agree on every shape of `read`."""
@@ -222,7 +219,6 @@ def numbered(*numbers: int, read_too: frozenset[int] = frozenset()) -> list[byte
     ]
 
 
-@settings(deadline=None)
 @given(
     base=st.sets(st.integers(0, 9)),
     added=st.sets(st.integers(10, 14)),
@@ -250,7 +246,6 @@ def test_a_merge_keeps_what_both_sides_did(
     )
 
 
-@settings(deadline=None)
 @given(SAYABLE, st.integers(1, 5))
 def test_the_same_words_never_have_the_same_time(text: str, times: int) -> None:
     """Claude Code takes delivered mail out by sender, time and text."""

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.mail.envelope import MAX_HEADER_CHARS, Item, compose, new_mark
@@ -151,7 +151,6 @@ items = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(items, min_size=1, max_size=10))
 @pytest.mark.covers("FR-8.4")
 def test_whatever_messages_say_a_reader_by_the_mark_finds_exactly_them(said: list[Item]) -> None:
@@ -162,7 +161,6 @@ def test_whatever_messages_say_a_reader_by_the_mark_finds_exactly_them(said: lis
     assert [headers["Priority"] for headers, _, _ in found] == [each.urgency for each in said]
 
 
-@settings(deadline=None)
 @given(st.lists(items, min_size=1, max_size=3), st.integers(1, 50))
 def test_no_cut_lets_a_message_out(said: list[Item], max_chars: int) -> None:
     """Wherever the limit falls, the mark ends the text and nothing else does."""
@@ -172,7 +170,6 @@ def test_no_cut_lets_a_message_out(said: list[Item], max_chars: int) -> None:
     ]
 
 
-@settings(deadline=None)
 @given(names)
 def test_a_header_is_one_short_line_whatever_its_writer_put_there(name: str) -> None:
     """Names, times and ids are the sender's words, too."""
@@ -189,7 +186,6 @@ def test_a_header_is_one_short_line_whatever_its_writer_put_there(name: str) -> 
     assert all(len(line) <= MAX_HEADER_CHARS + 20 for line in lines[-5:])
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_message_that_knew_an_earlier_mark_forges_nothing(data: st.DataObject) -> None:
     """The one thing that a sender could have learnt: the mark of a turn that is over."""

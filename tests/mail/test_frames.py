@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.mail import entries
@@ -182,7 +182,6 @@ def test_a_sender_of_another_team_is_named_with_it() -> None:
 values = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=20), st.just([{"a": [1]}]))
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(sorted(KNOWN)),
     st.dictionaries(

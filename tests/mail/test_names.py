@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.base.errors import BadName
@@ -76,7 +76,6 @@ def test_a_teammate_of_claude_code_may_have_dots_and_spaces_in_its_name() -> Non
     assert inbox_name("code reviewer.v2") == "code-reviewer-v2"
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_no_name_leads_out_of_its_folder(team: str, agent: str) -> None:
     """Whatever somebody calls a team or an agent: refused, or a file directly inside."""

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.mail import raw_json
@@ -31,7 +31,6 @@ LOOKALIKE = {"separators": (",\n  ", ":\n  ")}
 """Every level looks as the outermost does with two spaces."""
 
 
-@settings(deadline=None)
 @given(st.lists(VALUES))
 def test_an_array_as_the_others_write_it_comes_out_as_it_went_in(things: list[Any]) -> None:
     """Byte for byte, as JSON.stringify and serde's pretty printer spell it."""
@@ -39,7 +38,6 @@ def test_an_array_as_the_others_write_it_comes_out_as_it_went_in(things: list[An
     assert raw_json.array(raw_json.items(spelt)) == spelt
 
 
-@settings(deadline=None)
 @given(st.lists(VALUES, min_size=1), st.integers(1), st.sampled_from([{"indent": 2}, {}, LOOKALIKE]))
 def test_the_last_entries_are_those_that_reading_everything_finds(
     things: list[Any], wanted: int, style: dict[str, Any]
@@ -59,7 +57,6 @@ def test_only_the_end_of_a_long_array_is_looked_at() -> None:
     assert [json.loads(raw) for raw in found[-3:]] == [{"n": 997}, {"n": 998}, {"n": 999}]
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text(), VALUES))
 def test_an_object_comes_out_as_it_went_in(thing: dict[str, Any]) -> None:
     """The order of its members, too."""
@@ -67,7 +64,6 @@ def test_an_object_comes_out_as_it_went_in(thing: dict[str, Any]) -> None:
     assert list(json.loads(raw_json.object_of(raw_json.fields(spelt))).items()) == list(thing.items())
 
 
-@settings(deadline=None)
 @given(PLAIN)
 def test_what_we_write_looks_like_theirs(thing: Any) -> None:
     """Two spaces a level, at every depth."""
@@ -76,7 +72,6 @@ def test_what_we_write_looks_like_theirs(thing: Any) -> None:
     assert inside == json.dumps([thing], indent=2, ensure_ascii=False).encode()
 
 
-@settings(deadline=None)
 @given(st.lists(st.dictionaries(ODD_TEXT, ODD_TEXT, max_size=3)))
 def test_half_of_a_pair_is_no_reason_to_read_nothing(things: list[dict[str, str]]) -> None:
     """JavaScript writes such, as an escape; what is not touched keeps it."""
@@ -89,7 +84,6 @@ def test_half_of_a_pair_is_no_reason_to_read_nothing(things: list[dict[str, str]
         json.dumps(raw_json.value(item), ensure_ascii=False).encode()  # can be written, logged and sent
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_whatever_the_bytes_are_there_is_an_answer_or_a_refusal(data: bytes) -> None:
     """Never another exception."""

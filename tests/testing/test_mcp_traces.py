@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.testing.mcp_compare import differences
@@ -31,7 +31,6 @@ def call_of(number: int, thread: str) -> list[Line]:
     ]
 
 
-@settings(deadline=None)
 @given(st.permutations([1, 1, 1, 2, 2, 2]))
 def test_the_order_in_which_two_calls_are_told_of_makes_no_difference(order: list[int]) -> None:
     """Calls run side by side; only the order within each is meant."""

@@ -7,8 +7,10 @@ import errno
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,6 +69,24 @@ async def test_it_leads_a_session_of_its_own() -> None:
 
     assert heard.text.split() == [b"%d" % child.pid] * 3
     assert child.pid != os.getsid(0)
+
+
+async def test_one_that_is_gone_before_its_first_words_could_be_said_just_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing is raised, nothing is left open: how it ended is told as ever."""
+
+    class Slow(subprocess.Popen[bytes]):
+        """As on a busy machine: when we go on, it has come and gone."""
+
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self.wait()
+
+    monkeypatch.setattr(subprocess, "Popen", Slow)
+    heard = Heard()
+    child = await start(python("raise SystemExit(3)"), heard, first=b"hello")
+    assert await ended(child) == Exit(code=3)
 
 
 def ignored_by_our_parent() -> int:

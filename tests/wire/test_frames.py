@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from laneway.wire.frames import LineDecoder
@@ -22,7 +22,6 @@ def decode(chunks: list[bytes], max_bytes: int = MAX) -> tuple[list[bytes], list
     return frames, told, decoder.waiting_bytes
 
 
-@settings(deadline=None)
 @given(st.lists(LINE, max_size=12), LINE, CUTS)
 @example(lines=[b"x" * (MAX + 1), b"good"], tail=b"", cuts=[])
 @example(lines=[b"x" * (MAX + 1)], tail=b"", cuts=[MAX + 1])
@@ -40,7 +39,6 @@ def test_any_split_yields_the_same_frames(lines: list[bytes], tail: bytes, cuts:
     assert waiting == (len(tail) if len(tail) <= MAX else 0)
 
 
-@settings(deadline=None)
 @given(st.lists(LINE.filter(lambda line: len(line) <= MAX), max_size=12), CUTS)
 def test_without_a_long_line_nothing_is_told_or_lost(lines: list[bytes], cuts: list[int]) -> None:
     """Lines within the bound come back exactly, empty ones left out."""

@@ -67,7 +67,7 @@ FRAMED = st.one_of(
 
 
 @pytest.mark.covers("FR-1.2")
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(FRAMED, max_size=8), CUTS)
 def test_any_mix_of_framings_in_any_chunks_gives_the_same_messages(
     framed: list[tuple[bytes | None, bytes]], cuts: list[int]
@@ -249,7 +249,7 @@ ENEMY = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 @given(st.lists(ENEMY, max_size=12), CUTS)
 @example([b"Content-Length: 900\r\n\r\n"], [])
 @example([b"x" * 70, b"Content-Length: 5\r\n"], [3])

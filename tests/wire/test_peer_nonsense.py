@@ -112,7 +112,7 @@ async def test_a_message_that_is_too_long_is_told_once_and_the_stream_goes_on(cu
     await desk.wait_quiet()
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.one_of(

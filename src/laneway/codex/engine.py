@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from laneway.base.errors import EngineLost, EngineRefused
+from laneway.base.errors import EngineError, EngineLost, EngineRefused
 from laneway.codex import binary, hello, sandbox
 from laneway.codex.link import HANDSHAKE_S, IDEMPOTENT, Link
 from laneway.codex.locate import Binary, child_environment
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 
 Asked = TypeVar("Asked")
 
+GIVE_BACK_S = 2.0
+"""How long somebody who no longer wants a thread is kept until it is given back; then it goes on alone."""
 _LISTED = {"sourceKinds": ["cli", "vscode", "exec", "appServer", "unknown"], "modelProviders": []}
 """Left alone, Codex hides what `codex exec` or another model provider ran. Subagents stay hidden."""
 
@@ -144,8 +147,22 @@ async def _open(
         # On the reader: the thread must be there before its first notification, which may come along.
         opened.append(CodexThread(link, host, msgspec.json.decode(raw), policy))
 
-    await link.call(method, params, on_reply=attach)
+    calling = asyncio.ensure_future(link.call(method, params, on_reply=attach))
+    try:
+        await asyncio.shield(calling)
+    except asyncio.CancelledError:
+        # Codex cannot be stopped halfway. It opens the thread, and would keep everybody else out of it.
+        await asyncio.wait((asyncio.ensure_future(_give_back(calling, opened)),), timeout=GIVE_BACK_S)
+        raise
     return opened[0]
+
+
+async def _give_back(calling: Awaitable[Any], opened: list[CodexThread]) -> None:
+    try:
+        await calling
+        await opened[0].release()
+    except EngineError as problem:
+        log.debug("a thread that nobody waits for was not opened, or not given back: %s", problem)
 
 
 def codex_engine(

@@ -65,5 +65,8 @@ def launch(
         os.close(status_in)
     if first:
         assert process.stdin
-        process.stdin.write(first)
+        try:
+            process.stdin.write(first)
+        except BrokenPipeError:
+            pass  # it has ended already; how, its status pipe tells
     return Launched(process, control_in, status_out, argv[0])

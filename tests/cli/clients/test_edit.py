@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.cli.clients.edit import drop, look, put
@@ -139,7 +139,6 @@ def laid_out(tree: Any, draw: Callable[[st.SearchStrategy[str]], str]) -> str:
             return json.dumps(tree)
 
 
-@settings(deadline=None)
 @given(data=st.data(), tree=trees, others=st.dictionaries(names, st.just({"command": "x"}), max_size=3))
 def test_any_json_can_be_edited_and_edited_back(data: st.DataObject, tree: Any, others: Any) -> None:
     """Whatever its layout: no comment is lost, and removing the entry gives back what it said."""
@@ -201,7 +200,6 @@ def test_toml_that_has_no_place_for_a_server_is_refused(text: str) -> None:
         put(text, TOML, SERVERS, ENTRY)
 
 
-@settings(deadline=None)
 @given(name=st.text(min_size=1, max_size=8), word=st.text(max_size=8))
 def test_any_name_and_any_word_survive_the_way_into_toml(name: str, word: str) -> None:
     """Quotes, newlines and control characters are spelled out."""
@@ -214,7 +212,6 @@ def test_any_name_and_any_word_survive_the_way_into_toml(name: str, word: str) -
     assert parse(changed, TOML) == {"a": {"b": 1}, "mcp_servers": {name: entry}}
 
 
-@settings(deadline=None)
 @given(text=st.text(alphabet="[]{}.=\"'\n #,ab1") | st.text(alphabet='{}[]":,/*\\ \nab1'))
 def test_any_text_is_edited_or_refused(text: str) -> None:
     """Nothing but a `ValueError` ever comes out of it."""

@@ -179,7 +179,7 @@ deeds = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(deeds)
 def test_no_tool_call_of_an_older_turn_is_larger_than_its_budget(deed: Activity) -> None:
     """Whatever it printed, changed or returned; and every message stays valid."""

@@ -179,7 +179,7 @@ class Sitting(RuleBasedStateMachine):
 
 
 TestSitting = Sitting.TestCase
-TestSitting.settings = settings(max_examples=150, stateful_step_count=20, deadline=None)
+TestSitting.settings = settings(max_examples=150, stateful_step_count=20)
 
 
 def recorded(choices: Choices, config: dict[str, Any], running: Permit) -> Defaults:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.codex.items import activity
@@ -284,7 +284,6 @@ def items(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(items(), st.sampled_from((BARE, TERMINAL)), st.sampled_from(("", CWD)))
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_an_item_holds_its_call_is_valid_acp(item: dict[str, Any], client: Client, cwd: str) -> None:
     """From its beginning to its end, and in the history. What cannot be an activity never comes here."""
     try:

@@ -284,7 +284,7 @@ def test_a_deleted_program_can_be_run_again(tmp_path: Path) -> None:
 LINES = st.lists(st.sampled_from(["a", "b", "", "-- a/x", "@@ -1 +1 @@", "\\", "é"]), max_size=12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(old=LINES, new=LINES)
 def test_any_edit_of_any_text_is_put_back(
     old: list[str], new: list[str], tmp_path_factory: pytest.TempPathFactory

@@ -44,7 +44,7 @@ def test_git_takes_the_patch_whatever_the_name(tmp_path: Path, name: str) -> Non
     assert applied(work, {}, gone) == {}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(old=texts, new=texts)
 def test_git_makes_the_new_text_of_the_old_one(old: str, new: str) -> None:
     """Whatever the lines look like, and whether or not the last one has an end."""
