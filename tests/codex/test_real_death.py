@@ -81,6 +81,7 @@ def check_order(events: list[Event]) -> None:
     assert asked == [event.question_id for event in only(events, Withdrawn)]
 
 
+@pytest.mark.needs("input_kept")
 async def test_an_input_is_kept_by_codex_once_it_is_accepted() -> None:
     """The line that mail is marked read by: behind it, a kill loses nothing."""
     async with real() as here:

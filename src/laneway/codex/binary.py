@@ -41,6 +41,7 @@ FEATURES = (
     Feature("turn_context", (0, 144, 4), "context for a turn, outside of the conversation"),
     Feature("commands_in_history", (0, 153, 4), "a loaded session shows the commands that were run"),
     Feature("delete", (0, 153, 4), "sessions can be deleted"),
+    Feature("input_kept", (0, 153, 4), "what was accepted survives a kill of Codex in that instant"),
     Feature("writer_lock", (0, 153, 4), "two processes cannot write one thread"),
 )
 """The one table of what each version can do. `make test-peers` runs it; the docs print it."""
