@@ -18,26 +18,41 @@ from laneway.core.ports import ThreadSpec
 from tests.codex.support import ME, Stage, play, real
 
 
-class Silent:
-    """An app-server that shakes hands and then says no more."""
+class Slow:
+    """An app-server that shakes hands and then takes its time, until it is told to go on."""
 
     stderr_tail = ""
     backlog_bytes = 0
 
     def __init__(self) -> None:
         self.is_asked = asyncio.Event()
+        self.asked: list[str] = []
+        self._waiting: list[bytes] | None = []
         self._say: Callable[[bytes], None]
 
-    async def connect(self, say: Callable[[bytes], None], on_end: Callable[[Any], None]) -> Silent:
+    async def connect(self, say: Callable[[bytes], None], on_end: Callable[[Any], None]) -> Slow:
         self._say = say
         return self
 
     def write(self, data: bytes) -> None:
         for asked in map(msgspec.json.decode, data.splitlines()):
+            if "id" not in asked:
+                continue
+            answer = msgspec.json.encode({"id": asked["id"], "result": {"thread": {"id": "thread"}}}) + b"\n"
             if asked["method"] == "initialize":
-                self._say(msgspec.json.encode({"id": asked["id"], "result": {}}) + b"\n")
-            elif asked["method"] == "thread/resume":
-                self.is_asked.set()
+                self._say(answer)
+                continue
+            self.asked.append(asked["method"])
+            self.is_asked.set()
+            if self._waiting is None:
+                self._say(answer)
+            else:
+                self._waiting.append(answer)
+
+    def go_on(self) -> None:
+        waiting, self._waiting = self._waiting or [], None
+        for answer in waiting:
+            self._say(answer)
 
     async def stop(self, own_end_s: float = 0.0) -> None:
         pass
@@ -82,13 +97,20 @@ async def test_another_process_gets_a_thread_whose_opening_was_cancelled(
         assert result.text == "ours"
 
 
-async def test_a_codex_that_never_answers_keeps_nobody_who_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even for the moment that it takes to give a thread back."""
+async def test_a_slow_codex_keeps_nobody_who_has_gone_and_takes_nothing_from_who_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first leaves before its thread is given back; the second gets it only after that."""
     monkeypatch.setattr(engine, "GIVE_BACK_S", 0.0)
-    silent = Silent()
-    async with asyncio.timeout(60), Hub(CodexEngine(silent.connect), LoopClock()) as hub:
-        resuming = asyncio.ensure_future(hub.resume(ME, "thread", ThreadSpec(cwd=Path("/"))))
-        await silent.is_asked.wait()
-        resuming.cancel()
+    slow, spec = Slow(), ThreadSpec(cwd=Path("/"))
+    async with asyncio.timeout(60), Hub(CodexEngine(slow.connect), LoopClock()) as hub:
+        first = asyncio.ensure_future(hub.resume(ME, "thread", spec))
+        await slow.is_asked.wait()
+        first.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await resuming
+            await first
+        second = asyncio.ensure_future(hub.resume(ME, "thread", spec))
+        slow.go_on()
+        session = await second
+        assert session.thread_id == "thread"
+        assert slow.asked == ["thread/resume", "thread/archive", "thread/unarchive", "thread/resume"]

@@ -43,6 +43,8 @@ class CodexEngine(Runner[Link]):
         diagnose: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(lambda: Link.open(connect, handshake_s, is_greeted=is_greeted), diagnose)
+        self._leaving: dict[str, asyncio.Task[None]] = {}
+        """Threads that nobody wants any more, while they are opened and given back."""
 
     async def _asked(self, work: Callable[[Link], Awaitable[Asked]]) -> Asked:
         """Ask for something that may be asked twice: the link may be dead, and we do not know it yet."""
@@ -75,7 +77,7 @@ class CodexEngine(Runner[Link]):
             params["ephemeral"] = True
         if spec.tools:
             params["dynamicTools"] = [_dynamic_tool(tool) for tool in spec.tools]
-        return await _open(link, host, "thread/start", {**params, **spec.native}, policy)
+        return await self._open(link, host, "thread/start", {**params, **spec.native}, policy)
 
     async def resume(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
         # The developer instructions go along every time: compaction drops them otherwise.
@@ -83,12 +85,44 @@ class CodexEngine(Runner[Link]):
         if spec.moves:
             params["cwd"] = str(spec.cwd)
         params |= spec.native
-        return await self._asked(lambda link: _open(link, host, "thread/resume", params))
+        if thread_id in self._leaving:
+            await asyncio.wait((self._leaving[thread_id],))  # or it would be taken from us, too
+        return await self._asked(lambda link: self._open(link, host, "thread/resume", params))
 
     async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
         params = {"threadId": thread_id, "excludeTurns": True, "cwd": str(spec.cwd), **_common(spec)}
         params |= spec.native
-        return await self._asked(lambda link: _open(link, host, "thread/fork", params))
+        return await self._asked(lambda link: self._open(link, host, "thread/fork", params))
+
+    async def _open(
+        self,
+        link: Link,
+        host: Host,
+        method: str,
+        params: dict[str, Any],
+        policy: dict[str, Any] | None = None,
+    ) -> CodexThread:
+        opened: list[CodexThread] = []
+
+        def attach(raw: Raw) -> None:
+            # On the reader: the thread must be there before its first notification, which may come along.
+            opened.append(CodexThread(link, host, msgspec.json.decode(raw), policy))
+
+        calling = asyncio.ensure_future(link.call(method, params, on_reply=attach))
+        try:
+            await asyncio.shield(calling)
+        except asyncio.CancelledError:
+            # Codex cannot be stopped halfway. It opens the thread, and would keep everybody else out of it.
+            leaving = asyncio.get_running_loop().create_task(_give_back(calling, opened))
+            if method == "thread/resume":
+                self._leave(params["threadId"], leaving)
+            await asyncio.wait((leaving,), timeout=GIVE_BACK_S)
+            raise
+        return opened[0]
+
+    def _leave(self, thread_id: str, leaving: asyncio.Task[None]) -> None:
+        self._leaving[thread_id] = leaving
+        leaving.add_done_callback(lambda _: self._leaving.pop(thread_id, None))
 
     async def history(
         self, thread_id: str, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
@@ -136,25 +170,6 @@ async def _users_config(link: Link, cwd: Path) -> dict[str, Any]:
         return {}
     config = answer.get("config") if isinstance(answer, dict) else None
     return config if isinstance(config, dict) else {}
-
-
-async def _open(
-    link: Link, host: Host, method: str, params: dict[str, Any], policy: dict[str, Any] | None = None
-) -> CodexThread:
-    opened: list[CodexThread] = []
-
-    def attach(raw: Raw) -> None:
-        # On the reader: the thread must be there before its first notification, which may come along.
-        opened.append(CodexThread(link, host, msgspec.json.decode(raw), policy))
-
-    calling = asyncio.ensure_future(link.call(method, params, on_reply=attach))
-    try:
-        await asyncio.shield(calling)
-    except asyncio.CancelledError:
-        # Codex cannot be stopped halfway. It opens the thread, and would keep everybody else out of it.
-        await asyncio.wait((asyncio.ensure_future(_give_back(calling, opened)),), timeout=GIVE_BACK_S)
-        raise
-    return opened[0]
 
 
 async def _give_back(calling: Awaitable[Any], opened: list[CodexThread]) -> None:
