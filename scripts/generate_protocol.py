@@ -66,14 +66,16 @@ Schema = dict[str, Any]
 
 
 def called_methods() -> set[str]:
-    """The client requests in our code: every `….call("method", …)` and `_open(…, "method", …)`."""
+    """The client requests in our code: every `….call("method", …)` and `self._open(…, "method", …)`."""
     found = set()
     for module in (link, thread, engine):
         for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
             match node:
                 case ast.Call(func=ast.Attribute(attr="call"), args=[ast.Constant(value=str(method)), *_]):
                     found.add(method)
-                case ast.Call(func=ast.Name(id="_open"), args=[_, _, ast.Constant(value=str(method)), *_]):
+                case ast.Call(
+                    func=ast.Attribute(attr="_open"), args=[_, _, ast.Constant(value=str(method)), *_]
+                ):
                     found.add(method)
     return found
 
