@@ -39,6 +39,23 @@ async def test_json_gives_every_event_as_a_line() -> None:
     assert "".join(event["text"] for event in events if event["event"] == "text") == "hi"
 
 
+async def test_a_rehearsal_reaches_for_nothing_outside_this_machine() -> None:
+    """Codex would ask GitHub for its plugins; whatever goes out would have to pass this proxy."""
+    reached: list[bytes] = []
+
+    async def note(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reached.append(await reader.readline())
+        writer.close()
+
+    async with await asyncio.start_server(note, "127.0.0.1", 0) as proxy:
+        there = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        env = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), there) | {"no_proxy": "127.0.0.1"}
+        env |= {name.upper(): value for name, value in env.items()}
+        # Long enough for whatever Codex does beside a turn: without our setting it was four connections.
+        ran = await laneway("ask", "--rehearse", "%stream 20 words over 2 seconds", env=env)
+    assert (ran.code, reached) == (0, [])
+
+
 async def test_the_prompt_may_come_from_standard_input() -> None:
     """`git diff | laneway ask -`"""
     ran = await laneway("ask", "--rehearse", "-", stdin="%say piped")

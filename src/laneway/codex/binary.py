@@ -17,7 +17,7 @@ from laneway.core.ports import Abilities
 
 OLDEST = (0, 104, 0)
 """The first version whose app-server speaks the protocol we drive."""
-TESTED = ("0.163.0", "0.166.0", "0.153.4", "0.133.0", "0.104.0")
+TESTED = ("0.163.0", "0.169.0", "0.166.0", "0.153.4", "0.133.0", "0.104.0")
 """Versions that `make test` and `make test-peers` have run."""
 PROBE_S = 10.0
 

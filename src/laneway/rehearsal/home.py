@@ -33,6 +33,7 @@ requires_openai_auth = false
 [features]
 default_mode_request_user_input = true
 shell_snapshot = false  # would run your login shell's profile at the start of every thread
+plugins = false  # would be fetched from the network, anew for each throw-away home
 
 [tools.update_plan]
 enabled = true
