@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
+from laneway.base.errors import StoreError
 from laneway.core.colleagues import Colleagues
-from laneway.core.hub import Hub
+from laneway.core.hub import Hub, Limits
 from laneway.core.opening import Opening
 from laneway.core.ports import ThreadSpec
 from laneway.core.tools import Caller, Tool, ToolBox, ToolResult
@@ -46,6 +48,18 @@ def registries(root: Path) -> str:
 def colleagues(root: Path, asked: Asked, tools: ToolBox | None) -> Colleagues:
     hub = Hub(HandEngine(), HandClock(), tools=tools, equip=asked, shutdown_s=0.05)
     return Colleagues(hub, StoreRecords(Store(root, "crew")), HandClock(), summaries=False)
+
+
+async def test_a_session_that_could_not_be_equipped_takes_neither_a_place_nor_a_name() -> None:
+    """Whoever tries again is told the same, and not that somebody has it already."""
+
+    def broken(agent_id: str, spec: ThreadSpec) -> ThreadSpec:
+        raise StoreError("nothing to be had")
+
+    async with Hub(HandEngine(), HandClock(), equip=broken, limits=Limits(sessions=1)) as hub:
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                await hub.start(ME, ThreadSpec(cwd=Path("/")), identity="ann")
 
 
 async def test_a_session_is_equipped_at_every_beginning_by_what_its_thread_once_had(tmp_path: Path) -> None:

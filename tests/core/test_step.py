@@ -189,6 +189,12 @@ def test_an_engine_that_dies_leaves_the_session_usable() -> None:
     assert state.live
 
 
+def test_a_turn_that_begins_on_a_closed_session_changes_nothing() -> None:
+    """Its actor has gone: whatever would be decided could not be carried out."""
+    closed = State(is_closed=True)
+    assert run(Begun("turn", "ticket"), state=closed) == (closed, [])
+
+
 def test_too_many_waiting_turns_are_refused() -> None:
     """The queue is bounded."""
     state, effects = run(*(Say(str(n)) for n in range(MAX_WAITING + 1)), state=running())

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from laneway.base.errors import IdentityTaken, LimitReached, QuestionGone, SessionUnknown
+from laneway.base.errors import IdentityTaken, LimitReached, QuestionGone, SessionClosed, SessionUnknown
 from laneway.base.ids import new_id
 from laneway.core.audience import Reader
 from laneway.core.model import Answer
@@ -77,6 +77,7 @@ class Hub:
         self._identities: dict[str, str] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._reserved = 0
+        self._is_shut = False
         self._turnstiles: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """By thread, for as long as somebody is at it."""
 
@@ -177,25 +178,26 @@ class Hub:
         identity, agent_id = who.identity, who.agent_id or new_id("agent")
         # Reserved before anything is awaited: of many starts at once, exactly one wins.
         self._reserve(identity, agent_id)
-        if self._tools is not None:
-            spec = msgspec.structs.replace(spec, tools=(*spec.tools, *self._tools))
-        spec = self._equip(agent_id, spec)
-        session = Session(
-            agent_id=agent_id,
-            principal=who.principal,
-            identity=identity,
-            spec=spec,
-            engine=self.engine,
-            clock=self._clock,
-            compose=self._compose,
-            timing=self._timing,
-            revive=self._revive,
-            has_history=has_history,
-        )
-        for reader in who.readers:
-            session.attach(reader)
         try:
+            if self._tools is not None:
+                spec = msgspec.structs.replace(spec, tools=(*spec.tools, *self._tools))
+            spec = self._equip(agent_id, spec)
+            session = Session(
+                agent_id=agent_id,
+                principal=who.principal,
+                identity=identity,
+                spec=spec,
+                engine=self.engine,
+                clock=self._clock,
+                compose=self._compose,
+                timing=self._timing,
+                revive=self._revive,
+                has_history=has_history,
+            )
+            for reader in who.readers:
+                session.attach(reader)
             session.bind(await begin(session))
+            self._refuse_if_shut()  # meanwhile
         except BaseException:
             self._free(identity, agent_id)
             raise
@@ -207,7 +209,12 @@ class Hub:
         run.add_done_callback(lambda done: self._forget(session, done))
         return session
 
+    def _refuse_if_shut(self) -> None:
+        if self._is_shut:
+            raise SessionClosed("Laneway is ending")
+
     def _reserve(self, identity: str | None, agent_id: str) -> None:
+        self._refuse_if_shut()
         if len(self._sessions) + self._reserved >= self.limits.sessions:
             raise LimitReached("sessions", self.limits.sessions)
         if identity is not None:
@@ -242,7 +249,11 @@ class Hub:
             run.cancel()
 
     async def shutdown(self, last: TurnSpec | None = None) -> None:
-        """Close all sessions side by side under one deadline, then the engine, and with it every thread."""
+        """Close all sessions side by side under one deadline, then the engine, and with it every thread.
+
+        No session begins from now on.
+        """
+        self._is_shut = True
         runs = list(self._runs.values())
         closes = [
             asyncio.ensure_future(session.close(last, release=False)) for session in self._sessions.values()

@@ -61,7 +61,9 @@ log = logging.getLogger(__name__)
 MAX_INBOX = 4096
 """Letters a session may fall behind by. Past it the oldest rule is broken: that is a bug, not load."""
 INTERRUPT_AGAIN_S = 0.05
-"""Between two attempts to stop a turn: it takes Codex some milliseconds to begin one."""
+"""Before a turn is told again to stop: it takes Codex some milliseconds to begin one. Then twice as long …"""
+MAX_INTERRUPT_AGAIN_S = 3.2
+"""… up to this: an engine that keeps refusing may have lost the turn."""
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -117,6 +119,9 @@ class Session:
         self._audience = Audience()
         self._timers = Timers(clock, self.post)
         self._group: asyncio.TaskGroup | None = None
+        self._asking: set[asyncio.Task[None]] = set()
+        """What the engine has not answered yet."""
+        self._interrupt_again_s = INTERRUPT_AGAIN_S
         self._is_over = False
         self._releases = True
 
@@ -292,6 +297,7 @@ class Session:
         self._audience.turn = request.turn if request else None
         if request:
             request.is_begun, self._hold.is_cold = True, False
+            self._interrupt_again_s = INTERRUPT_AGAIN_S
             self.turns += 1
 
     async def on_tool(self, name: str, arguments: Any, turn_id: str) -> ToolResult:
@@ -334,6 +340,9 @@ class Session:
                         await self._wake.wait()
                     while self._inbox:
                         self._act(self._inbox.popleft())
+                self._is_over = True
+                for asking in self._asking:
+                    asking.cancel()  # nobody is here to be told
         finally:
             self._end()
 
@@ -375,7 +384,9 @@ class Session:
 
     def _spawn(self, work: Any) -> None:
         assert self._group is not None
-        self._group.create_task(work)
+        asking = self._group.create_task(work)
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
 
     async def _start(self, ticket: str) -> None:
         request = self._requests[ticket]
@@ -397,15 +408,21 @@ class Session:
                 return
             except EngineLost:
                 # It told nothing of this turn before it was gone, so nothing of the turn has happened.
-                live = self._state.live
-                if request.is_begun or live is None or live.stop:
+                if request.is_begun or not self._is_wanted(request):
                     raise
         if not self._revive or self._state.closing:
             raise self._hold.loss()
         if await self._hold.bring_back(self):
             self._audience.tell(ThreadKnown(thread_id=self.thread_id))
         self._audience.tell(EngineBack())
+        if not self._is_wanted(request):
+            raise EngineError("The turn was taken back before it began")
         await self._begin_now(request)
+
+    def _is_wanted(self, request: Request) -> bool:
+        """Whether it is still this turn that is to be begun: much can happen while an engine gets up."""
+        live = self._state.live
+        return live is not None and live.ticket == request.turn.ticket and not live.stop
 
     async def _begin_now(self, request: Request) -> None:
         assert request.spec is not None
@@ -422,7 +439,8 @@ class Session:
         except EngineRefused as refused:
             # It has ended in between; or Codex has only announced it, and must be told again.
             log.debug("interrupting %s: %s", turn_id, refused)
-            self._timers.after("interrupt", INTERRUPT_AGAIN_S, letters.Unheard(turn_id))
+            self._timers.after("interrupt", self._interrupt_again_s, letters.Unheard(turn_id))
+            self._interrupt_again_s = min(self._interrupt_again_s * 2, MAX_INTERRUPT_AGAIN_S)
         except LanewayError as error:
             log.debug("interrupting %s: %s", turn_id, error)
 

@@ -218,6 +218,8 @@ def _expired(state: State, question_id: str) -> tuple[State, list[Effect]]:
 
 def _begun(state: State, turn_id: str, ticket: str | None) -> tuple[State, list[Effect]]:
     live = state.live
+    if state.is_closed:
+        return state, []  # nobody is left who could stop it; the engine has been told to let go of the thread
     if live is None or live.ticket != ticket or live.turn_id:
         # Not ours, or of a ticket that was given up as stuck, which nobody wants any more.
         state = replace(state, foreign=turn_id)

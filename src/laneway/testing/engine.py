@@ -153,7 +153,11 @@ class HandEngine:
         self.resumed: list[tuple[str, ThreadSpec]] = []
         self.is_obedient = is_obedient
         self.is_closed = False
+        self.kind: type[HandThread] = HandThread
+        """What its threads are."""
         self.hold_starts: asyncio.Event | None = None
+        self.held = 0
+        """Starts and resumes that wait for `hold_starts`."""
         self.refuse_with: EngineError | None = None
         """What every start and resume is refused with."""
         self.specs: list[ThreadSpec] = []
@@ -169,15 +173,13 @@ class HandEngine:
         return Abilities(version="0.0.0")
 
     async def start(self, spec: ThreadSpec, host: Host) -> HandThread:
-        if self.hold_starts is not None:
-            await self.hold_starts.wait()
+        await self._wait_held()
         self._begin()
         self.specs.append(spec)
         return self._add(f"thread-{next(self._numbers)}", host)
 
     async def resume(self, thread_id: str, spec: ThreadSpec, host: Host) -> HandThread:
-        if self.hold_starts is not None:
-            await self.hold_starts.wait()
+        await self._wait_held()
         self._begin()
         if thread_id in self.unknown:
             raise ThreadUnknown(thread_id)
@@ -221,6 +223,14 @@ class HandEngine:
                 thread.end("failed", failure=Failure(kind="engine_lost", message=how))
             thread.host.on_event(EngineGone(how=how))
 
+    async def _wait_held(self) -> None:
+        if self.hold_starts is not None:
+            self.held += 1
+            try:
+                await self.hold_starts.wait()
+            finally:
+                self.held -= 1
+
     def _begin(self) -> None:
         if self.ended is not None and not self.renews:
             raise EngineLost(self.ended)
@@ -229,6 +239,6 @@ class HandEngine:
         self.is_running, self.ended = True, None
 
     def _add(self, thread_id: str, host: Host) -> HandThread:
-        thread = HandThread(thread_id, host, is_obedient=self.is_obedient)
+        thread = self.kind(thread_id, host, is_obedient=self.is_obedient)
         self.threads[thread_id] = thread
         return thread
