@@ -1,18 +1,90 @@
-"""Codex as it starts: several at once in a home where none has been, and one that never gets up."""
+"""Codex as it starts: several at once in a home where none has been, one that never gets up, one too late."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
-from laneway.base.errors import EngineLost
+from laneway.base.clock import LoopClock
+from laneway.base.errors import EngineClosed, EngineLost, SessionClosed
 from laneway.codex import running
+from laneway.codex.engine import CodexEngine
+from laneway.core.hub import Hub
+from laneway.core.ports import ThreadSpec
 from laneway.testing.rehearse import rehearsal
 
 AT_ONCE = 6
+SPEC = ThreadSpec(cwd=Path("/"), sandbox="read-only")
+
+
+class Mute:
+    """An app-server that answers what it is told to, and nothing else; it counts its starts."""
+
+    stderr_tail = ""
+    backlog_bytes = 0
+
+    def __init__(self, *answers: str) -> None:
+        self.started = 0
+        self.stopped = 0
+        self.is_asked = asyncio.Event()
+        """Whether something has come that stays without an answer."""
+        self._answers = answers
+        self._say: Callable[[bytes], None]
+
+    async def connect(self, say: Callable[[bytes], None], on_end: Callable[[Any], None]) -> Mute:
+        self._say = say
+        self.started += 1
+        return self
+
+    def write(self, data: bytes) -> None:
+        for asked in map(msgspec.json.decode, data.splitlines()):
+            if asked["method"] in self._answers:
+                self._say(msgspec.json.encode({"id": asked["id"], "result": {}}) + b"\n")
+            elif "id" in asked:
+                self.is_asked.set()
+
+    async def stop(self, own_end_s: float = 0.0) -> None:
+        self.stopped += 1
+
+
+@pytest.mark.parametrize("answers", [(), ("initialize",), ("initialize", "config/read")])
+async def test_whoever_waits_for_it_at_the_end_is_told_so_and_no_other_one_is_started(
+    answers: tuple[str, ...],
+) -> None:
+    """An editor that goes while its session is opened would have to wait for a Codex that says nothing."""
+    mute = Mute(*answers)
+    engine = CodexEngine(mute.connect)
+    async with asyncio.timeout(20):
+        async with Hub(engine, LoopClock()) as hub:
+            opening = [asyncio.ensure_future(hub.start("me", SPEC)) for _ in range(3)]
+            await mute.is_asked.wait()
+        for each in opening:
+            with pytest.raises((EngineClosed, SessionClosed)):
+                await each
+        with pytest.raises(EngineClosed):
+            await engine.link()
+    assert (mute.started, mute.stopped) == (1, 1)
+
+
+async def test_a_caller_who_gives_up_is_not_told_that_all_is_over() -> None:
+    """A cancel is a cancel, and the next one may try again."""
+    mute = Mute()
+    engine = CodexEngine(mute.connect)
+    for attempt in (1, 2):
+        asking = asyncio.ensure_future(engine.link())
+        await mute.is_asked.wait()
+        mute.is_asked.clear()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert (mute.started, mute.stopped) == (attempt, attempt)
 
 
 async def test_those_that_start_at_once_in_a_fresh_home_all_get_up(caplog: pytest.LogCaptureFixture) -> None:

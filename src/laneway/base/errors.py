@@ -11,6 +11,7 @@
     ├── EngineError
     │   ├── BinaryError          no usable Codex: missing, too old, not executable
     │   ├── EngineLost           the engine's process ended (exit code or signal name)
+    │   ├── EngineClosed         we ended the engine, and start no other one
     │   ├── EngineRefused        the engine answered a call with an error
     │   ├── ActiveWriter         another process holds the thread
     │   └── ThreadUnknown        the engine knows no such thread
@@ -110,6 +111,11 @@ class EngineLost(EngineError):
         super().__init__(f"Codex ended unexpectedly: {how}")
         self.how = how
         self.stderr_tail = stderr_tail
+
+
+class EngineClosed(EngineError):
+    def __init__(self) -> None:
+        super().__init__("Laneway is ending")
 
 
 class EngineRefused(EngineError):

@@ -2,7 +2,8 @@
 
 An engine has at most one live link, opened when it is first needed. After a death the next call
 opens a new one; whether that may happen is the caller's decision (`renews`, `renew`), never ours.
-Only a Codex that fell over another one as it started is started again by us.
+Only a Codex that fell over another one as it started is started again by us. Closed is closed for
+good: whoever waits for a link then, or asks for one later, is told so.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-from laneway.base.errors import EngineLost
+from laneway.base.errors import EngineClosed, EngineLost
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +93,8 @@ class Runner(Generic[L]):
         self._diagnose = diagnose
         self._link: L | None = None
         self._opening = asyncio.Lock()
+        self._starting: asyncio.Task[L] | None = None
+        self._is_closed = False
 
     @property
     def is_running(self) -> bool:
@@ -112,11 +115,26 @@ class Runner(Generic[L]):
     async def link(self) -> L:
         """The live link, opened if need be."""
         async with self._opening:
+            if self._is_closed:
+                raise EngineClosed
             if self._link is None or not self._link.is_alive:
                 if self._link is not None and self._link.ended is not None and not self.renews:
                     raise EngineLost(self._link.ended, self._link.stderr_tail)
-                self._link = await self._opened()
+                self._link = await self._started()
             return self._link
+
+    async def _started(self) -> L:
+        """As a task of its own, so that whoever closes us need not wait for a Codex that says nothing."""
+        self._starting = asyncio.get_running_loop().create_task(self._opened())
+        try:
+            return await self._starting
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if caller is None or caller.cancelling():
+                raise
+            raise EngineClosed from None  # it was `aclose` that cancelled it, and not our caller
+        finally:
+            self._starting = None
 
     async def _opened(self) -> L:
         for attempt in range(1, START_TRIES + 1):
@@ -134,6 +152,9 @@ class Runner(Generic[L]):
         raise AssertionError("unreachable")
 
     async def aclose(self) -> None:
+        self._is_closed = True
+        if self._starting is not None:
+            self._starting.cancel()
         async with self._opening:
             if self._link is not None:
                 await self._link.aclose()

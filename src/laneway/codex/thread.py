@@ -7,13 +7,12 @@ when the link dies, the thread says so and every later call fails the same way.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from laneway.base.errors import EngineLost, EngineRefused, QuestionGone, RemoteError
+from laneway.base.errors import EngineError, EngineLost, EngineRefused, QuestionGone, RemoteError
 from laneway.base.ids import new_id
 from laneway.codex import context, questions
 from laneway.codex.link import Link, is_unborn
@@ -171,11 +170,18 @@ class CodexThread:
 
     async def interrupt(self, turn_id: str) -> None:
         """Stop a turn, and those of the subagents: Codex would let them run on."""
-        for subagent_id, below_id in list(self._below.items()):
-            with contextlib.suppress(EngineRefused):  # it has ended meanwhile
-                await self._link.call("turn/interrupt", {"threadId": subagent_id, "turnId": below_id})
         running = self._translator.running_id if turn_id == self._translator.turn_id else turn_id
-        await self._link.call("turn/interrupt", {"threadId": self.thread_id, "turnId": running})
+        asked = [
+            asyncio.ensure_future(self._link.call("turn/interrupt", {"threadId": thread_id, "turnId": each}))
+            for thread_id, each in (*self._below.items(), (self.thread_id, running))
+        ]
+        try:
+            # Only our own turn's answer counts: a subagent may have ended meanwhile, or never answer.
+            await asked[-1]
+        finally:
+            for each in asked:
+                each.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
 
     def answer(self, question_id: str, answer: Answer) -> None:
         asked = self._open.pop(question_id, None)
@@ -191,13 +197,24 @@ class CodexThread:
         """Give up the writer lock. Codex lets go of it only when a thread is put away and fetched back."""
         self._link.detach(self.thread_id)
         params = {"threadId": self.thread_id}
-        try:
-            await self._link.call("thread/archive", params)
-            await self._link.call("thread/unarchive", params)
-        except EngineRefused as refused:
+        # Both are on their way before either is answered: whatever becomes of us, it is not left put away.
+        ways = [self._link.call(method, params) for method in ("thread/archive", "thread/unarchive")]
+        away, back = await asyncio.gather(*ways, return_exceptions=True)
+        if isinstance(away, EngineRefused):
             # Ephemeral and unused threads have no file to put away, and nobody else can want them.
-            log.debug("thread %s could not be put away: %s", self.thread_id, refused)
+            log.debug("thread %s could not be put away: %s", self.thread_id, away)
             await self._link.call("thread/unsubscribe", params)
+        elif isinstance(away, BaseException):
+            raise away
+        elif isinstance(back, BaseException):
+            await self._fetch_back(params)
+
+    async def _fetch_back(self, params: dict[str, Any]) -> None:
+        try:
+            await self._link.call("thread/unarchive", params)
+        except EngineError as problem:
+            log.warning("thread %s stays archived (`codex unarchive` helps): %s", self.thread_id, problem)
+            raise
 
     @property
     def owner(self) -> CodexThread:
