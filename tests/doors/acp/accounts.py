@@ -28,6 +28,8 @@ class Accounts:
         self.calls: list[tuple[str, Any]] = []
         self.account: dict[str, Any] = {"account": None, "requiresOpenaiAuth": True}
         self.refuses: str | None = None
+        self.leaves_open: str | None = None
+        """What it never answers."""
         self.begun = asyncio.Event()
         self._watchers: list[Callable[[dict[str, Any] | None], None]] = []
         self._logins = 0
@@ -39,6 +41,8 @@ class Accounts:
         self.calls.append((method, params))
         if method == self.refuses:
             raise EngineRefused(method, -32603, f"no: {params}")
+        if method == self.leaves_open:
+            await asyncio.Event().wait()
         if method == "account/read":
             return self.account
         if method != "account/login/start" or params["type"] == "apiKey":

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from laneway.base.errors import RemoteError, WireBroken
+from laneway.doors.acp.accounts import login as login_module
 from laneway.doors.acp.accounts.login import Login
 from laneway.doors.acp.accounts.signpost import Asker
 from laneway.doors.acp.client import Client
@@ -216,6 +217,21 @@ async def test_another_way_takes_the_place_of_the_one_before() -> None:
     await refusal(visitor.starts(login, BROWSER))
     assert CODE in (await refusal(visitor.starts(login, DEVICE))).message
     assert codex.cancelled == ["login-1"]
+
+
+async def test_a_codex_that_does_not_take_a_login_back_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither at our own end, nor by somebody who logs out."""
+    monkeypatch.setattr(login_module, "CANCEL_S", 0.01)
+    codex, visitor = Accounts(), Visitor()
+    codex.leaves_open = "account/login/cancel"
+    login = login_at(codex)
+    await refusal(visitor.starts(login, DEVICE))
+    assert await login.logout() == {}
+    await refusal(visitor.starts(login, DEVICE))
+    await login.aclose()
+    assert codex.cancelled == ["login-1", "login-2"]
 
 
 async def test_a_client_that_is_gone_leaves_no_login_behind() -> None:

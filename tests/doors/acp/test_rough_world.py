@@ -143,6 +143,20 @@ async def test_without_codex_every_request_says_so_and_cancels_are_no_trouble(tm
         assert b"Traceback" not in problems
 
 
+async def test_without_codex_a_client_that_only_says_hello_gets_no_traceback(tmp_path: Path) -> None:
+    """What is missing is said on standard error, in one line."""
+    hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
+    async with stage(tmp_path) as here:
+        process = await here.spawn("-m", "laneway", "acp", env={"LANEWAY_CODEX_BIN": "/no-such-codex"})
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(hello).encode() + b"\n")
+        assert json.loads(await process.stdout.readline())["result"]["protocolVersion"] == 1
+        _, problems = await process.communicate(b"")
+    lines = problems.decode().splitlines()  # none, if it was gone before we looked for Codex
+    assert [line for line in lines if "/no-such-codex" not in line] == []
+
+
 # ── two adapters ───────────────────────────────────────────────────────────
 
 

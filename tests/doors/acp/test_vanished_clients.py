@@ -86,3 +86,18 @@ async def test_before_it_has_said_anything(tmp_path: Path) -> None:
         for end, greet in (("EOF", False), ("gone", True), ("SIGTERM", False), ("SIGTERM", True)):
             async with here.agent(greet=greet) as client:
                 await vanish(client, end)
+
+
+@ENDS
+async def test_while_a_codex_that_says_nothing_opens_its_session(tmp_path: Path, end: str) -> None:
+    """It is not waited for, and no other one is started for a client that has gone."""
+    mute, starts = tmp_path / "codex", tmp_path / "starts"
+    mute.write_text(f'#!/bin/sh\necho "$1" >> {starts}\nexec cat > /dev/null\n')
+    mute.chmod(0o755)
+    async with stage(tmp_path) as here, here.agent(env={"LANEWAY_CODEX_BIN": str(mute)}) as client:
+        client.request("session/new", {"cwd": str(here.work), "mcpServers": []})
+        client.cancel("sess_none")  # behind it
+        while not starts.exists():
+            await asyncio.sleep(0)
+        await vanish(client, end)
+    assert starts.read_text().split().count("app-server") == 1

@@ -125,6 +125,7 @@ class Reception:
         client = self._greeting.meet(params)
         log.info("client %s %s", client.name or "without a name", client.version)
         self._agent = asyncio.ensure_future(self._engaged(client))
+        self._agent.add_done_callback(_seen)
         return self._greeting.answer(client)
 
     async def _engaged(self, client: Client) -> Agent:
@@ -169,6 +170,12 @@ class Reception:
             await asyncio.gather(self._agent, return_exceptions=True)
             if not self._agent.cancelled() and self._agent.exception() is None:
                 await self._agent.result().aclose()
+
+
+def _seen(agent: asyncio.Future[Agent]) -> None:
+    """Whoever asks for something is told what is missing; a client that asks for nothing need not be."""
+    if not agent.cancelled():
+        agent.exception()
 
 
 class _Cancel(msgspec.Struct):

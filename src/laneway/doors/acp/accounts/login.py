@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 KEY_VARIABLES = ("CODEX_API_KEY", "OPENAI_API_KEY")
 """Where a key is looked for when the request has none; the first wins."""
+CANCEL_S = 2.0
+"""For Codex to take a login back: nobody waits longer for that, least of all our own end."""
 _COMPLETED = "account/login/completed"
 
 
@@ -264,9 +266,10 @@ class Login:
             return
         pending.end("the login was cancelled.")
         try:
-            await pending.codex.call("account/login/cancel", {"loginId": pending.signpost.login_id})
-        except (EngineRefused, EngineLost) as problem:
-            log.info("a login could not be cancelled: %s", problem)
+            async with asyncio.timeout(CANCEL_S):
+                await pending.codex.call("account/login/cancel", {"loginId": pending.signpost.login_id})
+        except (EngineRefused, EngineLost, TimeoutError) as problem:
+            log.info("a login could not be cancelled: %r", problem)
 
 
 async def _ended(showing: asyncio.Future[Shown | None]) -> Shown | None:
