@@ -122,6 +122,7 @@ class Session:
         self._asking: set[asyncio.Task[None]] = set()
         """What the engine has not answered yet."""
         self._interrupt_again_s = INTERRUPT_AGAIN_S
+        self._waking = asyncio.Lock()
         self._is_over = False
         self._releases = True
 
@@ -249,6 +250,17 @@ class Session:
         except LanewayError as error:
             log.info("session %s closed without its last turn: %s", self.agent_id, error)
             return None
+
+    async def wake(self) -> None:
+        """Bring the thread back to an engine that lost it: for a turn, or for a call that is none."""
+        async with self._waking:
+            if not self._hold.is_lost:
+                return
+            if not self._revive or self.is_closing:
+                raise self._hold.loss()
+            if await self._hold.bring_back(self):
+                self._audience.tell(ThreadKnown(thread_id=self.thread_id))
+            self._audience.tell(EngineBack())
 
     async def history(self, older: str | None = None, limit: int = 50, *, oldest_first: bool = False) -> Page:
         return await self._hold.thread.history(older, limit, oldest_first=oldest_first)
@@ -410,11 +422,7 @@ class Session:
                 # It told nothing of this turn before it was gone, so nothing of the turn has happened.
                 if request.is_begun or not self._is_wanted(request):
                     raise
-        if not self._revive or self._state.closing:
-            raise self._hold.loss()
-        if await self._hold.bring_back(self):
-            self._audience.tell(ThreadKnown(thread_id=self.thread_id))
-        self._audience.tell(EngineBack())
+        await self.wake()
         if not self._is_wanted(request):
             raise EngineError("The turn was taken back before it began")
         await self._begin_now(request)

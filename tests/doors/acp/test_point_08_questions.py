@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.doors.acp.golden import golden
-from tests.doors.acp.support import FULL, Client, Message, Refused, Stage, select, stage
+from tests.doors.acp.support import FULL, Client, Message, Refused, Stage, Update, select, stage, text
+from tests.doors.acp.telling import Gates
 
 ASK = "%ask Which colour? Red | Green\n%say Thanks."
 TWO = {
@@ -40,8 +42,16 @@ NO_OPTIONS = Refused({"code": -32601, "message": "Method not found"})
 
 def answers(here: Stage) -> Any:
     """What the model was told."""
-    outputs = [item for item in here.requests[-1]["input"] if item["type"] == "function_call_output"]
+    return answers_to(here, -1)
+
+
+def answers_to(here: Stage, request: int) -> Any:
+    outputs = [item for item in here.requests[request]["input"] if item["type"] == "function_call_output"]
     return json.loads(outputs[-1]["output"])["answers"]
+
+
+def says(update: Update, words: str) -> bool:
+    return update.kind == "agent_message_chunk" and words in text(update.body["content"])
 
 
 def in_words(client: Client) -> None:
@@ -151,6 +161,90 @@ async def test_a_question_that_nobody_answers_expires(tmp_path: Path) -> None:
         assert "nobody answered" in notice.body["title"]
         assert await client.prompt(session, "%say Next.") == {"stopReason": "end_turn"}
         assert client.messages(session)[1:] == ["Thanks.", "Next."]
+
+
+async def test_a_question_that_found_no_prompt_to_end_ends_no_later_one(tmp_path: Path) -> None:
+    """The first expires, the second is asked while nobody waits, and expires, too: it was nobody's."""
+    short = {"LANEWAY_APPROVAL_TIMEOUT_SECS": "1"}
+    async with stage(tmp_path) as here, here.agent(env=short) as client:
+        in_words(client)
+        session = await client.new()
+        await client.prompt(session, "%ask First? Red | Green\n%ask Second? Red | Green\n%say Over.")
+        await client.wait_update(lambda each: says(each, "Over."))
+        assert await client.prompt(session, "%run true\n%say Next.") == {"stopReason": "end_turn"}
+        assert client.messages(session)[-1] == "Next."
+        assert client.open_tool_calls() == {}
+
+
+async def test_a_second_question_is_answered_by_the_prompt_that_follows_it(tmp_path: Path) -> None:
+    """Asked while no prompt was there; the one that answers it ends with the turn, and not before."""
+    short = {"LANEWAY_APPROVAL_TIMEOUT_SECS": "2"}
+    async with stage(tmp_path) as here, here.agent(env=short) as client:
+        in_words(client)
+        session = await client.new()
+        await client.prompt(
+            session, "%ask First? Red | Green\n%ask Second? Red | Green\n%run true\n%say Over."
+        )
+        await client.wait_update(lambda each: says(each, "Second?"))
+        assert await client.prompt(session, "b") == {"stopReason": "end_turn"}
+        assert answers_to(here, 2) == {"choice": {"answers": ["Green"]}}
+        assert client.messages(session)[-1] == "Over."
+
+
+async def test_a_prompt_that_was_sent_before_the_question_is_not_its_answer(tmp_path: Path) -> None:
+    """It waits until somebody has answered, and is a prompt of its own then."""
+    async with stage(tmp_path) as here, here.agent() as client:
+        in_words(client)
+        session = await client.new()
+        first = client.start_prompt(session, "%ask Delete it all? yes | no\n%say Deleted.")
+        early = client.start_prompt(session, "%say yes, and run the tests")
+        assert await first == {"stopReason": "end_turn"}
+        assert await client.prompt(session, "no") == {"stopReason": "end_turn"}
+        assert await early == {"stopReason": "end_turn"}
+        assert answers_to(here, 1) == {"choice": {"answers": ["no"]}}
+        assert client.messages(session)[1:] == ["Deleted.", "yes, and run the tests"]
+
+
+async def test_a_prompt_that_waits_for_a_turn_makes_way_for_the_answer_to_its_next_question(
+    tmp_path: Path,
+) -> None:
+    """The first question expired, the prompt waits for the turn to end, and the turn asks again."""
+    short = {"LANEWAY_APPROVAL_TIMEOUT_SECS": "2"}
+    async with stage(tmp_path) as here, here.agent(capabilities=FULL, env=short) as client:
+        in_words(client)
+        client.on_elicitation = lambda params: Refused({"code": -32603, "message": "No forms today."})
+        session = await client.new()
+        with closing(Gates(here.work)) as gates:
+            gate = gates.new()
+            asks = f"%ask First? Red | Green\n%run read x < {gate.name}\n%ask Second? Red | Green\n%say Over."
+            await client.prompt(session, asks)
+            await client.wait_kind("notice", session)
+            waiting = client.start_prompt(session, "%say Next.")
+            await client.wait_kind("tool_call", session)
+            gate.go()
+        await client.wait_update(lambda each: says(each, "Second?"))
+        assert await client.prompt(session, "a") == {"stopReason": "end_turn"}
+        assert await waiting == {"stopReason": "end_turn"}
+        assert client.messages(session)[-2:] == ["Over.", "Next."]
+
+
+async def test_what_cannot_answer_a_question_is_told_so_and_the_question_stays(tmp_path: Path) -> None:
+    """A command does not become an answer, and an image is not left out in silence."""
+    picture = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+    async with stage(tmp_path) as here, here.agent() as client:
+        in_words(client)
+        session = await client.new()
+        await client.prompt(session, ASK)
+        assert await client.prompt(session, "/status") == {"stopReason": "end_turn"}
+        assert "/status was not run" in client.messages(session)[-1]
+        blocks = [{"type": "text", "text": "b"}, picture]
+        error = await client.refusal("session/prompt", {"sessionId": session, "prompt": blocks})
+        assert (error["code"], len(here.requests)) == (-32602, 1)
+        assert await client.prompt(session, "b") == {"stopReason": "end_turn"}
+        assert (answers(here), client.messages(session)[-1]) == (
+            {"choice": {"answers": ["Green"]}},
+            "Thanks.",
+        )
 
 
 async def test_a_form_that_stays_open_is_taken_back_when_the_question_expires(tmp_path: Path) -> None:

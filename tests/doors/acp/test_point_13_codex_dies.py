@@ -7,6 +7,8 @@ import signal
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from laneway.testing.processes import wait_gone
 from tests.doors.acp.golden import golden
 from tests.doors.acp.support import Client, stage
@@ -43,6 +45,20 @@ async def test_a_turn_whose_codex_dies_fails_and_what_waits_behind_it_is_served(
         assert "Remember this." in str(here.requests[-1]["input"])
         assert client.messages(session) == ["Remember this.", "Behind."]
     golden("point-13-codex-dies", client.trace(without=("usage_update",)))
+
+
+@pytest.mark.parametrize("command", ["/undo", "/mcp", "/plan on", "/compact", "/status"])
+async def test_a_command_does_not_miss_a_codex_that_died_while_nothing_ran(
+    tmp_path: Path, command: str
+) -> None:
+    """Also one that starts no turn."""
+    async with stage(tmp_path) as here, here.agent() as client:
+        session = await client.new()
+        await client.prompt(session, "%say Before.")
+        await kill(client)
+        assert await client.prompt(session, command) == ENDED
+        assert await client.prompt(session, "%say After.") == ENDED
+        assert client.messages(session)[-1] == "After."
 
 
 async def test_a_codex_that_dies_while_nothing_runs_is_not_missed(tmp_path: Path) -> None:

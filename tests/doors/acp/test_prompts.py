@@ -128,6 +128,13 @@ def test_a_binary_file_is_named_and_another_binary_is_refused() -> None:
     )
 
 
+def test_a_prompt_of_exactly_the_limit_passes_and_one_character_more_does_not() -> None:
+    """All its texts count together, as Codex counts them."""
+    half = text("x" * (prompts.MAX_TEXT_CHARS // 2))
+    assert len(prompts.parts([half, half], images=True)) == 2
+    assert "1,048,577 characters" in refusal(half, half, text("x"))
+
+
 def test_audio_is_refused_with_the_remedy() -> None:
     """Nothing is left out in silence."""
     assert refusal({"type": "audio", "data": PIXEL, "mimeType": "audio/wav"}) == (

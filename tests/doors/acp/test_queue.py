@@ -68,3 +68,52 @@ async def test_a_cancel_is_not_for_what_is_no_prompt() -> None:
     assert running.is_cancelled
     queue.leave(running)
     assert await loading.reached()
+
+
+async def test_who_came_before_a_question_waits_until_it_is_settled_and_who_came_after_goes_ahead() -> None:
+    """Words that were said before it are no answer to it."""
+    queue = Queue()
+    asking, before = queue.join(), queue.join()
+    queue.hold()
+    queue.leave(asking)
+    assert queue.current is None
+    loading, after = queue.join(is_prompt=False), queue.join()
+    assert queue.current is loading, "which is no prompt, and no answer"
+    queue.leave(loading)
+    assert await after.reached()
+    queue.hold()  # the answer was none, and the question is said again
+    later = queue.join()
+    queue.leave(after)
+    assert queue.current is later
+    queue.let_go()
+    queue.leave(later)
+    assert await before.reached()
+
+
+async def test_one_that_was_called_too_early_steps_back_for_those_who_may_go() -> None:
+    """A question came while it waited for something else."""
+    queue = Queue()
+    early = queue.join()
+    queue.hold()
+    answer = queue.join()
+    assert not queue.may_go(early)
+    queue.step_back(early)
+    assert queue.current is answer
+    queue.let_go()
+    queue.leave(answer)
+    assert await early.reached()
+
+
+async def test_a_cancel_calls_those_whom_a_question_holds() -> None:
+    """They leave, and whoever comes next finds nobody in front."""
+    queue = Queue()
+    first, held = queue.join(), queue.join()
+    queue.hold()
+    queue.leave(first)
+    queue.cancel()
+    assert not await held.reached()
+    queue.step_back(held)
+    assert not await held.reached(), "a cancel is not forgotten"
+    queue.leave(held)
+    queue.let_go()
+    assert await queue.join().reached()

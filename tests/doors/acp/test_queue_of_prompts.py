@@ -139,6 +139,21 @@ async def test_by_setting_a_prompt_goes_into_the_running_turn(tmp_path: Path) ->
         assert await client.prompt(session, "%say Alone.") == ENDED
 
 
+async def test_what_cannot_be_steered_into_a_turn_waits_for_its_end(tmp_path: Path) -> None:
+    """A review takes no further words: Codex refuses them, and they are a prompt of their own then."""
+    async with stage(tmp_path) as here, here.agent("--steer") as client:
+        session = await client.new()
+        with closing(Gates(here.work)) as made:
+            waiting = made.new()
+            review = client.start_prompt(session, f"/review %run read x < {waiting.name}")
+            await client.wait_kind("tool_call", session)
+            behind = client.start_prompt(session, "%say Behind.")
+            await client.ask("session/list", {})
+            waiting.go()
+            assert (await review, await behind) == (ENDED, ENDED)
+        assert client.messages(session)[-1] == "Behind."
+
+
 async def test_a_client_that_never_waits_is_told_when_it_is_too_much(tmp_path: Path) -> None:
     """The prompts that had a place keep it."""
     async with stage(tmp_path) as here, here.agent() as client:

@@ -28,6 +28,24 @@ async def test_a_change_of_mode_is_told_in_the_other_way_than_it_was_made(tmp_pa
         assert len(client.of("config_option_update", session)) == 1  # nothing has changed
 
 
+async def test_the_title_is_what_the_person_said_first(tmp_path: Path) -> None:
+    """Neither a command nor what came along; and the list has the same one."""
+    file = {"uri": "file:///a/b.py", "text": "secret = 1", "mimeType": "text/x-python"}
+    words = {"type": "text", "text": "Explain this\n%say Well."}
+    blocks: list[Message] = [{"type": "resource", "resource": file}, words]
+    async with stage(tmp_path) as here, here.agent() as client:
+        session = await client.new()
+        await client.prompt(session, "/status")
+        await client.prompt(session, "/no-such-command")
+        assert client.of("session_info_update", session) == []
+        await client.prompt(session, blocks)
+        await client.prompt(session, "%say Something else.")
+        (told,) = client.of("session_info_update", session)
+        listed = (await client.ask("session/list", {}))["sessions"]
+        assert told["title"] == "Explain this %say Well."
+        assert [each["title"] for each in listed] == [told["title"]]
+
+
 SAID = ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk")
 
 

@@ -1,7 +1,7 @@
 """The questions of one session while they are open: each is asked, answered, or taken back.
 
-What can only be asked in the conversation is said there, one after the other; `spoke` is set then,
-because the prompt must end for the next one to bring the answer.
+What can only be asked in the conversation is said there, one after the other. The prompt must end then
+(`wait_words`), for another one to bring the answer; prompts that came before the question are held.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from laneway.core.session import Session
 from laneway.doors.acp.asking import inquiry, spoken
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.line import Line
+from laneway.doors.acp.sessions.queue import Queue
 from laneway.doors.acp.telling.voice import Voice
 
 log = logging.getLogger(__name__)
@@ -29,28 +30,34 @@ class Floor:
         voice: Voice,
         line: Line,
         client: Client,
+        queue: Queue,
         *,
         session_id: str,
         cwd: str,
         is_cancelling: Callable[[], bool],
     ) -> None:
         """`is_cancelling`: whether the client takes everything back, and knows why nothing is answered."""
-        self.spoke = asyncio.Event()
         self._session = session
         self._session_id = session_id
         self._voice = voice
         self._line = line
         self._client = client
+        self._queue = queue
         self._cwd = cwd
         self._is_cancelling = is_cancelling
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._spoken: list[spoken.InText] = []
         """Those that wait for the next prompt: the first has been said."""
+        self._has_words_to_wait_for = asyncio.Event()
         self._urls: list[str] = []
 
     @property
     def waits_for_words(self) -> bool:
         return bool(self._spoken)
+
+    async def wait_words(self) -> None:
+        """Until a question can only be answered by another prompt."""
+        await self._has_words_to_wait_for.wait()
 
     # ── told on the engine's reader ────────────────────────────────────────
 
@@ -67,8 +74,8 @@ class Floor:
         if gone.is_declined and not self._session.is_closing and (asking or gone.question_id in in_words):
             self._voice.notice("warning", "Declined, because nobody answered in time.")
         self._spoken = [asked for asked in self._spoken if asked.question.question_id != gone.question_id]
-        if self._spoken and in_words[0] == gone.question_id:
-            self._voice.say(self._spoken[0].text)
+        if gone.question_id in in_words:
+            self._look(is_new=in_words[0] == gone.question_id)
 
     def on_gone(self) -> None:
         """Codex has ended: nobody wants an answer."""
@@ -79,6 +86,18 @@ class Floor:
     def forget_words(self) -> None:
         """The next prompt is no answer any more."""
         self._spoken.clear()
+        self._look()
+
+    def _look(self, *, is_new: bool = False) -> None:
+        """Keep everybody up to date who waits for words, or must wait; say what is now asked first."""
+        if self._spoken:
+            if is_new:
+                self._voice.say(self._spoken[0].text)
+                self._queue.hold()
+            self._has_words_to_wait_for.set()
+        else:
+            self._has_words_to_wait_for.clear()
+            self._queue.let_go()
 
     # ── asking ─────────────────────────────────────────────────────────────
 
@@ -118,20 +137,16 @@ class Floor:
 
     def _speak(self, asked: spoken.InText) -> None:
         self._spoken.append(asked)
-        if len(self._spoken) == 1:
-            self._voice.say(asked.text)
-        self.spoke.set()
+        self._look(is_new=len(self._spoken) == 1)
 
     async def hear(self, text: str) -> bool:
         """A prompt's words for the question that was said; whether the turn can go on."""
-        asked = self._spoken.pop(0)
+        asked = self._spoken[0]
         answer = spoken.from_text(asked, text)
-        if isinstance(answer, spoken.InText):
-            self._spoken.insert(0, answer)
-        else:
+        self._spoken[:1] = [answer] if isinstance(answer, spoken.InText) else []
+        self._look(is_new=True)
+        if isinstance(answer, Answer):
             await self._answer(asked.question, answer)
-        if self._spoken:
-            self._voice.say(self._spoken[0].text)
         return not self._spoken
 
     def end_pages(self) -> None:

@@ -18,7 +18,9 @@ from laneway.core.model import DECLINE, Answer, Question
 from laneway.doors.acp.asking import forms
 from laneway.doors.acp.asking.forms import Control, Option
 
-_SKIP = frozenset({"skip", "/skip", "`skip`"})
+SKIP = "skip"
+"""What a person says who gives no answer."""
+_SKIPS = frozenset({SKIP, f"/{SKIP}", f"`{SKIP}`"})
 _NUMBERED = re.compile(r"\s*(\d{1,3})\s*[:.)]\s*(.*)")
 _YES = frozenset({"yes", "y", "true", "on"})
 _HINTS = {"number": "a number", "integer": "a whole number", "boolean": "yes or no", "array": "one or more"}
@@ -48,7 +50,7 @@ def ask(
 def from_text(asked: InText, text: str) -> Answer | InText:
     """What a person's words mean: an answer, or the question again where they cannot be read."""
     words = text.strip()
-    if words.casefold() in _SKIP:
+    if words.casefold() in _SKIPS:
         return DECLINE
     given = _by_field(asked.fields, words) if words else None
     if given is None:
@@ -113,7 +115,7 @@ def _how(fields: tuple[Control, ...]) -> str:
         lines.append("An option can be named by its letter.")
     if any(field.is_secret for field in fields):
         lines.append("A secret is asked for: what you type stays readable in this conversation.")
-    return " ".join([*lines, "Say `skip` to give no answer."])
+    return " ".join([*lines, f"Say `{SKIP}` to give no answer."])
 
 
 def _problem(field: Control, said: str) -> str:

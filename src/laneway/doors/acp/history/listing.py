@@ -18,7 +18,7 @@ from laneway.doors.acp.history.said import words
 
 SESSIONS_A_PAGE = 50
 """What a list shows before somebody scrolls."""
-TITLE_CHARS = 200
+TITLE_CHARS = 80
 """Of one title: without a name of its own, a thread is called by the whole first prompt."""
 
 

@@ -18,6 +18,9 @@ from laneway.doors.acp.faults import bad_params
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
 """One image, decoded: what OpenAI's models take. A larger one would fail after a long upload."""
 
+MAX_TEXT_CHARS = 1 << 20
+"""Of all texts of a prompt together: what Codex takes."""
+
 _IMAGE_TYPE = re.compile(r"image/[a-z0-9][a-z0-9.+-]*")
 _MARK = re.compile(r"\[(/?)(?=ACP_RESOURCE)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
@@ -30,6 +33,11 @@ def parts(blocks: Any, *, images: bool) -> tuple[Part, ...]:
     made = tuple(part for block in blocks if (part := _part(block, images=images)) is not None)
     if not made:
         raise bad_params("The prompt is empty. Write something first.")
+    size = sum(len(part.text) for part in made if isinstance(part, TextPart))
+    if size > MAX_TEXT_CHARS:
+        raise bad_params(
+            f"The prompt has {size:,} characters, and Codex takes {MAX_TEXT_CHARS:,}. Name files instead."
+        )
     return made
 
 

@@ -12,15 +12,16 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from laneway.base.errors import LanewayError, NoTurn
-from laneway.base.plain import plain
+from laneway.base.errors import EngineLost, EngineRefused, LanewayError, NoTurn, ThreadUnknown
 from laneway.core.model import Activity, Question, TurnDone, TurnStarted, Usage, Withdrawn
 from laneway.core.ports import Errand, Part, TextPart, TurnSpec
 from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
 from laneway.doors.acp.asking.floor import Floor
+from laneway.doors.acp.asking.spoken import SKIP
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.faults import in_words, stop_reason
+from laneway.doors.acp.faults import bad_params, in_words, stop_reason
+from laneway.doors.acp.history.listing import short_title
 from laneway.doors.acp.house import House
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.sessions import prompts
@@ -35,8 +36,8 @@ from laneway.store.editor_sessions import SessionRecord
 
 log = logging.getLogger(__name__)
 
-TITLE_CHARS = 80
-"""Of a session's title, taken from its first prompt: one line of a list."""
+ONCE = frozenset({"thread/rollback"})
+"""Calls about a thread that would do more if they were sent again; the others say or set what is."""
 
 
 class Room:
@@ -81,6 +82,7 @@ class Room:
             narrator,
             line,
             client,
+            self.queue,
             session_id=session_id,
             cwd=str(cwd),
             is_cancelling=self._is_cancelling,
@@ -118,7 +120,7 @@ class Room:
     ) -> str:
         """The stop reason of a prompt; `begin` is called when its turn has come."""
         try:
-            if not await place.reached():
+            if not await self._reached(place):
                 return "cancelled"
             if begin is not None:
                 begin()
@@ -131,15 +133,39 @@ class Room:
             self.queue.leave(place)
         return "cancelled" if place.is_cancelled else stop
 
+    async def _reached(self, place: Place) -> bool:
+        """Wait for a prompt's turn. It may answer a question, if it was sent after that was asked."""
+        while await place.reached():
+            if self.is_asking and self.queue.may_go(place):
+                return True
+            if await self._turn_over():
+                return not place.is_cancelled
+            self.queue.step_back(place)
+        return False
+
+    async def _turn_over(self) -> bool:
+        """A turn whose question went unanswered may still run: its prompt was answered long ago.
+
+        Wait for its end; false if it asks something else meanwhile.
+        """
+        turn = self._turn
+        if turn is None:
+            return True
+        if not await self._ended(turn):
+            return False
+        self._leave_turn(turn)
+        try:
+            await turn.result()
+        except LanewayError as error:
+            log.info("a turn nobody waited for: %s", error)
+        return True
+
     async def _serve(self, parts: tuple[Part, ...], place: Place) -> str:
         if self.is_asking:
             return await self._hear(parts, place)
-        await self._turn_over()
-        if place.is_cancelled:
-            return "cancelled"
-        self._entitle(parts)
         command = commands.find(parts)
         if command is None:
+            self._entitle(parts)
             return await self.turn(parts)
         self._command = asyncio.ensure_future(commands.run(self, command))
         try:
@@ -151,15 +177,6 @@ class Room:
             return "cancelled"
         finally:
             self._command = None
-
-    async def _turn_over(self) -> None:
-        """A turn whose question went unanswered may still run: its prompt was answered long ago."""
-        if self._turn is not None:
-            try:
-                await self._turn.result()
-            except LanewayError as error:
-                log.info("a turn nobody waited for: %s", error)
-            self._turn = None
 
     async def turn(self, parts: tuple[Part, ...], native: dict[str, Any] | None = None) -> str:
         """A turn of the model."""
@@ -177,24 +194,33 @@ class Room:
         return await self._wait()
 
     async def _wait(self) -> str:
-        """Until the turn is over, or until it waits for words that only another prompt can bring."""
+        """A prompt's stop reason: its turn is over, or waits for words that only another prompt can bring."""
         turn = self._turn
         assert turn is not None
-        result = asyncio.ensure_future(turn.result())
-        spoke = asyncio.ensure_future(self._floor.spoke.wait())
         try:
-            await asyncio.wait((result, spoke), return_when=asyncio.FIRST_COMPLETED)
-            if not result.done():
-                self._floor.spoke.clear()
+            if not await self._ended(turn):
                 return "end_turn"
-            self._turn = None
-            return self._stop_of(result.result())
         except asyncio.CancelledError:
             turn.cancel()
             raise
+        self._leave_turn(turn)
+        return self._stop_of(await turn.result())
+
+    async def _ended(self, turn: Turn) -> bool:
+        """Wait until it is over; false if it waits for words before that."""
+        result = asyncio.ensure_future(turn.result())
+        words = asyncio.ensure_future(self._floor.wait_words())
+        try:
+            await asyncio.wait((result, words), return_when=asyncio.FIRST_COMPLETED)
+            return result.done()
         finally:
-            spoke.cancel()
-            result.cancel()
+            for each in (result, words):
+                each.cancel()
+            await asyncio.gather(result, words, return_exceptions=True)
+
+    def _leave_turn(self, turn: Turn) -> None:
+        if self._turn is turn:
+            self._turn = None
 
     def _stop_of(self, result: TurnResult) -> str:
         self._floor.end_pages()
@@ -209,7 +235,7 @@ class Room:
         assert turn is not None
         try:
             await self.session.steer(parts)
-        except NoTurn:
+        except (NoTurn, EngineRefused):  # over in this instant, or a review or a compaction, which takes none
             return {"stopReason": await self.served(parts, self.queue.join())}
         return {"stopReason": stop_reason(await turn.result())}
 
@@ -241,6 +267,15 @@ class Room:
 
     async def _hear(self, parts: tuple[Part, ...], place: Place) -> str:
         """A prompt that answers a question: its turn goes on, unless there is more to ask."""
+        if not all(isinstance(part, TextPart) for part in parts):
+            raise bad_params("A question is open, and only words can answer it. Send the image after that.")
+        command = commands.find(parts)
+        if command is not None and command.name != SKIP:
+            self.narrator.say(
+                f"/{command.name} was not run, because a question is open."
+                f" Answer it, or say `{SKIP}` to give no answer, and try again."
+            )
+            return "end_turn"
         text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
         if not await self._floor.hear(text):
             return "end_turn"
@@ -253,13 +288,11 @@ class Room:
 
     def _entitle(self, parts: tuple[Part, ...]) -> None:
         """The first words are the title, as Codex's own list shows it; no model is asked for a better one."""
-        words = next((part.text for part in parts if isinstance(part, TextPart) and part.text.strip()), "")
-        if self._is_titled or not words:
-            return
-        self._is_titled = True
-        title = plain(" ".join(words.split()))
-        short = title if len(title) <= TITLE_CHARS else title[: TITLE_CHARS - 1] + "…"
-        self.narrator.tell({"sessionUpdate": "session_info_update", "title": short})
+        texts = (short_title(part.text) for part in parts if isinstance(part, TextPart))
+        title = next(filter(None, texts), "")
+        if title and not self._is_titled:
+            self._is_titled = True
+            self.narrator.tell({"sessionUpdate": "session_info_update", "title": title})
 
     # ── what the narrator tells ────────────────────────────────────────────
 
@@ -349,6 +382,16 @@ class Room:
         self.narrator.say(text)
 
     async def codex(self, method: str, params: dict[str, Any]) -> Any:
+        if "threadId" not in params:
+            return await self.house.engine.call(method, params)
+        await self.session.wake()
+        try:
+            return await self.house.engine.call(method, params)
+        except (EngineLost, ThreadUnknown):
+            # Codex had died and nobody knew it, or a new one was started that knows nothing of this thread.
+            if method in ONCE or not self.session.is_engine_lost:
+                raise
+        await self.session.wake()
         return await self.house.engine.call(method, params)
 
     async def fork(self) -> str:

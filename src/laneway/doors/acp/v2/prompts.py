@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from laneway.base.errors import LanewayError, NoTurn, RemoteError
+from laneway.base.errors import EngineRefused, LanewayError, NoTurn, RemoteError
 from laneway.core.ports import Part
 from laneway.doors.acp.faults import CANCELLED, INTERNAL_ERROR, fault
 from laneway.doors.acp.sessions.queue import Place
@@ -46,7 +46,7 @@ async def _steered(
         await room.session.steer(parts)
     except LanewayError as refused:
         narrator.inserts.leave(inserted)
-        if not isinstance(refused, NoTurn):
+        if not isinstance(refused, NoTurn | EngineRefused):
             raise
         return False
     return True
