@@ -22,6 +22,8 @@ PLAN = {
     "settings": {"model": "gpt-5.5", "reasoning_effort": "high", "developer_instructions": None},
 }
 
+FILE = TextPart('[ACP_RESOURCE_LINK uri="file:///a.py" name="a.py"]\n[/ACP_RESOURCE_LINK]')
+
 
 @pytest.fixture(autouse=True)
 def _own_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -97,6 +99,7 @@ async def test_an_unknown_command_names_the_nearest_and_asks_no_model(desk: Hand
     )
     desk.said.clear()
     assert "Did you mean" not in await serve(desk, "/zzzzzz")
+    assert len(await serve(desk, f"/{'z' * 100_000}")) < 1000
     assert desk.done == []
 
 
@@ -105,6 +108,37 @@ async def test_words_behind_a_command_that_takes_none_stop_it(desk: HandDesk, na
     """`/undo the last line` is not what /undo does."""
     assert await serve(desk, f"/{name} now") == f"/{name} takes nothing after its name. Nothing was done."
     assert desk.done == []
+
+
+async def test_further_blocks_of_text_are_words_of_the_command(desk: HandDesk) -> None:
+    """An editor may send a line in pieces."""
+    await serve(desk, "/model", TextPart(" gpt-5.5 "), TextPart("mini"))
+    assert desk.choices.model == "gpt-5.5-mini"
+    desk.answers["thread/settings/update"] = {}
+    await serve(desk, "/plan", TextPart(" "), TextPart(" off"))
+    assert desk.said.pop() == "Plan mode is off."
+    await serve(desk, "/undo", TextPart("the last line"))
+    assert desk.said.pop() == "/undo takes nothing after its name. Nothing was done."
+
+
+@pytest.mark.parametrize("name", [name for name in commands.COMMANDS if name != "plan"])
+async def test_an_image_stops_a_command_that_can_do_nothing_with_it(desk: HandDesk, name: str) -> None:
+    """Whoever sends one wants it to be looked at."""
+    assert await serve(desk, f"/{name}", ImagePart(url="data:x")) == (
+        f"/{name} takes no images. Nothing was done."
+    )
+    assert desk.done == []
+
+
+async def test_a_file_beside_a_command_that_takes_none_is_left_aside_and_that_is_said(desk: HandDesk) -> None:
+    """Editors attach the open file by themselves: that must stop no command, nor be its words."""
+    assert (await serve(desk, "/model", FILE)).startswith("What is attached is not used by /model.\nModels.")
+    desk.answers["thread/settings/update"] = {}
+    await serve(desk, "/plan off", FILE)
+    assert desk.said[-2:] == ["What is attached is not used by /plan.", "Plan mode is off."]
+    assert desk.done.pop()[0] == "thread/settings/update"
+    await serve(desk, "/plan", FILE)
+    assert desk.done == [("turn", (FILE,), {"collaborationMode": PLAN})]
 
 
 def test_the_list_for_clients_is_valid_and_complete() -> None:
@@ -164,7 +198,7 @@ async def test_a_review_is_an_errand_with_its_target(desk: HandDesk) -> None:
         ("/review branch main", ()),
         ("/review-branch main", ()),
         ("/review-commit HEAD", ()),
-        ("/review the locks in", (link, ImagePart(url="data:x"))),
+        ("/review the locks in", (link,)),
     ):
         await serve(desk, text, *rest)
     assert desk.done == [

@@ -1,4 +1,8 @@
-"""What the last turns of a session changed, newest last: for `/undo`."""
+"""What the last turns of a session changed, newest last: for `/undo`.
+
+A turn that is forgotten leaves its place behind. Where no newer one is known, older ones are Codex's to
+name, and what Codex cannot take back must not be found there a second time.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,14 @@ MAX_REMEMBERED = 50
 class Memory:
     def __init__(self) -> None:
         self._turns: list[LastTurn] = []
+        self._forgotten: LastTurn | None = None
         self._changes: list[FileChange] = []
         self._diff: str | None = None
 
     @property
     def last(self) -> LastTurn | None:
-        return self._turns[-1] if self._turns else None
+        """Where `/undo` begins: a turn that ended while we looked on, else the one settled last, if any."""
+        return self._turns[-1] if self._turns else self._forgotten
 
     def begin(self) -> None:
         self._changes, self._diff = [], None
@@ -35,4 +41,6 @@ class Memory:
         self.begin()
 
     def forget(self, turn_id: str) -> None:
+        """It was taken back, or cannot be."""
+        self._forgotten = LastTurn(turn_id, is_settled=True)
         self._turns = [turn for turn in self._turns if turn.turn_id != turn_id]

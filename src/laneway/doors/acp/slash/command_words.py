@@ -11,8 +11,10 @@ from typing import Any
 
 import msgspec
 
+from laneway.base.errors import EngineRefused
 from laneway.base.plain import plain
 from laneway.core.model import Usage
+from laneway.doors.acp.faults import is_unknown_method, too_old
 from laneway.doors.acp.sessions.models import Model
 
 MAX_ABOUT_CHARS = 160
@@ -205,6 +207,27 @@ def undone(files: tuple[str, ...], why_left: str) -> str:
         f"The last turn is taken back: Codex no longer knows of it. {about} "
         "What shell commands changed is not undone; see what is there with /diff."
     )
+
+
+def not_undone(reason: str, *, has_edits: bool) -> str:
+    edits = " Its edits stay in the files." if has_edits else ""
+    return (
+        f"Codex cannot take back this turn: {one_line(reason)}. Nothing was changed. "
+        f"The next /undo goes on with the turn before it, and takes this one along.{edits}"
+    )
+
+
+def unanswered(timeout_s: float) -> str:
+    return (
+        f"Codex did not say within {timeout_s:g} seconds whether the last turn is taken back. "
+        "The files were left as they are."
+    )
+
+
+def refused(name: str, refusal: EngineRefused) -> str:
+    if is_unknown_method(refusal):
+        return f"/{name} does not work here. {too_old(refusal)}"
+    return f"/{name} failed, because Codex refused it: {one_line(refusal.message)}"
 
 
 def one_line(text: str) -> str:

@@ -2,8 +2,8 @@
 
 A prompt that begins with `/name` is a command, known or not: an unknown one is answered here and
 never sent to the model. Each is served at the `Desk` of its session, in the order of the prompts.
-What a command says is in `command_words`; what it finds out about files is in `repo_diff`, `undo`
-and `reviews`.
+Nothing that comes with it is dropped in silence. What a command says is in `command_words`; what it
+finds out about files is in `repo_diff` and `reviews`; `/undo` is in `undo_command`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ import msgspec
 from laneway import __version__
 from laneway.base.errors import EngineRefused
 from laneway.core.ports import Part, TextPart
-from laneway.doors.acp.faults import is_unknown_method, too_old
 from laneway.doors.acp.sessions import modes, options
 from laneway.doors.acp.slash import command_words as words
-from laneway.doors.acp.slash import repo_diff, reviews, undo
+from laneway.doors.acp.slash import repo_diff, reviews, undo_command
 from laneway.doors.acp.slash.desk import Desk, Invocation
-from laneway.doors.acp.slash.undo import LastTurn
 from laneway.doors.acp.telling.outputs import fenced
 
 MAX_PAGES = 20
@@ -51,6 +49,9 @@ class Command(msgspec.Struct, frozen=True):
     run: Run
     hint: str = ""
     """What may follow the name; nothing may where there is no hint."""
+    takes_files: bool = False
+    """Links and embedded files go into its turn; else they are left aside, and that is said."""
+    takes_images: bool = False
 
 
 def find(parts: tuple[Part, ...]) -> Invocation | None:
@@ -71,17 +72,27 @@ async def run(desk: Desk, invocation: Invocation) -> str:
     if command is None:
         await desk.say(_unknown(invocation.name))
         return "end_turn"
-    if invocation.arguments and not command.hint:
+    if invocation.words and not command.hint:
         await desk.say(f"/{command.name} takes nothing after its name. Nothing was done.")
         return "end_turn"
+    if invocation.has_images and not command.takes_images:
+        await desk.say(f"/{command.name} takes no images. Nothing was done.")
+        return "end_turn"
+    if not command.takes_files:
+        await _leave_files(desk, invocation)
     return await command.run(desk, invocation)
+
+
+async def _leave_files(desk: Desk, invocation: Invocation) -> None:
+    if invocation.has_files:
+        await desk.say(f"What is attached is not used by /{invocation.name}.")
 
 
 def _unknown(name: str) -> str:
     near = _nearest(name, COMMANDS)
     meant = f" Did you mean /{near}?" if near else ""
     return (
-        f"There is no command /{name}.{meant} See all commands with /help. "
+        f"There is no command /{words.one_line(name)}.{meant} See all commands with /help. "
         "To say it to the model, put a blank in front."
     )
 
@@ -97,13 +108,9 @@ def _told(tell: Tell) -> Run:
 
     async def run_it(desk: Desk, invocation: Invocation) -> str:
         try:
-            text = await tell(desk, invocation.arguments)
-        except EngineRefused as refused:
-            text = (
-                f"/{invocation.name} does not work here. {too_old(refused)}"
-                if is_unknown_method(refused)
-                else f"/{invocation.name} failed, because Codex refused it: {words.one_line(refused.message)}"
-            )
+            text = await tell(desk, invocation.words)
+        except EngineRefused as refusal:
+            text = words.refused(invocation.name, refusal)
         await desk.say(text)
         return "end_turn"
 
@@ -114,8 +121,10 @@ def _told(tell: Tell) -> Run:
 
 
 async def _plan(desk: Desk, invocation: Invocation) -> str:
-    asked = invocation.arguments.lower()
-    if asked in ("", "on", "off") and not invocation.rest:
+    is_switch = invocation.words.lower() in ("on", "off") and not invocation.has_images
+    is_bare = not (invocation.words or invocation.has_files or invocation.has_images)
+    if is_switch or is_bare:
+        await _leave_files(desk, invocation)
         return await _told(_switch_plan)(desk, invocation)
     if not desk.is_planning:
         await desk.say(f"{_PLANNING}\n\n")
@@ -235,9 +244,10 @@ async def _model(desk: Desk, arguments: str) -> str:
     if not arguments:
         return words.models(desk.facts.models, current)
     known = {name.lower(): model.model for model in desk.facts.models for name in (model.name, model.model)}
-    wanted = known.get(arguments.lower())
+    name = " ".join(arguments.lower().split())
+    wanted = known.get(name)
     if wanted is None:
-        near = _nearest(arguments.lower(), known)
+        near = _nearest(name, known)
         meant = f" Did you mean {known[near]}?" if near else ""
         return f"Codex names no model {words.one_line(arguments)}.{meant} See the models with /model."
     if wanted == current:
@@ -264,46 +274,6 @@ async def _help(desk: Desk, arguments: str) -> str:
     return "\n".join(listed)
 
 
-# ── undo ───────────────────────────────────────────────────────────────────
-
-
-async def _undo(desk: Desk, arguments: str) -> str:
-    """The files are looked at before, and changed after, the conversation: a refusal changes nothing."""
-    last = desk.last_turn or await _newest_turn(desk)
-    if last is None:
-        return "There is no turn to undo yet."
-    found: undo.Outcome | None = None
-    if last.diff:
-        found = await asyncio.to_thread(undo.check, last.diff, desk.cwd)
-    elif last.diff is None and (last.changes or desk.last_turn is None):
-        found = undo.Left("it is not known what it edited: that is only kept while a session is open")
-    await _take_back(desk, last.turn_id)
-    desk.forget_turn(last.turn_id)
-    if not isinstance(found, undo.Plan):
-        return words.undone((), found.why if found else "")
-    why = await asyncio.to_thread(undo.put_back, found, desk.cwd)
-    return words.undone(found.names, why)
-
-
-async def _newest_turn(desk: Desk) -> LastTurn | None:
-    """Of a session that was taken up again: no turn of it has been seen."""
-    asked = {"threadId": desk.thread_id, "limit": 1, "sortDirection": "desc"}
-    try:
-        turns = (await desk.codex("thread/turns/list", asked)).get("data") or []
-    except EngineRefused:
-        return None  # so Codex says it of a thread without any turn
-    return LastTurn(str(turns[0]["id"])) if turns else None
-
-
-async def _take_back(desk: Desk, turn_id: str) -> None:
-    try:
-        await desk.codex("thread/revert", {"threadId": desk.thread_id, "beforeTurnId": turn_id})
-    except EngineRefused as refused:
-        if not is_unknown_method(refused):
-            raise
-        await desk.codex("thread/rollback", {"threadId": desk.thread_id, "numTurns": 1})
-
-
 # ── the table ──────────────────────────────────────────────────────────────
 
 _TABLE = (
@@ -312,19 +282,22 @@ _TABLE = (
         "Plan before anything is changed; on its own, switch plan mode on",
         _plan,
         "[on | off | what to plan]",
+        takes_files=True,
+        takes_images=True,
     ),
     Command(
         "review",
         "Review the uncommitted changes, a branch, a commit, or what you say",
         _review,
         "[branch NAME | commit SHA | instructions]",
+        takes_files=True,
     ),
-    Command("review-branch", "Review what changed since a branch", _review, "NAME"),
-    Command("review-commit", "Review one commit", _review, "SHA"),
+    Command("review-branch", "Review what changed since a branch", _review, "NAME", takes_files=True),
+    Command("review-commit", "Review one commit", _review, "SHA", takes_files=True),
     Command("compact", "Summarise the conversation to free the model's context", _compact),
     Command("init", "Have an AGENTS.md written for this project", _init),
     Command("diff", "Show what has changed since the last commit, new files included", _told(_diff)),
-    Command("undo", "Take back the last turn and its edits", _told(_undo)),
+    Command("undo", "Take back the last turn and its edits", undo_command.run),
     Command("status", "Show model, mode, folder, tokens, account and versions", _told(_status)),
     Command("model", "Show the models, or choose one", _told(_model), "[NAME]"),
     Command("mcp", "Show the MCP servers and their tools", _told(_mcp)),

@@ -8,10 +8,13 @@ from typing import Any, Protocol
 import msgspec
 
 from laneway.core.model import Usage
-from laneway.core.ports import Part
+from laneway.core.ports import Part, TextPart
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.sessions.options import Choices, Facts
 from laneway.doors.acp.slash.undo import LastTurn
+
+_WRAPPED = "[ACP_RESOURCE"
+"""How a link or an embedded file begins, as `laneway.doors.acp.sessions.prompts` makes a text of it."""
 
 
 class Desk(Protocol):
@@ -35,7 +38,7 @@ class Desk(Protocol):
     def codex_version(self) -> str: ...
     @property
     def last_turn(self) -> LastTurn | None:
-        """The newest turn that ended while we looked on."""
+        """The newest turn that ended while we looked on; where none is left, the one settled last."""
         ...
 
     async def say(self, text: str) -> None:
@@ -67,12 +70,32 @@ class Desk(Protocol):
     async def logout(self) -> None: ...
 
     def forget_turn(self, turn_id: str) -> None:
-        """It was taken back: `last_turn` is the one before it."""
+        """It was taken back, or cannot be: `last_turn` is the one before it."""
         ...
 
 
 class Invocation(msgspec.Struct, frozen=True):
     name: str
     arguments: str = ""
+    """What follows the name in its own block of text."""
     rest: tuple[Part, ...] = ()
-    """What came with the text: links, images, embedded files."""
+    """What came behind that: more text, links, images, embedded files."""
+
+    @property
+    def words(self) -> str:
+        """All that was said behind the name: an editor may send a line in several blocks."""
+        texts = (part.text.strip() for part in self.rest if isinstance(part, TextPart) and not _is_file(part))
+        return "\n".join(text for text in (self.arguments, *texts) if text)
+
+    @property
+    def has_files(self) -> bool:
+        """Editors attach the open file by themselves: it need not be meant."""
+        return any(map(_is_file, self.rest))
+
+    @property
+    def has_images(self) -> bool:
+        return any(not isinstance(part, TextPart) for part in self.rest)
+
+
+def _is_file(part: Part) -> bool:
+    return isinstance(part, TextPart) and part.text.startswith(_WRAPPED)

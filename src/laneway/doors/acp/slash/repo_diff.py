@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from laneway.doors.acp.slash.git import NO_GIT, git, root_of
+from laneway.doors.acp.slash.git import first_line, git, why_not
 
 MAX_DIFF_BYTES = 256 * 1024
 """Of one answer. An editor renders it as one message; more is slower to show than to look up."""
@@ -31,12 +31,11 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def changes(folder: Path) -> Found:
-    if root_of(folder) is None:
-        problem = git(folder, "--version") == NO_GIT
-        return Found(problem=NO_GIT.complaint if problem else f"{folder} is not in a git repository.")
+    if problem := why_not(folder):
+        return Found(problem=problem)
     tracked = git(folder, "diff", _base(folder), *_PLAIN, "--relative", "--", ".", max_bytes=MAX_DIFF_BYTES)
     if tracked.code > 0 or (tracked.code < 0 and not tracked.is_cut):
-        return Found(problem=f"Git could not tell what has changed: {_first(tracked.complaint)}")
+        return Found(problem=f"Git could not tell what has changed: {first_line(tracked.complaint)}.")
     text = tracked.out
     notes: list[str] = []
     if not tracked.is_cut:
@@ -80,7 +79,3 @@ def _size(path: Path) -> int | None:
     except OSError:
         return None
     return told.st_size if stat.S_ISREG(told.st_mode) or stat.S_ISLNK(told.st_mode) else None
-
-
-def _first(complaint: str) -> str:
-    return complaint.partition("\n")[0] or "it was ended."

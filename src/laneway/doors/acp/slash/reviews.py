@@ -9,27 +9,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from laneway.doors.acp.slash.git import git, root_of
+from laneway.doors.acp.slash.command_words import one_line
+from laneway.doors.acp.slash.git import git, why_not
 
 
 def target(folder: Path, words: str) -> dict[str, Any] | str:
     match words.split():
         case []:
-            return _uncommitted(folder)
+            return _without_git(folder) or _uncommitted(folder)
         case ["branch" | "commit" as what]:
             sample = "main" if what == "branch" else "HEAD~1"
             return f"Name the {what}, for example `/review {what} {sample}`."
         case ["branch", name]:
-            return _branch(folder, name)
+            return _without_git(folder) or _branch(folder, name)
         case ["commit", name]:
-            return _commit(folder, name)
+            return _without_git(folder) or _commit(folder, name)
         case _:
             return {"type": "custom", "instructions": words}
 
 
 def _uncommitted(folder: Path) -> dict[str, Any] | str:
-    if root_of(folder) is None:
-        return _no_repository(folder)
     changed = git(folder, "status", "--porcelain", max_bytes=1)
     if changed.code == 0 and not changed.out:
         return (
@@ -39,29 +38,27 @@ def _uncommitted(folder: Path) -> dict[str, Any] | str:
 
 
 def _branch(folder: Path, name: str) -> dict[str, Any] | str:
-    if root_of(folder) is None:
-        return _no_repository(folder)
     if _commit_of(folder, name) is None:
-        return f"There is no branch {name} here. See the branches with `git branch --all`."
+        return f"There is no branch {one_line(name)} here. See the branches with `git branch --all`."
     return {"type": "baseBranch", "branch": name}
 
 
 def _commit(folder: Path, name: str) -> dict[str, Any] | str:
-    if root_of(folder) is None:
-        return _no_repository(folder)
     sha = _commit_of(folder, name)
     if sha is None:
-        return f"There is no commit {name} here. See the commits with `git log --oneline`."
+        return f"There is no commit {one_line(name)} here. See the commits with `git log --oneline`."
     title = git(folder, "log", "-1", "--format=%s", sha).out.decode("utf-8", "replace").strip()
     return {"type": "commit", "sha": sha, "title": title}
 
 
 def _commit_of(folder: Path, name: str) -> str | None:
-    if name.startswith("-"):
-        return None  # an option, not a name
+    if name.startswith("-") or "\0" in name:
+        return None  # an option, or what no process can be given: not a name
     found = git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     return found.out.decode().strip() if found.code == 0 else None
 
 
-def _no_repository(folder: Path) -> str:
-    return f"{folder} is not in a git repository. Say what to review: `/review the error handling in app.py`."
+def _without_git(folder: Path) -> str:
+    """What to do where git has nothing to say; empty where it has."""
+    problem = why_not(folder)
+    return f"{problem} Say what to review: `/review the error handling in app.py`." if problem else ""

@@ -20,7 +20,7 @@ import msgspec
 
 from laneway.base.repo import find_repo
 from laneway.core.model import FileChange
-from laneway.doors.acp.slash.git import NO_GIT, Ran, git
+from laneway.doors.acp.slash.git import NEVER_RAN, Ran, git
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _HEADERS = ("index ", "new file mode ", "deleted file mode ", "old mode ", "new mode ", "similarity index ")
@@ -37,6 +37,8 @@ class LastTurn(msgspec.Struct, frozen=True):
     """Of all edits that were completed, in order."""
     diff: str | None = None
     """What the edits come to, as Codex told it last; none if it told nothing."""
+    is_settled: bool = False
+    """Taken back, or never to be: it only marks where older turns begin, and Codex has to name those."""
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -232,8 +234,8 @@ def _numstat_names(told: Ran) -> list[str]:
 
 
 def _why(ran: Ran) -> str:
-    if ran == NO_GIT:
-        return "there is no git on this machine"
+    if ran.code == NEVER_RAN:
+        return ran.complaint[:1].lower() + ran.complaint[1:].removesuffix(".")
     names = list(dict.fromkeys(_CONFLICT.findall(ran.complaint)))
     return f"{', '.join(names)} changed after the turn" if names else "the diff of the turn does not apply"
 
