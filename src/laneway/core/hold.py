@@ -10,13 +10,17 @@ import logging
 
 import msgspec
 
-from laneway.base.errors import EngineLost, LanewayError, ThreadUnknown
+from laneway.base.errors import EngineLost, EngineRefused, LanewayError, ThreadUnknown
 from laneway.core.ports import Engine, Host, Thread, ThreadInfo, ThreadSpec, TurnSpec
 
 log = logging.getLogger(__name__)
 
 RELEASE_S = 5.0
 """For the engine to let go of a thread; a session closes all the same."""
+INTERRUPT_AGAIN_S = 0.05
+"""Before a turn is told again to stop: it takes Codex some milliseconds to begin one. Then twice as long …"""
+MAX_INTERRUPT_AGAIN_S = 3.2
+"""… up to this: an engine that keeps refusing may have lost the turn."""
 
 
 class Hold:
@@ -29,6 +33,7 @@ class Hold:
         self.has_history = has_history
         self.is_cold = False
         """Whether the engine was started again, and has not had a turn since."""
+        self._again_s = INTERRUPT_AGAIN_S
         self._engine = engine
         self._spec = spec
         self._thread: Thread | None = None
@@ -87,3 +92,22 @@ class Hold:
     async def start_turn(self, ticket: str, spec: TurnSpec, context: str) -> None:
         native = {**spec.if_cold, **spec.native} if self.is_cold else spec.native
         await self.thread.start_turn(ticket, msgspec.structs.replace(spec, context=context, native=native))
+
+    def has_begun(self) -> None:
+        """The engine has begun a turn of ours."""
+        self.is_cold, self._again_s = False, INTERRUPT_AGAIN_S
+
+    async def interrupt(self, turn_id: str, timeout_s: float) -> float | None:
+        """Tell the engine to stop a turn; after how long it must be told again, if it would not hear."""
+        try:
+            # Codex may leave an interrupt of a turn that has been interrupted unanswered.
+            async with asyncio.timeout(timeout_s):
+                await self.thread.interrupt(turn_id)
+        except EngineRefused as refused:
+            # It has ended in between; or Codex has only announced it, and must be told again.
+            log.debug("interrupting %s: %s", turn_id, refused)
+            again_s, self._again_s = self._again_s, min(self._again_s * 2, MAX_INTERRUPT_AGAIN_S)
+            return again_s
+        except (LanewayError, TimeoutError) as problem:
+            log.debug("interrupting %s: %r", turn_id, problem)
+        return None

@@ -2,7 +2,8 @@
 
 Frozen structs (msgspec: five times faster to make than dataclasses, and text deltas are
 made by the tens of thousands). Every turn has exactly one `TurnStarted` and exactly one
-`TurnDone`, which is last. What an engine does not understand is `Other` and still arrives.
+`TurnDone`, which is last; what outlives a turn is told by `Outlived`. What an engine does not
+understand is `Other` and still arrives.
 
 `frame` is the message an event came from, as it stood on the wire. A door may forward
 it; nobody parses it again.
@@ -115,7 +116,7 @@ DECLINE = Answer(choice_id="decline")
 
 Status: TypeAlias = Literal["completed", "failed", "interrupted"]
 ActivityStatus: TypeAlias = Literal["running", "completed", "failed", "declined", "interrupted", "detached"]
-"""`detached`: the turn is over and this still runs, in the background; nobody here will tell of its end."""
+"""`detached`: the turn is over and this still runs, in the background. `Outlived` tells its end, if any."""
 ActivityKind: TypeAlias = Literal[
     "command", "edit", "mcp", "tool", "search", "image", "agent", "review", "compaction", "sleep", "other"
 ]
@@ -182,6 +183,18 @@ class Activity(Event, frozen=True, tag="activity"):
     locations: tuple[Location, ...] = ()
     item: Any = None
     """The engine's own record, for what these fields leave out."""
+
+
+class Outlived(Event, frozen=True, tag="outlived"):
+    """A command that its turn left running has ended: told when it comes, between turns or during another.
+
+    Part of no turn, and so no `Activity` by itself: whoever follows a turn need not know it.
+    """
+
+    activity: Activity
+    """As of its own turn, with its true status and its complete output."""
+    rest: str = ""
+    """The end of its `late_output`: what it printed behind all that `Output` events carried."""
 
 
 class Plan(Event, frozen=True, tag="plan"):
@@ -293,6 +306,13 @@ def public(event: Event) -> dict[str, Any]:
         data["inner"] = public(inner)
     if isinstance(event, UserSaid):
         del data["content"]  # its text is there; the rest is images
+    if isinstance(event, Outlived):
+        # With what is empty: whoever makes it an event again finds all that an activity must have.
+        data["activity"] = {
+            key: value
+            for key, value in data["activity"].items()
+            if key not in ("frame", "item") and value is not None
+        }
     return {
         key: value
         for key, value in data.items()

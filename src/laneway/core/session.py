@@ -19,7 +19,6 @@ import msgspec
 from laneway.base.errors import (
     EngineError,
     EngineLost,
-    EngineRefused,
     LanewayError,
     LimitReached,
     NoTurn,
@@ -60,10 +59,6 @@ log = logging.getLogger(__name__)
 
 MAX_INBOX = 4096
 """Letters a session may fall behind by. Past it the oldest rule is broken: that is a bug, not load."""
-INTERRUPT_AGAIN_S = 0.05
-"""Before a turn is told again to stop: it takes Codex some milliseconds to begin one. Then twice as long …"""
-MAX_INTERRUPT_AGAIN_S = 3.2
-"""… up to this: an engine that keeps refusing may have lost the turn."""
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -121,7 +116,6 @@ class Session:
         self._group: asyncio.TaskGroup | None = None
         self._asking: set[asyncio.Task[None]] = set()
         """What the engine has not answered yet."""
-        self._interrupt_again_s = INTERRUPT_AGAIN_S
         self._waking = asyncio.Lock()
         self._is_over = False
         self._releases = True
@@ -308,8 +302,8 @@ class Session:
         request = self._requests.get(event.ticket) if event.ticket else None
         self._audience.turn = request.turn if request else None
         if request:
-            request.is_begun, self._hold.is_cold = True, False
-            self._interrupt_again_s = INTERRUPT_AGAIN_S
+            request.is_begun = True
+            self._hold.has_begun()
             self.turns += 1
 
     async def on_tool(self, name: str, arguments: Any, turn_id: str) -> ToolResult:
@@ -438,19 +432,9 @@ class Session:
         await self._hold.start_turn(request.turn.ticket, request.spec, context)
 
     async def _interrupt(self, turn_id: str) -> None:
-        try:
-            # Codex may leave an interrupt of a turn that has been interrupted unanswered.
-            async with asyncio.timeout(self.timing.stop_s):
-                await self._hold.thread.interrupt(turn_id)
-        except TimeoutError:
-            log.debug("interrupting %s: no answer", turn_id)
-        except EngineRefused as refused:
-            # It has ended in between; or Codex has only announced it, and must be told again.
-            log.debug("interrupting %s: %s", turn_id, refused)
-            self._timers.after("interrupt", self._interrupt_again_s, letters.Unheard(turn_id))
-            self._interrupt_again_s = min(self._interrupt_again_s * 2, MAX_INTERRUPT_AGAIN_S)
-        except LanewayError as error:
-            log.debug("interrupting %s: %s", turn_id, error)
+        again_s = await self._hold.interrupt(turn_id, self.timing.stop_s)
+        if again_s is not None:
+            self._timers.after("interrupt", again_s, letters.Unheard(turn_id))
 
     async def _steer(self, ticket: str, turn_id: str) -> None:
         request = self._requests[ticket]
