@@ -14,6 +14,7 @@ import msgspec
 from laneway.base.errors import (
     ActiveWriter,
     BinaryError,
+    EngineClosed,
     EngineLost,
     EngineRefused,
     LanewayError,
@@ -122,6 +123,7 @@ _CODES: tuple[tuple[type[LanewayError], int, str], ...] = (
     (LimitReached, INVALID_REQUEST, "limit_reached"),
     (ActiveWriter, INVALID_REQUEST, "session_in_use"),
     (EngineLost, INTERNAL_ERROR, "engine_lost"),
+    (EngineClosed, INTERNAL_ERROR, "ending"),
     (BinaryError, INTERNAL_ERROR, "no_codex"),
     (SessionStuck, INTERNAL_ERROR, "stuck"),
     (StoreError, INTERNAL_ERROR, "store"),
