@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from laneway.codex.context import MAX_CHARS, additional_context
 from laneway.codex.items import activity, plain_command
-from laneway.codex.translate import Translator, failure_of, reconcile
+from laneway.codex.outputs import reconcile
+from laneway.codex.translate import Translator, failure_of
 from laneway.core.model import Event, Failure, Text, Thought, TurnDone, TurnStarted
 
 HEAD = "head\n\n... {} bytes omitted ...\n"
@@ -36,7 +37,8 @@ def test_output_is_complete_and_nothing_is_late_twice(
     live: list[str], aggregated: str | None, complete: str, late: str
 ) -> None:
     """Lost pieces come late; a shortened aggregate takes nothing away from what streamed."""
-    assert reconcile(live, aggregated) == (complete, late)
+    whole, gaps, rest = reconcile(live, aggregated)
+    assert (whole, gaps + rest) == (complete, late)
 
 
 @given(st.lists(st.text(max_size=6), max_size=8), st.data())
@@ -46,10 +48,11 @@ def test_whatever_pieces_are_lost_live_and_late_make_the_whole(
     """Every character exactly once, for any loss of pieces."""
     whole = "".join(pieces)
     live = [piece for piece in pieces if data.draw(st.booleans())]
-    complete, late = reconcile(live, whole)
+    complete, gaps, rest = reconcile(live, whole)
     if whole:
         assert complete == whole
-        assert sorted("".join(live) + late) == sorted(whole)
+        assert sorted("".join((*live, gaps, rest))) == sorted(whole)
+        assert complete.endswith(rest)
 
 
 def translated(*frames: tuple[str, dict[str, object]]) -> list[Event]:

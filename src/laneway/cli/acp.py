@@ -99,33 +99,21 @@ async def serve(options: argparse.Namespace) -> int:
 
 
 async def serve_web(options: argparse.Namespace, greeting: Greeting, keeper: Keeper) -> None:
-    """Until a signal. The token is the user's, or made for this run and told once, to the terminal."""
+    """Until a signal."""
     # Not paid for on standard input and output.
+    from laneway.cli.web import web
     from laneway.doors.acp.socket import serve_socket
     from laneway.doors.ending import EndSignals
-    from laneway.doors.gate import new_token
-    from laneway.doors.listening import address
 
-    host, port = address(options.ws, "--ws")
-    token = keeper.settings.http_token or new_token()
-
-    def tell(url: str) -> None:
-        print(f"laneway: serving ACP on {url}", file=sys.stderr)
-        if keeper.settings.http_token is None:
-            print(f"laneway: bearer token (for this run): {token}", file=sys.stderr)
-        sys.stderr.flush()
-
+    place = web("ACP", "--ws", options.ws, keeper.settings.http_token)
     stop = asyncio.Event()
     with EndSignals(stop):
         try:
             await serve_socket(
                 greeting,
                 keeper.engage,
-                host=host,
-                port=port,
-                tokens=[token],
+                **place._asdict(),
                 stop=stop,
-                on_ready=tell,
                 may_leave_machine=options.ws_remote,
                 hosts=tuple(options.ws_host),
                 origins=tuple(options.ws_origin),

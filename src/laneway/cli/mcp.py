@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -178,31 +177,19 @@ async def opened(options: argparse.Namespace, settings: Settings, names: Names) 
 
 
 async def serve_web(options: argparse.Namespace, settings: Settings, behind: Behind) -> None:
-    """Until a signal. The token is the user's, or made for this run and told once, to the terminal."""
+    """Until a signal."""
     # Not paid for on standard input and output.
+    from laneway.cli.web import web
     from laneway.doors.ending import EndSignals
-    from laneway.doors.gate import new_token
-    from laneway.doors.listening import address
     from laneway.doors.mcp.http import serve_http
 
-    host, port = address(options.http, "--http")
-    token = settings.http_token or new_token()
-
-    def tell(url: str) -> None:
-        print(f"laneway: serving MCP on {url}", file=sys.stderr)
-        if settings.http_token is None:
-            print(f"laneway: bearer token (for this run): {token}", file=sys.stderr)
-        sys.stderr.flush()
-
+    place = web("MCP", "--http", options.http, settings.http_token)
     stop = asyncio.Event()
     with EndSignals(stop):
         await serve_http(
             behind.server,
-            host=host,
-            port=port,
-            tokens=[token],
+            **place._asdict(),
             stop=stop,
-            on_ready=tell,
             shutdown=behind.shutdown,
             may_leave_machine=options.http_remote,
             hosts=tuple(options.http_host),

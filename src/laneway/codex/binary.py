@@ -42,6 +42,7 @@ FEATURES = (
     Feature("commands_in_history", (0, 153, 4), "a loaded session shows the commands that were run"),
     Feature("delete", (0, 153, 4), "sessions can be deleted"),
     Feature("input_kept", (0, 153, 4), "what was accepted survives a kill of Codex in that instant"),
+    Feature("one_command", (0, 153, 4), "a cancel ends its own turn's commands and none of earlier turns"),
     Feature("writer_lock", (0, 153, 4), "two processes cannot write one thread"),
 )
 """The one table of what each version can do. `make test-peers` runs it; the docs print it."""
@@ -107,6 +108,7 @@ def abilities(version: tuple[int, ...]) -> Abilities:
         turn_context="turn_context" not in missing,
         inject="inject" not in missing,
         history_pages="history_pages" not in missing,
+        ends_one_command="one_command" not in missing,
     )
 
 

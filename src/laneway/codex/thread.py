@@ -57,6 +57,8 @@ class CodexThread:
         self._open: dict[str, _OpenQuestion] = {}
         self._below: dict[str, str] = {}
         """The running turns of subagents, by their thread."""
+        self._ending: set[asyncio.Task[None]] = set()
+        """Commands of interrupted turns, while Codex is told to end them."""
         self._begun: asyncio.Future[str] | None = None
         self._policy = policy
         self._told: dict[str, Any] = {}
@@ -198,8 +200,12 @@ class CodexThread:
         self._link.detach(self.thread_id)
         params = {"threadId": self.thread_id}
         # Both are on their way before either is answered: whatever becomes of us, it is not left put away.
-        ways = [self._link.call(method, params) for method in ("thread/archive", "thread/unarchive")]
-        away, back = await asyncio.gather(*ways, return_exceptions=True)
+        asked = asyncio.gather(
+            self._link.call("thread/archive", params),
+            self._link.call("thread/unarchive", params),
+            return_exceptions=True,
+        )
+        away, back = await asked
         if isinstance(away, EngineRefused):
             # Ephemeral and unused threads have no file to put away, and nobody else can want them.
             log.debug("thread %s could not be put away: %s", self.thread_id, away)
@@ -284,7 +290,27 @@ class CodexThread:
         elif type(event) is TurnDone:
             for question_id in list(self._open):
                 self._withdraw(question_id)
+            self.end_commands(self.thread_id, self._translator.abandoned)
         self._host.on_event(event)
+
+    def end_commands(self, thread_id: str, process_ids: tuple[str, ...]) -> None:
+        """Codex lets the commands of an interrupted turn run on; whoever cancels it wants them to end."""
+        for process_id in process_ids:
+            ending = asyncio.get_running_loop().create_task(self._end_command(thread_id, process_id))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+
+    async def _end_command(self, thread_id: str, process_id: str) -> None:
+        params = {"threadId": thread_id}
+        try:
+            if self._link.abilities.ends_one_command:
+                await self._link.call(
+                    "thread/backgroundTerminals/terminate", {**params, "processId": process_id}
+                )
+            else:
+                await self._link.call("thread/backgroundTerminals/clean", params)
+        except EngineError as problem:
+            log.info("a command of an interrupted turn could not be ended: %s", problem)
 
     def emit_from(self, subagent_id: str, event: Event) -> None:
         if type(event) is TurnStarted:
@@ -302,7 +328,7 @@ class Subagent:
     def __init__(self, parent: CodexThread, thread_id: str) -> None:
         self._parent = parent
         self._thread_id = thread_id
-        self._translator = Translator(lambda event: parent.emit_from(thread_id, event))
+        self._translator = Translator(self._emit)
 
     @property
     def owner(self) -> CodexThread:
@@ -331,6 +357,11 @@ class Subagent:
 
     def adopt(self, thread_id: str) -> Subagent:
         return Subagent(self._parent, thread_id)
+
+    def _emit(self, event: Event) -> None:
+        if type(event) is TurnDone:
+            self._parent.end_commands(self._thread_id, self._translator.abandoned)
+        self._parent.emit_from(self._thread_id, event)
 
 
 async def history(

@@ -2,20 +2,21 @@
 
 Owns what must be remembered to keep the promises of `laneway.core.model`: one
 `TurnStarted` and one last `TurnDone` per turn, every activity ended, no byte of output
-lost or told twice. Knows nothing of sessions, requests or processes. Never raises on
-what Codex sends; what it does not know it hands on as `Other`.
+lost or told twice (`laneway.codex.outputs`). Knows nothing of sessions, requests or
+processes. Never raises on what Codex sends; what it does not know it hands on as `Other`.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
 from laneway.codex.items import SPOKEN, activity, maybe
+from laneway.codex.outputs import Outputs
 from laneway.core.model import (
     Accepted,
     Activity,
@@ -42,11 +43,6 @@ from laneway.core.model import (
 
 log = logging.getLogger(__name__)
 
-_OMITTED = re.compile(r"\n\.\.\. (\d+) bytes omitted \.\.\.\n")
-"""How Codex marks the middle that it leaves out of an aggregated output of more than a MiB."""
-MAX_LIVE_BYTES = 64 * 1024 * 1024
-"""Live output kept per running command for the reckoning at its end."""
-
 
 class Delta(msgspec.Struct, gc=False):
     """The one shape of all text deltas: the hot path reads these four fields and no more."""
@@ -65,6 +61,7 @@ DELTA_EVENTS: dict[str, type[Text] | type[Thought] | type[Output]] = {
 }
 _DELTA_METHODS = {kind: method for method, kind in reversed(DELTA_EVENTS.items())}
 decode_delta = msgspec.json.Decoder(Delta).decode
+ENGINE_LOST = "engine_lost"
 
 
 class Translator:
@@ -83,8 +80,9 @@ class Translator:
         self._open: dict[str, dict[str, Any]] = {}
         self._drafts: set[str] = set()
         """Edits of which only the draft was told."""
-        self._live: dict[str, list[str]] = {}
-        self._live_bytes = 0
+        self._outputs = Outputs()
+        self.abandoned: tuple[str, ...] = ()
+        """Processes of the commands that the last turn left when it was interrupted, as Codex names them."""
 
     @property
     def turn_id(self) -> str | None:
@@ -129,38 +127,46 @@ class Translator:
         self._is_review = False
         if turn_id is None:
             return
+        self.abandoned = _processes(self._open.values()) if status == "interrupted" else ()
         for item in list(self._open.values()):
-            left: ActivityStatus = "detached" if status == "completed" else "interrupted"
-            if status == "completed" and item["id"] in self._drafts:
-                left = "failed"  # a patch that Codex never began: it did not fit the files
-            shown = msgspec.structs.replace(activity(turn_id, item, ended=True), status=left)
-            self._emit(self._with_output(shown))
+            shown = activity(turn_id, item, ended=True)
+            left = self._left_as(shown, status, failure)
+            self._emit(self._outputs.leave(msgspec.structs.replace(shown, status=left)))
         self._open.clear()
         self._drafts.clear()
-        self._live.clear()
-        self._live_bytes = 0
+        self._outputs.end_turn()
         self._said.clear()
         self._finished = turn_id
         done = TurnDone(turn_id=turn_id, status=status, first_id=inner, text=self._text, failure=failure)
         self._emit(msgspec.structs.replace(done, frame=frame))
 
+    def _left_as(self, open_one: Activity, status: Any, failure: Failure | None) -> ActivityStatus:
+        """How an activity ends that its turn leaves open."""
+        if status == "completed":
+            # A draft is a patch that Codex never began: it did not fit the files.
+            return "failed" if open_one.item_id in self._drafts else "detached"
+        has_engine = failure is None or failure.kind != ENGINE_LOST
+        if status == "failed" and open_one.kind == "command" and has_engine:
+            return "detached"  # the model failed, not the command
+        return "interrupted"
+
     def lost(self, how: str) -> None:
         """The engine died."""
-        failure = Failure(kind="engine_lost", message=f"Codex ended unexpectedly: {how}")
+        failure = Failure(kind=ENGINE_LOST, message=f"Codex ended unexpectedly: {how}")
         self.finish("failed", failure, b"")
 
     # ── what comes from Codex ──────────────────────────────────────────────
 
     def delta(self, kind: type[Text] | type[Thought] | type[Output], delta: Delta, frame: bytes) -> None:
         if delta.turnId != self._turn:
+            if kind is Output:
+                self._outputs.add_late(delta.turnId, delta.itemId, delta.delta)
             self._stray(_DELTA_METHODS[kind], msgspec.structs.asdict(delta), frame)
             return
         item_id = delta.itemId
         text = delta.delta
         if kind is Output:
-            if self._live_bytes < MAX_LIVE_BYTES:
-                self._live_bytes += len(text)
-                self._live.setdefault(item_id, []).append(text)
+            self._outputs.add(item_id, text)
         else:
             self._said[item_id] = self._said.get(item_id, 0) + len(text)
         self._emit(kind(turn_id=delta.turnId, item_id=item_id, text=text, frame=frame))
@@ -228,7 +234,7 @@ class Translator:
         item, turn_id = params["item"], params["turnId"]
         kind = item["type"]
         if turn_id != self._turn:
-            self._stray("item/completed", params, frame)
+            self._ended_late(params, frame)
         elif kind == "userMessage":
             # Not when it starts: killed there, Codex kept it out of its paged history in 4 of 40
             # trials; killed here, in none.
@@ -243,9 +249,18 @@ class Translator:
         elif kind not in SPOKEN:
             shown = activity(turn_id, item, ended=True, frame=frame)
             self._open.pop(shown.item_id, None)
-            self._emit(self._with_output(shown))
+            self._emit(self._outputs.end(shown))
             if kind == "contextCompaction":
                 self._emit(Compacted(turn_id=turn_id))
+
+    def _ended_late(self, params: dict[str, Any], frame: bytes) -> None:
+        """The end of a command that its turn left running; nothing else is expected behind its turn."""
+        item, turn_id = params["item"], params["turnId"]
+        if not self._outputs.has_left(turn_id, item["id"]):
+            self._stray("item/completed", params, frame)
+            return
+        outlived = self._outputs.end_late(activity(turn_id, item, ended=True))
+        self._emit(msgspec.structs.replace(outlived, frame=frame))
 
     def _say_rest(
         self, kind: type[Text] | type[Thought], turn_id: str, item_id: str, whole: str, frame: bytes
@@ -254,17 +269,6 @@ class Translator:
         said = self._said.pop(item_id, 0)
         if said < len(whole) and (kind is Text or said == 0):
             self._emit(kind(turn_id=turn_id, item_id=item_id, text=whole[said:], frame=frame))
-
-    def _with_output(self, ended: Activity) -> Activity:
-        live = self._live.pop(ended.item_id, None)
-        if live is None:
-            return (
-                msgspec.structs.replace(ended, late_output=ended.output or "")
-                if ended.kind == "command"
-                else ended
-            )
-        complete, late = reconcile(live, ended.output)
-        return msgspec.structs.replace(ended, output=complete, late_output=late)
 
     def _patch_updated(self, params: dict[str, Any], frame: bytes) -> None:
         item = self._open.get(params["itemId"])
@@ -352,42 +356,10 @@ _HANDLERS: dict[str, Callable[[Translator, dict[str, Any], bytes], None]] = {
 }
 
 
-def reconcile(live: list[str], aggregated: str | None) -> tuple[str, str]:
-    """Return the complete output, and what of it the live pieces did not carry.
-
-    Codex may lose live pieces (the first one, most often) and may shorten the aggregate of a
-    very long output. Each live piece is found in the aggregate in order; the gaps are late.
-    Behind the first piece that is not there, the aggregate has been cut and the stream rules.
-    """
-    streamed = "".join(live)
-    if not aggregated or aggregated == streamed:
-        return streamed, ""
-    if not any(piece in aggregated for piece in live):
-        return aggregated, aggregated if not streamed else ""
-    whole: list[str] = []
-    late: list[str] = []
-    at = 0
-    for number, piece in enumerate(live):
-        found = aggregated.find(piece, at)
-        if found < 0:
-            head = _head_of(aggregated, streamed) if number == 0 else ""
-            return "".join((head, *whole, *live[number:])), "".join((head, *late))
-        late.append(aggregated[at:found])
-        whole += (aggregated[at:found], piece)
-        at = found + len(piece)
-    return aggregated, "".join(late) + aggregated[at:]
-
-
-def _head_of(aggregated: str, streamed: str) -> str:
-    """What comes before a stream that began within what a shortened aggregate leaves out."""
-    cut = _OMITTED.search(aggregated)
-    if cut is None:
-        return ""
-    head, tail = aggregated[: cut.start()], aggregated[cut.end() :]
-    missing = len(tail.encode()) + int(cut[1]) - len(streamed.encode())
-    if missing >= 0:
-        return f"{head}\n... {missing} bytes omitted ...\n" if missing else head
-    return head.encode()[:missing].decode(errors="replace")  # the stream has the end of the head, too
+def _processes(items: Iterable[dict[str, Any]]) -> tuple[str, ...]:
+    """Of commands that run; those before 0.133 have none, and end with their turn."""
+    named = (item.get("processId") for item in items if item.get("type") == "commandExecution")
+    return tuple(process_id for process_id in named if isinstance(process_id, str))
 
 
 def failure_of(error: Any) -> Failure:

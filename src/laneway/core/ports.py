@@ -116,6 +116,8 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     """Takes items into the conversation before a turn."""
     history_pages: bool = True
     """Gives its history by the page, from either end."""
+    ends_one_command: bool = True
+    """Ends a command by its name; else all that run in a thread."""
     resume: bool = True
     """Takes up threads of a process that is gone."""
 

@@ -117,7 +117,7 @@ class DraftRules(Rules):
 
     def _call(self, session: _Session, call: Message) -> Iterator[str]:
         before, status = session.calls.get(call["toolCallId"], "pending"), call.get("status")
-        if status is not None and status != before and before in ENDED:
+        if before in ENDED and status not in (None, *ENDED):
             yield f"the tool call {call['toolCallId']} was {before} and is {status} again"
         session.calls[call["toolCallId"]] = status or before
         for part in call.get("content") or ():

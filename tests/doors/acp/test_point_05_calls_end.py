@@ -85,7 +85,7 @@ async def test_a_running_command_ends_with_whatever_ends_it(
 async def test_a_command_that_was_not_allowed_ends_and_so_does_one_left_in_the_background(
     tmp_path: Path, name: str, capabilities: Message
 ) -> None:
-    """Declined: the turn goes on or ends, as was chosen. In the background: it runs, its call is over."""
+    """Declined: the turn goes on or ends, as was chosen. In the background: its call is over, its end told."""
     async with stage(tmp_path) as here, here.agent(capabilities=capabilities) as client:
         session = await client.new()
         for choice, end in (("decline", "end_turn"), ("cancel", "cancelled")):
@@ -96,6 +96,8 @@ async def test_a_command_that_was_not_allowed_ends_and_so_does_one_left_in_the_b
             session, going = await begun(client, gates, DETACHED)
             assert await going == {"stopReason": "end_turn"}
             assert end_of(client, session) == ("completed", "Still running in the background.")
+        await client.wait_update(lambda each: "Exit code 1." in str(each.body))  # its gate has gone
+        assert end_of(client, session) == ("failed", "Exit code 1.")
         assert client.open_tool_calls() == {}
     golden(f"point-05-calls-declined-{name}", story(client))
 

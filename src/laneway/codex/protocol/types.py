@@ -929,6 +929,19 @@ class ThreadArchiveParams(TypedDict, total=False):
     threadId: Required[str]
 
 
+class ThreadBackgroundTerminalsCleanParams(TypedDict, total=False):
+    threadId: Required[str]
+
+
+class ThreadBackgroundTerminalsTerminateParams(TypedDict, total=False):
+    processId: Required[str]
+    threadId: Required[str]
+
+
+class ThreadBackgroundTerminalsTerminateResponse(TypedDict, total=False):
+    terminated: Required[bool]
+
+
 class ThreadEnvironment(TypedDict, total=False):
     cwd: Required[str]
     environmentId: Required[str]

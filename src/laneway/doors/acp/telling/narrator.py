@@ -1,4 +1,8 @@
-"""A session's events as the `session/update`s of protocol 1: each tool call begun once and ended once."""
+"""A session's events as the `session/update`s of protocol 1: each tool call begun once and ended once.
+
+A command that outlives its turn ends with it all the same, so that no call stays open; when it has
+really ended, it is told once more: all that it printed, and how it went.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from laneway.core.model import (
     FromSubagent,
     Notice,
     Other,
+    Outlived,
     Plan,
     PlanStep,
     Titled,
@@ -116,6 +121,12 @@ class Narrator(Narration):
             del self._open[key]
             call.tell(self.tell, tool_calls.ended(activity, thread_id, client, cwd=self._cwd))
 
+    def _outlived(self, event: Outlived, thread_id: str = "") -> None:
+        thread_id = thread_id or self._thread_id
+        activity, client = event.activity, self._client_for(thread_id)
+        self._log(activity, thread_id)
+        self.tell(tool_calls.ended(activity, thread_id, client, cwd=self._cwd, rest=event.rest))
+
     def _tell_change(self, key: Key) -> None:
         """Codex tells an edit whole for every few words of it; the client is told now and then."""
         call = self._open[key]
@@ -159,6 +170,8 @@ class Narrator(Narration):
         """What subagents do is shown; what they say is for their parent."""
         if isinstance(event.inner, Activity):
             self._activity(event.inner, event.thread_id)
+        elif isinstance(event.inner, Outlived):
+            self._outlived(event.inner, event.thread_id)
         elif isinstance(event.inner, TurnDone):
             self._end_all("The subagent's turn is over.", event.thread_id)
 
@@ -214,6 +227,7 @@ Narrator.handlers = {
     TurnStarted: Narrator._turn,
     TurnDone: Narrator._turn,
     Activity: Narrator._activity,
+    Outlived: Narrator._outlived,
     FromSubagent: Narrator._subagent,
     Plan: Narrator._plan,
     Usage: Narrator._usage,

@@ -1,8 +1,9 @@
 """Activities as ACP tool calls: opened, changed, printed, ended; once more as history; and asked about.
 
 Pure: one activity in, one `session/update` out. Every call that was opened ends by `ended` or by
-`ended_without`. Output is content for every client; a terminal is named only to a client that
-declared that it shows terminals of ours, under the id of the call.
+`ended_without`; one that outlives its turn, by `ended` once more. Output is content for every client;
+a terminal is named only to a client that declared that it shows terminals of ours, under the id of
+the call.
 """
 
 from __future__ import annotations
@@ -66,9 +67,19 @@ def printed(activity: Activity, thread_id: str, client: Client, text: str, *, cw
 
 
 def ended(
-    activity: Activity, thread_id: str, client: Client, *, cwd: str = "", max_chars: int = MAX_OUTPUT_CHARS
+    activity: Activity,
+    thread_id: str,
+    client: Client,
+    *,
+    cwd: str = "",
+    max_chars: int = MAX_OUTPUT_CHARS,
+    rest: str | None = None,
 ) -> Update:
-    """The last word on a call: how it went, and its complete content."""
+    """The last word on a call: how it went, and its complete content.
+
+    There is another one on a call that its turn left running, when it has really ended: `rest` is
+    then what of the late output belongs behind all that its terminal shows.
+    """
     call_id = tool_call_id(thread_id, activity.turn_id, activity.item_id)
     shown = view(activity, cwd, max_chars)
     update = _updated(call_id, shown) | {"status": _status(activity, shown)}
@@ -80,8 +91,10 @@ def ended(
     was_run = activity.status != "declined"
     content = [*shown.content, *(_terminal(activity, call_id, client) if was_run else [])]
     update["content"] = [*content, blocks.text(note)] if note else content
-    update["_meta"] = _late(activity, call_id) | _exit(activity, call_id)
-    return update
+    told = _late(activity, call_id, rest) | (
+        _exit(activity, call_id) if activity.status != "detached" else {}
+    )
+    return update | {"_meta": told} if told else update
 
 
 def replayed(
@@ -185,12 +198,15 @@ def _terminal(activity: Activity, call_id: str, client: Client) -> list[blocks.C
     return [{"type": "terminal", "terminalId": call_id}] if _has_terminal(activity, client) else []
 
 
-def _late(activity: Activity, call_id: str) -> dict[str, Any]:
+def _late(activity: Activity, call_id: str, rest: str | None) -> dict[str, Any]:
     """What the live pieces left out. A terminal cannot be rewritten: what belongs further up says so."""
-    if not activity.late_output:
+    late = activity.late_output
+    if not late:
         return {}
-    is_rest = (activity.output or "").endswith(activity.late_output)
-    data = activity.late_output if is_rest else _LATE + activity.late_output
+    if rest is None:  # not told apart: it is all of it, or nothing
+        rest = late if (activity.output or "").endswith(late) else ""
+    gaps = late.removesuffix(rest)
+    data = rest + _LATE + gaps if gaps else rest
     return {"terminal_output": {"terminal_id": call_id, "data": data}}
 
 

@@ -16,6 +16,7 @@ from laneway.core.model import (
     FromSubagent,
     Notice,
     Other,
+    Outlived,
     Plan,
     Titled,
     TurnDone,
@@ -130,12 +131,21 @@ class Narrator(Narration):
             self._outputs.flush(activity.item_id)
             self._outputs.drop(activity.item_id)
             del self._open[key]
-            if calls.has_terminal(activity):
-                # What came late may belong further up, and what subagents print was not told at all.
-                is_whole = bool(activity.late_output) or thread_id != self._thread_id
-                self.tell(calls.exited(activity, thread_id, is_whole=is_whole))
+            self._tell_exit(activity, thread_id)
         call.tell(self.tell, calls.call(activity, thread_id, cwd=self._cwd))
         self._look()
+
+    def _tell_exit(self, activity: Activity, thread_id: str) -> None:
+        if calls.has_terminal(activity):
+            # What came late may belong further up, and what subagents print was not told at all.
+            is_whole = bool(activity.late_output) or thread_id != self._thread_id
+            self.tell(calls.exited(activity, thread_id, is_whole=is_whole))
+
+    def _outlived(self, event: Outlived, thread_id: str = "") -> None:
+        """Its call has ended with its turn; its terminal exits now, and the call is told as it went."""
+        thread_id = thread_id or self._thread_id
+        self._tell_exit(event.activity, thread_id)
+        self.tell(calls.call(event.activity, thread_id, cwd=self._cwd))
 
     def _print(self, item_id: str, turn_id: str, text: str) -> None:
         call = self._open.get((self._thread_id, item_id))
@@ -146,6 +156,8 @@ class Narrator(Narration):
         """What subagents do is shown; what they say is for their parent."""
         if isinstance(event.inner, Activity):
             self._activity(event.inner, event.thread_id)
+        elif isinstance(event.inner, Outlived):
+            self._outlived(event.inner, event.thread_id)
         elif isinstance(event.inner, TurnDone):
             self._end_all("The subagent's turn is over.", event.thread_id)
 
@@ -192,6 +204,7 @@ Narrator.handlers = {
     UserSaid: Narrator._user_said,
     Accepted: Narrator._accepted,
     Activity: Narrator._activity,
+    Outlived: Narrator._outlived,
     FromSubagent: Narrator._subagent,
     Plan: Narrator._plan,
     Usage: Narrator._usage,
