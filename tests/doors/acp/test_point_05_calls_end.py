@@ -85,7 +85,7 @@ async def test_a_running_command_ends_with_whatever_ends_it(
 async def test_a_command_that_was_not_allowed_ends_and_so_does_one_left_in_the_background(
     tmp_path: Path, name: str, capabilities: Message
 ) -> None:
-    """Declined: the turn goes on or ends, as was chosen. In the background: its call is over, its end told."""
+    """Declined: the turn goes on or ends as chosen. In the background: its call is over, its end is told."""
     async with stage(tmp_path) as here, here.agent(capabilities=capabilities) as client:
         session = await client.new()
         for choice, end in (("decline", "end_turn"), ("cancel", "cancelled")):

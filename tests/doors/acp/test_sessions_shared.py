@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tests.doors.acp.support import Client, Message, Stage, stage
+from tests.doors.acp.support import Client, Message, Refused, Stage, stage
 from tests.doors.acp.witness import refused
 
 ENDED = {"stopReason": "end_turn"}
@@ -79,3 +79,54 @@ async def test_a_session_that_another_process_has_open_is_refused_by_name(tmp_pa
         await other.load(session)
         assert await other.prompt(session, "%say Now mine.") == ENDED
         assert other.messages(session) == ["Mine.", "Still mine.", "Now mine."]
+
+
+PIPE_BYTES = 32 * 1024
+"""Less than a pipe holds: so much unread means that the agent has much more to say."""
+
+
+async def long(here: Stage) -> str:
+    """A session whose turns do not fit into a pipe together."""
+    async with here.agent() as client:
+        session = await client.new()
+        for number in range(8):
+            await client.prompt(session, f"%say {number} " + "x" * 100_000)
+    return session
+
+
+async def test_a_session_that_is_closed_while_it_loads_is_told_no_further(tmp_path: Path) -> None:
+    """The load is refused, nothing comes behind the answer to the close, and it can be loaded again."""
+    async with stage(tmp_path) as here:
+        session = await long(here)
+        async with here.agent() as client:
+            client.pause()
+            loaded = loading(client, here, session)
+            while client.unread_bytes < PIPE_BYTES:
+                await asyncio.sleep(0)
+            closed = client.request("session/close", {"sessionId": session})
+            again = loading(client, here, session)
+            client.go_on()
+            error = await refused(loaded)
+            assert (error["code"], error["data"]["kind"]) == (-32600, "session_closed")
+            assert await closed == {}
+            before = client.kinds(session).count("user_message_chunk")
+            assert before < 8
+            await again
+            assert [text[0] for text in client.messages(session)[-8:]] == list("01234567")
+            assert client.kinds(session).count("user_message_chunk") == before + 8
+            assert await client.prompt(session, "%say On.") == ENDED
+
+
+async def test_a_question_that_stands_in_the_conversation_is_asked_again_behind_its_history(
+    tmp_path: Path,
+) -> None:
+    """Else the next prompt would answer what the person who loads it cannot see."""
+    async with stage(tmp_path) as here, here.agent() as client:
+        client.on_permission = lambda params: Refused({"code": -32601, "message": "Method not found"})
+        session = await client.new()
+        await client.prompt(session, "%ask Which colour? Red | Green\n%say Thanks.")
+        (question,) = client.messages(session)
+        await loading(client, here, session)
+        assert client.messages(session) == [question, question]
+        assert await client.prompt(session, "b") == ENDED
+        assert client.messages(session)[-1] == "Thanks."

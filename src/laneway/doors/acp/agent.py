@@ -136,22 +136,24 @@ class Agent:
         if self._client.keeps_history:
             return await self._resume(params)
         room, is_new = await self._reopened(params)
-        place = room.queue.join(is_prompt=False)
-        try:
-            await place.reached()
-            await replay.replay(
-                self._house.engine,
-                room.session_id,
-                room.thread_id,
-                room.client,
-                self._line,
-                cwd=str(room.cwd),
-            )
-        finally:
-            if is_new:
-                self._introduce(room)
-            room.queue.leave(place)
+        await self._tell_past(room, is_new=is_new)
         return room.state()
+
+    async def _tell_past(self, room: Room, *, is_new: bool) -> None:
+        async def tell() -> None:
+            try:
+                await self._replay(room)
+            finally:
+                if is_new and self._rooms.get(room.session_id) is room:  # it may have been closed meanwhile
+                    self._introduce(room)
+            if not is_new:
+                room.ask_again()
+
+        await room.tell_past(tell)
+
+    async def _replay(self, room: Room) -> None:
+        engine, cwd = self._house.engine, str(room.cwd)
+        await replay.replay(engine, room.session_id, room.thread_id, room.client, self._line, cwd=cwd)
 
     async def _resume(self, params: Params) -> dict[str, Any]:
         room, is_new = await self._reopened(params)

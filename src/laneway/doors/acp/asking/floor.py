@@ -88,6 +88,11 @@ class Floor:
         self._spoken.clear()
         self._look()
 
+    def ask_again(self) -> None:
+        """Say what waits for words, if anything does."""
+        if self._spoken:
+            self._voice.say(self._spoken[0].text)
+
     def _look(self, *, is_new: bool = False) -> None:
         """Keep everybody up to date who waits for words, or must wait; say what is now asked first."""
         if self._spoken:

@@ -12,7 +12,14 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from laneway.base.errors import EngineLost, EngineRefused, LanewayError, NoTurn, ThreadUnknown
+from laneway.base.errors import (
+    EngineLost,
+    EngineRefused,
+    LanewayError,
+    NoTurn,
+    SessionClosed,
+    ThreadUnknown,
+)
 from laneway.core.model import Activity, Question, TurnDone, TurnStarted, Usage, Withdrawn
 from laneway.core.ports import Errand, Part, TextPart, TurnSpec
 from laneway.core.session import Session
@@ -94,6 +101,9 @@ class Room:
         self._turn: Turn | None = None
         self._command: asyncio.Future[str] | None = None
         self._works: set[asyncio.Task[None]] = set()
+        self._pasts: set[asyncio.Task[None]] = set()
+        """Histories that are being told, or wait for that."""
+        self._is_closed = False
 
     @property
     def thread_id(self) -> str:
@@ -403,12 +413,46 @@ class Room:
     async def logout(self) -> None:
         await self.house.login.logout()
 
+    # ── the past ───────────────────────────────────────────────────────────
+
+    async def tell_past(self, tell: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Tell the history when its turn has come: prompts wait. `SessionClosed` if that comes first."""
+        if self._is_closed:
+            raise SessionClosed(f"Session {self.session_id} is closed")
+        place = self.queue.join(is_prompt=False)  # before anything that the client sent after it
+        telling = asyncio.get_running_loop().create_task(_told(place, tell))
+        self._pasts.add(telling)
+        telling.add_done_callback(self._pasts.discard)
+        try:
+            await telling
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if caller is None or caller.cancelling():
+                raise
+            raise SessionClosed(f"Session {self.session_id} was closed while it was told") from None
+        finally:
+            self.queue.leave(place)
+
+    def ask_again(self) -> None:
+        """Whoever has just been told the past was not told what is asked: no model said that."""
+        self._floor.ask_again()
+
     # ── the end ────────────────────────────────────────────────────────────
 
     async def close(self) -> None:
-        """Cancel, end everything that is open, give the thread up."""
+        """Cancel, end everything that is open, give the thread up. Nothing is told behind it."""
+        self._is_closed = True
+        for telling in list(self._pasts):
+            telling.cancel()
+        if self._pasts:
+            await asyncio.wait(self._pasts)
         self.cancel()
         await self.session.close()
         if self._works:
             await asyncio.wait(self._works)
         await self.standing.wait_kept()
+
+
+async def _told(place: Place, tell: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    await place.reached()
+    await tell()

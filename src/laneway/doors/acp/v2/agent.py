@@ -51,15 +51,10 @@ class Agent(agent.Agent):
         """The conversation if it is asked for, then the state, then the answer."""
         whole = _wants_replay(params)
         room, is_new = await self._reopened(params)
-        place = room.queue.join(is_prompt=False) if whole else None
-        try:
-            if place is not None and await place.reached():
-                await self._replay(room)
-        finally:
-            if is_new:
-                self._introduce(room)
-            if place is not None:
-                room.queue.leave(place)
+        if whole:
+            await self._tell_past(room, is_new=is_new)
+        elif is_new:
+            self._introduce(room)
         _narrator(room).foreground.tell()
         return _state(room)
 
