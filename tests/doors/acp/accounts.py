@@ -12,7 +12,7 @@ from laneway.base.errors import EngineRefused, RemoteError
 from laneway.doors.acp.accounts.login import Login
 from laneway.doors.acp.accounts.signpost import Asker
 from laneway.doors.acp.client import Client
-from tests.doors.acp.hand import Hand
+from tests.doors.acp.hand import SESSION, Hand
 
 PROGRAM = ("/usr/bin/python3", "-m", "laneway", "acp")
 URL, CODE = "https://auth.test/device", "ABCD-1234"
@@ -31,6 +31,9 @@ class Accounts:
         self.leaves_open: str | None = None
         """What it never answers."""
         self.begun = asyncio.Event()
+        self.may_begin = asyncio.Event()
+        """Cleared, a login takes its time to begin."""
+        self.may_begin.set()
         self._watchers: list[Callable[[dict[str, Any] | None], None]] = []
         self._logins = 0
 
@@ -45,10 +48,16 @@ class Accounts:
             await asyncio.Event().wait()
         if method == "account/read":
             return self.account
-        if method != "account/login/start" or params["type"] == "apiKey":
+        if method == "account/logout":
+            self.account = {"account": None, "requiresOpenaiAuth": True}
+        if method != "account/login/start":
+            return {}
+        self.begun.set()
+        await self.may_begin.wait()
+        if params["type"] == "apiKey":
+            self.account = {"account": {"type": "apiKey"}, "requiresOpenaiAuth": True}
             return {}
         self._logins += 1
-        self.begun.set()
         login_id = f"login-{self._logins}"
         if params["type"] == "chatgpt":
             return {"type": "chatgpt", "loginId": login_id, "authUrl": "https://auth.test/go"}
@@ -102,6 +111,11 @@ class Visitor:
         self.hand.lint.check("client", {**request, "params": {"methodId": method, **params}})
         asker = Asker(self.client, self.hand, self._ids, self.session)
         return asyncio.ensure_future(login.authenticate({"methodId": method, **params}, asker))
+
+
+def conversation(visitor: Visitor, said: list[str]) -> Asker:
+    """Of the same client: `/login` in one of its sessions."""
+    return Asker(visitor.client, visitor.hand, session_id=SESSION, say=said.append)
 
 
 async def refusal(asking: asyncio.Future[Any]) -> RemoteError:

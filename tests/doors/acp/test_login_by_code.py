@@ -194,8 +194,8 @@ async def test_a_request_that_the_client_takes_back_cancels_the_login() -> None:
     assert not codex.is_watched
 
 
-async def test_a_request_right_behind_one_that_is_taken_back_starts_anew() -> None:
-    """It finds the login of the first one, which is about to end."""
+async def test_a_request_right_behind_one_that_is_taken_back_shows_the_code_in_its_place() -> None:
+    """It wants the login of the first one, whose question is gone."""
     codex, visitor = Accounts(), Visitor(URLS)
     login = login_at(codex)
     first = visitor.starts(login, DEVICE)
@@ -203,11 +203,12 @@ async def test_a_request_right_behind_one_that_is_taken_back_starts_anew() -> No
     second = visitor.starts(login, DEVICE)
     first.cancel()
     asked = await visitor.hand.asked()
-    assert (asked.params["elicitationId"], codex.cancelled) == ("login-2", ["login-1"])
-    asked.reply.set_result({"action": "accept"})
-    codex.end(login_id="login-2")
-    assert await second == {}
+    assert (asked.params["elicitationId"], asked.params["requestId"]) == ("login-1", 22)
     assert first.cancelled()
+    asked.reply.set_result({"action": "accept"})
+    codex.end()
+    assert await second == {}
+    assert codex.cancelled == []
 
 
 async def test_another_way_takes_the_place_of_the_one_before() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from laneway.base.ids import new_id
 from tests.cli.support import LANEWAY
+from tests.doors.acp.draft import draft
 from tests.doors.acp.front_codex import CODE, LOGIN, URL
 from tests.doors.acp.golden import golden
 from tests.doors.acp.support import (
@@ -295,6 +296,22 @@ async def test_a_device_code_is_shown_in_a_session_that_is_open(tmp_path: Path) 
         golden("point-11-device-code-bare", client.trace(without=("usage_update",)))
 
 
+async def test_a_device_code_is_shown_in_an_open_session_of_the_draft_too(tmp_path: Path) -> None:
+    """As a permission request of protocol 2, which needs no tool call."""
+    async with fronted(tmp_path) as (here, person), draft(here, capabilities={}) as client:
+        await client.refusal("auth/login", BY_CODE)
+        person.go()
+        assert await client.ask("auth/login", BY_CODE) == {}
+        await client.open()
+        await client.ask("auth/logout", {})
+        client.on_permission = lambda params: select(params, "allow_once")
+        going = client.request("auth/login", BY_CODE)
+        asked = await client.wait_asked("session/request_permission")
+        assert WAY in asked["params"]["description"]
+        person.go()
+        assert await going == {}
+
+
 async def test_a_login_that_nobody_waits_for_any_more_is_given_up(tmp_path: Path) -> None:
     """The client takes its request back, or is gone."""
     async with fronted(tmp_path) as (here, _), here.agent(capabilities=FULL) as client:
@@ -309,4 +326,5 @@ async def test_a_login_that_nobody_waits_for_any_more_is_given_up(tmp_path: Path
             lambda told: told.get("method") == "elicitation/create" and told != client.asked[0]
         )
     said = (tmp_path / "asked").read_text().split()
-    assert (said.count("account/login/start"), said.count("account/login/cancel")) == (2, 2)
+    # The second request may still find the login of the first one, and takes it over.
+    assert said.count("account/login/start") == said.count("account/login/cancel") > 0

@@ -305,7 +305,8 @@ async def test_options_are_set_by_type_and_told_in_full(tmp_path: Path) -> None:
         network = {"sessionId": session, "configId": "network", "type": "boolean", "value": True}
         result = await client.ask("session/set_config_option", network)
         assert option(result["configOptions"], "network")["currentValue"] is True
-        for wrong in ({"type": "boolean"}, {"type": "number"}, {"value": "none"}, {"configId": "none"}):
+        types: list[Any] = ["boolean", "number", ["id"], {}, None]
+        for wrong in (*({"type": each} for each in types), {"value": "none"}, {"configId": "none"}):
             error = await client.refusal("session/set_config_option", {**mode, **wrong}, lint=False)
             assert error["code"] == -32602
         await client.turn(session, "%run touch made\n%say Done.")

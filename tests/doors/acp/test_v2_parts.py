@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -14,10 +14,13 @@ from laneway.core.model import Question
 from laneway.doors.acp.asking import permissions
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.history.past import CALL_BYTES, Scene
+from laneway.doors.acp.telling.voice import Listener
 from laneway.doors.acp.v2 import calls, past
 from laneway.doors.acp.v2.foreground import Foreground
 from laneway.doors.acp.v2.inserts import Inserts
+from laneway.doors.acp.v2.narrator import Narrator
 from laneway.doors.acp.v2.permits import BySubject
+from laneway.testing.clock import HandClock
 from tests.doors.acp.asking import ITEM, TOOL
 from tests.doors.acp.calls import CALL, CWD, THREAD, command, done
 from tests.doors.acp.draft import DraftLint
@@ -136,22 +139,83 @@ def test_a_session_waits_for_a_person_only_when_nothing_else_runs() -> None:
     assert problems(*told) == []
 
 
-async def test_prompts_learn_their_ids_in_the_order_in_which_codex_records_them() -> None:
-    """One that nobody waits for any more keeps its place; one that was not taken is refused."""
+def test_a_session_runs_again_when_its_question_is_gone_and_its_turn_is_not() -> None:
+    """One question of two is no reason, nor is a call that changes; behind the turn nothing is."""
+    told: list[Any] = []
+    state = Foreground(told.append)
+    state.begin()
+    state.ask("q-1", None)
+    state.ask("q-2", None)
+    state.rest("end_turn")
+    state.settle("q-1")
+    state.look(["call"])
+    assert [each["state"] for each in told] == ["running", "idle"]
+    state.settle("q-2")
+    state.look(["call"])
+    state.end()
+    state.rest("end_turn")
+    state.look(["call"])
+    assert [each["state"] for each in told] == ["running", "idle", "running", "idle"]
+    assert problems(*told) == []
+
+
+async def test_prompts_learn_their_ids_by_the_tickets_under_which_codex_records_them() -> None:
+    """Whatever the order; what nobody of ours has sent is nobody's, and who was not taken is refused."""
     inserts = Inserts()
-    first, second, third = (asyncio.get_running_loop().create_future() for _ in range(3))
+    first = asyncio.get_running_loop().create_future()
     inserts.begin(first)
-    inserts.join(second)
-    inserts.join(third)
+    inserts.turn("t-1")
+    second, third, fourth = (inserts.join(ticket) for ticket in ("t-2", "t-3", "t-4"))
     second.cancel()
-    for message_id in ("m-1", "m-2"):
+    for ticket, message_id in (("t-1", "m-1"), ("other", "m-2"), ("t-3", "m-3"), ("t-2", "m-4")):
         assert inserts.said(message_id)
-        inserts.recorded()
-    assert first.result() == "m-1"
+        inserts.recorded(ticket)
+    assert (first.result(), third.result()) == ("m-1", "m-3")
+    inserts.end(None)
+    assert not fourth.done()
     inserts.end(RemoteError(-32603, "Too late."))
-    assert isinstance(third.exception(), RemoteError)
+    assert isinstance(fourth.exception(), RemoteError)
+
+
+async def test_prompts_learn_their_ids_in_order_from_a_codex_that_names_no_tickets() -> None:
+    """One that nobody waits for any more keeps its place."""
+    inserts = Inserts()
+    first = asyncio.get_running_loop().create_future()
+    inserts.begin(first)
+    inserts.turn("t-1")
+    second, third = inserts.join("t-2"), inserts.join("t-3")
+    second.cancel()
+    for message_id in ("m-1", "m-2", "m-3"):
+        assert inserts.said(message_id)
+        inserts.recorded(None)
+    assert (first.result(), third.result()) == ("m-1", "m-3")
+
+
+@pytest.mark.parametrize("tickets", [("t-1", "t-2"), (None, None)])
+async def test_of_a_commands_turn_only_what_was_put_into_it_is_seen(tickets: tuple[str | None, ...]) -> None:
+    """What the command has Codex told is no message of the user's."""
+    inserts = Inserts()
     inserts.begin(None)
-    assert not inserts.said("m-3")
+    inserts.turn("t-1")
+    steered = inserts.join("t-2")
+    seen: list[bool] = []
+    for ticket, message_id in zip((*tickets, None), ("m-1", "m-2", "m-3"), strict=True):
+        seen.append(inserts.said(message_id))
+        inserts.recorded(ticket)
+    assert (seen, steered.result()) == ([False, True, False], "m-2")
+
+
+async def test_a_turn_that_never_stopped_is_over_when_its_session_is() -> None:
+    """No prompt waits for it that could tell; whoever was put into it is answered."""
+    hand, nobody_listens = DraftHand(), cast(Listener, None)
+    narrator = Narrator(hand, HandClock())
+    narrator.open(SESSION, THREAD, CWD, nobody_listens)
+    narrator.foreground.begin()
+    steered = narrator.inserts.join("ticket")
+    narrator.close()
+    assert [each["state"] for each in hand.updates] == ["running", "idle"]
+    assert isinstance(steered.exception(), RemoteError)
+    hand.lint.assert_clean()
 
 
 # ── requests ───────────────────────────────────────────────────────────────

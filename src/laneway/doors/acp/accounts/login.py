@@ -5,13 +5,17 @@ Codex does it and keeps what comes of it; we start it, show what a person has to
 
 A device code is shown by whatever the client offers: a URL or a form for its request, a permission
 request in an open session, the conversation itself; else the error says where to go and what to
-enter, the login goes on meanwhile, and the next `authenticate` waits for it.
+enter, the login goes on meanwhile, and the next `authenticate` of that client waits for it.
+
+Codex has one login under way at a time, and all clients that choose the same way share it. Each is
+shown the code, and each may leave; with the last one goes the login.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -30,6 +34,7 @@ from laneway.doors.acp.accounts.browser import open_browser
 from laneway.doors.acp.accounts.signpost import Asker, Shown, Signpost, show
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.faults import AUTH_REQUIRED, bad_params, fault
+from laneway.doors.acp.line import Line
 
 __all__ = ["Asker", "Login", "is_needed"]
 
@@ -40,6 +45,9 @@ KEY_VARIABLES = ("CODEX_API_KEY", "OPENAI_API_KEY")
 CANCEL_S = 2.0
 """For Codex to take a login back: nobody waits longer for that, least of all our own end."""
 _COMPLETED = "account/login/completed"
+_CANCELLED = "the login was cancelled."
+_ANOTHER_WAY = "another way to log in was chosen."
+_LOGGED_OUT = "somebody logged out."
 
 
 class Codex(Protocol):
@@ -75,8 +83,18 @@ class _Pending:
         self.signpost = signpost
         self.outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         """None: somebody is logged in; else why not."""
-        self.is_withdrawn = False
-        """Whether it ended because the one who asked for it did not want it any more."""
+        self.is_superseded = False
+        """Whether it ended by what somebody else did: an account may be there all the same."""
+        self.waiting = 0
+        """Requests that wait for it."""
+        self.told: set[Line] = set()
+        """Clients that know where to go, by their lines. One that knows it by an error waits as well."""
+        self.telling: defaultdict[Line, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """Held while a client is shown the way: a second request of it need not show it again."""
+
+    @property
+    def is_wanted(self) -> bool:
+        return self.waiting > 0 or bool(self.told)
 
     def end(self, why: str | None) -> None:
         if not self.outcome.done():
@@ -98,7 +116,8 @@ class Login:
         self._environment = environment
         self._open_browser = open_browser
         self._pending: _Pending | None = None
-        self._starting = asyncio.Lock()
+        self._changing = asyncio.Lock()
+        """Who is logged in, or is about to be, is changed by one at a time, in the order of requests."""
 
     def methods(self, client: Client) -> list[dict[str, Any]]:
         return methods(client, self._program, self._environment)
@@ -131,13 +150,15 @@ class Login:
         return {}
 
     async def logout(self) -> dict[str, Any]:
-        await self._give_up()
-        await self._codex.call("account/logout")
+        async with self._changing:  # a login that is just starting ends, too
+            await self._supersede(_LOGGED_OUT)
+            await self._codex.call("account/logout")
         return {}
 
     async def aclose(self) -> None:
         """Nobody waits any more: a login that is under way ends."""
-        await self._give_up()
+        if self._pending is not None:
+            await self._cancel(self._pending, _CANCELLED)
 
     # ── with a key ─────────────────────────────────────────────────────────
 
@@ -150,13 +171,14 @@ class Login:
                 f"There is no API key. Set {' or '.join(KEY_VARIABLES)} in the environment that your editor"
                 " starts this agent with, or run `laneway login --with-api-key`."
             )
-        await self._give_up()
-        try:
-            await self._codex.call("account/login/start", {"type": "apiKey", "apiKey": key})
-        except EngineRefused as refused:
-            # Codex's own words might repeat the key.
-            log.info("Codex refused a login with an API key (code %d)", refused.code)
-            raise fault(AUTH_REQUIRED, "Codex did not take this API key.") from None
+        async with self._changing:
+            await self._supersede(_ANOTHER_WAY)
+            try:
+                await self._codex.call("account/login/start", {"type": "apiKey", "apiKey": key})
+            except EngineRefused as refused:
+                # Codex's own words might repeat the key.
+                log.info("Codex refused a login with an API key (code %d)", refused.code)
+                raise fault(AUTH_REQUIRED, "Codex did not take this API key.") from None
 
     async def _check_terminal(self, client: Client) -> None:
         """The client has run a terminal for it: see whether that helped."""
@@ -166,49 +188,58 @@ class Login:
     # ── with a person ──────────────────────────────────────────────────────
 
     async def _by_person(self, method: str, asker: Asker) -> None:
-        async with self._starting:
+        async with self._changing:
             pending = self._pending
             if pending is None or pending.outcome.done() or pending.method != method:
                 if await self._account() == "chatgpt":
                     return  # a new one would only replace it
-                await self._give_up()
+                await self._supersede(_ANOTHER_WAY)
                 pending = self._pending = await self._start(method)
-                is_shown = False
-            else:
-                is_shown = True  # an earlier request has told where to go; this one only waits
+            pending.waiting += 1
         try:
-            why = await self._outcome(pending, asker, is_shown=is_shown)
+            why = await self._outcome(pending, asker)
         except (asyncio.CancelledError, WireClosed, WireBroken):
-            # Whoever asked has taken it back, or is gone.
-            pending.is_withdrawn = True
-            await asyncio.shield(self._cancel(pending))
+            pending.told.discard(asker.line)  # it has taken its request back, or is gone
             raise
-        if why is not None and is_shown and pending.is_withdrawn:
-            await self._by_person(method, asker)  # it joined one that was being taken back
-        elif why is not None:
-            raise fault(AUTH_REQUIRED, f"Nobody is logged in: {why}", kind="login_failed")
+        finally:
+            pending.waiting -= 1
+            if not pending.is_wanted:
+                await asyncio.shield(self._cancel(pending, _CANCELLED))
+        if why is None or (pending.is_superseded and await self._is_somebody_there()):
+            return
+        raise fault(AUTH_REQUIRED, f"Nobody is logged in: {why}", kind="login_failed")
 
-    async def _outcome(self, pending: _Pending, asker: Asker, *, is_shown: bool) -> str | None:
-        if is_shown:
-            return await asyncio.shield(pending.outcome)
-        showing = asyncio.ensure_future(self._show(pending.signpost, asker))
+    async def _outcome(self, pending: _Pending, asker: Asker) -> str | None:
+        telling = asyncio.ensure_future(self._tell(pending, asker))
         try:
             # Who knows the way need not wait for being asked: the login may end first.
-            await asyncio.wait((showing, pending.outcome), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((telling, pending.outcome), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            shown = await _ended(showing)
+            shown = await _ended(telling)
         if pending.outcome.done():
             return pending.outcome.result()
         if shown is None:
             # The login goes on. There is no other way to tell a person than the error.
             raise fault(AUTH_REQUIRED, pending.signpost.then_again, kind="login_pending")
         if shown == "declined":
-            await self._cancel(pending)
+            return _CANCELLED  # for this one: others may be typing the code
         try:
             return await asyncio.shield(pending.outcome)
         finally:
             if shown == "link":
                 asker.line.notify("elicitation/complete", {"elicitationId": pending.signpost.login_id})
+
+    async def _tell(self, pending: _Pending, asker: Asker) -> Shown | None:
+        """Show a client the way, once; if that request is taken back, it is the turn of its next one."""
+        async with pending.telling[asker.line]:
+            if asker.line not in pending.told:
+                shown = await self._show(pending.signpost, asker)
+                if shown != "declined":
+                    pending.told.add(asker.line)
+                return shown
+        if asker.say is not None:
+            asker.say(pending.signpost.text)  # whoever asks in a conversation looks there
+        return "told"
 
     async def _show(self, signpost: Signpost, asker: Asker) -> Shown | None:
         """How a person took it; None if nobody could be told."""
@@ -227,6 +258,11 @@ class Login:
             return None
         account = answer.get("account") if isinstance(answer, dict) else None
         return str(account.get("type")) if isinstance(account, dict) else None
+
+    async def _is_somebody_there(self) -> bool:
+        """When whoever ended our login is through with what they wanted instead."""
+        async with self._changing:
+            return await self._account() is not None
 
     async def _start(self, method: str) -> _Pending:
         codex = await self._codex.link()
@@ -257,14 +293,15 @@ class Login:
             on_completed(told)
         return pending
 
-    async def _give_up(self) -> None:
-        if self._pending is not None:
-            await self._cancel(self._pending)
+    async def _supersede(self, why: str) -> None:
+        if self._pending is not None and not self._pending.outcome.done():
+            self._pending.is_superseded = True
+            await self._cancel(self._pending, why)
 
-    async def _cancel(self, pending: _Pending) -> None:
+    async def _cancel(self, pending: _Pending, why: str) -> None:
         if pending.outcome.done():
             return
-        pending.end("the login was cancelled.")
+        pending.end(why)
         try:
             async with asyncio.timeout(CANCEL_S):
                 await pending.codex.call("account/login/cancel", {"loginId": pending.signpost.login_id})

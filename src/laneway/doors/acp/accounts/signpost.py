@@ -76,7 +76,8 @@ async def show(signpost: Signpost, asker: Asker) -> Shown | None:
     if shown is None and asker.client.takes_forms and scope:
         shown = await _elicit(asker.line, _by_form(signpost) | scope, "told")
     if shown is None and asker.session_id is not None:
-        shown = await _permitted(signpost, asker.line, asker.session_id)
+        asks = _permitted_alone if asker.client.protocol == 2 else _permitted
+        shown = await asks(signpost, asker.line, asker.session_id)
     return shown
 
 
@@ -121,18 +122,28 @@ async def _permitted(signpost: Signpost, line: Line, session_id: str) -> Shown |
         "content": [text(signpost.text)],
     }
     line.update(session_id, {"sessionUpdate": "tool_call", **call})
-    params = {"sessionId": session_id, "toolCall": call, "options": OPTIONS}
     try:
-        reply = await line.call("session/request_permission", params)
-        outcome = reply.get("outcome") if isinstance(reply, dict) else None
-        if isinstance(outcome, dict) and outcome.get("optionId") == DONE:
+        shown = await _request(line, {"sessionId": session_id, "toolCall": call, "options": OPTIONS})
+        if shown == "told":
             status = "completed"
-            return "told"
-        return "declined"
-    except RemoteError as refused:
-        log.info("the client shows no permission request for a login: %s", refused)
-        return None
+        return shown
     finally:
         line.update(
             session_id, {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "status": status}
         )
+
+
+async def _permitted_alone(signpost: Signpost, line: Line, session_id: str) -> Shown | None:
+    """In protocol 2 it needs none."""
+    head = {"title": signpost.title, "description": signpost.text}
+    return await _request(line, {"sessionId": session_id, **head, "options": OPTIONS})
+
+
+async def _request(line: Line, params: dict[str, Any]) -> Shown | None:
+    try:
+        reply = await line.call("session/request_permission", params)
+    except RemoteError as refused:
+        log.info("the client shows no permission request for a login: %s", refused)
+        return None
+    outcome = reply.get("outcome") if isinstance(reply, dict) else None
+    return "told" if isinstance(outcome, dict) and outcome.get("optionId") == DONE else "declined"

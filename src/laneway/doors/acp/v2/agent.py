@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import msgspec
-
 from laneway.base.errors import LanewayError, RemoteError, SessionUnknown
 from laneway.doors.acp import agent
-from laneway.doors.acp.accounts.signpost import Asker
 from laneway.doors.acp.agent import Params, no_method, session_of
 from laneway.doors.acp.faults import NOT_FOUND, LoginNeeded, bad_params, fault, wire_error
 from laneway.doors.acp.history import replay
@@ -22,8 +19,6 @@ from laneway.doors.acp.telling.voice import Voice
 from laneway.doors.acp.v2 import past, prompts, shapes
 from laneway.doors.acp.v2.narrator import Narrator
 
-_VALUE_TYPES: dict[Any, type] = {"id": str, "boolean": bool}
-
 
 class Agent(agent.Agent):
     def _voice(self) -> Voice:
@@ -31,8 +26,7 @@ class Agent(agent.Agent):
 
     async def _dispatch(self, method: str, params: Params, request_id: bytes) -> Any:
         if method == "auth/login":
-            asker = Asker(self._client, self._line, msgspec.Raw(request_id))
-            return await self._house.login.authenticate(params, asker)
+            return await self._authenticate(params, request_id)
         handler = _METHODS.get(method)
         if handler is None:
             raise no_method(method)
@@ -84,13 +78,14 @@ class Agent(agent.Agent):
         return await self._refused(error) if isinstance(error, LoginNeeded) else wire_error(error)
 
     async def _choose(self, params: Params) -> dict[str, Any]:
-        room, value = self._room(params), params.get("value")
-        wanted = _VALUE_TYPES.get(params.get("type"))
-        if wanted is None or not isinstance(value, wanted):
-            raise bad_params(
-                "An option is set by type id with a text, or by type boolean with true or false."
-            )
-        await room.chosen(str(params.get("configId")), value)
+        room = self._room(params)
+        match params:
+            case {"type": "id", "value": str(value)} | {"type": "boolean", "value": bool(value)}:
+                await room.chosen(str(params.get("configId")), value)
+            case _:
+                raise bad_params(
+                    "An option is set by type id with a text, or by type boolean with true or false."
+                )
         return {"configOptions": shapes.options(room.shown_options())}
 
 

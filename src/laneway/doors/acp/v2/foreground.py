@@ -18,6 +18,7 @@ class Foreground:
     def __init__(self, tell: Callable[[dict[str, Any]], None]) -> None:
         self._tell = tell
         self._state: State = "idle"
+        self._has_turn = False
         self._questions: dict[str, str | None] = {}
         """Open questions, with the tool calls that they are about."""
 
@@ -26,20 +27,29 @@ class Foreground:
         if self._state == "idle":
             self._become("running")
 
+    def begin(self) -> None:
+        """A turn has begun."""
+        self._has_turn = True
+        self.run()
+
+    def end(self) -> None:
+        """The turn is over, and so are its questions. Whether all is over, others know."""
+        self._has_turn = False
+        self._questions.clear()
+
     def ask(self, question_id: str, call_id: str | None) -> None:
         self._questions[question_id] = call_id
 
-    def settle(self, question_id: str | None = None) -> None:
-        """A question is over; without an id, all are."""
-        if question_id is None:
-            self._questions.clear()
-        self._questions.pop(question_id or "", None)
+    def settle(self, question_id: str) -> None:
+        self._questions.pop(question_id, None)
 
     def look(self, calls: Collection[str]) -> None:
         """Only a person can move it on: there are questions, and every call that is open waits for one."""
         if self._state != "idle":
             is_blocked = bool(self._questions) and set(calls) <= set(self._questions.values())
             self._become("requires_action" if is_blocked else "running")
+        elif self._has_turn and not self._questions:
+            self.run()  # its prompt ended with a question in text, and it goes on without an answer
 
     def rest(self, stop: str, error: RemoteError | None = None) -> None:
         """What was being done is over. Nothing is told where nothing had begun."""

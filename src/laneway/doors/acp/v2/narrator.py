@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from laneway.base.errors import RemoteError
 from laneway.core.model import (
     Accepted,
     Activity,
@@ -36,7 +37,7 @@ from laneway.doors.acp.telling.open_calls import OpenCall
 from laneway.doors.acp.telling.outputs import Outputs
 from laneway.doors.acp.v2 import calls, shapes
 from laneway.doors.acp.v2.foreground import Foreground, how_it_ended
-from laneway.doors.acp.v2.inserts import Inserts
+from laneway.doors.acp.v2.inserts import Inserts, not_taken
 from laneway.doors.acp.v2.permits import BySubject
 
 
@@ -66,6 +67,8 @@ class Narrator(Narration):
 
     def say(self, text: str) -> None:
         self.tell(shapes.message("agent_message", self._own_id(), [shapes.text(text)]))
+        if not self.inserts.is_serving:  # a question of a turn that no prompt waits for: the next one answers
+            self.foreground.rest("end_turn")
 
     def notice(self, level: str, title: str) -> None:
         self.tell({"sessionUpdate": "notice", "severity": level, "title": title or level})
@@ -80,21 +83,35 @@ class Narrator(Narration):
     # ── turns ──────────────────────────────────────────────────────────────
 
     def _started(self, event: TurnStarted) -> None:
-        self.foreground.run()
+        self.inserts.turn(event.ticket)
+        self.foreground.begin()
         self._listener.on_turn(event)
 
     def _done(self, event: TurnDone) -> None:
-        self.foreground.settle()
+        self.foreground.end()
         self._listener.on_turn(event)
         if not self.inserts.is_serving:  # else the prompt tells: it may go on
-            self.foreground.rest(*how_it_ended(event))
+            self.end(*how_it_ended(event))
+
+    def end(self, stop: str, error: RemoteError | None, *, is_asking: bool = False) -> None:
+        """A prompt has been served, or a turn is over that none waits for.
+
+        `is_asking`: the turn of that prompt goes on when another one has answered its question.
+        """
+        self.foreground.rest(stop, error)
+        self.inserts.end(None if is_asking else error or not_taken(stop))
+
+    def close(self) -> None:
+        super().close()
+        if not self.inserts.is_serving:  # a turn that no prompt waits for, and that did not stop
+            self.end("cancelled", None)
 
     def _user_said(self, event: UserSaid) -> None:
         if self.inserts.said(event.item_id):
             self.tell(shapes.message("user_message", event.item_id, said.blocks(event)))
 
     def _accepted(self, event: Accepted) -> None:
-        self.inserts.recorded()
+        self.inserts.recorded(event.client_id)
 
     def _asked(self, event: Asked) -> None:
         self.foreground.ask(event.question.question_id, self.call_of(event.question))

@@ -11,11 +11,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from laneway.base.errors import EngineRefused, LanewayError, NoTurn, RemoteError
+from laneway.base.ids import new_id
 from laneway.core.ports import Part
-from laneway.doors.acp.faults import CANCELLED, INTERNAL_ERROR, fault
+from laneway.doors.acp.faults import INTERNAL_ERROR, fault
 from laneway.doors.acp.sessions.queue import Place
 from laneway.doors.acp.sessions.room import Room
 from laneway.doors.acp.slash import commands
+from laneway.doors.acp.v2.inserts import Inserted, not_taken
 from laneway.doors.acp.v2.narrator import Narrator
 
 Refusal = Callable[[LanewayError], Awaitable[RemoteError]]
@@ -25,9 +27,11 @@ Refusal = Callable[[LanewayError], Awaitable[RemoteError]]
 async def prompt(room: Room, narrator: Narrator, blocks: Any, refusal: Refusal) -> dict[str, Any]:
     """Answer a prompt. It has its place in the queue before this first waits."""
     parts = room.parts(blocks)
-    inserted: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    if room.may_steer(parts) and await _steered(room, narrator, parts, inserted):
-        return {"messageId": await inserted}
+    if room.may_steer(parts):
+        message_id = await _steered(room, narrator, parts)
+        if message_id is not None:
+            return {"messageId": message_id}
+    inserted: Inserted = asyncio.get_running_loop().create_future()
     place = room.queue.join()
     served = _Served(room, narrator, parts, blocks, inserted)
     room.go_on(served.run(place, refusal))
@@ -38,18 +42,18 @@ async def prompt(room: Room, narrator: Narrator, blocks: Any, refusal: Refusal) 
         raise
 
 
-async def _steered(
-    room: Room, narrator: Narrator, parts: tuple[Part, ...], inserted: asyncio.Future[str]
-) -> bool:
-    narrator.inserts.join(inserted)
+async def _steered(room: Room, narrator: Narrator, parts: tuple[Part, ...]) -> str | None:
+    """The id of a prompt that the running turn has taken; none if that takes no prompts."""
+    ticket = new_id("steer")
+    inserted = narrator.inserts.join(ticket)
     try:
-        await room.session.steer(parts)
+        await room.session.steer(parts, ticket=ticket)
     except LanewayError as refused:
-        narrator.inserts.leave(inserted)
+        narrator.inserts.leave(ticket)
         if not isinstance(refused, NoTurn | EngineRefused):
             raise
-        return False
-    return True
+        return None
+    return await inserted
 
 
 class _Served:
@@ -61,7 +65,7 @@ class _Served:
         narrator: Narrator,
         parts: tuple[Part, ...],
         blocks: Any,
-        inserted: asyncio.Future[str],
+        inserted: Inserted,
     ) -> None:
         self._room = room
         self._narrator = narrator
@@ -98,13 +102,6 @@ class _Served:
         if self._has_begun:
             if error is None and stop != "cancelled" and not self._inserted.done():
                 self._insert()  # a Codex that does not tell when it records
-            self._narrator.foreground.rest(stop, error)
-            self._narrator.inserts.end(error or _not_taken(stop))
+            self._narrator.end(stop, error, is_asking=self._room.is_asking)
         elif not self._inserted.done():
-            self._inserted.set_exception(error or _not_taken(stop))
-
-
-def _not_taken(stop: str) -> RemoteError:
-    if stop == "cancelled":
-        return fault(CANCELLED, "The prompt was cancelled before it was in the conversation.")
-    return fault(INTERNAL_ERROR, "The turn ended before it took this prompt. Send it again.")
+            self._inserted.set_exception(error or not_taken(stop))
