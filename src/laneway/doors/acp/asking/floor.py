@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 from laneway.base.errors import EngineError, QuestionGone, SessionClosed
 from laneway.base.log import bound
@@ -34,9 +33,7 @@ class Floor:
         *,
         session_id: str,
         cwd: str,
-        is_cancelling: Callable[[], bool],
     ) -> None:
-        """`is_cancelling`: whether the client takes everything back, and knows why nothing is answered."""
         self._session = session
         self._session_id = session_id
         self._voice = voice
@@ -44,7 +41,6 @@ class Floor:
         self._client = client
         self._queue = queue
         self._cwd = cwd
-        self._is_cancelling = is_cancelling
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._spoken: list[spoken.InText] = []
         """Those that wait for the next prompt: the first has been said."""
@@ -128,7 +124,7 @@ class Floor:
                 self._speak(settled)
                 return
             log.info("question %s: %s", question.kind, settled.answer.choice_id)
-            if settled.note and not self._is_cancelling():
+            if settled.note and not self._queue.is_cancelling:
                 self._voice.notice("warning", settled.note)
             if settled.url_id:
                 self._urls.append(settled.url_id)

@@ -45,6 +45,11 @@ class Queue:
         self._held = 0
         """The number of the last one that came before the question."""
 
+    @property
+    def is_cancelling(self) -> bool:
+        """Whether the client takes back what is served, and knows why nothing comes of it."""
+        return self.current is not None and self.current.is_cancelled
+
     def join(self, *, is_prompt: bool = True) -> Place:
         """At the end. What is no prompt waits likewise, but no cancel is for it, and no question holds it."""
         if len(self._places) > MAX_WAITING:

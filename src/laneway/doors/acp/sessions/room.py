@@ -1,47 +1,33 @@
-"""One session of one client: its prompts in order, its options, its questions, its end.
+"""One session of one client: its options, its questions, its past, its end.
 
-A prompt is a turn of the core's `Session`, or a command (`laneway.doors.acp.slash.commands`), whose desk
-this is. Events go to the narrator; this module decides what a prompt is answered with.
+Its prompts are served by `laneway.doors.acp.sessions.service`; this is the desk of their commands, and
+the one whom the narrator tells what is more than telling.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from laneway.base.errors import (
-    EngineLost,
-    EngineRefused,
-    LanewayError,
-    NoTurn,
-    SessionClosed,
-    ThreadUnknown,
-)
+from laneway.base.errors import EngineLost, SessionClosed, ThreadUnknown
 from laneway.core.model import Activity, Question, TurnDone, TurnStarted, Usage, Withdrawn
-from laneway.core.ports import Errand, Part, TextPart, TurnSpec
+from laneway.core.ports import Part
 from laneway.core.session import Session
-from laneway.core.turn import Turn, TurnResult
 from laneway.doors.acp.asking.floor import Floor
-from laneway.doors.acp.asking.spoken import SKIP
 from laneway.doors.acp.client import Client
-from laneway.doors.acp.faults import bad_params, in_words, stop_reason
-from laneway.doors.acp.history.listing import short_title
 from laneway.doors.acp.house import House
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.sessions import prompts
 from laneway.doors.acp.sessions.memory import Memory
 from laneway.doors.acp.sessions.options import Choices, Facts
 from laneway.doors.acp.sessions.queue import Place, Queue
+from laneway.doors.acp.sessions.service import Service
 from laneway.doors.acp.sessions.standing import Standing
-from laneway.doors.acp.slash import commands
 from laneway.doors.acp.slash.undo import LastTurn
 from laneway.doors.acp.telling.voice import Voice
 from laneway.store.editor_sessions import SessionRecord
-
-log = logging.getLogger(__name__)
 
 ONCE = frozenset({"thread/rollback"})
 """Calls about a thread that would do more if they were sent again; the others say or set what is."""
@@ -92,14 +78,20 @@ class Room:
             self.queue,
             session_id=session_id,
             cwd=str(cwd),
-            is_cancelling=self._is_cancelling,
+        )
+        self.service = Service(
+            session,
+            narrator,
+            self._floor,
+            self.queue,
+            self,
+            self.standing.equipped,
+            steers=house.steers,
+            is_titled=is_titled,
         )
         self._memory = Memory()
         self._fork = fork
         self._login = login
-        self._is_titled = is_titled
-        self._turn: Turn | None = None
-        self._command: asyncio.Future[str] | None = None
         self._works: set[asyncio.Task[None]] = set()
         self._pasts: set[asyncio.Task[None]] = set()
         """Histories that are being told, or wait for that."""
@@ -112,197 +104,20 @@ class Room:
     # ── prompts ────────────────────────────────────────────────────────────
 
     async def prompt(self, blocks: Any) -> dict[str, Any]:
-        """Serve a prompt when its turn comes. Joins the queue before it first waits."""
-        parts = self.parts(blocks)
-        if self.may_steer(parts):
-            return await self._steer(parts)
-        return {"stopReason": await self.served(parts, self.queue.join())}
+        return await self.service.prompt(self.parts(blocks))
 
     def parts(self, blocks: Any) -> tuple[Part, ...]:
         return prompts.parts(blocks, images=self.standing.takes_images)
 
-    def may_steer(self, parts: tuple[Part, ...]) -> bool:
-        is_free = self._turn is not None and not self._floor.waits_for_words
-        return self.house.steers and is_free and commands.find(parts) is None
-
-    async def served(
-        self, parts: tuple[Part, ...], place: Place, begin: Callable[[], None] | None = None
-    ) -> str:
-        """The stop reason of a prompt; `begin` is called when its turn has come."""
-        try:
-            if not await self._reached(place):
-                return "cancelled"
-            if begin is not None:
-                begin()
-            stop = await self._serve(parts, place)
-        except LanewayError:
-            if not place.is_cancelled:
-                raise
-            return "cancelled"  # whatever it ended with, this is what the client wanted
-        finally:
-            self.queue.leave(place)
-        return "cancelled" if place.is_cancelled else stop
-
-    async def _reached(self, place: Place) -> bool:
-        """Wait for a prompt's turn. It may answer a question, if it was sent after that was asked."""
-        while await place.reached():
-            if self.is_asking and self.queue.may_go(place):
-                return True
-            if await self._turn_over():
-                return not place.is_cancelled
-            self.queue.step_back(place)
-        return False
-
-    async def _turn_over(self) -> bool:
-        """A turn whose question went unanswered may still run: its prompt was answered long ago.
-
-        Wait for its end; false if it asks something else meanwhile.
-        """
-        turn = self._turn
-        if turn is None:
-            return True
-        if not await self._ended(turn):
-            return False
-        self._leave_turn(turn)
-        try:
-            await turn.result()
-        except LanewayError as error:
-            log.info("a turn nobody waited for: %s", error)
-        return True
-
-    async def _serve(self, parts: tuple[Part, ...], place: Place) -> str:
-        if self.is_asking:
-            return await self._hear(parts, place)
-        command = commands.find(parts)
-        if command is None:
-            self._entitle(parts)
-            return await self.turn(parts)
-        self._command = asyncio.ensure_future(commands.run(self, command))
-        try:
-            return await self._command
-        except asyncio.CancelledError:
-            self._command.cancel()
-            if not place.is_cancelled:
-                raise
-            return "cancelled"
-        finally:
-            self._command = None
-
-    async def turn(self, parts: tuple[Part, ...], native: dict[str, Any] | None = None) -> str:
-        """A turn of the model."""
-        return await self._run(TurnSpec(parts=parts, native=native or {}))
-
-    async def errand(self, method: str, params: dict[str, Any]) -> str:
-        """A turn that begins by another call."""
-        return await self._run(TurnSpec(parts=(), errand=Errand(method, params)))
-
-    async def _run(self, spec: TurnSpec) -> str:
-        self._turn = self.session.say(self.standing.equipped(spec), events=False)
-        place = self.queue.current
-        if place is not None and place.is_cancelled:
-            self._turn.cancel()
-        return await self._wait()
-
-    async def _wait(self) -> str:
-        """A prompt's stop reason: its turn is over, or waits for words that only another prompt can bring."""
-        turn = self._turn
-        assert turn is not None
-        try:
-            if not await self._ended(turn):
-                return "end_turn"
-        except asyncio.CancelledError:
-            turn.cancel()
-            raise
-        self._leave_turn(turn)
-        return self._stop_of(await turn.result())
-
-    async def _ended(self, turn: Turn) -> bool:
-        """Wait until it is over; false if it waits for words before that."""
-        result = asyncio.ensure_future(turn.result())
-        words = asyncio.ensure_future(self._floor.wait_words())
-        try:
-            await asyncio.wait((result, words), return_when=asyncio.FIRST_COMPLETED)
-            return result.done()
-        finally:
-            for each in (result, words):
-                each.cancel()
-            await asyncio.gather(result, words, return_exceptions=True)
-
-    def _leave_turn(self, turn: Turn) -> None:
-        if self._turn is turn:
-            self._turn = None
-
-    def _stop_of(self, result: TurnResult) -> str:
-        self._floor.end_pages()
-        reason = stop_reason(result)
-        if result.failure is not None:  # max_tokens, refusal: one word, to which Codex has more to say
-            self.narrator.notice("warning", in_words(result.failure.message))
-        return reason
-
-    async def _steer(self, parts: tuple[Part, ...]) -> dict[str, Any]:
-        """By setting: into the running turn, whose end answers this prompt, too."""
-        turn = self._turn
-        assert turn is not None
-        try:
-            await self.session.steer(parts)
-        except (NoTurn, EngineRefused):  # over in this instant, or a review or a compaction, which takes none
-            return {"stopReason": await self.served(parts, self.queue.join())}
-        return {"stopReason": stop_reason(await turn.result())}
-
     def cancel(self) -> None:
         """Everything that was asked for: what runs and what waits."""
-        self.queue.cancel()
-        self._floor.forget_words()
-        self.session.cancel_all()
-        if self._command is not None and self._turn is None:
-            self._command.cancel()  # one that waits for something else than a turn
-
-    def withdraw(self, place: Place) -> None:
-        """One prompt: its client does not want it any more."""
-        place.is_cancelled = True
-        place.call()
-        if place is self.queue.current and self._turn is not None:
-            self._turn.cancel()
+        self.service.cancel()
 
     def go_on(self, work: Coroutine[Any, Any, None]) -> None:
         """Serve a prompt that is answered before it is done (protocol 2), at the latest until `close`."""
         task = asyncio.get_running_loop().create_task(work)
         self._works.add(task)
         task.add_done_callback(self._works.discard)
-
-    @property
-    def is_asking(self) -> bool:
-        """Whether the next prompt answers a question."""
-        return self._floor.waits_for_words and self._turn is not None
-
-    async def _hear(self, parts: tuple[Part, ...], place: Place) -> str:
-        """A prompt that answers a question: its turn goes on, unless there is more to ask."""
-        if not all(isinstance(part, TextPart) for part in parts):
-            raise bad_params("A question is open, and only words can answer it. Send the image after that.")
-        command = commands.find(parts)
-        if command is not None and command.name != SKIP:
-            self.narrator.say(
-                f"/{command.name} was not run, because a question is open."
-                f" Answer it, or say `{SKIP}` to give no answer, and try again."
-            )
-            return "end_turn"
-        text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
-        if not await self._floor.hear(text):
-            return "end_turn"
-        if place.is_cancelled and self._turn is not None:
-            self._turn.cancel()
-        return await self._wait()
-
-    def _is_cancelling(self) -> bool:
-        return self.queue.current is not None and self.queue.current.is_cancelled
-
-    def _entitle(self, parts: tuple[Part, ...]) -> None:
-        """The first words are the title, as Codex's own list shows it; no model is asked for a better one."""
-        texts = (short_title(part.text) for part in parts if isinstance(part, TextPart))
-        title = next(filter(None, texts), "")
-        if title and not self._is_titled:
-            self._is_titled = True
-            self.narrator.tell({"sessionUpdate": "session_info_update", "title": title})
 
     # ── what the narrator tells ────────────────────────────────────────────
 
@@ -364,6 +179,12 @@ class Room:
         return {"modes": self.standing.modes(), "configOptions": self.standing.shown()}
 
     # ── the desk of the commands ───────────────────────────────────────────
+
+    async def turn(self, parts: tuple[Part, ...], native: dict[str, Any] | None = None) -> str:
+        return await self.service.turn(parts, native)
+
+    async def errand(self, method: str, params: dict[str, Any]) -> str:
+        return await self.service.errand(method, params)
 
     @property
     def choices(self) -> Choices:

@@ -27,7 +27,7 @@ Refusal = Callable[[LanewayError], Awaitable[RemoteError]]
 async def prompt(room: Room, narrator: Narrator, blocks: Any, refusal: Refusal) -> dict[str, Any]:
     """Answer a prompt. It has its place in the queue before this first waits."""
     parts = room.parts(blocks)
-    if room.may_steer(parts):
+    if room.service.may_steer(parts):
         message_id = await _steered(room, narrator, parts)
         if message_id is not None:
             return {"messageId": message_id}
@@ -38,7 +38,7 @@ async def prompt(room: Room, narrator: Narrator, blocks: Any, refusal: Refusal) 
     try:
         return {"messageId": await inserted}
     except asyncio.CancelledError:
-        room.withdraw(place)
+        room.service.withdraw(place)
         raise
 
 
@@ -78,7 +78,7 @@ class _Served:
         stop = "error"
         error: RemoteError | None = fault(INTERNAL_ERROR, "Laneway failed to serve this prompt.")
         try:
-            stop = await self._room.served(self._parts, place, self._begin)
+            stop = await self._room.service.served(self._parts, place, self._begin)
             error = None
         except LanewayError as problem:
             error = await refusal(problem)
@@ -88,7 +88,7 @@ class _Served:
     def _begin(self) -> None:
         """Its turn has come. What Codex is not told as it stands is in the conversation by our own word."""
         self._has_begun = True
-        is_own = commands.find(self._parts) is not None or self._room.is_asking
+        is_own = commands.find(self._parts) is not None or self._room.service.is_asking
         self._narrator.inserts.begin(None if is_own else self._inserted)
         if is_own:
             self._insert()
@@ -102,6 +102,6 @@ class _Served:
         if self._has_begun:
             if error is None and stop != "cancelled" and not self._inserted.done():
                 self._insert()  # a Codex that does not tell when it records
-            self._narrator.end(stop, error, is_asking=self._room.is_asking)
+            self._narrator.end(stop, error, is_asking=self._room.service.is_asking)
         elif not self._inserted.done():
             self._inserted.set_exception(error or not_taken(stop))
