@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
+import pwd
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,22 +41,32 @@ FOR_TESTS = ("LANEWAY_PEERS", "LANEWAY_CHAOS", "LANEWAY_CODEX_BIN", "LANEWAY_REC
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """No test sees the user's own home: a login shell would run its profile, and we kill some half-way.
-
-    It lies outside the system's temp folder, because Codex warns about a home inside.
-    """
+    """No test sees the user's own home: a login shell would run its profile, and we kill some half-way."""
     # An example may take as long as it takes: other tests run beside it.
     hypothesis.settings.register_profile(
         "laneway", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
     )
     hypothesis.settings.load_profile("laneway")
-    home = Path(__file__).resolve().parent.parent / ".stamps" / "home"
+    home = own_home()
     home.mkdir(parents=True, exist_ok=True)
     os.environ["HOME"] = str(home)
     for name in list(os.environ):
         # A developer's own settings do not reach the tests.
         if name.startswith(("XDG_", "LANEWAY_", "ATM_")) and name not in FOR_TESTS:
             del os.environ[name]
+
+
+def own_home() -> Path:
+    """Beside the code; for a clone in the system's temp folder, in the cache of whoever runs this.
+
+    Codex warns about a home in the temp folder, and lets every sandbox write there.
+    """
+    root = Path(__file__).resolve().parent.parent
+    temporary = {Path("/tmp").resolve(), Path(tempfile.gettempdir()).resolve()}
+    if not temporary.intersection(root.parents):
+        return root / ".stamps" / "home"
+    name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+    return Path(pwd.getpwuid(os.getuid()).pw_dir, ".cache", "laneway-tests", name)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
