@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from laneway.base.clock import LoopClock
@@ -16,46 +14,34 @@ from laneway.codex.engine import CodexEngine
 from laneway.core.hub import Hub
 from laneway.core.ports import ThreadSpec
 from tests.codex.support import ME, Stage, play, real
+from tests.codex.transports import Asked, HandTransport
 
 
-class Slow:
-    """An app-server that shakes hands and then takes its time, until it is told to go on."""
-
-    stderr_tail = ""
-    backlog_bytes = 0
+class Slow(HandTransport):
+    """Shakes hands and then takes its time, until it is told to go on."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.is_asked = asyncio.Event()
         self.asked: list[str] = []
-        self._waiting: list[bytes] | None = []
-        self._say: Callable[[bytes], None]
+        self._waiting: list[Any] | None = []
 
-    async def connect(self, say: Callable[[bytes], None], on_end: Callable[[Any], None]) -> Slow:
-        self._say = say
-        return self
-
-    def write(self, data: bytes) -> None:
-        for asked in map(msgspec.json.decode, data.splitlines()):
-            if "id" not in asked:
-                continue
-            answer = msgspec.json.encode({"id": asked["id"], "result": {"thread": {"id": "thread"}}}) + b"\n"
-            if asked["method"] == "initialize":
-                self._say(answer)
-                continue
+    def on_request(self, asked: Asked) -> None:
+        if asked["method"] != "initialize":
             self.asked.append(asked["method"])
             self.is_asked.set()
-            if self._waiting is None:
-                self._say(answer)
-            else:
-                self._waiting.append(answer)
+            if self._waiting is not None:
+                self._waiting.append(asked["id"])
+                return
+        self._answer(asked["id"])
 
     def go_on(self) -> None:
         waiting, self._waiting = self._waiting or [], None
-        for answer in waiting:
-            self._say(answer)
+        for request_id in waiting:
+            self._answer(request_id)
 
-    async def stop(self, own_end_s: float = 0.0) -> None:
-        pass
+    def _answer(self, request_id: Any) -> None:
+        self.tell(id=request_id, result={"thread": {"id": "thread"}})
 
 
 async def cancelled_halfway(here: Stage, thread_id: str, monkeypatch: pytest.MonkeyPatch) -> None:

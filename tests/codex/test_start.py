@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
 from laneway.base.clock import LoopClock
@@ -19,39 +16,26 @@ from laneway.codex.engine import CodexEngine
 from laneway.core.hub import Hub
 from laneway.core.ports import ThreadSpec
 from laneway.testing.rehearse import rehearsal
+from tests.codex.transports import Asked, HandTransport
 
 AT_ONCE = 6
 SPEC = ThreadSpec(cwd=Path("/"), sandbox="read-only")
 
 
-class Mute:
-    """An app-server that answers what it is told to, and nothing else; it counts its starts."""
-
-    stderr_tail = ""
-    backlog_bytes = 0
+class Mute(HandTransport):
+    """Answers what it is told to, and nothing else."""
 
     def __init__(self, *answers: str) -> None:
-        self.started = 0
-        self.stopped = 0
+        super().__init__()
         self.is_asked = asyncio.Event()
         """Whether something has come that stays without an answer."""
         self._answers = answers
-        self._say: Callable[[bytes], None]
 
-    async def connect(self, say: Callable[[bytes], None], on_end: Callable[[Any], None]) -> Mute:
-        self._say = say
-        self.started += 1
-        return self
-
-    def write(self, data: bytes) -> None:
-        for asked in map(msgspec.json.decode, data.splitlines()):
-            if asked["method"] in self._answers:
-                self._say(msgspec.json.encode({"id": asked["id"], "result": {}}) + b"\n")
-            elif "id" in asked:
-                self.is_asked.set()
-
-    async def stop(self, own_end_s: float = 0.0) -> None:
-        self.stopped += 1
+    def on_request(self, asked: Asked) -> None:
+        if asked["method"] in self._answers:
+            self.tell(id=asked["id"], result={})
+        else:
+            self.is_asked.set()
 
 
 @pytest.mark.parametrize("answers", [(), ("initialize",), ("initialize", "config/read")])

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from laneway.base.clock import LoopClock
@@ -16,49 +15,32 @@ from laneway.codex.engine import CodexEngine
 from laneway.core import hold
 from laneway.core.hub import Hub
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
+from tests.codex.transports import Asked, HandTransport
 
 SPEC = ThreadSpec(cwd=Path("/"), sandbox="read-only")
 MAIN, SUBAGENT = "main", "subagent"
 RESULTS: dict[str, Any] = {"turn/start": {"turn": {"id": "turn"}}}
 
-Asked = dict[str, Any]
 
-
-class Scripted:
-    """An app-server that does as `answers` says with each request: True to answer, an error, or nothing."""
-
-    stderr_tail = ""
-    backlog_bytes = 0
+class Scripted(HandTransport):
+    """Does as `answers` says with each request: True to answer, an error, or nothing."""
 
     def __init__(self, answers: Callable[[Asked], bool | str]) -> None:
+        super().__init__()
         self.asked: list[tuple[str, str]] = []
         self._answers = answers
-        self._say: Callable[[bytes], None]
 
-    async def connect(self, say: Callable[[bytes], None], on_end: Callable[[Any], None]) -> Scripted:
-        self._say = say
-        return self
-
-    def write(self, data: bytes) -> None:
-        for asked in map(msgspec.json.decode, data.splitlines()):
-            if "id" not in asked:
-                continue
-            method, thread = asked["method"], asked.get("params", {}).get("threadId", "")
-            self.asked.append((method, thread))
-            answer = self._answers(asked)
-            if answer is True:
-                self.tell(id=asked["id"], result=RESULTS.get(method, {"thread": {"id": MAIN}}))
-            elif answer:
-                self.tell(id=asked["id"], error={"code": -32600, "message": answer})
-
-    def tell(self, **message: Any) -> None:
-        self._say(msgspec.json.encode(message) + b"\n")
+    def on_request(self, asked: Asked) -> None:
+        method = asked["method"]
+        self.asked.append((method, asked.get("params", {}).get("threadId", "")))
+        answer = self._answers(asked)
+        if answer is True:
+            self.tell(id=asked["id"], result=RESULTS.get(method, {"thread": {"id": MAIN}}))
+        elif answer:
+            self.tell(id=asked["id"], error={"code": -32600, "message": answer})
 
     def say(self, method: str, thread: str, **turn: Any) -> None:
         self.tell(method=method, params={"threadId": thread, "turn": turn})
-
-    async def stop(self, own_end_s: float = 0.0) -> None:
-        pass
 
 
 async def test_a_subagent_that_does_not_answer_does_not_keep_its_turn_from_being_stopped() -> None:
