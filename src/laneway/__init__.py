@@ -1,3 +1,3 @@
-"""Laneway: OpenAI Codex as a colleague wherever people and agents already work."""
+"""Laneway: OpenAI Codex in Claude Code, your editor, your team and your shell."""
 
 __version__ = "0.1.0"

@@ -1,14 +1,14 @@
-"""The two files that ATM and we share: where they are, and what is in them.
+"""The settings files: where they are, and what is in them.
 
-Finds `.atm.toml` and the global `config.toml`, reads them with bounds, and words what is
-wrong as `SettingError`. Does not know what any key means: that is `settings`.
+Two are ours, `.laneway.toml` in a repository and `laneway/config.toml` in the user's config folder; two
+we share with ATM, `.atm.toml` and `atm/config.toml`. Reads them with bounds, and words what is wrong as
+`SettingError`. Does not know what any key means: that is `settings`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from laneway.base.errors import SettingError
+from laneway.base.foreign_files import NotRegular, TooLarge, read_regular
 from laneway.base.kinds import shown
+from laneway.base.paths import config_home
 
 if TYPE_CHECKING:
     from laneway.base.toml_lines import Lines
 
-REPO_FILE = ".atm.toml"
+OWN_REPO_FILE = ".laneway.toml"
+REPO_FILES = (".atm.toml", OWN_REPO_FILE)
+"""The later goes first."""
 MAX_FILE_BYTES = 256 * 1024
 """A hundred times what people write; a repository must not make us read without end."""
 
@@ -33,33 +37,51 @@ class ConfigFile(msgspec.Struct, frozen=True):
 
 
 class RepoPlace(msgspec.Struct, frozen=True):
-    """Where a folder's `.atm.toml` is, and the folder that trust in it is given to."""
+    """Where a folder's repository and its settings files are; real paths, no links."""
 
     root: Path | None
-    """The first folder upward with `.git`; without one the folder of the file; real, no links."""
-    file: Path | None
+    """The first folder upward with `.git`; without one the folder of the nearest file."""
+    files: tuple[Path, ...] = ()
+    """The nearest of each name; the later goes first."""
+    has_git: bool = False
+
+    def root_of(self, file: Path) -> Path:
+        """The folder that trust in a file is given to."""
+        return self.root if self.root is not None and self.has_git else file.parent
+
+
+def own_path(environment: Mapping[str, str], home: Path) -> Path:
+    """The user's own file: `$XDG_CONFIG_HOME/laneway/config.toml`."""
+    return config_home(environment, home) / "config.toml"
 
 
 def global_path(environment: Mapping[str, str], home: Path) -> Path:
-    """`~/.config/atm/config.toml`, under ATM_HOME when that is set."""
+    """ATM's: `~/.config/atm/config.toml`, under ATM_HOME when that is set."""
     moved = environment.get("ATM_HOME", "").strip()
     return (Path(moved) if moved else home) / ".config" / "atm" / "config.toml"
 
 
-def find_repo_file(folder: Path) -> RepoPlace:
+def find_repo_files(folder: Path) -> RepoPlace:
     """Search from a folder upward to the first that has `.git`.
 
     Links are resolved first. A link inside a trusted repository that leads to a folder
     elsewhere would otherwise lend that folder the repository's trust.
     """
     real = Path(os.path.realpath(folder))
-    file: Path | None = None
+    nearest: dict[str, Path] = {}
     for candidate in (real, *real.parents):
-        if file is None and os.path.lexists(candidate / REPO_FILE):
-            file = candidate / REPO_FILE
+        for name in REPO_FILES:
+            if name not in nearest and os.path.lexists(candidate / name):
+                nearest[name] = candidate / name
         if _has_git(candidate):
-            return RepoPlace(candidate, file)
-    return RepoPlace(None if file is None else file.parent, file)
+            return RepoPlace(candidate, _in_order(nearest), has_git=True)
+    found = _in_order(nearest)
+    root = max((file.parent for file in found), key=lambda parent: len(parent.parts), default=None)
+    return RepoPlace(root, found)
+
+
+def _in_order(nearest: Mapping[str, Path]) -> tuple[Path, ...]:
+    return tuple(nearest[name] for name in REPO_FILES if name in nearest)
 
 
 def _has_git(folder: Path) -> bool:
@@ -79,9 +101,14 @@ def _has_git(folder: Path) -> bool:
 def read(path: Path) -> ConfigFile | None:
     """What a file says, or none if it is not there."""
     try:
-        raw = _bytes(path)
+        raw = read_regular(path, MAX_FILE_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except NotRegular as problem:
+        raise _wrong(path, "this is no file: remove it.") from problem
+    except TooLarge as problem:
+        size = f"{MAX_FILE_BYTES // 1024} KiB"
+        raise _wrong(path, f"this file is larger than {size}: shorten it.") from problem
     except OSError as problem:
         raise _wrong(
             path, f"this file cannot be read ({problem.strerror}): correct it or remove it."
@@ -108,21 +135,6 @@ def read(path: Path) -> ConfigFile | None:
     except RecursionError as problem:
         raise _wrong(path, "its values are nested too deep: flatten them.") from problem
     return ConfigFile(path, data, Lines(text))
-
-
-def _bytes(path: Path) -> bytes:
-    # Without O_NONBLOCK a named pipe in a repository would hang us for ever.
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise _wrong(path, "this is no file: remove it.")
-        with open(fd, "rb", closefd=False) as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
-    finally:
-        os.close(fd)
-    if len(raw) > MAX_FILE_BYTES:
-        raise _wrong(path, f"this file is larger than {MAX_FILE_BYTES // 1024} KiB: shorten it.")
-    return raw
 
 
 def _line_of(problem: ValueError, text: str) -> int | None:

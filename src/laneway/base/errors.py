@@ -2,15 +2,21 @@
 
     LanewayError
     ├── UsageError               what the user asked for cannot be done that way
+    │   └── ConfigRefused        a key of Codex's config that cannot be taken (key)
+    ├── BadCursor                a cursor that leads to no page of the list
     ├── ClientFileError          another program's file cannot be read or edited (path)
     ├── SettingError             a setting is wrong (file and line or variable, key, what was expected)
+    ├── ContentUnreadable        a file that a setting names cannot be read
     ├── WireError
     │   ├── WireClosed           we closed this connection
     │   ├── WireBroken           the other end went away
     │   └── RemoteError          the other end answered with an error (code, message, data)
     ├── EngineError
     │   ├── BinaryError          no usable Codex: missing, too old, not executable
-    │   ├── EngineLost           the engine's process ended (exit code or signal name)
+    │   ├── DiskFull             the engine cannot start: no space is left in its folder
+    │   ├── NotLoggedIn          the model's provider wants a login, and nobody is logged in
+    │   ├── EngineLost           the engine's process ended (exit code or signal name, its last words)
+    │   │   └── EngineSilent     it did not answer in time, and was ended by us
     │   ├── EngineClosed         we ended the engine, and start no other one
     │   ├── EngineRefused        the engine answered a call with an error
     │   ├── ActiveWriter         another process holds the thread
@@ -52,6 +58,19 @@ class UsageError(LanewayError):
     pass
 
 
+class ConfigRefused(UsageError):
+    """A key of Codex's config that is ambiguous, unreadable or not allowed. The text is one sentence."""
+
+    def __init__(self, key: str, text: str) -> None:
+        super().__init__(text)
+        self.key = key
+
+
+class BadCursor(LanewayError):
+    def __init__(self) -> None:
+        super().__init__("This cursor is not valid for this list: start again without one.")
+
+
 class ClientFileError(LanewayError):
     """The text is a plain sentence with the remedy; nothing was written."""
 
@@ -72,6 +91,10 @@ class SettingError(LanewayError):
         self.line = line
         self.key = key
         self.expected = expected
+
+
+class ContentUnreadable(LanewayError):
+    """The text says which file and why, without a full stop."""
 
 
 class WireError(LanewayError):
@@ -108,14 +131,41 @@ class EngineLost(EngineError):
     """The engine's process ended. `how` is an exit code or a signal name in words."""
 
     def __init__(self, how: str, stderr_tail: str = "") -> None:
-        super().__init__(f"Codex ended unexpectedly: {how}")
+        from laneway.base.last_words import last_words  # not before an error needs it
+
         self.how = how
         self.stderr_tail = stderr_tail
+        self.last_words = last_words(stderr_tail)
+        """What it said on standard error before it ended: a few lines that may be shown to anybody."""
+        super().__init__(self._sentence() + (f"; it said: {self.last_words}" if self.last_words else ""))
+
+    def _sentence(self) -> str:
+        return f"Codex ended unexpectedly: {self.how}"
+
+
+class EngineSilent(EngineLost):
+    """`how` tells what was not answered, and for how long we waited."""
+
+    def _sentence(self) -> str:
+        return f"Codex does not answer, and was ended: {self.how}"
+
+
+class DiskFull(EngineError):
+    def __init__(self, folder: str) -> None:
+        from laneway.base.disk import full_text
+
+        super().__init__(full_text(folder))
+        self.folder = folder
+
+
+class NotLoggedIn(EngineError):
+    def __init__(self) -> None:
+        super().__init__("Nobody is logged in: run `laneway login`")
 
 
 class EngineClosed(EngineError):
     def __init__(self) -> None:
-        super().__init__("Laneway is ending")
+        super().__init__("Laneway is shutting down")
 
 
 class EngineRefused(EngineError):
@@ -131,14 +181,14 @@ class ActiveWriter(EngineError):
 
     def __init__(self, thread_id: str, holder_pid: int | None) -> None:
         holder = f"process {holder_pid}" if holder_pid else "another process"
-        super().__init__(f"Thread {thread_id} is in use by {holder}; fork it to go on in a copy")
+        super().__init__(f"Thread {thread_id} is in use by {holder}; fork it to continue in a copy")
         self.thread_id = thread_id
         self.holder_pid = holder_pid
 
 
 class ThreadUnknown(EngineError):
     def __init__(self, thread_id: str) -> None:
-        super().__init__(f"Codex knows no thread {thread_id}")
+        super().__init__(f"Codex has no thread {_visible(thread_id)}")
         self.thread_id = thread_id
 
 
@@ -161,7 +211,7 @@ class IdentityHeld(StoreError):
         holder = f"process {pid}" if pid else "another process"
         since = f" since {started_at}" if started_at else ""
         super().__init__(
-            f"The identity {identity} is in use by {holder}{since}: end that process or take another identity"
+            f"The identity {identity} is in use by {holder}{since}: end that process or use another identity"
         )
         self.identity = identity
         self.pid = pid
@@ -180,7 +230,8 @@ class FileDamaged(StoreError):
 class FileNewer(StoreError):
     def __init__(self, path: str, version: int, known: int) -> None:
         super().__init__(
-            f"{path} is from a newer Laneway (format {version}; this one knows {known}). Update Laneway.",
+            f"{path} was written by a newer Laneway (format {version}; this one supports {known}). "
+            "Update Laneway.",
             path,
         )
         self.version = version
@@ -197,25 +248,30 @@ class TeamGone(StoreError):
 
 class MemberUnknown(StoreError):
     def __init__(self, agent: str, team: str) -> None:
-        super().__init__(
-            f"Nobody called {agent} is in the team {team}. See its members with `laneway mail members`."
-        )
+        super().__init__(f"Nobody called {_visible(agent)} is in the team {_visible(team)}.")
         self.agent = agent
         self.team = team
 
 
 class MemberForeign(StoreError):
-    def __init__(self, agent: str, team: str, pid: int | None = None) -> None:
+    """`agent` is the member, `name` the one that was asked for: it is the same, or taken for the same."""
+
+    def __init__(self, agent: str, team: str, pid: int | None = None, *, name: str | None = None) -> None:
         who = f"process {pid}" if pid else "somebody else"
-        super().__init__(f"{who.capitalize()} registered {agent} in the team {team}. Take another name.")
+        shown = _visible(agent)
+        like = f", and {name} could be mistaken for it" if name not in (None, agent) else ""
+        super().__init__(
+            f"{who.capitalize()} registered {shown} in the team {team}{like}. Choose another name."
+        )
         self.agent = agent
         self.team = team
         self.pid = pid
+        self.name = name or agent
 
 
 class MailBusy(StoreError):
     def __init__(self, path: str, waited_s: float) -> None:
-        super().__init__(f"Another program has held {path} for {waited_s:g} s. Try again.", path)
+        super().__init__(f"Another program has kept {path} locked for {waited_s:g} s. Try again.", path)
         self.waited_s = waited_s
 
 
@@ -229,7 +285,7 @@ class SessionError(LanewayError):
 
 class SessionUnknown(SessionError):
     def __init__(self, agent_id: str) -> None:
-        super().__init__(f"There is no session {agent_id}")
+        super().__init__(f"There is no session {_visible(agent_id)}")
         self.agent_id = agent_id
 
 
@@ -274,3 +330,10 @@ class NoTurn(SessionError):
 
 class QuestionGone(SessionError):
     pass
+
+
+def _visible(name: str) -> str:
+    """A name that somebody else chose, on one line and in full view."""
+    from laneway.base.plain import code_label  # not before an error needs it: every program imports us
+
+    return code_label(name)

@@ -13,6 +13,8 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import msgspec
 
+from laneway.base.plain import code_label, is_plain_code
+
 T = TypeVar("T")
 
 MAX_TEXT_CHARS = 4096
@@ -102,11 +104,16 @@ def switch() -> Kind[bool]:
     return Kind("true or false", take, lambda said: SPOKEN.get(said.lower(), said), label="true or false")
 
 
-def several(kind: Kind[str], expected: str, label: str) -> Kind[tuple[str, ...]]:
+def several(
+    kind: Kind[str], expected: str, label: str, skipped: tuple[str, ...] = ()
+) -> Kind[tuple[str, ...]]:
+    """A list; words that are `skipped` are left out, but are not all that may be in it."""
+
     def take(value: object, place: Place) -> tuple[str, ...]:
         if not isinstance(value, (list, tuple)):
             _unfit()
-        return tuple(kind.take(item, place) for item in value)
+        kept = tuple(kind.take(item, place) for item in value if item not in skipped)
+        return kept if kept or not value else _unfit()
 
     def spell(said: str) -> object:
         return [piece.strip() for piece in said.split(",") if piece.strip()]
@@ -156,7 +163,7 @@ def shown(value: object) -> str:
             return "true" if value else "false"
         case str() | Path():
             said = str(value)
-            return said if said.isprintable() else repr(said)
+            return said if is_plain_code(said) else f"'{code_label(said, MAX_TEXT_CHARS)}'"
         case int() if value.bit_length() > MAX_SHOWN_BITS:
             return "a huge number"  # Python refuses to spell it
         case list() | tuple():
@@ -167,7 +174,7 @@ def shown(value: object) -> str:
             return str(value)
 
 
-def plain(value: object) -> Any:
+def jsonable(value: object) -> Any:
     """A value for programs: what JSON can say."""
     if isinstance(value, Path):
         return str(value)

@@ -11,6 +11,7 @@ belongs to protocols.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -96,12 +97,16 @@ def _rotating(file: Path) -> logging.Handler:
         def _open(self) -> TextIOWrapper:
             return open(self.baseFilename, "a", encoding="utf-8", opener=_private)
 
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not file.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {file.parent}", str(file))
     return PrivateFile(file, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8")
 
 
 def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    """For its owner alone. A pipe that nobody reads is an error: to wait for a reader would freeze us."""
+    fd = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY, 0o600)
+    os.set_blocking(fd, True)
+    return fd
 
 
 def _message(record: logging.LogRecord) -> str:
@@ -125,7 +130,11 @@ class Human(logging.Formatter):
         if hasattr(record, "latency_ms"):
             details["took"] = f"{record.latency_ms:g}ms"
         behind = "  " + " ".join(f"{key}={value}" for key, value in details.items()) if details else ""
-        return f"{clock} {record.levelname} {name} {_message(record)}{behind}"
+        # Others' words are in there: a line of theirs must not pass for a line of this log.
+        from laneway.base.plain import code_label, plain
+
+        message = plain(_message(record)).replace("\n", "\n    ")
+        return f"{clock} {record.levelname} {name} {message}{code_label(behind, MAX_LINE_CHARS)}"
 
 
 class Json(logging.Formatter):

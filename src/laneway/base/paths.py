@@ -7,9 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
+def is_home_known(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether `HOME` names a folder. Without it files would go to `/`, or to the home of another user."""
+    return (os.environ if environment is None else environment).get("HOME", "").startswith("/")
+
+
 def cache_home(environment: Mapping[str, str] | None = None) -> Path:
     """Our folder for what may be lost: `$XDG_CACHE_HOME/laneway`."""
     return _ours("XDG_CACHE_HOME", ".cache", environment, None)
+
+
+def config_home(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path:
+    """Our folder for what the user decides: `$XDG_CONFIG_HOME/laneway`."""
+    return _ours("XDG_CONFIG_HOME", ".config", environment, home)
 
 
 def state_home(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path:

@@ -1,7 +1,8 @@
 """What git knows about a folder, read from its files: no process, so it can be asked every turn.
 
 Right for plain repositories, linked worktrees, submodules and detached heads; outside of
-git there is nothing, and nothing is made up.
+git there is nothing, and nothing is made up. The files may be anything, because a sandboxed
+model can make a `.git` of its own: only small regular ones are read, and none is waited for.
 """
 
 from __future__ import annotations
@@ -12,10 +13,16 @@ from pathlib import Path
 
 import msgspec
 
+from laneway.base.foreign_files import NotRegular, read_regular
+
 MAX_HEAD_BYTES = 4096
 """A HEAD file is one line; a longer one is none of git's."""
 SHORT_COMMIT = 12
 """Letters of a commit: never ambiguous, still short."""
+
+
+NO_BRANCH = ".invalid"
+"""What stands in HEAD where git keeps its branches in a table that we do not read."""
 
 
 class Repo(msgspec.Struct, frozen=True):
@@ -29,7 +36,7 @@ def find_repo(folder: Path) -> Repo | None:
     """The repository that a folder lies in, or none."""
     root = os.fspath(folder)  # plain strings: asked in every turn, and paths would take five times as long
     while True:
-        git = _git_dir(os.path.join(root, ".git"))
+        git = git_dir(root)
         if git is not None:
             return Repo(Path(root), os.path.basename(root), _branch(git))
         above = os.path.dirname(root)
@@ -40,41 +47,51 @@ def find_repo(folder: Path) -> Repo | None:
 
 def detached_at(root: Path) -> str | None:
     """The commit, shortened, that a repository's head stands on without a branch."""
-    git = _git_dir(os.path.join(root, ".git"))
+    git = git_dir(os.fspath(root))
     head = _head(git) if git is not None else ""
     return head[:SHORT_COMMIT] if len(head) >= 40 and not set(head) - set("0123456789abcdef") else None
 
 
-def _git_dir(dot_git: str) -> str | None:
-    """`.git` is a folder, or in worktrees and submodules a file that names one."""
+def git_dir(root: str) -> str | None:
+    """Where git keeps what belongs to a folder: its `.git`, or what a file of that name points to."""
+    dot_git = os.path.join(root, ".git")
     try:
         mode = os.stat(dot_git).st_mode
         if stat.S_ISDIR(mode):
-            return dot_git if os.path.exists(os.path.join(dot_git, "HEAD")) else None
-        if not stat.S_ISREG(mode):
-            return None  # reading from a pipe would take until somebody writes
-        text = _start_of(dot_git)
-    except OSError:
+            return dot_git if os.path.lexists(os.path.join(dot_git, "HEAD")) else None
+        word, _, path = _line_of(dot_git).partition(": ")
+        if word != "gitdir" or not path:
+            return None
+        named = os.path.realpath(os.path.join(root, path))
+        return named if os.path.isdir(named) else None
+    except (OSError, ValueError):  # not there, no file, or a name that can be none
         return None
-    word, _, path = text.partition(": ")
-    if word != "gitdir" or not path:
-        return None
-    named = os.path.realpath(os.path.join(os.path.dirname(dot_git), path))
-    return named if os.path.isdir(named) else None
 
 
 def _head(git: str) -> str:
+    path = os.path.join(git, "HEAD")
     try:
-        return _start_of(os.path.join(git, "HEAD"))
+        return _line_of(path, follow_links=False)
+    except NotRegular:
+        return _linked(path)
     except OSError:
         return ""
 
 
-def _start_of(path: str) -> str:
-    with open(path, "rb") as file:
-        return file.read(MAX_HEAD_BYTES).decode("utf-8", "replace").strip()
+def _linked(path: str) -> str:
+    """A head as git once made them: a link to the branch. One that leads elsewhere is none."""
+    try:
+        named = os.readlink(path)
+    except OSError:
+        return ""  # no link
+    return f"ref: {named}" if named.startswith("refs/") else ""
+
+
+def _line_of(path: str, *, follow_links: bool = True) -> str:
+    return os.fsdecode(read_regular(path, MAX_HEAD_BYTES, follow_links=follow_links)).strip()
 
 
 def _branch(git: str) -> str | None:
     head = _head(git)
-    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else None
+    branch = head.removeprefix("ref: refs/heads/")
+    return None if branch in (head, NO_BRANCH) else os.fsencode(branch).decode("utf-8", "replace")

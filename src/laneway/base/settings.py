@@ -1,11 +1,12 @@
 """From flags, environment and files to one value for each key, each with its source.
 
-    flag → environment → the file that LANEWAY_CONFIG names → repo `.atm.toml` → global config → default
+    flag → environment → the file that LANEWAY_CONFIG names → the repository's `.laneway.toml` → its
+    `.atm.toml` → the user's `laneway/config.toml` → their `atm/config.toml` → default
 
 Merges key by key, also inside tables. Strict inside our own tables and variables: what is
 wrong there is a `SettingError`. What is shared with ATM is read if it can be and otherwise
-set aside, as is what an untrusted repository may not say: see `ignored`. `load` reads the
-files it names and nothing else, and changes nothing.
+set aside, as is what a repository may not say (see `vetting`): see `ignored`. `load` reads
+these files and those that a trusted repository names, each once, and changes nothing.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import msgspec
-
-from laneway.base import config_files, trust
-from laneway.base.config_files import ConfigFile
+from laneway.base import config_files
+from laneway.base.config_files import ConfigFile, RepoPlace
 from laneway.base.errors import SettingError
 from laneway.base.kinds import IDENTITY, Place, shown
+from laneway.base.layers import Found, Layer
 from laneway.base.schema import (
     KEYS,
     TABLE_KEYS,
@@ -37,6 +37,9 @@ from laneway.base.schema import (
     spell,
 )
 
+if TYPE_CHECKING:
+    from laneway.base.vetting import Vetted
+
 __all__ = ["Ignored", "Role", "Settings", "Source", "Value", "load"]
 
 OUR_TABLES: tuple[Keys, ...] = (("plugins", "codex-mcp"), ("plugins", "atm-agent-mcp"), ("laneway",))
@@ -47,48 +50,59 @@ SHARED_VARIABLES = ("ATM_TEAM", "ATM_IDENTITY")
 NOBODY = "human"
 """ATM's identity for somebody who has not said who they are."""
 ROLE_KEYS: tuple[str, ...] = Role.__struct_fields__
-NARROWEST = {"sandbox": "read-only", "approval_policy": "untrusted"}
-"""No role can widen anybody's access with these, whatever it was before."""
 NAMES = {also: name for name, key in KEYS.items() for also in (*key.also, name)}
 MAX_SHOWN_CHARS = 60
 """Of a wrong value, in the sentence that tells of it."""
 
 
-class Found(msgspec.Struct, frozen=True):
-    keys: Keys
-    value: Any
-    source: Source
-    is_guarded: bool = False
-
-
-class Layer(msgspec.Struct, frozen=True):
-    """What one place says: the lowest first, so that the last of a key holds."""
-
-    found: list[Found] = []
-    ignored: list[Ignored] = []
-
-
 def load(flags: Mapping[str, object], environment: Mapping[str, str], cwd: Path, home: Path) -> Settings:
     """The settings that hold in a folder. Flags that are None were not given."""
-    place = config_files.find_repo_file(cwd)
-    paths: dict[SourceKind, Path] = {"global": config_files.global_path(environment, home)}
-    if place.file is not None:
-        paths["repo"] = place.file
+    place = config_files.find_repo_files(cwd)
+    paths = {
+        "global": config_files.global_path(environment, home),
+        "laneway_global": config_files.own_path(environment, home),
+    }
+    values: dict[Keys, Value] = {(name,): Value(key.default, Source("default")) for name, key in KEYS.items()}
+    layers = [_read_file("global", path, home) for path in paths.values()]
+    for layer in layers:
+        _merge(values, layer)
+    vetted = list(_read_repo(place, values, environment, home))
+    upper = [each.layer for each in vetted]
+    for path in place.files:
+        paths["laneway_repo" if path.name == config_files.OWN_REPO_FILE else "repo"] = path
     named = _named_file(environment, home)
     if named is not None:
         paths["named"] = named
-    layers = []
-    for kind, path in paths.items():
-        layer = _read_file(kind, path, home)
-        if kind == "repo" and place.root is not None:
-            layer = _without_guarded(layer, place.root, environment, home)
-        layers.append(layer)
-    layers += [_read_environment(environment, home), _read_flags(flags, home)]
-    values: dict[Keys, Value] = {(name,): Value(key.default, Source("default")) for name, key in KEYS.items()}
-    for layer in layers:
-        values.update({found.keys: Value(found.value, found.source) for found in layer.found})
-    ignored = tuple(each for layer in layers for each in layer.ignored)
-    return Settings(values, ignored, place, paths)
+        upper.append(_read_file("named", named, home))
+    upper += [_read_environment(environment, home), _read_flags(flags, home)]
+    for layer in upper:
+        _merge(values, layer)
+    return Settings(
+        values,
+        tuple(each for layer in (*layers, *upper) for each in layer.ignored),
+        place,
+        paths,
+        tuple(each.file for each in vetted),
+        {path: content for each in vetted for path, content in each.contents.items()},
+    )
+
+
+def _merge(values: dict[Keys, Value], layer: Layer) -> None:
+    values.update({found.keys: Value(found.value, found.source) for found in layer.found})
+
+
+def _read_repo(
+    place: RepoPlace, own: Mapping[Keys, Value], environment: Mapping[str, str], home: Path
+) -> Iterator[Vetted]:
+    """What the repository's files may say, the lowest first; `own` is what holds without them."""
+    if not place.files:
+        return
+    from laneway.base.trust import trust_file  # most folders have no such file
+    from laneway.base.vetting import vet
+
+    for path in place.files:
+        layer = _read_file("repo", path, home)
+        yield vet(layer, path, place.root_of(path), own, environment, trust_file(environment, home))
 
 
 def _named_file(environment: Mapping[str, str], home: Path) -> Path | None:
@@ -180,7 +194,7 @@ def _read_table(kind: SourceKind, file: ConfigFile, where: Keys, table: Any, pla
         elif said in NAMES:
             key = KEYS[NAMES[said]]
             value = _taken(key, (said,), table[said], source, place)
-            yield Found((key.name,), value, source, key.is_guarded)
+            yield Found((key.name,), value, source)
         else:
             _unknown(source, (said,), [*NAMES, *TABLE_KEYS])
 
@@ -201,8 +215,7 @@ def _read_roles(kind: SourceKind, file: ConfigFile, where: Keys, table: Any, pla
             if said not in ROLE_KEYS:
                 _unknown(source, (*keys, said), ROLE_KEYS)
             taken = _taken(KEYS[said], (*keys, said), value, source, place)
-            is_wide = said in NARROWEST and taken != NARROWEST[said]
-            yield Found((*keys, said), taken, source, is_wide)
+            yield Found((*keys, said), taken, source)
 
 
 def _read_switches(
@@ -213,22 +226,6 @@ def _read_switches(
     for name, value in table.items():
         source, keys = _source(kind, file, (*where, name)), (where[-1], name)
         yield Found(keys, _taken(KEYS["auto_mail"], keys, value, source, place), source)
-
-
-def _without_guarded(layer: Layer, root: Path, environment: Mapping[str, str], home: Path) -> Layer:
-    """What a repository may say: everything if it is trusted, else only what is not guarded."""
-    if not any(found.is_guarded for found in layer.found):
-        return layer
-    given = trust.read(trust.trust_file(environment, home))
-    if given.covers(root):
-        return layer
-    why = given.problem or f"{shown(root)} is not trusted; `laneway config trust` in it allows this"
-    ignored = [
-        Ignored(found.keys, found.value, found.source, why.removesuffix("."))
-        for found in layer.found
-        if found.is_guarded
-    ]
-    return Layer([found for found in layer.found if not found.is_guarded], [*layer.ignored, *ignored])
 
 
 def _taken(key: Key[Any], keys: Keys, value: object, source: Source, place: Place) -> Any:

@@ -1,0 +1,171 @@
+"""What a repository's settings file may say about each key without being trusted, and the reason.
+
+A total table: `RULES` has one entry for each key of the schema, and a test compares the two. A key
+without an entry needs trust. Where a rule compares, it compares with what the user's own files and
+the defaults say: a repository may narrow that, and needs trust for anything else. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+IF_TRUSTED = "if trusted"
+
+
+class Rule(msgspec.Struct, frozen=True):
+    label: str
+    """For the column of a table."""
+    reason: str
+    """What a hostile repository could do with the key, or why it can do nothing."""
+    allows: Callable[[Any, Any], bool]
+    """Whether a value needs no trust; the second argument is what holds without the repository."""
+    is_free: bool = False
+    is_file_content: bool = False
+    """The key names a file whose content is used: trust is in that content, too."""
+    is_run_or_written: bool = False
+    """The key names a file that we run or write as the user, so it must lie where no session can write."""
+
+
+def free(reason: str) -> Rule:
+    return Rule("yes", reason, lambda value, own: True, is_free=True)
+
+
+def trusted(reason: str, *, is_file_content: bool = False, is_run_or_written: bool = False) -> Rule:
+    return Rule(
+        IF_TRUSTED,
+        reason,
+        lambda value, own: False,
+        is_file_content=is_file_content,
+        is_run_or_written=is_run_or_written,
+    )
+
+
+def unchanged(reason: str) -> Rule:
+    """Neither direction is harmless; saying what holds anyway is."""
+    return Rule(IF_TRUSTED, reason, lambda value, own: value == own)
+
+
+def only(word: Any, label: str, reason: str) -> Rule:
+    """One value is the tightest there is."""
+    return Rule(f"{label}, else {IF_TRUSTED}", reason, lambda value, own: value in (word, own))
+
+
+def at_most(reason: str) -> Rule:
+    """A number that bounds something; None bounds nothing."""
+    label = f"up to your own, else {IF_TRUSTED}"
+    return Rule(label, reason, lambda value, own: own is None or value <= own)
+
+
+def at_most_unless_none(reason: str) -> Rule:
+    """The same for a number whose 0 bounds nothing."""
+    label = f"up to your own, else {IF_TRUSTED}"
+    return Rule(label, reason, lambda value, own: value == own or (value > 0 and not 0 < own < value))
+
+
+def fewer(label: str, reason: str) -> Rule:
+    """A list that lets things in; None lets in all."""
+    return Rule(
+        f"{label}, else {IF_TRUSTED}", reason, lambda value, own: own is None or set(value) <= set(own)
+    )
+
+
+def more(label: str, reason: str) -> Rule:
+    """A list that keeps things out."""
+    return Rule(f"{label}, else {IF_TRUSTED}", reason, lambda value, own: set(value) >= set(own))
+
+
+def narrower(words: Sequence[str], label: str, reason: str) -> Rule:
+    """Words from the narrowest to the widest; what is none of them compares with itself alone."""
+
+    def allows(value: Any, own: Any) -> bool:
+        return value == own or (value in words and own in words and words.index(value) <= words.index(own))
+
+    return Rule(f"{label}, else {IF_TRUSTED}", reason, allows)
+
+
+_MODEL = "behind a gateway, the model's name decides who gets your code and what it costs"
+_KEPT = "deletes records of earlier sessions, or fills your disk"
+_LOG = "hides warnings from your log, or logs what you did not want logged"
+
+RULES: dict[str, Rule] = {
+    # Codex
+    "codex_bin": trusted("starts any program as you, outside any sandbox", is_run_or_written=True),
+    "model": trusted(_MODEL),
+    "fast_model": trusted(_MODEL),
+    "reasoning_effort": free("costs time and tokens of a model you chose; affects nothing else"),
+    "sandbox": narrower(
+        ("read-only", "workspace-write", "danger-full-access"),
+        "narrower than your own setting",
+        "lets commands write more; if only Codex's config decides, even `read-only` may be more, "
+        "because it replaces a permission profile",
+    ),
+    "approval_policy": narrower(
+        # `never` is none of them: it asks nobody, so nobody can be talked into an approval.
+        ("untrusted", "on-request"),
+        "stricter than your own setting",
+        "lets commands run without asking, or asks where you decided to grant nothing",
+    ),
+    "config_keys": only("harmless", "`harmless`", "lets a call start programs, which you forbade"),
+    "base_prompt_file": trusted(
+        "replaces Codex's instructions, or sends any of your files to the model", is_file_content=True
+    ),
+    "extra_instructions_file": trusted(
+        "instructs every session, or sends any of your files to the model", is_file_content=True
+    ),
+    "transport": unchanged("the old server lacks protections that app-server has"),
+    "retry_secs": at_most_unless_none("lets a call wait for longer than you allow"),
+    # Sessions
+    "team": trusted("uses the state and mail of another team"),
+    "identity": trusted("lets sessions and mail use somebody else's name"),
+    "request_timeout_secs": at_most("lets a call run, and cost money, for longer than you allow"),
+    "approval_timeout_secs": at_most("keeps a question open for longer than you allow"),
+    "unattended": only(
+        "decline", "`decline`", "lets the client's own model grant what would have been declined"
+    ),
+    "max_concurrent_threads": at_most("opens more sessions than you allow"),
+    "max_turns": at_most("takes more turns than you allow"),
+    "max_tokens": at_most("uses more tokens than you allow"),
+    "persist_threads": unchanged("leaves no trace of a session, or keeps one you did not want kept"),
+    "summaries": only(False, "`false`", "makes a model call that you turned off"),
+    # MCP
+    "tools": fewer("fewer than your own", "offers clients tools that you left out"),
+    "events": narrower(
+        ("full", "compact", "off"), "as much as your own", "hides from the client what a turn does"
+    ),
+    "http_token": trusted("lets in everyone who knows the token, which is everyone with the repository"),
+    # Mail
+    "auto_mail": only(False, "`false`", "lets mail start turns where you turned that off"),
+    "mail_poll_interval_ms": free("only sets how often an inbox is checked, within limits"),
+    "max_mail_messages": at_most("puts more of other people's text into a turn than you allow"),
+    "max_mail_message_length": at_most("puts more of other people's text into a turn than you allow"),
+    "mail_allow": fewer("fewer than your own", "lets strangers start turns"),
+    "mail_deny": more("more than your own", "lets senders you shut out start turns"),
+    "mail_turns_per_hour": at_most("lets mail start more turns than you allow"),
+    "mail_steer": only(False, "`false`", "lets mail interfere with a turn that is running"),
+    # What is kept
+    "session_age_days": unchanged(_KEPT),
+    "registry_max_sessions": unchanged(_KEPT),
+    "audit_max_bytes": unchanged(_KEPT),
+    "audit_files": unchanged(_KEPT),
+    "audit_age_days": unchanged(_KEPT),
+    # Logs
+    "log_level": unchanged(_LOG),
+    "log_format": unchanged("breaks programs that read your log, or makes forged log lines possible"),
+    "log_file": trusted("writes to any of your files", is_run_or_written=True),
+    # Tables: each field of a role goes by the rule of the key that it stands for, all of them or none
+    "roles": Rule(
+        f"a role that only narrows, else {IF_TRUSTED}",
+        "anyone who asks for the role gets a session with more access",
+        lambda value, own: False,
+    ),
+    "per_thread_auto_mail": only(False, "`false`", "lets mail start turns where you turned that off"),
+}
+
+UNDECIDED = trusted("nobody has thought about this key")
+
+
+def rule_of(name: str) -> Rule:
+    return RULES.get(name, UNDECIDED)
