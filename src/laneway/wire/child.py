@@ -21,6 +21,7 @@ import msgspec
 
 from laneway.wire import guardian
 from laneway.wire.launch import Launched, launch
+from laneway.wire.pipes import PipeReader
 
 log = logging.getLogger(__name__)
 
@@ -83,14 +84,14 @@ class Child:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         first: bytes = b"",
+        is_agent: bool = True,
     ) -> Child:
         """Start `argv`; raise `OSError` as `exec` would. `on_end` comes after the last byte.
 
-        Whoever gets an exception gets no `on_end`, and nothing is left running.
+        Whoever gets an exception gets no `on_end`, and nothing is left running. `is_agent`: as of `launch`.
         """
-        return await cls.adopt(
-            launch(argv, env=env, cwd=cwd, first=first), on_stdout=on_stdout, on_end=on_end
-        )
+        launched = launch(argv, env=env, cwd=cwd, first=first, is_agent=is_agent)
+        return await cls.adopt(launched, on_stdout=on_stdout, on_end=on_end)
 
     @classmethod
     async def adopt(
@@ -121,10 +122,10 @@ class Child:
         _widen(process.stdout.fileno())
         words, errors, output = _Reader(self._on_status), _Reader(self._keep_tail), _Reader(on_stdout)
         words.on_end = self._on_status_end
-        await loop.connect_read_pipe(lambda: words, os.fdopen(status, "rb"))
+        PipeReader(words, os.fdopen(status, "rb"))
         self._stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
-        await loop.connect_read_pipe(lambda: errors, process.stderr)
-        await loop.connect_read_pipe(lambda: output, process.stdout)
+        PipeReader(errors, process.stderr)
+        PipeReader(output, process.stdout)
         self._ender = loop.create_task(self._tell_end(output, errors))
 
     async def _abandon(self, connecting: asyncio.Future[None]) -> None:

@@ -1,6 +1,6 @@
 """The guardian: parent and subreaper of one process tree, which it ends when we go.
 
-A program of its own, started as `python -I -S guardian.py CONTROL STATUS LOCALE -- ARGV…`
+A program of its own, started as `python -I -S guardian.py CONTROL STATUS LOCALE KIND -- ARGV…`
 with the child's standard streams and environment already in place. It only holds the
 tree; no byte of the child's streams passes through it.
 
@@ -10,6 +10,8 @@ STATUS (we read): `pid N`, or `failed ERRNO`, then `exit N` or `signal N`; its e
 file means that nothing of the tree is left.
 LOCALE: the child's `LC_CTYPE` behind an equals sign, or nothing if it has none: Python
 changes that variable for itself where the locale is C.
+KIND: `agent` if a model chooses what is started below us, which others then can see
+(`laneway.wire.process_tree`); else `program`.
 
 Imports only what a bare interpreter has at hand: its start is on every start-up path.
 """
@@ -28,17 +30,23 @@ SWEEP_TICK_S = 0.02
 FREEZE_ROUNDS = 20
 """Looks at the process table per kill: each finds only what was forked since the last one."""
 PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NAME = 15
+NAME = "laneway-guard"
+"""Of the guardian of an agent, for whoever looks at the process table; at most 15 characters (Linux)."""
+AGENT, PROGRAM = "agent", "program"
 HEEDED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 """A child would inherit that; it starts with the defaults."""
 
 
 def main(argv: list[str]) -> int:
-    control, status, locale = int(argv[1]), int(argv[2]), argv[3]
+    control, status, locale, kind = int(argv[1]), int(argv[2]), argv[3], argv[4]
     os.environ.pop("LC_CTYPE", None)
     if locale:
         os.environ["LC_CTYPE"] = locale[1:]
-    return Guardian(control, status).run(argv[5:])
+    # Before the child exists: one that ends at once would leave its orphans to init.
+    become_subreaper(NAME if kind == AGENT else None)
+    return Guardian(control, status).run(argv[6:])
 
 
 class Guardian:
@@ -60,8 +68,6 @@ class Guardian:
             self.told_to_end = True
 
     def run(self, command: list[str]) -> int:
-        # Before the child exists: one that ends at once would leave its orphans to init.
-        become_subreaper()
         if not self.spawn(command):
             return 127
         # Codex's streams are Codex's: while we hold a copy, nobody would see them end.
@@ -157,12 +163,15 @@ class Guardian:
             pass  # nobody listens any more; the tree is ended all the same
 
 
-def become_subreaper() -> None:
-    """From here on, grandchildren that lose their parent become our children (Linux)."""
+def become_subreaper(name: str | None) -> None:
+    """From here on, grandchildren that lose their parent become our children (Linux), under this name."""
     if sys.platform == "linux":
         import ctypes
 
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        prctl = ctypes.CDLL(None, use_errno=True).prctl
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        if name is not None:
+            prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
 def signal_tree(number: int) -> None:

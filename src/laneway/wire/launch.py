@@ -12,6 +12,8 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
+from laneway.wire import guardian
+
 GUARDIAN = os.path.join(os.path.dirname(__file__), "guardian.py")
 
 
@@ -33,17 +35,20 @@ def launch(
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     first: bytes = b"",
+    is_agent: bool = True,
 ) -> Launched:
     """Start the guardian of `argv`. That `argv` itself cannot be run is told later, on its status pipe.
 
     `first` is the first thing that it reads: no more than a pipe holds, since nobody reads it yet.
+    `is_agent`: whether a model may choose what it starts; see `laneway.wire.process_tree`.
     """
     if not argv:
         raise ValueError("there is no program to start")
     locale = (os.environ if env is None else env).get("LC_CTYPE")
     control_out, control_in = os.pipe()
     status_out, status_in = os.pipe()
-    words = [str(control_out), str(status_in), "" if locale is None else f"={locale}", "--", *argv]
+    kind = guardian.AGENT if is_agent else guardian.PROGRAM
+    words = [str(control_out), str(status_in), "" if locale is None else f"={locale}", kind, "--", *argv]
     try:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", GUARDIAN, *words],

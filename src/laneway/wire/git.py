@@ -1,0 +1,284 @@
+"""Git as a process: bounded in time and output, and kept from running anything that a repository brings.
+
+`git` asks a repository about itself: where it is, what its references and settings are. Commands
+that look at contents (diff, status, ls-files, log) go through `git_view`, where not a line of the
+repository's own configuration is read; `git_apart` knows no repository at all, and is for `apply`.
+
+No command that is passed here may use the network, prompt, page, or write to a repository.
+Blocking: from asyncio call through `in_thread`, which ends git when it is cancelled. A git that
+cannot be started comes back as a complaint like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import msgspec
+
+from laneway.base.repo import find_repo
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+GIT_S = 15.0
+"""Seconds for one command. A healthy repository takes far less; a person waits for the answer."""
+MAX_OUTPUT_BYTES = 4 * 1024 * 1024
+"""Of one command. More than anybody reads; the rest is never made."""
+MAX_COMPLAINT_BYTES = 4096
+NEVER_RAN = 127
+"""The exit code of a git that could not be started, as shells have it."""
+
+_PASSED = (
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "DEVELOPER_DIR",  # by which macOS finds its git
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_COUNT",
+)
+_PASSED_BEGINNINGS = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
+"""What of our environment git sees. Other `GIT_…` variables may name another repository or a program."""
+_ALWAYS = {
+    "GIT_OPTIONAL_LOCKS": "0",  # looking must not write
+    "GIT_NO_LAZY_FETCH": "1",  # contents that a partial clone lacks stay missing …
+    "GIT_ALLOW_PROTOCOL": "none",  # … also for a git that does not know the line above
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "false",
+    "GIT_ASKPASS": "false",
+    "LC_ALL": "C",
+}
+_OVERRIDDEN = (
+    "core.fsmonitor=",  # empty, because for an old git `false` would be the name of a program
+    f"core.hooksPath={os.devnull}",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "core.untrackedCache=false",
+    "credential.helper=",
+    "gpg.program=false",
+    "log.showSignature=false",
+    "submodule.recurse=false",
+    "safe.bareRepository=explicit",
+    "color.ui=false",
+)
+APART = {
+    "GIT_DIR": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "HOME": os.devnull,  # for a git that does not know the line above
+    "XDG_CONFIG_HOME": os.devnull,
+}
+"""By which git finds no repository, and nobody's settings."""
+
+
+class GitRun(msgspec.Struct, frozen=True):
+    code: int
+    """Git's exit code; negative when it was ended."""
+    out: bytes = b""
+    complaint: str = ""
+    is_cut: bool = False
+    """There was more output, and git was ended."""
+
+    @property
+    def line(self) -> str:
+        """What was printed, as the one path or id that it is."""
+        return os.fsdecode(self.out.removesuffix(b"\n"))
+
+
+class _Running:
+    """The git of one piece of work, to be ended from another thread."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.is_over = False
+
+    def begin(self, process: subprocess.Popen[bytes]) -> None:
+        with self._turn:
+            self._process = process
+            if self.is_over:
+                _end(process)
+
+    def done(self) -> None:
+        """Before it is reaped: then its id may be another one's."""
+        with self._turn:
+            self._process = None
+
+    def end(self) -> None:
+        with self._turn:
+            self.is_over = True
+            if self._process is not None:
+                _end(self._process)
+
+
+_running: ContextVar[_Running | None] = ContextVar("laneway_running_git", default=None)
+
+
+async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do blocking work that asks git. If we are cancelled, git is ended and started no more for it."""
+    running = _Running()
+    token = _running.set(running)  # a thread of asyncio's has the context of whoever starts it
+    try:
+        return await asyncio.to_thread(work, *args, **kwargs)
+    except asyncio.CancelledError:
+        running.end()
+        raise
+    finally:
+        _running.reset(token)
+
+
+NO_GIT = GitRun(NEVER_RAN, complaint="There is no git on this machine.")
+
+
+def git(
+    folder: Path,
+    *words: str,
+    given: bytes = b"",
+    max_bytes: int = MAX_OUTPUT_BYTES,
+    timeout_s: float = GIT_S,
+) -> GitRun:
+    """Ask the repository that a folder lies in about itself."""
+    return _run(folder, words, {}, given, max_bytes, timeout_s)
+
+
+def git_apart(
+    folder: Path,
+    *words: str,
+    given: bytes = b"",
+    max_bytes: int = MAX_OUTPUT_BYTES,
+    timeout_s: float = GIT_S,
+    place: Mapping[str, str] = APART,
+) -> GitRun:
+    """Git without any repository and any settings but ours; `place` may give it another one to work with."""
+    return _run(folder, words, place, given, max_bytes, timeout_s)
+
+
+def _run(
+    folder: Path,
+    words: tuple[str, ...],
+    place: Mapping[str, str],
+    given: bytes,
+    max_bytes: int,
+    timeout_s: float,
+) -> GitRun:
+    import tempfile  # with random and hashlib it would take a tenth of a door's start
+
+    running = _running.get() or _Running()
+    if running.is_over:
+        return GitRun(NEVER_RAN, complaint="It was cancelled.")
+    path = _safe_path(folder)
+    program = _program(path)
+    if program is None:
+        return _never_ran(folder, FileNotFoundError())
+    settings = [word for setting in _OVERRIDDEN for word in ("-c", setting)]
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
+        stdin.write(given)
+        stdin.seek(0)
+        try:
+            process = subprocess.Popen(
+                [program, *settings, *words],
+                cwd=folder,
+                env=_environment(path, place),
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as problem:
+            return _never_ran(folder, problem)
+        out = _read(process, running, max_bytes, timeout_s)
+        stderr.seek(0)
+        complaint = stderr.read(MAX_COMPLAINT_BYTES).decode("utf-8", "replace").strip()
+    is_cut = len(out) > max_bytes
+    if process.returncode == -signal.SIGKILL and not is_cut and not running.is_over:
+        complaint = f"it took longer than {timeout_s:g} seconds and was ended"
+    return GitRun(process.returncode, out[:max_bytes], complaint, is_cut)
+
+
+def _never_ran(folder: Path, problem: Exception) -> GitRun:
+    if not os.path.isdir(folder):
+        return GitRun(NEVER_RAN, complaint=f"There is no folder {folder}.")
+    if isinstance(problem, FileNotFoundError):
+        return NO_GIT
+    why = getattr(problem, "strerror", None) or "it cannot be asked that"
+    return GitRun(NEVER_RAN, complaint=f"Git cannot be started in {folder} ({why}).")
+
+
+# ── the environment ────────────────────────────────────────────────────────
+
+
+def _environment(path: str, place: Mapping[str, str]) -> dict[str, str]:
+    mine = {
+        key: value
+        for key, value in os.environ.items()
+        if (key in _PASSED or key.startswith(_PASSED_BEGINNINGS)) and not place
+    }
+    return {**mine, **_ALWAYS, **place, "PATH": path}
+
+
+def _safe_path(folder: Path) -> str:
+    """The PATH without what lies in the repository: a model may write there, and a `git` is soon written."""
+    real = os.path.realpath(folder)
+    repo = find_repo(Path(real))
+    top = real if repo is None else os.fspath(repo.root)
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(entry for entry in entries if os.path.isabs(entry) and not _is_below(entry, top))
+
+
+def _is_below(entry: str, top: str) -> bool:
+    return top != "/" and f"{os.path.realpath(entry)}/".startswith(f"{top}/")
+
+
+def _program(path: str) -> str | None:
+    """As a shell would find it (`shutil.which` costs three milliseconds of start-up)."""
+    for entry in path.split(os.pathsep) if path else ():
+        candidate = os.path.join(entry, "git")
+        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            return candidate
+    return None
+
+
+# ── the process ────────────────────────────────────────────────────────────
+
+
+def _read(process: subprocess.Popen[bytes], running: _Running, max_bytes: int, timeout_s: float) -> bytes:
+    """What it prints, up to one byte more than wanted; then it is gone, with all that it started."""
+    late = threading.Timer(timeout_s, _end, (process,))
+    late.start()
+    running.begin(process)
+    with process:
+        assert process.stdout is not None
+        try:
+            out = process.stdout.read(max_bytes + 1)
+            if len(out) > max_bytes:
+                _end(process)
+        finally:
+            late.cancel()
+            late.join()
+            running.done()  # from here on nobody signals a group whose id may be free again
+            try:
+                process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                _end(process)
+    return out
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Only before it is reaped: until then the id of its group is its own."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
