@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -19,9 +20,10 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from laneway.base.foreign_files import NotRegular, open_regular
 from laneway.base.redact import redact
 from laneway.store.files import FILE_MODE, make_folder, trouble
-from laneway.store.locks import gate, readers_gate
+from laneway.store.gates import gate, readers_gate
 from laneway.store.retention import Retention
 from laneway.store.stamps import Now, parse, stamp, utc_now
 
@@ -35,6 +37,8 @@ MAX_READ_LINE_BYTES = 256 * 1024
 """Ours stay below 16 KiB; other programs' lines may be longer. Past this a line counts as damaged."""
 MAX_READ_LINES = 10_000
 """Lines that one `read` keeps in memory: the newest."""
+MAX_READ_FILE_BYTES = 256 * 1024 * 1024
+"""Of one file that `read` goes through: its end. Ours are smaller; others may write without measure."""
 
 MAX_OLD_FILES = 100
 """Whatever the settings say: a reader opens them all at once."""
@@ -59,7 +63,7 @@ class AuditPage(msgspec.Struct, frozen=True):
     lines: tuple[dict[str, Any], ...]
     """Oldest first, as they stand in the files: ours, and those of other programs."""
     damaged: int = 0
-    """Lines that are no JSON objects."""
+    """Lines that are no JSON objects, and what is called as an audit file and is no file."""
 
 
 class AuditLog:
@@ -98,9 +102,9 @@ class AuditLog:
     ) -> AuditPage:
         """The newest lines, of all or of one identity or agent."""
         kept: deque[dict[str, Any]] = deque(maxlen=min(limit, MAX_READ_LINES))
-        damaged = 0
         with ExitStack() as stack:
-            for file in self._open_all(stack):
+            files, damaged = self._open_all(stack)
+            for file in files:
                 for line in _lines(file):
                     found = _decode(line)
                     if found is None:
@@ -129,7 +133,7 @@ class AuditLog:
     def _old_files(self) -> list[tuple[int, Path]]:
         """Oldest first, each with its number."""
         found = self._path.parent.glob(f"{self._path.name}.*")
-        numbered = [(path.name.removeprefix(f"{self._path.name}."), path) for path in found]
+        numbered = [(path.name.removeprefix(f"{self._path.name}."), path) for path in found if _is_file(path)]
         return sorted(((int(n), path) for n, path in numbered if n.isdecimal() and n.isascii()), reverse=True)
 
     def _put_away(self) -> None:
@@ -144,7 +148,7 @@ class AuditLog:
 
     def _began_before(self, age: timedelta) -> bool:
         try:
-            with self._path.open("rb") as file:
+            with os.fdopen(open_regular(self._path, follow_links=False), "rb") as file:
                 first = _decode(file.readline(MAX_READ_LINE_BYTES))
         except FileNotFoundError:
             return False
@@ -157,23 +161,38 @@ class AuditLog:
             os.unlink(path)
         return is_older
 
-    def _open_all(self, stack: ExitStack) -> list[BinaryIO]:
-        """All files as they are now, oldest first; later renames do not matter to open files."""
+    def _open_all(self, stack: ExitStack) -> tuple[list[BinaryIO], int]:
+        """All files as they are now, oldest first; later renames do not matter to open files.
+
+        And how many others have such a name.
+        """
         opened: list[BinaryIO] = []
+        others = 0
         with readers_gate(self._gate_path):
             for path in (*(path for _, path in self._old_files()[-MAX_OLD_FILES:]), self._path):
                 try:
-                    opened.append(stack.enter_context(path.open("rb")))
+                    opened.append(stack.enter_context(_last_part(path)))
                 except FileNotFoundError:
                     pass
+                except NotRegular:
+                    others += 1
                 except OSError as problem:
                     raise trouble(path, problem, "read") from problem
-        return opened
+        return opened, others
+
+
+def _last_part(path: Path) -> BinaryIO:
+    file = os.fdopen(open_regular(path, follow_links=False), "rb")
+    surplus = os.fstat(file.fileno()).st_size - MAX_READ_FILE_BYTES
+    if surplus > 0:
+        file.seek(surplus)
+        file.readline(MAX_READ_LINE_BYTES)  # the end of a line whose beginning is left out
+    return file
 
 
 def _add(path: Path, line: bytes) -> None:
     """One write to the end, or none."""
-    fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+    fd = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, follow_links=False)
     try:
         status = os.fstat(fd)
         if status.st_mode & 0o077:
@@ -191,10 +210,19 @@ def _add(path: Path, line: bytes) -> None:
 
 
 def _size(path: Path) -> int:
+    """Of a file; all else has none, and is never put away."""
     try:
-        return os.stat(path).st_size
+        found = os.lstat(path)
     except FileNotFoundError:
         return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False  # gone meanwhile
 
 
 def _shown(text: str | None) -> str | None:

@@ -7,16 +7,17 @@ through `asyncio.to_thread`. Threads may share a claim.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 import msgspec
 
-from laneway.base.errors import BadName, StoreError
+from laneway.base.errors import BadName, ClaimLost, StoreError
 from laneway.store.audit import AuditLog
 from laneway.store.files import make_folder, write_whole
 from laneway.store.locks import Holder, Lock
@@ -25,6 +26,9 @@ from laneway.store.stamps import Now
 from laneway.store.summaries import Summaries
 
 log = logging.getLogger(__name__)
+
+FileMark: TypeAlias = tuple[int, int, int, int]
+"""Device, inode, time of the last change and size: by which a file is known again."""
 
 
 class Registry:
@@ -37,8 +41,9 @@ class Registry:
         owner: tuple[str, str],
         *,
         max_sessions: int,
-        check: Callable[[], None],
+        check: Callable[[], int],
         summaries: Summaries,
+        mark: FileMark | None = None,
     ) -> None:
         self._path = path
         self._book = book
@@ -47,6 +52,9 @@ class Registry:
         self._check = check
         self._summaries = summaries
         self._turn = threading.Lock()
+        self._mark = mark
+        """Of the file as we know it."""
+        self._times_retaken = 0
 
     def entries(self) -> tuple[Entry, ...]:
         return self._book.entries
@@ -92,10 +100,31 @@ class Registry:
                 f"{self._path} would grow past {MAX_REGISTRY_BYTES} bytes. Close and prune some sessions.",
                 str(self._path),
             )
-        self._check()
+        self._check_ours()
         make_folder(self._path.parent)
         write_whole(self._path, data)
+        self._mark = mark_of(self._path)
         self._book = book  # only now: memory never knows more than the disk
+
+    def _check_ours(self) -> None:
+        """`ClaimLost` if the identity is not ours, or was not for a while in which somebody else wrote."""
+        times_retaken = self._check()
+        if times_retaken != self._times_retaken and mark_of(self._path) not in (None, self._mark):
+            raise ClaimLost(
+                f"{self._path} was written by another process after its lock file was removed. "
+                "Claim the identity again.",
+                str(self._path),
+            )
+        self._times_retaken = times_retaken
+
+
+def mark_of(path: Path) -> FileMark | None:
+    """None if nothing is there."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
 class Claim:

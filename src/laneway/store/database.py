@@ -7,6 +7,7 @@ damaged one is kept aside and reported, and a new one begins.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
@@ -17,9 +18,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from laneway.base.errors import FileDamaged, FileNewer, StoreError
+from laneway.base.foreign_files import NotRegular, open_regular
 from laneway.base.paths import state_home
-from laneway.store.files import FILE_MODE, NO_SPACE, keep_aside, make_folder, trouble
-from laneway.store.locks import gate
+from laneway.store.files import NO_SPACE, keep_aside, make_folder, trouble
+from laneway.store.gates import gate
 from laneway.store.migrations import MIGRATIONS
 from laneway.store.stamps import utc_now
 
@@ -31,6 +33,8 @@ T = TypeVar("T")
 
 BUSY_MS = 10_000
 """How long a transaction waits for another process's. They take milliseconds: past this one hangs."""
+OPENING_S = 3 * BUSY_MS / 1000
+"""To wait for others who open the file, one at a time: each may wait for a transaction and then migrate."""
 
 
 def database_path(environment: Mapping[str, str] | None = None) -> Path:
@@ -98,7 +102,7 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         make_folder(self.path.parent)
         # One at a time: two who find it damaged must not keep aside each other's new file.
-        with gate(self.path.with_name(f".{self.path.name}.lock")):
+        with gate(self.path.with_name(f".{self.path.name}.lock"), patience_s=OPENING_S):
             try:
                 return self._connect()
             except FileDamaged as problem:
@@ -113,9 +117,10 @@ class Database:
 
         try:
             # SQLite gives its side files the permissions of this one.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
+            os.close(open_regular(self.path, os.O_RDWR | os.O_CREAT))
+            self._check_side_files()
         except OSError as problem:
-            raise trouble(self.path, problem) from problem
+            raise trouble(Path(problem.filename or self.path), problem) from problem
         connection = sqlite3.connect(
             self.path, isolation_level=None, timeout=BUSY_MS / 1000, check_same_thread=False
         )
@@ -130,6 +135,15 @@ class Database:
             connection.close()
             raise
         return connection
+
+    def _check_side_files(self) -> None:
+        """SQLite would wait for a pipe. They are not opened here: closing them would end its locks."""
+        for side in self._side_files():
+            if os.path.lexists(side) and not os.path.isfile(side):
+                raise NotRegular(errno.ENXIO, "not a regular file", str(side))
+
+    def _side_files(self) -> list[Path]:
+        return [self.path.with_name(self.path.name + end) for end in ("-wal", "-shm", "-journal")]
 
     def _refuse_newer(self, connection: sqlite3.Connection) -> None:
         version, known = _version(connection), len(self._migrations)
@@ -147,10 +161,9 @@ class Database:
 
     def _keep_aside(self) -> Path:
         when = utc_now()
-        for side in ("-wal", "-shm"):
-            path = self.path.with_name(self.path.name + side)
-            if path.exists():
-                keep_aside(path, "corrupt", when)
+        for side in self._side_files():
+            if os.path.lexists(side):
+                keep_aside(side, "corrupt", when)
         return keep_aside(self.path, "corrupt", when)
 
 
@@ -183,7 +196,7 @@ def _worded(path: Path) -> Iterator[None]:
             raise FileDamaged(f"{path} is damaged: SQLite cannot read it.", str(path)) from problem
         text = {
             sqlite3.SQLITE_FULL: NO_SPACE.format(path),
-            sqlite3.SQLITE_READONLY: f"Laneway may not write {path}. Check its owner and its permissions.",
+            sqlite3.SQLITE_READONLY: f"Laneway cannot write {path}: permission denied. Check its owner.",
             sqlite3.SQLITE_CANTOPEN: f"Laneway cannot open {path}. Check its folder's owner and permissions.",
             sqlite3.SQLITE_BUSY: f"Another process keeps {path} busy. End it and try again.",
             sqlite3.SQLITE_IOERR: f"Laneway could not read or write {path}. Check the disk and its space.",

@@ -57,6 +57,8 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     """What config.toml meant at the time."""
     sent: Permit | None = None
     """What Codex had last: from us, or by its own account."""
+    empty_in: str | None = None
+    """While nothing was said in it: the Codex home of its thread, which Codex has not written down yet."""
 
     @property
     def policy(self) -> Permit | None:
@@ -106,6 +108,33 @@ class EditorSessions:
         )
         wanted = _json(list(thread_ids))
         return dict(self._database.read(lambda c: c.execute(query, (wanted,)).fetchall()))
+
+    def empty(self, codex_home: str, age_s: int, limit: int, cwd: str | None = None) -> list[SessionRecord]:
+        """Sessions that nothing was said in yet, in this Codex home and of this age; the newest first."""
+        query = (
+            f"SELECT {_COLUMNS} FROM editor_sessions WHERE updated_at > ? AND (? IS NULL OR cwd = ?)"
+            " AND CASE WHEN json_valid(defaults) THEN json_extract(defaults, '$.emptyIn') END = ?"
+            " ORDER BY updated_at DESC, rowid DESC LIMIT ?"
+        )
+        folder = None if cwd is None else _text(cwd)
+        values = (self._seconds() - age_s, folder, folder, _text(codex_home), limit)
+        rows = self._database.read(lambda c: c.execute(query, values).fetchall())
+        return [record for record in map(_record, rows) if record is not None]
+
+    def latest(self, limit: int = MAX_RECORDS) -> list[SessionRecord]:
+        """All of them, those that were used last first."""
+        query = f"SELECT {_COLUMNS} FROM editor_sessions ORDER BY updated_at DESC, rowid DESC LIMIT ?"
+        rows = self._database.read(lambda c: c.execute(query, (limit,)).fetchall())
+        return [record for record in map(_record, rows) if record is not None]
+
+    def change_thread(self, session_id: str, old: str, new: str) -> bool:
+        """Whether it was ours to give it another thread: of several who try at once, the first does."""
+        return self._change(
+            "UPDATE editor_sessions SET thread_id = ? WHERE session_id = ? AND thread_id = ?",
+            new,
+            session_id,
+            old,
+        )
 
     def put(self, record: SessionRecord) -> SessionRecord:
         """Keep it, in the place of what was there; as it stands now. The first one's birthday stays."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from datetime import datetime
 from pathlib import Path
 
 from laneway.base.errors import FileDamaged, StoreError
+from laneway.base.foreign_files import NotRegular, TooLarge, read_regular
 from laneway.store.stamps import file_stamp
 
 FILE_MODE = 0o600
@@ -23,7 +23,10 @@ TEMPORARY = ".laneway-tmp"
 MAX_ASIDE = 1000
 """Files kept aside under one time stamp; past it something is wrong with the machine, not with a file."""
 
-NO_SPACE = "There is no space left to write {}. Free some and try again; what was saved before is whole."
+NO_SPACE = (
+    "The disk is full: there is no space left to write {}. "
+    "Free some and try again; what was saved before is whole."
+)
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NOT_ALLOWED = {errno.EROFS, errno.EACCES, errno.EPERM}
 _WRONG_KIND = {errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO}
@@ -35,7 +38,8 @@ def trouble(path: Path, problem: OSError, doing: str = "write") -> StoreError:
     if number in _NO_SPACE:
         text = NO_SPACE.format(path)
     elif number in _NOT_ALLOWED:
-        text = f"Laneway may not {doing} {path}. Check the owner and the permissions of its folder."
+        why = "the file system is read-only" if number == errno.EROFS else "permission denied"
+        text = f"Laneway cannot {doing} {path}: {why}. Check the owner and the permissions of its folder."
     elif number in _WRONG_KIND:
         text = f"Laneway cannot {doing} {path}: something of another kind lies there. Move it away."
     else:
@@ -102,24 +106,18 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_whole(path: Path, max_bytes: int) -> bytes | None:
-    """All of it, or `None` if it is not there. Larger than allowed is `FileDamaged`."""
+    """All of it, or `None` if it is not there. Larger than allowed, or no file, is `FileDamaged`."""
     try:
-        # A pipe that somebody put there must not make us wait for its other end.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return read_regular(path, max_bytes)
     except FileNotFoundError:
         return None
+    except NotRegular as problem:
+        raise FileDamaged(f"{path} is not a file. Move it away.", str(path)) from problem
+    except TooLarge as problem:
+        text = f"{path} is larger than {max_bytes} bytes; Laneway did not write that."
+        raise FileDamaged(text, str(path)) from problem
     except OSError as problem:
         raise trouble(path, problem, "read") from problem
-    with os.fdopen(fd, "rb") as file:
-        try:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise FileDamaged(f"{path} is not a file. Move it away.", str(path))
-            data = file.read(max_bytes + 1)
-        except OSError as problem:
-            raise trouble(path, problem, "read") from problem
-    if len(data) > max_bytes:
-        raise FileDamaged(f"{path} is larger than {max_bytes} bytes; Laneway did not write that.", str(path))
-    return data
 
 
 def keep_aside(path: Path, why: str, when: datetime) -> Path:

@@ -12,13 +12,14 @@ A flat layout (the older `codex-sessions`) is the same without the team's folder
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
-from laneway.store.names import check_name
+from laneway.store.names import check_name, is_name
 
+REGISTRY = "registry.json"
 AGENT_SESSIONS = "agent-sessions"
 CODEX_SESSIONS = "codex-sessions"
 """The older name, without teams: what `codex-mcp` keeps using."""
@@ -53,7 +54,7 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def old_registry(self) -> Path:
-        return self.folder / "registry.json"
+        return self.folder / REGISTRY
 
     def lock(self, identity: str) -> Path:
         return self.folder / f"{check_name(identity, 'an identity')}.lock"
@@ -62,7 +63,14 @@ class Layout(msgspec.Struct, frozen=True):
         return self.folder / check_name(identity, "an identity")
 
     def registry(self, identity: str) -> Path:
-        return self.home(identity) / "registry.json"
+        return self.home(identity) / REGISTRY
+
+    def registries(self, found: Iterable[str]) -> dict[str, str]:
+        """The same for all identities among these names of the folder, by thousands: without `Path`s."""
+        folder = f"{self.folder}/"
+        return {
+            name: f"{folder}{name}/{REGISTRY}" for name in found if name[-5:] != ".lock" and is_name(name)
+        }
 
     def summary(self, identity: str, backend_id: str) -> Path:
         return self.home(identity) / check_name(backend_id, "a thread") / "summary.md"

@@ -4,6 +4,12 @@ The truth is the `flock`: the kernel frees it when the process ends, however tha
 The pid, agent and time inside the file are information for people (and for the old
 atm-agent-mcp, which reads them). Lock files stay; only their text goes with the claim.
 
+    <identity>.lock   held by all versions, and what others look at
+    <identity>/       the folder itself is locked, too: whoever removes lock files makes no room for a second
+
+A holder whose file or folder was removed takes it again before its next write. If somebody else
+was quicker, or has been there meanwhile, its claim is lost and it writes nothing more.
+
 Whoever looks at a lock must try it for an instant, and could be mistaken for a holder. So
 looking and claiming both happen behind a gate, a second lock that nobody holds for longer.
 """
@@ -11,7 +17,9 @@ looking and claiming both happen behind a gate, a second lock that nobody holds 
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +27,15 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.errors import ClaimLost, IdentityHeld, StoreError
-from laneway.store.files import FILE_MODE, make_folder, trouble, write_all
+from laneway.store.files import make_folder, trouble, write_all
+from laneway.store.gates import gate, is_at, open_lock, readers_gate, try_flock
+
+log = logging.getLogger(__name__)
 
 MAX_NOTE_BYTES = 4096
 """More than a holder writes about itself; a larger file was not written by one."""
+NOT_LOCKED = -1
+"""In the place of a descriptor: given up, or a folder on a file system that cannot lock folders."""
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -33,75 +46,101 @@ class Holder(msgspec.Struct, frozen=True):
     started_at: str | None = None
 
 
-@contextmanager
-def gate(path: Path) -> Iterator[None]:
-    """Behind here is one thread of one process at a time. For microseconds of work only."""
-    fd = _open(path, os.O_RDWR | os.O_CREAT)
-    try:
-        _flock(fd, path, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
+class LockedPaths(msgspec.Struct, frozen=True):
+    """What is locked for one identity."""
 
-
-@contextmanager
-def readers_gate(path: Path) -> Iterator[bool]:
-    """The same without making anything; false where nobody has ever written."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        yield False
-        return
-    except OSError as problem:
-        raise trouble(path, problem, "read") from problem
-    try:
-        _flock(fd, path, fcntl.LOCK_EX)
-        yield True
-    finally:
-        os.close(fd)
+    file: Path
+    home: Path
 
 
 class Lock:
-    """A held lock. `Locks.take` makes one."""
+    """A held lock. `Locks.take` makes one. Threads may share it."""
 
-    def __init__(self, fd: int, path: Path, gate_path: Path) -> None:
-        self._fd = fd
-        self._path = path
+    def __init__(self, file_fd: int, home_fd: int, paths: LockedPaths, gate_path: Path) -> None:
+        self._file_fd = file_fd
+        self._home_fd = home_fd
+        self._paths = paths
         self._gate_path = gate_path
+        self._holder = Holder()
+        self._turn = threading.Lock()
+        self._is_lost = False
+        self._times_retaken = 0
 
-    def check(self) -> None:
-        """Raise `ClaimLost` unless the lock is ours still. Cheap: called before every write under it."""
-        if self._fd < 0:
-            raise ClaimLost(f"{self._path} was given up. Claim the identity again.", str(self._path))
-        # A lock file that somebody removed can be claimed anew while we still hold the old one.
-        if not _is_at(self._fd, self._path):
-            raise ClaimLost(
-                f"{self._path} was removed or replaced. Claim the identity again.", str(self._path)
-            )
+    def check(self) -> int:
+        """How often it had to be taken again; `ClaimLost` unless it is ours. Cheap: asked before every write.
+
+        A number that has grown says that others could have been there meanwhile.
+        """
+        with self._turn:
+            self._check_held()
+            if not self._is_in_place():
+                self._take_again()
+            return self._times_retaken
 
     def note(self, holder: Holder) -> None:
         """Write who holds it."""
         self.check()
+        with self._turn:
+            self._check_held()
+            self._write_note(holder)
+
+    def _check_held(self) -> None:
+        if self._file_fd == NOT_LOCKED:
+            raise ClaimLost(
+                f"{self._paths.file} was given up. Claim the identity again.", str(self._paths.file)
+            )
+        if self._is_lost:
+            raise _lost(self._paths.file)
+
+    def _is_in_place(self) -> bool:
+        is_home_ours = self._home_fd == NOT_LOCKED or is_at(self._home_fd, self._paths.home)
+        return is_home_ours and is_at(self._file_fd, self._paths.file)
+
+    def _take_again(self) -> None:
+        """What was removed under us. What is still ours stays locked all the time."""
+        make_folder(self._paths.home)
+        with gate(self._gate_path):
+            if not is_at(self._file_fd, self._paths.file):
+                self._file_fd = self._replaced(self._file_fd, _lock_file(self._paths.file))
+            if self._home_fd != NOT_LOCKED and not is_at(self._home_fd, self._paths.home):
+                self._home_fd = self._replaced(self._home_fd, _lock_home(self._paths.home))
+            self._write_note(self._holder)
+        self._times_retaken += 1
+        log.warning("%s or the folder beside it was removed; it is there again.", self._paths.file)
+
+    def _replaced(self, old_fd: int, new_fd: int | None) -> int:
+        if new_fd is None:
+            self._is_lost = True
+            raise _lost(self._paths.file)
+        os.close(old_fd)
+        return new_fd
+
+    def _write_note(self, holder: Holder) -> None:
+        self._holder = holder
         try:
-            os.lseek(self._fd, 0, os.SEEK_SET)
-            os.ftruncate(self._fd, 0)
-            write_all(self._fd, msgspec.json.encode(holder) + b"\n")
+            os.lseek(self._file_fd, 0, os.SEEK_SET)
+            os.ftruncate(self._file_fd, 0)
+            write_all(self._file_fd, msgspec.json.encode(holder) + b"\n")
         except OSError as problem:
-            raise trouble(self._path, problem) from problem
+            raise trouble(self._paths.file, problem) from problem
 
     def release(self) -> None:
         """Twice is harmless."""
-        if self._fd < 0:
+        with self._turn:
+            held = self._file_fd, self._home_fd
+            self._file_fd = self._home_fd = NOT_LOCKED
+        if held[0] == NOT_LOCKED:
             return
-        fd, self._fd = self._fd, -1
         try:
             # Behind the gate, so that nobody sees a held lock without its holder's name.
             with gate(self._gate_path):
-                os.ftruncate(fd, 0)
+                os.ftruncate(held[0], 0)
         except (StoreError, OSError):
             pass  # the folder is gone or full: the name stays, the lock is free all the same
         finally:
-            os.close(fd)
+            for fd in held:
+                if fd != NOT_LOCKED:
+                    os.close(fd)
 
 
 class Locks:
@@ -110,76 +149,116 @@ class Locks:
     def __init__(self, gate_path: Path) -> None:
         self._gate_path = gate_path
 
-    def take(self, path: Path, identity: str, holder: Holder) -> Lock:
+    def take(self, paths: LockedPaths, identity: str, holder: Holder) -> Lock:
         """Hold it, or raise `IdentityHeld` at once."""
-        make_folder(path.parent)
+        make_folder(paths.home)
         with gate(self._gate_path):
-            fd = _open(path, os.O_RDWR | os.O_CREAT)
+            file_fd = _lock_file(paths.file)
+            if file_fd is None:
+                other = _note_in(paths.file)
+                raise IdentityHeld(identity, other.pid, other.agent_id, other.started_at)
             try:
-                if not _flock(fd, path, fcntl.LOCK_EX | fcntl.LOCK_NB):
-                    other = _read(fd)
-                    raise IdentityHeld(identity, other.pid, other.agent_id, other.started_at)
-                lock = Lock(fd, path, self._gate_path)
-                lock.note(holder)
+                home_fd = _lock_home(paths.home)
+                if home_fd is None:
+                    # Its holder will write its name into the new lock file; until then nobody knows more.
+                    raise IdentityHeld(identity, None, None, None)
+                lock = Lock(file_fd, home_fd, paths, self._gate_path)
+                try:
+                    lock._write_note(holder)
+                except BaseException:
+                    if home_fd != NOT_LOCKED:
+                        os.close(home_fd)
+                    raise
             except BaseException:
-                os.close(fd)
+                os.close(file_fd)
                 raise
             return lock
 
-    def holder(self, path: Path) -> Holder | None:
+    def holder(self, paths: LockedPaths) -> Holder | None:
         """Who holds it; `None` if it is free."""
-        with self.looking(path) as found:
+        with self.looking(paths) as found:
             return found
 
     @contextmanager
-    def looking(self, path: Path) -> Iterator[Holder | None]:
+    def looking(self, paths: LockedPaths) -> Iterator[Holder | None]:
         """Who holds it; where it is free, nobody can take it inside this block."""
-        with readers_gate(self._gate_path) as is_used:
-            # Every claimer makes the gate first: without one there is no holder.
-            yield self._look(path) if is_used else None
+        # Without a gate nobody has ever claimed here, or somebody has removed it: looking is right for both.
+        with readers_gate(self._gate_path):
+            yield _look(paths)
 
-    def _look(self, path: Path) -> Holder | None:
+
+def _look(paths: LockedPaths) -> Holder | None:
+    try:
+        fd = open_lock(paths.file, os.O_RDONLY)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    else:
         try:
-            fd = _open(path, os.O_RDONLY)
-        except FileNotFoundError:
-            return None
-        try:
-            return None if _flock(fd, path, fcntl.LOCK_SH | fcntl.LOCK_NB) else _read(fd)
+            if not try_flock(fd, paths.file, fcntl.LOCK_SH):
+                return _read(fd)
         finally:
             os.close(fd)
+    home_fd = _lock_home(paths.home, fcntl.LOCK_SH)
+    if home_fd is None:
+        return Holder()
+    if home_fd != NOT_LOCKED:
+        os.close(home_fd)
+    return None
 
 
-def _open(path: Path, flags: int) -> int:
+def _lock_file(path: Path) -> int | None:
+    """None if somebody else has it."""
+    while True:
+        fd = open_lock(path, os.O_RDWR | os.O_CREAT)
+        try:
+            is_ours = try_flock(fd, path, fcntl.LOCK_EX)
+            if is_ours and is_at(fd, path):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+        if not is_ours:
+            return None
+
+
+def _lock_home(path: Path, kind: int = fcntl.LOCK_EX) -> int | None:
+    """None if somebody else has it; `NOT_LOCKED` where folders cannot be locked, or there is none."""
     try:
-        return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FILE_MODE)
-    except FileNotFoundError:
-        if flags & os.O_CREAT:
-            raise StoreError(f"The folder {path.parent} is gone.", str(path)) from None
-        raise
-    except OSError as problem:
-        raise trouble(path, problem) from problem
-
-
-def _is_at(fd: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(fd))
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return False
-
-
-def _flock(fd: int, path: Path, kind: int) -> bool:
-    """False if it is held and we do not wait."""
+        return NOT_LOCKED  # whoever needs the folder says what is wrong with it
     try:
-        fcntl.flock(fd, kind)
-    except BlockingIOError:
-        return False
-    except OSError as problem:
-        raise trouble(path, problem) from problem  # some network file systems cannot lock
-    return True
+        if try_flock(fd, path, kind):
+            return fd
+    except StoreError as problem:
+        log.debug("%s is protected by its lock file alone: %s", path, problem)
+        os.close(fd)
+        return NOT_LOCKED  # as over NFS, which locks only what is open for writing
+    os.close(fd)
+    return None
+
+
+def _note_in(path: Path) -> Holder:
+    try:
+        fd = open_lock(path, os.O_RDONLY)
+    except (OSError, StoreError):
+        return Holder()
+    try:
+        return _read(fd)
+    finally:
+        os.close(fd)
 
 
 def _read(fd: int) -> Holder:
     try:
         return msgspec.json.decode(os.pread(fd, MAX_NOTE_BYTES, 0), type=Holder)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Holder()
+
+
+def _lost(path: Path) -> ClaimLost:
+    return ClaimLost(
+        f"{path} was removed or replaced, and another process has the identity. Claim the identity again.",
+        str(path),
+    )

@@ -41,7 +41,8 @@ def _fault(name: str) -> str:
     """What is wrong with it, as the rest of a sentence; empty if nothing is."""
     if not name:
         return "it is empty"
-    if any(_is_unprintable(letter) for letter in name):
+    is_ordinary = name.isascii() and name.isprintable()
+    if not is_ordinary and any(_is_unprintable(letter) for letter in name):
         return "it has a control character or another one that cannot be seen"
     if len(name.encode()) > MAX_NAME_BYTES:
         return f"it is longer than {MAX_NAME_BYTES} bytes"
@@ -51,7 +52,7 @@ def _fault(name: str) -> str:
         return "it begins with a dot"
     if name != name.strip(" ") or name.endswith("."):
         return "it begins or ends with a space, or ends with a dot"
-    if not unicodedata.is_normalized("NFC", name):
+    if not is_ordinary and not unicodedata.is_normalized("NFC", name):
         return "its accents are written apart from their letters (Unicode NFC is needed)"
     folded = name.casefold()
     if folded.partition(".")[0].rstrip(" ") in DEVICES:

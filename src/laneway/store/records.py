@@ -8,38 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from laneway.core.records import AuditLine, Record, View, refuse_reserved
 from laneway.store.audit import AuditEvent
 from laneway.store.claim import Claim
+from laneway.store.listing import EXTRA_KINDS, SessionRow, row_of
 from laneway.store.names import check_name
 from laneway.store.registry import Entry
 from laneway.store.stamps import Now, stamp, utc_now
 from laneway.store.store import Store
 
 _IN_ENTRY = tuple(name for name in Entry.__struct_fields__ if name not in ("backend_id", "extra"))
-_EXTRA = {
-    "state": str,
-    "role": str,
-    "agent_name": str,
-    "agent_source": str,
-    "model": str,
-    "sandbox": str,
-    "approval_policy": str,
-    "reasoning_effort": str,
-    "base_instructions": str,
-    "developer_instructions": str,
-    "config": dict,
-    "native": dict,
-    "ephemeral": bool,
-    "tools": list[str],
-    "turns": int,
-    "tokens": int,
-}
-"""What a record has and an entry has not, as it is called in the file."""
 _RENAMED = {"reasoning_effort": "effort"}
 
 
@@ -90,8 +71,8 @@ class StoreRecords:
         return await asyncio.to_thread(self._view)
 
     def _view(self) -> View:
-        found = self._store.view()
-        return View(tuple(record_of(entry) for entry in found.entries), found.problems)
+        found = self._store.rows()
+        return View(tuple(map(record_of_row, found.rows)), found.problems)
 
     async def summary(self, identity: str, thread_id: str) -> str | None:
         return await asyncio.to_thread(self._store.summary, identity, thread_id)
@@ -106,17 +87,45 @@ class StoreRecords:
 def entry_of(record: Record) -> Entry:
     known = {name: getattr(record, name) for name in _IN_ENTRY}
     # Also what is unset: a value that an earlier life of the session had must not come back.
-    extra = {name: getattr(record, _RENAMED.get(name, name)) for name in _EXTRA}
+    extra = {name: getattr(record, _RENAMED.get(name, name)) for name in EXTRA_KINDS}
     return Entry(**known, backend_id=record.thread_id, extra={"backend": "codex", **extra})
 
 
 def record_of(entry: Entry) -> Record:
     """Fields of a wrong type, which only another program writes, count as not there."""
-    known: dict[str, Any] = {name: getattr(entry, name) for name in _IN_ENTRY}
-    for name, kind in _EXTRA.items():
-        value = entry.read(name, kind)
-        if value is not None:
-            known[_RENAMED.get(name, name)] = value
-    if known.get("state") != "busy":
-        known["state"] = "idle"
-    return Record(**known, thread_id=entry.backend_id)
+    return record_of_row(row_of(entry))
+
+
+def record_of_row(row: SessionRow) -> Record:
+    return Record(
+        agent_id=row.agent_id,
+        identity=row.identity,
+        team=row.team,
+        thread_id=row.backend_id,
+        repo_root=row.repo_root,
+        repo_name=row.repo_name,
+        branch=row.branch,
+        cwd=row.cwd,
+        started_at=row.started_at,
+        last_active=row.last_active,
+        status=row.status,
+        state="busy" if row.state == "busy" else "idle",
+        tag=row.tag,
+        role=row.role,
+        agent_name=row.agent_name,
+        agent_source=row.agent_source,
+        model=row.model,
+        sandbox=row.sandbox,
+        approval_policy=row.approval_policy,
+        effort=row.reasoning_effort,
+        base_instructions=row.base_instructions,
+        developer_instructions=row.developer_instructions,
+        # Not shared: rows are remembered.
+        config=dict(row.config or {}),
+        native=dict(row.native or {}),
+        ephemeral=bool(row.ephemeral),
+        is_empty=bool(row.is_empty),
+        tools=list(row.tools or []),
+        turns=row.turns or 0,
+        tokens=row.tokens or 0,
+    )

@@ -22,12 +22,13 @@ import msgspec
 
 from laneway.base.errors import FileDamaged, FileNewer, IdentityHeld, StoreError
 from laneway.store.audit import AuditLog
-from laneway.store.claim import Claim, Registry
+from laneway.store.claim import Claim, Registry, mark_of
 from laneway.store.files import keep_aside, make_folder, read_whole, sweep, trouble
 from laneway.store.layout import Layout
-from laneway.store.locks import Holder, Lock, Locks
+from laneway.store.listing import Listing, SessionRow, disowned, row_of
+from laneway.store.locks import Holder, Lock, LockedPaths, Locks
 from laneway.store.names import is_name
-from laneway.store.registry import MAX_REGISTRY_BYTES, Book, Entry, decode
+from laneway.store.registry import ENDED, MAX_REGISTRY_BYTES, Book, Entry, decode, is_older
 from laneway.store.retention import Retention
 from laneway.store.stamps import Now, stamp, utc_now
 from laneway.store.summaries import Summaries, read_summary
@@ -45,6 +46,13 @@ class View(msgspec.Struct, frozen=True):
     """A session marked active whose identity nobody holds is shown as stale."""
     problems: tuple[str, ...] = ()
     """Files that cannot be read, as sentences. They are left as they are."""
+
+
+class Rows(msgspec.Struct, frozen=True):
+    """A `View` of all that is known of each session."""
+
+    rows: tuple[SessionRow, ...]
+    problems: tuple[str, ...] = ()
 
 
 class Pruned(msgspec.Struct, frozen=True):
@@ -69,6 +77,7 @@ class Store:
         self._retention = retention
         self._now = now
         self._locks = Locks(self.layout.claims_gate)
+        self._listing = Listing()
         self.audit = AuditLog(self.layout.audit, self.layout.audit_gate, retention=retention, now=now)
 
     # ── claiming ───────────────────────────────────────────────────────────
@@ -76,7 +85,7 @@ class Store:
     def claim(self, identity: str, *, agent_id: str | None = None) -> Claim:
         """Be this identity until the claim is released or we end. `IdentityHeld` if somebody is already."""
         holder = Holder(os.getpid(), agent_id, stamp(self._now()))
-        lock = self._locks.take(self.layout.lock(identity), identity, holder)
+        lock = self._locks.take(self._locked_paths(identity), identity, holder)
         try:
             return self._settle(lock, holder, identity)
         except BaseException:
@@ -92,6 +101,9 @@ class Store:
                 continue
         raise StoreError(f"{MAX_NUMBERED} processes hold {identity} and its numbers. End some of them.")
 
+    def _locked_paths(self, identity: str) -> LockedPaths:
+        return LockedPaths(self.layout.lock(identity), self.layout.home(identity))
+
     def _settle(self, lock: Lock, holder: Holder, identity: str) -> Claim:
         home = self.layout.home(identity)
         make_folder(home)
@@ -105,6 +117,7 @@ class Store:
             max_sessions=self._retention.max_sessions,
             check=lock.check,
             summaries=summaries,
+            mark=mark_of(self.layout.registry(identity)),
         )
         registry.change(Book.disowned)
         claim = Claim(
@@ -112,8 +125,17 @@ class Store:
         )
         if self._retention.session_age is not None:
             claim.prune(self._retention.session_age)
-        self.audit.tidy()
+        claim.reports += self._tidied()
         return claim
+
+    def _tidied(self) -> tuple[str, ...]:
+        """Age limits of the audit log. One that is not as it should be keeps nobody from working."""
+        try:
+            self.audit.tidy()
+        except StoreError as problem:
+            log.warning("The audit log is left as it is: %s", problem)
+            return (str(problem),)
+        return ()
 
     def _book_to_own(self, identity: str) -> tuple[Book, tuple[str, ...]]:
         """The identity's book. One that is not for us is kept aside first, and reported."""
@@ -143,30 +165,50 @@ class Store:
 
     def holder(self, identity: str) -> Holder | None:
         """Who holds the identity now; `None` if it is free."""
-        return self._locks.holder(self.layout.lock(identity))
+        return self._locks.holder(self._locked_paths(identity))
 
     def view(self) -> View:
         """All sessions of the team, of living and of dead processes, and of the old registry."""
-        entries: list[Entry] = []
+        seen = self.rows()
+        return View(tuple(row.entry for row in seen.rows), seen.problems)
+
+    def rows(self) -> Rows:
+        """The same with all that resuming a session needs."""
+        rows: list[SessionRow] = []
         problems: list[str] = []
-        identities = self.identities()
-        for identity in identities:
+        identities: set[str] = set()
+        paths = self._registry_paths()
+        for identity, path in paths.items():
             try:
-                entries += self._look(identity).entries
+                found = self._look(identity, path)
             except StoreError as problem:
                 problems.append(str(problem))
+                found = ()
+            if found is not None:
+                identities.add(identity)
+                rows += found
+        self._listing.keep_only(set(paths.values()))
         try:
-            for identity in self._old_identities() - set(identities):
-                entries += self._old_book(identity).disowned().entries
+            for identity in self._old_identities() - identities:
+                rows += map(row_of, self._old_book(identity).disowned().entries)
         except StoreError as problem:
             problems.append(str(problem))
-        return View(tuple(entries), tuple(problems))
+        return Rows(tuple(rows), tuple(dict.fromkeys(problems)))
+
+    def _registry_paths(self) -> dict[str, str]:
+        """Where the registry of each identity would lie, in the order of their names."""
+        try:
+            found = sorted(os.listdir(self.layout.folder))
+        except FileNotFoundError:
+            return {}
+        except OSError as problem:
+            raise trouble(self.layout.folder, problem, "read") from problem
+        return self.layout.registries(found)
 
     def identities(self) -> tuple[str, ...]:
         """Those with a registry of their own."""
         try:
-            with os.scandir(self.layout.folder) as found:
-                names = sorted(item.name for item in found if item.is_dir() and is_name(item.name))
+            names = sorted(name for name in os.listdir(self.layout.folder) if is_name(name))
         except FileNotFoundError:
             return ()
         except OSError as problem:
@@ -176,20 +218,34 @@ class Store:
     def summary(self, identity: str, backend_id: str) -> str | None:
         return read_summary(self.layout.summary(identity, backend_id))
 
-    def _look(self, identity: str) -> Book:
-        path = self.layout.registry(identity)
+    def _look(self, identity: str, path: str) -> tuple[SessionRow, ...] | None:
+        rows = self._listing.rows(path)
+        if rows is None or all(row.status != "active" for row in rows):
+            return rows  # whoever holds the identity, this is how they are: the lock need not be asked
         # A free identity is read while nobody can claim it, so that its new owner's are not shown as stale.
-        with self._locks.looking(self.layout.lock(identity)) as holder:
-            book = None if holder else _load(path)
+        with self._locks.looking(self._locked_paths(identity)) as holder:
+            rows = None if holder else self._listing.rows(path)
         if holder:
-            return _load(path) or Book()
-        return (book or Book()).disowned()
+            return self._listing.rows(path)
+        return None if rows is None else tuple(map(disowned, rows))
 
     def _old_identities(self) -> set[str]:
         book = _load(self.layout.old_registry) or Book()
         return {entry.identity for entry in book.entries if is_name(entry.identity)}
 
     # ── forgetting ─────────────────────────────────────────────────────────
+
+    def prunable(self, min_age: timedelta, is_meant: Callable[[SessionRow], bool]) -> Rows:
+        """What `prune` would remove now. Nothing is changed."""
+        seen = self.rows()
+        now = self._now()
+        ended = [row for row in seen.rows if row.status in ENDED and is_older(row.entry, min_age, now)]
+        is_free = {row.identity: self._is_free(row.identity) for row in ended}
+        rows = tuple(row for row in ended if is_free[row.identity] and is_meant(row))
+        return Rows(rows, seen.problems)
+
+    def _is_free(self, identity: str) -> bool:
+        return is_name(identity) and self.holder(identity) is None
 
     def prune(
         self, min_age: timedelta = timedelta(0), is_meant: Callable[[Entry], bool] = lambda entry: True
@@ -210,8 +266,8 @@ class Store:
                 in_use.append(identity)
             except StoreError as problem:
                 problems.append(str(problem))
-        self.audit.tidy()
-        return Pruned(tuple(removed), tuple(in_use), tuple(problems))
+        problems += self._tidied()
+        return Pruned(tuple(removed), tuple(in_use), tuple(dict.fromkeys(problems)))
 
     def _known_identities(self) -> list[str]:
         """Also those that only the old registry knows; if that is damaged, those that have their own."""

@@ -22,7 +22,7 @@ def read_summary(path: Path) -> str | None:
 class Summaries:
     """Of one identity; the holder of its lock writes."""
 
-    def __init__(self, place: Callable[[str], Path], check: Callable[[], None]) -> None:
+    def __init__(self, place: Callable[[str], Path], check: Callable[[], object]) -> None:
         self._place = place
         self._check = check
 
