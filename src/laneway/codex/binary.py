@@ -89,9 +89,11 @@ def spell(version: tuple[int, ...]) -> str:
 
 def check_age(version: tuple[int, ...], path: str) -> None:
     if version < OLDEST:
+        from laneway.base.installed import installed_how
+
         raise BinaryError(
             f"Codex {spell(version)} at {path} is older than {spell(OLDEST)}: upgrade it with"
-            " `pip install -U 'laneway[codex]'` or `npm install -g @openai/codex`."
+            f" `{installed_how().adding('codex', upgrade=True)}` or `npm install -g @openai/codex`."
         )
 
 

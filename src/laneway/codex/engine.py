@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from laneway.base.errors import EngineError, EngineLost, EngineRefused
-from laneway.codex import binary, hello, sandbox
+from laneway.base.errors import EngineError, EngineLost, EngineRefused, NotLoggedIn
+from laneway.codex import binary, hello, provider, sandbox
 from laneway.codex.link import HANDSHAKE_S, IDEMPOTENT, Link
-from laneway.codex.locate import Binary, child_environment
+from laneway.codex.locate import Binary, child_environment, codex_home
+from laneway.codex.overrides import merged
+from laneway.codex.releases import PendingReleases, Releases
 from laneway.codex.running import Connect, Runner
 from laneway.codex.thread import CodexThread, history, thread_info
 from laneway.core.ports import Abilities, Host, Page, ThreadInfo, ThreadList, ThreadSpec
@@ -27,6 +29,8 @@ log = logging.getLogger(__name__)
 
 Asked = TypeVar("Asked")
 
+LOGIN_S = 5.0
+"""For Codex to tell who is logged in: it looks into its own memory."""
 GIVE_BACK_S = 2.0
 """How long somebody who no longer wants a thread is kept until it is given back; then it goes on alone."""
 _LISTED = {"sourceKinds": ["cli", "vscode", "exec", "appServer", "unknown"], "modelProviders": []}
@@ -41,10 +45,33 @@ class CodexEngine(Runner[Link]):
         handshake_s: float = HANDSHAKE_S,
         is_greeted: bool = False,
         diagnose: Callable[[], None] | None = None,
+        releases: PendingReleases | None = None,
+        home: Path | None = None,
+        asks_login: bool = False,
     ) -> None:
-        super().__init__(lambda: Link.open(connect, handshake_s, is_greeted=is_greeted), diagnose)
+        """`releases` are the records of threads that are being given up, in the Codex home of `connect`.
+
+        `home` is that folder, where it is known. `asks_login`: a thread whose provider wants a login
+        is not opened before somebody has logged in (`NotLoggedIn`).
+        """
+
+        async def run() -> Link:
+            link = await Link.open(connect, handshake_s, is_greeted=is_greeted)
+            self._finish_soon(link)
+            return link
+
+        super().__init__(run, diagnose, home)
+        self._asks_login = asks_login
+        self._opening = 0
+        """Threads that are being opened now."""
+        self._releases = Releases(releases)
+        self._finishing: asyncio.Task[None] | None = None
+        """What others left unfinished is finished beside the first calls."""
         self._leaving: dict[str, asyncio.Task[None]] = {}
         """Threads that nobody wants any more, while they are opened and given back."""
+
+    def _finish_soon(self, link: Link) -> None:
+        self._finishing = asyncio.get_running_loop().create_task(self._releases.finish_all(link))
 
     async def _asked(self, work: Callable[[Link], Awaitable[Asked]]) -> Asked:
         """Ask for something that may be asked twice: the link may be dead, and we do not know it yet."""
@@ -63,10 +90,11 @@ class CodexEngine(Runner[Link]):
         return await self._asked(lambda link: self._start(link, spec, host))
 
     async def _start(self, link: Link, spec: ThreadSpec, host: Host) -> CodexThread:
+        spec = await _with_roots(link, msgspec.structs.replace(spec, config=merged(spec.config)))
         mode, policy = sandbox.asked(spec.sandbox, spec.config), None
+        config = spec.users_config
         if mode is not None or (spec.sandbox is None and "sandbox_mode" not in spec.config):
-            known = spec.users_config
-            config = await _users_config(link, spec.cwd) if known is None else known
+            config = await link.users_config(spec.cwd) if config is None else config
             mode = mode or sandbox.configured(config, str(spec.cwd))
             if mode is not None:
                 policy = sandbox.policy(mode, config.get(sandbox.TABLE), spec.config)
@@ -77,17 +105,23 @@ class CodexEngine(Runner[Link]):
             params["ephemeral"] = True
         if spec.tools:
             params["dynamicTools"] = [_dynamic_tool(tool) for tool in spec.tools]
-        return await self._open(link, host, "thread/start", {**params, **spec.native}, policy)
+        thread = await self._open(link, host, "thread/start", {**params, **spec.native}, policy)
+        if config is not None:
+            thread.know_provider(config, spec.config)
+        return thread
 
     async def resume(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
         # The developer instructions go along every time: compaction drops them otherwise.
+        if thread_id in self._leaving:
+            await asyncio.wait((self._leaving[thread_id],))  # or it would be taken from us, too
+        return await self._asked(lambda link: self._resume(link, thread_id, spec, host))
+
+    async def _resume(self, link: Link, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
+        spec = await _with_roots(link, spec)
         params = {"threadId": thread_id, "excludeTurns": True, **_common(spec)}
         if spec.moves:
             params["cwd"] = str(spec.cwd)
-        params |= spec.native
-        if thread_id in self._leaving:
-            await asyncio.wait((self._leaving[thread_id],))  # or it would be taken from us, too
-        return await self._asked(lambda link: self._open(link, host, "thread/resume", params))
+        return await self._open(link, host, "thread/resume", params | spec.native)
 
     async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
         params = {"threadId": thread_id, "excludeTurns": True, "cwd": str(spec.cwd), **_common(spec)}
@@ -102,27 +136,69 @@ class CodexEngine(Runner[Link]):
         params: dict[str, Any],
         policy: dict[str, Any] | None = None,
     ) -> CodexThread:
+        if not self._asks_login or link.is_logged_in:
+            return await self._open_thread(link, host, method, params, policy)
+        # Beside the opening, and only until somebody is known to be logged in.
+        account = asyncio.ensure_future(link.call("account/read", {"refreshToken": False}))
+        self._opening += 1
+        try:
+            thread = await self._open_thread(link, host, method, params, policy)
+            try:
+                is_missing = await _is_login_missing(link, account, thread, params)
+            except asyncio.CancelledError:
+                await self._give_up(method, params, _release(thread))
+                raise
+            if is_missing:
+                await self._refuse(link, thread)
+            return thread
+        finally:
+            self._opening -= 1
+            account.cancel()
+            await asyncio.gather(account, return_exceptions=True)
+
+    async def _refuse(self, link: Link, thread: CodexThread) -> None:
+        """Nobody is logged in. Codex reads its login only as it starts: the next call gets a new one."""
+        link.detach(thread.thread_id)
+        if self._opening == 1 and not link.has_listeners:
+            await link.aclose()
+        else:
+            await thread.release()
+        raise NotLoggedIn
+
+    async def _open_thread(
+        self,
+        link: Link,
+        host: Host,
+        method: str,
+        params: dict[str, Any],
+        policy: dict[str, Any] | None = None,
+    ) -> CodexThread:
+        if "threadId" in params:
+            # Codex opens and copies no thread that is archived, and a kill may have left it so.
+            await self._releases.finish_for(link, params["threadId"])
         opened: list[CodexThread] = []
 
         def attach(raw: Raw) -> None:
             # On the reader: the thread must be there before its first notification, which may come along.
-            opened.append(CodexThread(link, host, msgspec.json.decode(raw), policy))
+            opened.append(CodexThread(link, host, msgspec.json.decode(raw), policy, self._releases))
 
         calling = asyncio.ensure_future(link.call(method, params, on_reply=attach))
         try:
             await asyncio.shield(calling)
         except asyncio.CancelledError:
             # Codex cannot be stopped halfway. It opens the thread, and would keep everybody else out of it.
-            leaving = asyncio.get_running_loop().create_task(_give_back(calling, opened))
-            if method == "thread/resume":
-                self._leave(params["threadId"], leaving)
-            await asyncio.wait((leaving,), timeout=GIVE_BACK_S)
+            await self._give_up(method, params, _give_back(calling, opened))
             raise
         return opened[0]
 
-    def _leave(self, thread_id: str, leaving: asyncio.Task[None]) -> None:
-        self._leaving[thread_id] = leaving
-        leaving.add_done_callback(lambda _: self._leaving.pop(thread_id, None))
+    async def _give_up(self, method: str, params: dict[str, Any], work: Coroutine[Any, Any, None]) -> None:
+        """Give a thread back that nobody wants any more; past `GIVE_BACK_S` that goes on alone."""
+        leaving = asyncio.get_running_loop().create_task(work)
+        if method == "thread/resume":
+            thread_id = params["threadId"]
+            self._leaving[thread_id] = leaving
+            leaving.add_done_callback(lambda _: self._leaving.pop(thread_id, None))
+        await asyncio.wait((leaving,), timeout=GIVE_BACK_S)
 
     async def history(
         self, thread_id: str, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
@@ -141,8 +217,12 @@ class CodexEngine(Runner[Link]):
         params: dict[str, Any] = {"cursor": cursor, "limit": limit, **_LISTED}
         if cwd is not None:
             params["cwd"] = str(cwd)
-        answer = await self.call("thread/list", params)
+        answer = await self._asked(lambda link: self._listed(link, params))
         return ThreadList(tuple(thread_info(thread) for thread in answer["data"]), answer.get("nextCursor"))
+
+    async def _listed(self, link: Link, params: dict[str, Any]) -> Any:
+        await self._releases.finish(link)
+        return await link.call("thread/list", params)
 
     async def models(self) -> list[dict[str, Any]]:
         models: list[dict[str, Any]] = []
@@ -160,35 +240,81 @@ class CodexEngine(Runner[Link]):
             return await self._asked(lambda link: link.call(method, params))
         return await (await self.link()).call(method, params)
 
+    async def aclose(self) -> None:
+        await super().aclose()
+        if self._finishing is not None:
+            self._finishing.cancel()
+            await asyncio.wait((self._finishing,))  # it lets go of the records
 
-async def _users_config(link: Link, cwd: Path) -> dict[str, Any]:
-    """What the user's configuration comes to in a folder; empty if Codex does not tell."""
+
+async def _is_login_missing(
+    link: Link, account: asyncio.Future[Any], thread: CodexThread, params: dict[str, Any]
+) -> bool:
+    """Whether somebody must log in before a turn of this thread. A Codex that does not tell lets us in."""
     try:
-        answer = await link.call("config/read", {"cwd": str(cwd), "includeLayers": False})
-    except EngineRefused as refused:
-        log.info("the user's configuration could not be read: %s", refused)
-        return {}
-    config = answer.get("config") if isinstance(answer, dict) else None
-    return config if isinstance(config, dict) else {}
+        async with asyncio.timeout(LOGIN_S):
+            answer = await account
+    except (EngineRefused, TimeoutError) as problem:
+        log.info("Codex did not tell whether somebody is logged in: %r", problem)
+        return False
+    if not provider.is_login_needed(answer):
+        link.is_logged_in = True
+        return False
+    if thread.provider in ("", provider.OPENAI):
+        return True
+    config = await link.users_config(thread.info.cwd)
+    return provider.wants_login(thread.provider, config, params.get("config") or {})
+
+
+async def _with_roots(link: Link, spec: ThreadSpec) -> ThreadSpec:
+    """Further folders to write to, beside the user's own: as an override alone they would replace those."""
+    if not spec.writable_roots:
+        return spec
+    known = spec.users_config
+    config = await link.users_config(spec.cwd) if known is None else known
+    roots = [*sandbox.roots(config, merged(spec.config)), *spec.writable_roots]
+    with_roots = merged(spec.config, {sandbox.TABLE: {sandbox.ROOTS: list(dict.fromkeys(roots))}})
+    return msgspec.structs.replace(spec, config=with_roots, users_config=config)
 
 
 async def _give_back(calling: Awaitable[Any], opened: list[CodexThread]) -> None:
     try:
         await calling
-        await opened[0].release()
     except EngineError as problem:
-        log.debug("a thread that nobody waits for was not opened, or not given back: %s", problem)
+        log.debug("a thread that nobody waits for was not opened: %s", problem)
+    else:
+        await _release(opened[0])
+
+
+async def _release(thread: CodexThread) -> None:
+    try:
+        await thread.release()
+    except EngineError as problem:
+        log.debug("a thread that nobody waits for was not given back: %s", problem)
 
 
 def codex_engine(
-    found: Binary, environment: Mapping[str, str] | None = None, launched: Launched | None = None
+    found: Binary,
+    environment: Mapping[str, str] | None = None,
+    launched: Launched | None = None,
+    releases: PendingReleases | None = None,
+    *,
+    asks_login: bool = False,
 ) -> CodexEngine:
     """The engine on one Codex executable; `launched` is an app-server of it that is already on its way."""
     return CodexEngine(
         app_server(found, environment, launched),
         is_greeted=True,
+        releases=releases,
+        home=home_of(environment),
+        asks_login=asks_login,
         diagnose=lambda: binary.check_age(binary.probe(found), found.path),
     )
+
+
+def home_of(environment: Mapping[str, str] | None) -> Path:
+    """The folder that a Codex with this environment writes to."""
+    return Path(codex_home(os.environ if environment is None else environment))
 
 
 def app_server(
@@ -226,7 +352,7 @@ def _common(spec: ThreadSpec) -> dict[str, Any]:
         "approvalPolicy": spec.approval_policy,
         "baseInstructions": spec.base_instructions,
         "developerInstructions": spec.developer_instructions,
-        "config": {**spec.config, **spec.extras} or None,
+        "config": merged(spec.config, spec.extras) or None,
     }
     return {key: value for key, value in wanted.items() if value is not None}
 

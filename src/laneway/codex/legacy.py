@@ -312,6 +312,7 @@ class Legacy:
         error = msgspec.json.decode(event.frame)["params"]["error"] if event.frame else {}
         told = {"message": event.message, "codex_error_info": error_info(error.get("codexErrorInfo"))}
         if event.will_retry:
+            told["message"] = error.get("message", event.message)  # ours has the details in it
             return [{"type": "stream_error", **told, "additional_details": error.get("additionalDetails")}]
         self._turn.error = told
         return [{"type": "error", **told}]

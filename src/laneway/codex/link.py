@@ -18,12 +18,14 @@ from laneway.base.errors import (
     EngineError,
     EngineLost,
     EngineRefused,
+    EngineSilent,
     RemoteError,
     ThreadUnknown,
     WireError,
 )
 from laneway.base.log import TRACE, timed
 from laneway.codex import binary, hello
+from laneway.codex.own_features import is_about_ours
 from laneway.codex.running import Connect, Running, backoff_s
 from laneway.codex.translate import DELTA_EVENTS, decode_delta
 from laneway.core.ports import Abilities
@@ -33,9 +35,12 @@ log = logging.getLogger(__name__)
 
 HANDSHAKE_S = 30.0
 """A cold app-server answers in 0.1 s; one that needs this long never will."""
+OWN_END_S = 1.0
+"""For an app-server to end once its standard input is closed; one that never answered gets no time."""
 OVERLOADED = -32001
 OVERLOAD_TRIES = 6
-_STARTUP = "mcpServer/startupStatus/updated"
+_EARLY = frozenset({"mcpServer/startupStatus/updated", "warning"})
+"""What Codex may tell of a thread before it has answered the call that opens it."""
 KEPT_EARLY = 64
 """Threads whose first words are kept until somebody has them open, and words of each: a few a server."""
 KEPT_WARNINGS = 32
@@ -105,7 +110,11 @@ class Link(Running):
         self._ended = asyncio.Event()
         self.abilities = Abilities(version="0")
         self.warnings: list[str] = []
+        self._summaries: set[str] = set()
+        """The same without their details."""
         self.garbage = 0
+        self.is_logged_in = False
+        """Whether Codex has said that nobody needs to log in, or to log in again."""
         self._peer = Peer(
             self._write,
             on_request=self._on_request,
@@ -133,8 +142,10 @@ class Link(Running):
             async with asyncio.timeout(handshake_s):
                 greeted = await link._greet(answer)
         except TimeoutError:
-            await link.aclose()
-            raise EngineLost(f"no answer to initialize within {handshake_s:g} s", link.stderr_tail) from None
+            await link.aclose(own_end_s=0.0)
+            raise EngineSilent(
+                f"no answer to initialize within {handshake_s:g} s", link.stderr_tail
+            ) from None
         except BaseException:
             await link.aclose()
             raise
@@ -155,6 +166,16 @@ class Link(Running):
         except WireError:
             raise EngineLost(self._how or "the connection is closed", self.stderr_tail) from None
 
+    @property
+    def stderr_tail(self) -> str:
+        """Without the warnings that Codex gave us as messages, too: none of them is why it ended."""
+        tail = super().stderr_tail
+        for warning in self._summaries:
+            while (at := tail.find(warning)) >= 0:  # its lines, with what its log puts before and behind it
+                begin, end = tail.rfind("\n", 0, at) + 1, tail.find("\n", at + len(warning)) + 1
+                tail = tail[:begin] + (tail[end:] if end else "")
+        return tail
+
     def attach(self, thread_id: str, listener: Listener) -> None:
         self._listeners[thread_id] = listener
         for method, params, frame in self._early.pop(thread_id, ()):
@@ -166,6 +187,10 @@ class Link(Running):
         for child, listener in list(self._listeners.items()):
             if listener.owner is gone:
                 del self._listeners[child]
+
+    @property
+    def has_listeners(self) -> bool:
+        return bool(self._listeners)
 
     def watch(self, method: str, watcher: Watcher) -> Callable[[], None]:
         """Tell of each such notification without a thread, until the returned function is called."""
@@ -195,12 +220,22 @@ class Link(Running):
                 raise EngineLost(self._how or "the connection is closed", self.stderr_tail) from None
         raise AssertionError("unreachable")
 
-    async def aclose(self) -> None:
-        """End app-server and everything it started."""
+    async def users_config(self, cwd: Any) -> dict[str, Any]:
+        """What the user's configuration comes to in a folder; empty if Codex does not tell."""
+        try:
+            answer = await self.call("config/read", {"cwd": str(cwd), "includeLayers": False})
+        except EngineRefused as refused:
+            log.info("the user's configuration could not be read: %s", refused)
+            return {}
+        config = answer.get("config") if isinstance(answer, dict) else None
+        return config if isinstance(config, dict) else {}
+
+    async def aclose(self, own_end_s: float = OWN_END_S) -> None:
+        """End app-server and everything it started. `own_end_s` is what it gets to end by itself."""
         self._closing = True
         await self._peer.aclose()
         if self._transport is not None:
-            ended = await self._transport.stop()
+            ended = await self._transport.stop(own_end_s)
             self._on_end(ended)
 
     # ── from Codex ─────────────────────────────────────────────────────────
@@ -242,7 +277,7 @@ class Link(Running):
             self._take_back(listener, bytes(_decode_resolved(raw).requestId))
         elif listener is not None:
             listener.on_notification(method, params, frame)
-        elif method == _STARTUP:
+        elif method in _EARLY:
             self._keep_early(thread_id, (method, params, frame))
 
     def _keep_early(self, thread_id: str, told: tuple[str, dict[str, Any], bytes]) -> None:
@@ -255,7 +290,12 @@ class Link(Running):
     def _tell_everybody(self, method: str, params: dict[str, Any], frame: bytes) -> None:
         if method in _WARNINGS and len(self.warnings) < KEPT_WARNINGS:
             told = (params.get("summary") or params.get("message"), params.get("details"))
-            self.warnings.append(" ".join(str(part) for part in told if part))
+            if told[0]:
+                self._summaries.add(str(told[0]))
+            if not is_about_ours(told[0]):
+                self.warnings.append(" ".join(str(part) for part in told if part))
+        if method == "account/updated":
+            self.is_logged_in = False  # somebody logged in or out: the next thread asks again
         for watcher in list(self._watchers.get(method, ())):
             watcher(params)
         for listener in list(self._listeners.values()):
@@ -344,6 +384,8 @@ def _refusal(method: str, params: Any, error: RemoteError) -> EngineError:
         return ActiveWriter(thread_id, None)
     if "thread not found" in text or "no rollout found" in text or "thread not loaded" in text:
         return ThreadUnknown(thread_id)
+    if "invalid session id" in text or "invalid thread id" in text:
+        return ThreadUnknown(thread_id)  # what follows is a parser's own words
     if ("rollout at" in text and text.endswith("is empty")) or text.endswith("empty session file"):
         return ThreadUnknown(thread_id)  # killed before it had written anything of the thread's first turn
     return EngineRefused(method, error.code, error.message)

@@ -39,8 +39,10 @@ def find(
     bundled = _bundled()
     if bundled:
         return Binary(bundled, "laneway[codex]")
+    from laneway.base.installed import installed_how
+
     raise BinaryError(
-        "No Codex was found: install one with `pip install 'laneway[codex]'`, put `codex` on PATH,"
+        f"No Codex was found: install one with `{installed_how().adding('codex')}`, put `codex` on PATH,"
         " or name it with --codex-bin."
     )
 
@@ -84,3 +86,9 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
         for key, value in environment.items()
         if not (key.startswith("LANEWAY_") and key.endswith(OUR_SECRETS))
     }
+
+
+def codex_home(environment: Mapping[str, str]) -> str:
+    """The folder in which a Codex with this environment keeps its threads."""
+    home = environment.get("HOME") or os.path.expanduser("~")
+    return os.path.realpath(environment.get("CODEX_HOME") or os.path.join(home, ".codex"))

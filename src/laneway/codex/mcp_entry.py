@@ -19,8 +19,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from laneway.base.errors import ConfigRefused
+from laneway.codex.overrides import merged, spelled
 from laneway.core.ports import ThreadSpec
 
+TABLE = "mcp_servers"
 CALL_S = 120
 """For one call: a broadcast may wait for many inboxes."""
 _SUBAGENTS = ("multi_agent", "multi_agent_v2")
@@ -32,14 +35,9 @@ def is_needed(spec: ThreadSpec, tools: Collection[str], *, takes_tools: bool = T
 
 
 def asks_for_subagents(config: Mapping[str, Any]) -> bool:
-    features = config.get("features")
+    features = merged(config).get("features")
     table = features if isinstance(features, dict) else {}
-    return any(
-        _is_on(table.get(name))
-        or _is_on(config.get(f"features.{name}"))
-        or _is_on(config.get(f"features.{name}.enabled"))
-        for name in _SUBAGENTS
-    )
+    return any(_is_on(table.get(name)) for name in _SUBAGENTS)
 
 
 def _is_on(value: Any) -> bool:
@@ -47,7 +45,7 @@ def _is_on(value: Any) -> bool:
 
 
 def entry(name: str, argv: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
-    """The config keys of a server that is started like this, and whose tools nobody has to approve.
+    """The config of a server that is started like this, and whose tools nobody has to approve.
 
     They act within the session's own rights: a model that may speak may send mail.
     """
@@ -58,4 +56,12 @@ def entry(name: str, argv: Sequence[str], environment: Mapping[str, str]) -> dic
         "default_tools_approval_mode": "approve",
         "tool_timeout_sec": CALL_S,
     }
-    return {f"mcp_servers.{name}.{key}": value for key, value in fields.items()}
+    return {TABLE: {name: fields}}
+
+
+def check_is_free(name: str, config: Mapping[str, Any]) -> None:
+    """Refuse a caller's server of our name: Codex would mix the two, and its tools would pass for ours."""
+    servers = merged(config).get(TABLE)
+    if isinstance(servers, dict) and name in servers:
+        key = spelled((TABLE, name))
+        raise ConfigRefused(key, f"{key} is Laneway's own entry: give your MCP server another name.")

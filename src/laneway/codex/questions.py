@@ -5,6 +5,7 @@ Pure. Every kind has a decline, and whatever an answer does not clearly grant is
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,11 @@ FOR_SESSION = Choice(choice_id="acceptForSession", label="Allow for this session
 ALWAYS = Choice(choice_id="acceptAlways", label="Always allow", grants="always")
 NO = Choice(choice_id="decline", label="Decline and go on", grants="nothing")
 STOP = Choice(choice_id="cancel", label="Decline and stop", grants="stop")
+
+_TOOL_APPROVAL = "mcp_tool_call_approval"
+"""How the ids of questions begin that ask, in the form of a choice, whether an MCP tool may run."""
+_CODEX_MARK = "codex_"
+"""How Codex's own keys in an elicitation's `_meta` begin; a server that only wants to know has none."""
 
 _KNOWN = {choice.choice_id: choice for choice in (ACCEPT, FOR_SESSION, NO, STOP)}
 _PATCH_CHOICES = (ACCEPT, FOR_SESSION, NO, STOP)
@@ -63,12 +69,12 @@ def _ask_command(params: dict[str, Any], question_id: str, item: dict[str, Any] 
         kind="command",
         message=message,
         command=shown,
-        choices=_offered(params.get("availableDecisions")),
+        choices=_offered(params.get("availableDecisions"), shown),
         **_common(params, question_id),
     )
 
 
-def _offered(decisions: list[Any] | None) -> tuple[Choice, ...]:
+def _offered(decisions: list[Any] | None, command: str | None) -> tuple[Choice, ...]:
     """Exactly what Codex will take, and a plain decline in every case."""
     if decisions is None:
         return (ACCEPT, FOR_SESSION, NO, STOP)
@@ -79,29 +85,35 @@ def _offered(decisions: list[Any] | None) -> tuple[Choice, ...]:
             if known:
                 choices.append(known)
         elif isinstance(decision, dict) and decision:
-            choices.append(_amendment(number, decision))
+            choices.append(_amendment(number, decision, command))
     if NO not in choices:
         choices.append(NO)
     return tuple(choices)
 
 
-def _amendment(number: int, decision: dict[str, Any]) -> Choice:
+def _amendment(number: int, decision: dict[str, Any], command: str | None) -> Choice:
     name, details = next(iter(decision.items()))
     details = details if isinstance(details, dict) else {}
     words = details.get("execpolicy_amendment")
     rule = details.get("network_policy_amendment")
+    label = f"Allow by a new rule ({name})"
     if isinstance(rule, dict):
-        words = ["connections", "to", str(rule.get("host"))]
+        subject = f"connections to {rule.get('host')}"
         if rule.get("action") != "allow":
             # A rule that blocks: whoever chooses it says no.
-            label = f"Decline and always block {' '.join(words)}"
+            label = f"Decline and always block {subject}"
             return Choice(choice_id=f"amendment-{number}", label=label, grants="nothing")
-    label = (
-        f"Always allow {' '.join(map(str, words))}"
-        if isinstance(words, list)
-        else f"Allow by a new rule ({name})"
-    )
+        label = f"Always allow {subject}"
+    elif isinstance(words, list):
+        label = _command_rule([str(word) for word in words], command)
     return Choice(choice_id=f"amendment-{number}", label=label, grants="always")
+
+
+def _command_rule(words: list[str], command: str | None) -> str:
+    """A rule is the beginning of a command: whoever grants it grants what may follow, too."""
+    if len(words) == 3 and words[1] in ("-c", "-lc") and words[2] == command:
+        return "Always allow this command"
+    return f"Always allow {shlex.join(words)} with anything after it"
 
 
 def _ask_patch(params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question:
@@ -160,6 +172,7 @@ def _ask_input(params: dict[str, Any], question_id: str, item: dict[str, Any] | 
         message=message,
         fields=fields,
         choices=(Choice(choice_id="accept", label="Answer", grants="once"), NO),
+        is_escalation=any(field.field_id.startswith(_TOOL_APPROVAL) for field in fields),
         **_common(params, question_id),
     )
 
@@ -174,8 +187,15 @@ def _ask_elicitation(params: dict[str, Any], question_id: str, item: dict[str, A
         schema=params.get("requestedSchema"),
         url=maybe(params.get("url"), str),
         choices=(yes, *lasting, NO, STOP),
+        is_escalation=bool(lasting) or _is_codexs_own(params),
         **_common(params, question_id),
     )
+
+
+def _is_codexs_own(params: dict[str, Any]) -> bool:
+    """Whether Codex asks this itself, to run an MCP tool or to install one; else a server wants to know."""
+    meta = params.get("_meta")
+    return isinstance(meta, dict) and any(str(key).startswith(_CODEX_MARK) for key in meta)
 
 
 def _lasting(params: dict[str, Any]) -> tuple[Choice, ...]:

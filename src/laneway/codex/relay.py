@@ -17,7 +17,7 @@ from laneway.base.errors import BinaryError, EngineRefused, ThreadUnknown
 from laneway.codex import binary
 from laneway.codex import relay_calls as calls
 from laneway.codex.link import HANDSHAKE_S
-from laneway.codex.locate import Binary, child_environment
+from laneway.codex.locate import Binary, child_environment, codex_home
 from laneway.codex.relay_link import FORWARD_S, Client, RelayLink
 from laneway.codex.relay_thread import RelayThread
 from laneway.codex.running import Connect, Runner
@@ -37,11 +37,12 @@ class RelayEngine(Runner[RelayLink]):
         handshake_s: float = HANDSHAKE_S,
         forward_s: float = FORWARD_S,
         diagnose: Callable[[], None] | None = None,
+        home: Path | None = None,
     ) -> None:
         def run() -> Awaitable[RelayLink]:
             return RelayLink.open(connect, lambda: self._client, handshake_s=handshake_s, forward_s=forward_s)
 
-        super().__init__(run, diagnose)
+        super().__init__(run, diagnose, home)
         self._client: Client | None = None
 
     # ── threads ────────────────────────────────────────────────────────────
@@ -120,6 +121,7 @@ def relay_engine(found: Binary, environment: Mapping[str, str] | None = None) ->
     """The engine on the `mcp-server` of one Codex executable. Nothing happens before the first call."""
     return RelayEngine(
         mcp_server(found, environment),
+        home=Path(codex_home(os.environ if environment is None else environment)),
         diagnose=lambda: check_has_mcp_server(binary.probe(found), found.path),
     )
 

@@ -13,6 +13,7 @@ import msgspec
 
 from laneway.base.errors import EngineRefused
 from laneway.codex.items import maybe, plain_command
+from laneway.codex.overrides import merged
 from laneway.codex.questions import ACCEPT, FOR_SESSION, NO, STOP
 from laneway.core.model import Answer, FileChange, Question
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
@@ -46,7 +47,7 @@ def check_spec(spec: ThreadSpec) -> None:
 def first_call(spec: ThreadSpec, turn: TurnSpec) -> dict[str, Any]:
     """The arguments of `codex`. What is to be known in this turn goes behind the caller's instructions."""
     instructions = "\n\n".join(text for text in (spec.developer_instructions, turn.context) if text)
-    config = {**spec.config, **spec.extras}
+    config = merged(spec.config, spec.extras)
     if turn.effort:
         config["model_reasoning_effort"] = turn.effort
     wanted = {

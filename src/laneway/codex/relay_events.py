@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from laneway.base.errors import EngineLost
 from laneway.codex.relay_calls import changes
 from laneway.codex.translate import Delta, Translator, failure_of
 from laneway.core.model import Compacted, Event, Failure, Other, Output, Status, Text, Thought
@@ -75,8 +76,8 @@ class Translation:
             self._say_whole(turn, text, b"")
             self._translator.finish(status, failure or self._failure, b"")
 
-    def lost(self, how: str) -> None:
-        self._translator.lost(how)
+    def lost(self, loss: EngineLost) -> None:
+        self._translator.lost(loss)
 
     def hear(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
         """One event. `turn` is the id under which it came: of a turn, or empty before the first."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import msgspec
 
 from laneway import __version__
-from laneway.base.errors import EngineLost, RemoteError, WireError
+from laneway.base.errors import EngineLost, EngineSilent, RemoteError, WireError
 from laneway.codex import binary, link
 from laneway.codex import relay_calls as calls
 from laneway.codex.relay_events import EVENT, Told
@@ -82,7 +82,7 @@ class RelayLink(Running):
         except TimeoutError:
             await opened.aclose()
             tail = opened.stderr_tail
-            raise EngineLost(f"no answer to initialize within {handshake_s:g} s", tail) from None
+            raise EngineSilent(f"no answer to initialize within {handshake_s:g} s", tail) from None
         except WireError as error:
             await opened.aclose()
             raise EngineLost(opened._how or str(error), opened.stderr_tail) from None

@@ -197,10 +197,11 @@ class RelayThread:
         self._refuse(EngineLost(how, self._link.stderr_tail))
 
     def on_lost(self, how: str) -> None:
+        loss = EngineLost(how, self._link.stderr_tail)
         self._ears.clear()
-        self._translation.lost(how)
+        self._translation.lost(loss)
         self.on_unsent(how)
-        self._tell(EngineGone(how=how))
+        self._tell(EngineGone(how=how, last_words=loss.last_words))
 
     async def ask(self, question: Question) -> Answer:
         """Ask whoever owns the thread. Nobody there is a no, and so is the end of the turn."""

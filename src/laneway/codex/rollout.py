@@ -2,16 +2,25 @@
 
 `thread/resume` tells what the next turn would have, and where the workspace could be written
 that is config.toml's sandbox and not the thread's (0.163). Of threads that others ran, only
-Codex's own record knows better. Read from its end, however long it is. Blocking.
+Codex's own record knows better. Read from its end, within bounds. Blocking.
 """
 
 from __future__ import annotations
 
 import json
-import mmap
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from laneway.base.foreign_files import open_regular
+
+BLOCK_BYTES = 1024 * 1024
+"""Read at a time: the last turn is nearly always in the first block from the end."""
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""Of an entry. That of a turn takes kilobytes; a longer line is what some tool returned."""
+MAX_SEARCHED_BYTES = 1024 * 1024 * 1024
+"""Of the end of a record, which takes half a second: longer than any conversation that a model can hold."""
 _MARK = b'"type":"turn_context"'
 _SANDBOXES = {
     "read-only": "readOnly",
@@ -30,23 +39,55 @@ _FIELDS = {
 def last_access(path: Path) -> dict[str, Any] | None:
     """Approval policy and sandbox, as `thread/resume` names them; none if the record does not tell."""
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as record:
-            return _last(record)
-    except (OSError, ValueError):  # gone, empty, or no lines of JSON
+        fd = open_regular(path)
+    except OSError:
         return None
+    try:
+        return next((_access(payload) for payload in _contexts(fd)), None)
+    except (OSError, ValueError, RecursionError):  # no lines of JSON, or cut off while we read
+        return None
+    finally:
+        os.close(fd)
 
 
-def _last(record: mmap.mmap) -> dict[str, Any] | None:
-    at = record.rfind(_MARK)
-    while at >= 0:
-        start = record.rfind(b"\n", 0, at) + 1
-        end = record.find(b"\n", at)
-        entry = json.loads(record[start : end if end >= 0 else len(record)])
-        # What a tool returned may look the same, further inside.
-        if entry.get("type") == "turn_context":
-            return _access(entry.get("payload"))
-        at = record.rfind(_MARK, 0, start)
-    return None
+def _contexts(fd: int) -> Iterator[Any]:
+    """What stands in the record of each turn, the last one first."""
+    for lines in _last_lines(fd):
+        at = lines.rfind(_MARK)
+        while at >= 0:
+            start = lines.rfind(b"\n", 0, at) + 1
+            end = lines.find(b"\n", at)
+            entry = json.loads(lines[start : end if end >= 0 else len(lines)])
+            # What a tool returned may look the same, further inside.
+            if isinstance(entry, dict) and entry.get("type") == "turn_context":
+                yield entry.get("payload")
+            at = lines.rfind(_MARK, 0, start)
+
+
+def _last_lines(fd: int) -> Iterator[bytes]:
+    """Whole lines, some at a time, from the end of the file to its beginning. Not mapped into memory:
+    whoever cuts a mapped file short ends the process that reads it."""
+    begun = b""  # the end of a line whose beginning lies further up
+    at = os.fstat(fd).st_size
+    lowest = max(0, at - MAX_SEARCHED_BYTES)
+    is_too_long = False
+    while at > lowest:
+        size = min(BLOCK_BYTES, at - lowest)
+        at -= size
+        block = os.pread(fd, size, at)
+        if is_too_long:
+            block = block[: block.rfind(b"\n") + 1]
+            is_too_long = not block
+        lines = block + begun
+        first = 0 if at == 0 else lines.find(b"\n") + 1
+        begun = b""
+        if at == 0 or first:
+            yield lines[first:]
+            begun = lines[:first]
+        elif len(lines) > MAX_LINE_BYTES:
+            is_too_long = True
+        else:
+            begun = lines
 
 
 def _access(payload: Any) -> dict[str, Any] | None:

@@ -1,9 +1,10 @@
 """A process of Codex while it runs: what every link to one knows of it, and how an engine keeps one.
 
-An engine has at most one live link, opened when it is first needed. After a death the next call
-opens a new one; whether that may happen is the caller's decision (`renews`, `renew`), never ours.
-Only a Codex that fell over another one as it started is started again by us. Closed is closed for
-good: whoever waits for a link then, or asks for one later, is told so.
+An engine has at most one live link, opened when it is first needed, for all who wait for it: a start is
+given up only when all of them have gone. After a death the next call opens a new one; whether that may
+happen is the caller's decision (`renews`, `renew`), never ours. Only a Codex that fell over another one
+as it started is started again by us. Closed is closed for good: whoever waits for a link then, or asks
+for one later, is told so.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from laneway.base.errors import EngineClosed, EngineLost
+from laneway.base.disk import is_disk_full
+from laneway.base.errors import DiskFull, EngineClosed, EngineLost, EngineSilent
 
 log = logging.getLogger(__name__)
 
@@ -86,14 +89,24 @@ L = TypeVar("L", bound=Running)
 class Runner(Generic[L]):
     """The part of an engine that is about its process."""
 
-    def __init__(self, run: Callable[[], Awaitable[L]], diagnose: Callable[[], None] | None) -> None:
-        """`run` opens a link; `diagnose` raises what is wrong in words, if a Codex ends as it starts."""
+    def __init__(
+        self,
+        run: Callable[[], Awaitable[L]],
+        diagnose: Callable[[], None] | None,
+        home: Path | None = None,
+    ) -> None:
+        """`run` opens a link; `diagnose` raises what is wrong in words, if a Codex ends as it starts.
+
+        `home` is the folder that this Codex writes to: if it is full, that is why.
+        """
         self.renews = True
         self._run = run
         self._diagnose = diagnose
+        self._home = home
         self._link: L | None = None
-        self._opening = asyncio.Lock()
         self._starting: asyncio.Task[L] | None = None
+        self._waiting = 0
+        """How many want a link and have none yet."""
         self._is_closed = False
 
     @property
@@ -105,6 +118,10 @@ class Runner(Generic[L]):
         return self._link.ended if self._link is not None else None
 
     @property
+    def ended_saying(self) -> str:
+        return self._link.stderr_tail if self._link is not None and self._link.ended is not None else ""
+
+    @property
     def pid(self) -> int | None:
         return self._link.pid if self._link is not None and self._link.is_alive else None
 
@@ -114,33 +131,51 @@ class Runner(Generic[L]):
 
     async def link(self) -> L:
         """The live link, opened if need be."""
-        async with self._opening:
+        self._waiting += 1
+        try:
+            return await self._live()
+        finally:
+            self._waiting -= 1
+            if not self._waiting and self._starting is not None:
+                # Everybody has given it up, and we were the last.
+                self._starting.cancel()
+                await asyncio.wait((self._starting,))
+
+    async def _live(self) -> L:
+        while True:
             if self._is_closed:
                 raise EngineClosed
-            if self._link is None or not self._link.is_alive:
+            if self._starting is None:
+                if self._link is not None and self._link.is_alive:
+                    return self._link
                 if self._link is not None and self._link.ended is not None and not self.renews:
                     raise EngineLost(self._link.ended, self._link.stderr_tail)
-                self._link = await self._started()
-            return self._link
+                self._starting = asyncio.get_running_loop().create_task(self._opened())
+                self._starting.add_done_callback(self._has_started)
+            try:
+                # Of all who wait, none ends it for the others.
+                return await asyncio.shield(self._starting)
+            except asyncio.CancelledError:
+                caller = asyncio.current_task()
+                if caller is None or caller.cancelling():
+                    raise
+                # Not our caller has gone: it was `aclose`, or those who waited before us and gave up.
 
-    async def _started(self) -> L:
-        """As a task of its own, so that whoever closes us need not wait for a Codex that says nothing."""
-        self._starting = asyncio.get_running_loop().create_task(self._opened())
-        try:
-            return await self._starting
-        except asyncio.CancelledError:
-            caller = asyncio.current_task()
-            if caller is None or caller.cancelling():
-                raise
-            raise EngineClosed from None  # it was `aclose` that cancelled it, and not our caller
-        finally:
-            self._starting = None
+    def _has_started(self, starting: asyncio.Task[L]) -> None:
+        """Before anybody who waits hears of it: the link is ours, also where nobody is left to take it."""
+        self._starting = None
+        if not starting.cancelled() and starting.exception() is None:
+            self._link = starting.result()
 
     async def _opened(self) -> L:
         for attempt in range(1, START_TRIES + 1):
             try:
                 return await self._run()
+            except EngineSilent:
+                raise  # it runs, and says nothing: there is nothing more to be learnt, and time was named
             except EngineLost as lost:
+                if self._home is not None and await asyncio.to_thread(is_disk_full, self._home):
+                    raise DiskFull(str(self._home)) from lost
                 if _fell_over_another(lost) and attempt < START_TRIES:
                     log.info("Codex fell over another one that starts in the same home; trying again")
                     await asyncio.sleep(backoff_s(attempt))
@@ -155,9 +190,9 @@ class Runner(Generic[L]):
         self._is_closed = True
         if self._starting is not None:
             self._starting.cancel()
-        async with self._opening:
-            if self._link is not None:
-                await self._link.aclose()
+            await asyncio.wait((self._starting,))
+        if self._link is not None:
+            await self._link.aclose()
 
 
 def backoff_s(attempt: int) -> float:

@@ -5,7 +5,8 @@ the project down there as trusted (0.163), and from then on a repository's own c
 Nobody asked for that, so the thread is started without and the first turn brings the policy, which
 then stays.
 
-Pure: from the mode and the user's config to the policy that Codex would have made of them.
+Pure: from the mode and the user's config to the policy that Codex would have made of them. A `config`
+here is nested, as `laneway.codex.overrides` makes it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 TABLE = "sandbox_workspace_write"
+ROOTS = "writable_roots"
 DECIDES = (TABLE, "sandbox_mode", "default_permissions", "projects")
 """Of the user's configuration, what is looked at here."""
 START = "read-only"
@@ -48,6 +50,16 @@ def without(config: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in config.items() if key != "sandbox_mode"}
 
 
+def roots(users: Any, config: dict[str, Any]) -> list[str]:
+    """The folders that may be written to beside the thread's own: those that came along, else the user's."""
+    for table in (config, users):
+        inner = table.get(TABLE) if isinstance(table, dict) else None
+        named = inner.get(ROOTS) if isinstance(inner, dict) else None
+        if isinstance(named, list):
+            return [str(root) for root in named]
+    return []
+
+
 def policy(mode: str, users: Any, config: dict[str, Any]) -> dict[str, Any]:
     """What `turn/start` takes: the user's own settings of the mode, under those that came along."""
     if mode == "danger-full-access":
@@ -55,8 +67,5 @@ def policy(mode: str, users: Any, config: dict[str, Any]) -> dict[str, Any]:
     given = dict(users) if isinstance(users, dict) else {}
     table = config.get(TABLE)
     given |= table if isinstance(table, dict) else {}
-    given |= {
-        key.removeprefix(f"{TABLE}."): value for key, value in config.items() if key.startswith(f"{TABLE}.")
-    }
     settings = {_NAMES[key]: value for key, value in given.items() if key in _NAMES and value is not None}
     return {"type": "workspaceWrite", **settings}

@@ -14,8 +14,9 @@ import msgspec
 
 from laneway.base.errors import EngineError, EngineLost, EngineRefused, QuestionGone, RemoteError
 from laneway.base.ids import new_id
-from laneway.codex import context, questions
+from laneway.codex import context, provider, questions
 from laneway.codex.link import Link, is_unborn
+from laneway.codex.releases import Releases
 from laneway.codex.translate import DELTA_EVENTS, Translator, replay
 from laneway.core.model import (
     Answer,
@@ -47,11 +48,17 @@ class _OpenQuestion(msgspec.Struct, frozen=True):
 
 class CodexThread:
     def __init__(
-        self, link: Link, host: Host, started: dict[str, Any], policy: dict[str, Any] | None = None
+        self,
+        link: Link,
+        host: Host,
+        started: dict[str, Any],
+        policy: dict[str, Any] | None = None,
+        releases: Releases | None = None,
     ) -> None:
         """`policy` is the sandbox that the first turn brings along (see `laneway.codex.sandbox`)."""
         self._link = link
         self._host = host
+        self._releases = releases or Releases()
         self._translator = Translator(self._emit)
         self._epoch = 0
         self._open: dict[str, _OpenQuestion] = {}
@@ -66,6 +73,9 @@ class CodexThread:
         if policy is not None:
             started = {**started, "sandbox": policy, "activePermissionProfile": None}
         self._info = thread_info(started["thread"], started)
+        self.provider = str(started.get("modelProvider") or "")
+        """Who has the model, by Codex's name for it."""
+        self._finding: asyncio.Task[None] | None = None
         link.attach(self.thread_id, self)
 
     @property
@@ -196,31 +206,9 @@ class CodexThread:
         return await history(self._link, self.thread_id, older, limit, oldest_first=oldest_first)
 
     async def release(self) -> None:
-        """Give up the writer lock. Codex lets go of it only when a thread is put away and fetched back."""
+        """Give up the writer lock."""
         self._link.detach(self.thread_id)
-        params = {"threadId": self.thread_id}
-        # Both are on their way before either is answered: whatever becomes of us, it is not left put away.
-        asked = asyncio.gather(
-            self._link.call("thread/archive", params),
-            self._link.call("thread/unarchive", params),
-            return_exceptions=True,
-        )
-        away, back = await asked
-        if isinstance(away, EngineRefused):
-            # Ephemeral and unused threads have no file to put away, and nobody else can want them.
-            log.debug("thread %s could not be put away: %s", self.thread_id, away)
-            await self._link.call("thread/unsubscribe", params)
-        elif isinstance(away, BaseException):
-            raise away
-        elif isinstance(back, BaseException):
-            await self._fetch_back(params)
-
-    async def _fetch_back(self, params: dict[str, Any]) -> None:
-        try:
-            await self._link.call("thread/unarchive", params)
-        except EngineError as problem:
-            log.warning("thread %s stays archived (`codex unarchive` helps): %s", self.thread_id, problem)
-            raise
+        await self._releases.release(self._link, self.thread_id)
 
     @property
     def owner(self) -> CodexThread:
@@ -232,7 +220,27 @@ class CodexThread:
         self._translator.delta(DELTA_EVENTS[method], delta, frame)
 
     def on_notification(self, method: str, params: dict[str, Any], frame: bytes) -> None:
+        is_retry = method == "error" and params.get("willRetry") is True
+        if is_retry and not self._translator.host and self._finding is None:
+            self._finding = asyncio.get_running_loop().create_task(self._find_host(params))
         self._translator.notification(method, params, frame)
+
+    def know_provider(self, *configs: dict[str, Any]) -> None:
+        """The config is known. Which of OpenAI's own hosts it will be only the account tells."""
+        if self.provider not in ("", provider.OPENAI):
+            self._translator.host = provider.host(self.provider, None, *configs)
+
+    async def _find_host(self, first: dict[str, Any]) -> None:
+        """Which host Codex tries in vain: asked for at the first retry, which is told again with it."""
+        try:
+            account = await self._link.call("account/read", {"refreshToken": False})
+            config = await self._link.users_config(self._info.cwd)
+        except EngineError as problem:
+            log.info("the model's provider cannot be told: %s", problem)
+        else:
+            self._translator.host = provider.host(self.provider, account, config)
+            if self._translator.turn_id == first.get("turnId"):
+                self._translator.notification("error", first, b"")
 
     async def on_request(self, method: str, params: dict[str, Any], request_id: bytes) -> Any:
         if method == "item/tool/call":
@@ -270,10 +278,11 @@ class CodexThread:
             self._host.on_event(Withdrawn(question_id=question_id))
 
     def on_lost(self, how: str) -> None:
+        loss = EngineLost(how, self._link.stderr_tail)
         if self._begun is not None and not self._begun.done():
-            self._begun.set_exception(EngineLost(how))
-        self._translator.lost(how)
-        self._host.on_event(EngineGone(how=how))
+            self._begun.set_exception(loss)
+        self._translator.lost(loss)
+        self._host.on_event(EngineGone(how=how, last_words=loss.last_words))
 
     def has_run(self, turn_id: str) -> bool:
         return self._translator.has_run(turn_id)
@@ -350,7 +359,7 @@ class Subagent:
         self._parent.on_resolved(request_id)
 
     def on_lost(self, how: str) -> None:
-        self._translator.lost(how)
+        self._translator.lost(EngineLost(how))  # its parent says the rest
 
     def has_run(self, turn_id: str) -> bool:
         return self._translator.has_run(turn_id)

@@ -15,8 +15,10 @@ from typing import Any
 
 import msgspec
 
+from laneway.base.errors import EngineLost
 from laneway.codex.items import SPOKEN, activity, maybe
 from laneway.codex.outputs import Outputs
+from laneway.codex.own_features import is_about_ours
 from laneway.core.model import (
     Accepted,
     Activity,
@@ -62,6 +64,7 @@ DELTA_EVENTS: dict[str, type[Text] | type[Thought] | type[Output]] = {
 _DELTA_METHODS = {kind: method for method, kind in reversed(DELTA_EVENTS.items())}
 decode_delta = msgspec.json.Decoder(Delta).decode
 ENGINE_LOST = "engine_lost"
+_URL = re.compile(r"\(?\b\w+://[^\s)]+\)?")
 
 
 class Translator:
@@ -81,6 +84,8 @@ class Translator:
         self._drafts: set[str] = set()
         """Edits of which only the draft was told."""
         self._outputs = Outputs()
+        self.host = ""
+        """Of the model's provider, once somebody has found it out: said when Codex tries it again."""
         self.abandoned: tuple[str, ...] = ()
         """Processes of the commands that the last turn left when it was interrupted, as Codex names them."""
 
@@ -150,9 +155,9 @@ class Translator:
             return "detached"  # the model failed, not the command
         return "interrupted"
 
-    def lost(self, how: str) -> None:
+    def lost(self, loss: EngineLost) -> None:
         """The engine died."""
-        failure = Failure(kind=ENGINE_LOST, message=f"Codex ended unexpectedly: {how}")
+        failure = Failure(kind=ENGINE_LOST, message=str(loss))
         self.finish("failed", failure, b"")
 
     # ── what comes from Codex ──────────────────────────────────────────────
@@ -319,11 +324,15 @@ class Translator:
     def _error(self, params: dict[str, Any], frame: bytes) -> None:
         message = str(params["error"]["message"])
         retry = bool(params.get("willRetry"))
+        if retry:
+            message = _with_cause(message, params["error"].get("additionalDetails"), self.host)
         turn_id = maybe(params.get("turnId"), str)
         self._emit(Notice(level="error", message=message, turn_id=turn_id, will_retry=retry, frame=frame))
 
     def _warning(self, params: dict[str, Any], frame: bytes) -> None:
         message = str(params.get("message") or params.get("summary"))
+        if is_about_ours(message):
+            return
         self._emit(Notice(level="warning", message=message, frame=frame))
 
     def _named(self, params: dict[str, Any], frame: bytes) -> None:
@@ -354,6 +363,13 @@ _HANDLERS: dict[str, Callable[[Translator, dict[str, Any], bytes], None]] = {
     "thread/name/updated": Translator._named,
     "thread/settings/updated": Translator._settings,
 }
+
+
+def _with_cause(message: str, details: Any, host: str) -> str:
+    """A retry in words: what is tried, and why again. Of a URL only the host is told."""
+    cause = _URL.sub(lambda url: host or "the provider", details) if isinstance(details, str) else ""
+    told = ": ".join(part for part in (host, cause) if part)
+    return f"{message} ({told})" if told else message
 
 
 def _processes(items: Iterable[dict[str, Any]]) -> tuple[str, ...]:

@@ -13,13 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from laneway.base.disk import full_text, is_full
+from laneway.base.errors import StoreError
+from laneway.base.foreign_files import open_regular
 from laneway.base.ids import new_id
 from laneway.base.paths import cache_home
 
 CONFIG = """\
 model = "{model}"
 model_provider = "rehearsal"
-suppress_unstable_features_warning = true
 check_for_update_on_startup = false
 
 [model_providers.rehearsal]
@@ -47,9 +49,10 @@ def throwaway_home(base_url: str, model: str = MODEL, extra_config: str = "") ->
     """Make a `CODEX_HOME`, hold it, and remove it at the end. `work_beside` it Codex may work."""
     with held_folder() as held:
         home = held / "codex"
-        home.mkdir(mode=0o700)
-        work_beside(home).mkdir(mode=0o700)
-        (home / "config.toml").write_text(CONFIG.format(base_url=base_url, model=model) + extra_config)
+        with _naming_a_full_disk(held.parent):
+            home.mkdir(mode=0o700)
+            work_beside(home).mkdir(mode=0o700)
+            (home / "config.toml").write_text(CONFIG.format(base_url=base_url, model=model) + extra_config)
         yield home
 
 
@@ -57,17 +60,29 @@ def throwaway_home(base_url: str, model: str = MODEL, extra_config: str = "") ->
 def held_folder() -> Iterator[Path]:
     """Make an empty folder that no sweeper touches while we live, and remove it at the end."""
     base = cache_home() / "rehearsals"
-    cache_home().parent.mkdir(parents=True, exist_ok=True)
-    for folder in (cache_home(), base):  # `parents=True` would give our mode only to the last
-        folder.mkdir(exist_ok=True, mode=0o700)
-    sweep(base)
-    held = base / new_id("home")
-    lock = _make_held(held)
+    with _naming_a_full_disk(base):
+        cache_home().parent.mkdir(parents=True, exist_ok=True)
+        for folder in (cache_home(), base):  # `parents=True` would give our mode only to the last
+            folder.mkdir(exist_ok=True, mode=0o700)
+        sweep(base)
+        held = base / new_id("home")
+        lock = _make_held(held)
     try:
         yield held
     finally:
         shutil.rmtree(held, ignore_errors=True)
         os.close(lock)
+
+
+@contextmanager
+def _naming_a_full_disk(folder: Path) -> Iterator[None]:
+    """The system's own words do not tell which folder it is."""
+    try:
+        yield
+    except OSError as problem:
+        if not is_full(problem):
+            raise
+        raise StoreError(full_text(folder), str(folder)) from problem
 
 
 def _make_held(folder: Path) -> int:
@@ -90,7 +105,7 @@ def sweep(base: Path) -> list[Path]:
     removed = []
     for home in base.glob("home-*"):
         try:
-            lock = os.open(home / ".lock", os.O_RDWR)
+            lock = open_regular(home / ".lock", os.O_RDWR, follow_links=False)
         except FileNotFoundError:
             # Locked before it could be seen: its owner is removing it, or had to leave something behind.
             shutil.rmtree(home, ignore_errors=True)

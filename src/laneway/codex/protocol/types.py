@@ -56,8 +56,17 @@ class AgentMessageThreadItem(TypedDict, total=False):
     type: Required[Literal["agentMessage"]]
 
 
+class AmazonBedrockAccount(TypedDict, total=False):
+    type: Required[Literal["amazonBedrock"]]
+    usesCodexManagedCredentials: bool
+
+
 class AnalyticsConfig(TypedDict, total=False):
     enabled: bool | None
+
+
+class ApiKeyAccount(TypedDict, total=False):
+    type: Required[Literal["apiKey"]]
 
 
 class ApplyNetworkPolicyAmendmentCommandExecutionApprovalDecision(TypedDict, total=False):
@@ -118,6 +127,12 @@ class BrowserUseOriginPolicyConfig(TypedDict, total=False):
 class ByteRange(TypedDict, total=False):
     end: Required[int]
     start: Required[int]
+
+
+class ChatgptAccount(TypedDict, total=False):
+    email: Required[str | None]
+    planType: Required[PlanType]
+    type: Required[Literal["chatgpt"]]
 
 
 class ClientInfo(TypedDict, total=False):
@@ -427,6 +442,16 @@ class FunctionDynamicToolSpec(TypedDict, total=False):
     inputSchema: Required[Any]
     name: Required[str]
     type: Required[Literal["function"]]
+
+
+class GetAccountParams(TypedDict, total=False):
+    refreshToken: bool
+
+
+class GetAccountResponse(TypedDict, total=False):
+    account: Account | None
+    requiresOpenaiAuth: Required[bool]
+    workspaceRouting: WorkspaceRouting | None
 
 
 class GitInfo(TypedDict, total=False):
@@ -1434,6 +1459,12 @@ class WebSearchToolConfig(TypedDict, total=False):
     location: WebSearchLocation | None
 
 
+class WorkspaceRouting(TypedDict, total=False):
+    accountRoutingOverride: Required[AccountRoutingOverride]
+    backendOrigin: Required[str]
+    chatgptAccountId: Required[str]
+
+
 class WorkspaceWriteSandboxPolicy(TypedDict, total=False):
     excludeSlashTmp: bool
     excludeTmpdirEnvVar: bool
@@ -1441,6 +1472,31 @@ class WorkspaceWriteSandboxPolicy(TypedDict, total=False):
     type: Required[Literal["workspaceWrite"]]
     writableRoots: list[str]
 
+
+PlanType: TypeAlias = Literal[
+    "free",
+    "go",
+    "plus",
+    "pro",
+    "prolite",
+    "promax",
+    "team",
+    "self_serve_business_prolite",
+    "self_serve_business_usage_based",
+    "business",
+    "ent26",
+    "enterprise_cbp_automation",
+    "enterprise_cbp_usage_based",
+    "enterprise",
+    "edu",
+    "edu_plus",
+    "edu_pro",
+    "unknown",
+]
+
+Account: TypeAlias = ApiKeyAccount | ChatgptAccount | AmazonBedrockAccount
+
+AccountRoutingOverride: TypeAlias = Literal["NO_CONSTRAINT", "us", "us_cr"]
 
 AskForApproval: TypeAlias = Literal["untrusted", "on-request", "never"] | GranularAskForApproval
 
