@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import EngineRefused, IdentityTaken, SessionClosed
+from laneway.base.errors import EngineError, EngineRefused, IdentityTaken, SessionClosed, ThreadUnknown
 from laneway.base.ids import new_id
 from laneway.core.audience import Reader
 from laneway.core.background import Chores, Keeper
@@ -98,13 +98,13 @@ class Arrivals:
                 session = await self._hub.resume(
                     principal, thread_id, spec, identity=identity, agent_id=agent_id, readers=readers
                 )
-            except EngineRefused:
-                if summary is None or (await self._hub.engine.abilities()).resume:
+            except (EngineRefused, ThreadUnknown) as refused:
+                if not await self._may_begin_anew(kept, summary, refused):
                     raise
-                # An engine that forgets its threads: a new one, which the summary tells what there was.
                 session = await self._hub.start(
                     principal, spec, identity=identity, agent_id=agent_id, readers=readers
                 )
+                kept = msgspec.structs.replace(kept, tools=list(session.spec.had_tools))
             if session.agent_id != agent_id:
                 raise IdentityTaken(identity, session.agent_id)  # another session has the thread
             now = self._records.now()
@@ -113,6 +113,13 @@ class Arrivals:
         except BaseException:
             await asyncio.shield(self._chores.spawn(self._undo(identity, agent_id), "undo"))
             raise
+
+    async def _may_begin_anew(self, kept: Record, summary: str | None, refused: EngineError) -> bool:
+        """Whether nothing is lost by a new thread in the place of one that the engine does not have."""
+        if isinstance(refused, ThreadUnknown):
+            return kept.is_empty  # its process was killed before the engine wrote anything of it
+        # An engine that forgets its threads: the summary tells the new one what there was.
+        return summary is not None and not (await self._hub.engine.abilities()).resume
 
     async def _settle_in(
         self, session: Session, claim: Claim, record: Record, summary: str | None, instead: Record

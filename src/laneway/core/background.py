@@ -131,17 +131,22 @@ class Keeper:
         try:
             if summary is not None and last.thread_id is not None:
                 await self._claim.write_summary(last.thread_id, summary)
+        except StoreError as problem:
+            log.error("The summary of %s was not written: %s", last.agent_id, problem)
+        try:
             await self._claim.put(last)
         except StoreError as problem:
             log.error("The end of %s was not written: %s", last.agent_id, problem)
 
 
 class Scribe:
-    """Writes audit lines in their order, many at a time."""
+    """Writes audit lines in their order, many at a time. Those that cannot be written are counted."""
 
     def __init__(self, records: Records, chores: Chores) -> None:
         self._records = records
         self._lines: deque[AuditLine] = deque()
+        self._lost = 0
+        """Lines that were not written since the log last took some."""
         self._drain = Drain(self._write, chores, "audit")
 
     def line(self, line: AuditLine) -> None:
@@ -157,7 +162,23 @@ class Scribe:
         try:
             await self._records.audit(lines)
         except StoreError as problem:
-            log.error("%d audit lines were not written: %s", len(lines), problem)
+            if not self._lost:
+                # Once: it will be the same with the next ones, and there may be thousands.
+                log.error("Audit lines are not written: %s", problem)
+            self._lost += len(lines)
+        else:
+            self._tell_lost()
+
+    def _tell_lost(self) -> None:
+        if self._lost:
+            log.error("Audit lines that were not written: %d", self._lost)
+            self._lost = 0
 
     async def flush(self) -> None:
+        """All that can be written is."""
         await self._drain.wait()
+
+    async def finish(self) -> None:
+        """The same at the very end."""
+        await self.flush()
+        self._tell_lost()

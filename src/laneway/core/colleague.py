@@ -107,6 +107,7 @@ class Colleague:
             at(self._record, place_of(self.session.spec.cwd)),
             thread_id=self.thread_id or None,
             state="busy" if self.state == "busy" else "idle",
+            is_empty=not self.session.has_history,
             turns=self.turns,
             tokens=self.tokens,
         )

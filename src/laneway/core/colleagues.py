@@ -26,7 +26,7 @@ from laneway.core.background import Chores, Scribe
 from laneway.core.colleague import Colleague, Ended
 from laneway.core.farewell import Farewell
 from laneway.core.hub import Hub
-from laneway.core.identities import Identities
+from laneway.core.identities import Identities, MayTake, anybody
 from laneway.core.judgement import Restart, Why, matches, outcome
 from laneway.core.mortality import Mortality
 from laneway.core.opening import Budget, Opening
@@ -56,7 +56,9 @@ class Colleagues:
         persist: bool = True,
         restart: Restart = "never",
         summary_s: float = 10.0,
+        may_take: MayTake = anybody,
     ) -> None:
+        """`may_take` is asked before a session opens or resumes under a name, or a name is reserved."""
         self.hub = hub
         self.pending_mail: Callable[[], int] = lambda: 0
         self.listeners: list[Listener] = []
@@ -65,7 +67,7 @@ class Colleagues:
         self._clock = clock
         self._mortality = Mortality(hub.engine, restart)
         self._chores = Chores()
-        self._names = Identities(records, self._chores)
+        self._names = Identities(records, self._chores, may_take)
         self._scribe = Scribe(records, self._chores)
         self._live: dict[str, Colleague] = {}
         self._resuming: dict[str, asyncio.Task[Colleague]] = {}
@@ -228,18 +230,21 @@ class Colleagues:
         identity: str | None = None,
         repo_root: str | None = None,
         include_closed: bool = True,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> roll.Roll:
-        """All sessions of the team, also of other processes and of those that are gone."""
+        """The sessions of the team, also of other processes and of those that are gone; all, or a page."""
+        filters = roll.Filters(identity=identity, repo_root=repo_root, include_closed=include_closed)
         view = await self._records.view()
-        rows = roll.rows(
+        return roll.page(
             view.records,
             self._live,
             principal,
-            identity=identity,
-            repo_root=repo_root,
-            include_closed=include_closed,
+            filters,
+            limit=limit,
+            cursor=cursor,
+            problems=view.problems,
         )
-        return roll.Roll(rows, view.problems)
 
     async def summary(self, agent_id: str) -> str | None:
         """What the session reported when it was last closed."""
@@ -368,6 +373,7 @@ class Colleagues:
         await self.hub.shutdown()
         await self._names.release_reserved()
         await self._chores.wait()
+        await self._scribe.finish()
 
     def abort(self) -> None:
         """No summaries any more: every session ends now."""

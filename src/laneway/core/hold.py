@@ -30,6 +30,7 @@ class Hold:
         """What the engine said of the thread when it was opened."""
         self.lost_how: str | None = None
         """How the engine's process ended, if it did."""
+        self.last_words = ""
         self.has_history = has_history
         self.is_cold = False
         """Whether the engine was started again, and has not had a turn since."""
@@ -53,18 +54,20 @@ class Hold:
         return self._thread
 
     def loss(self) -> EngineLost:
-        return EngineLost(self.lost_how or "it is not running")
+        return EngineLost(self.lost_how or "it is not running", self.last_words)
 
     # ── what becomes of it ─────────────────────────────────────────────────
 
     def take(self, thread: Thread) -> None:
         self._thread, self.info = thread, thread.info
+        if thread.info.title:
+            self.has_history = True  # it is called by its first prompt
 
     def rename(self, thread_id: str) -> None:
         self.info = msgspec.structs.replace(self.info, thread_id=thread_id)
 
-    def lose(self, how: str) -> None:
-        self._thread, self.lost_how = None, how
+    def lose(self, how: str, last_words: str = "") -> None:
+        self._thread, self.lost_how, self.last_words = None, how, last_words
 
     async def bring_back(self, host: Host) -> bool:
         """Resume the thread; true if it was lost while it was empty, and is another one now."""

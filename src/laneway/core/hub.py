@@ -25,6 +25,9 @@ from laneway.core.tools import ToolBox
 
 log = logging.getLogger(__name__)
 
+MAX_RELEASES = 8
+"""Threads given back at once. Codex does one after the other, and refuses calls beyond its queue of 128."""
+
 
 class Limits(msgspec.Struct, frozen=True):
     sessions: int = 500
@@ -78,6 +81,7 @@ class Hub:
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._reserved = 0
         self._is_shut = False
+        self._release_slots = asyncio.Semaphore(MAX_RELEASES)
         self._turnstiles: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """By thread, for as long as somebody is at it."""
 
@@ -115,8 +119,12 @@ class Hub:
         identity: str | None = None,
         agent_id: str | None = None,
         readers: Sequence[Reader] = (),
+        has_history: bool = True,
     ) -> Session:
-        """A session for a thread that exists; one that is open already has readers of its own."""
+        """A session for a thread that exists; one that is open already has readers of its own.
+
+        Without `has_history` nothing was said in it yet, as far as is known.
+        """
         # Two sessions on one thread would break single flight: of many who ask at once, the first resumes it.
         turnstile = self._turnstiles.setdefault(thread_id, asyncio.Lock())
         async with turnstile:
@@ -127,7 +135,12 @@ class Hub:
             if open_session is not None:
                 return self.get(principal, open_session.agent_id)  # its owner may simply use it
             who = _Who(principal, identity, agent_id, readers)
-            return await self._open(who, spec, lambda host: self.engine.resume(thread_id, host.spec, host))
+            return await self._open(
+                who,
+                spec,
+                lambda host: self.engine.resume(thread_id, host.spec, host),
+                has_history=has_history,
+            )
 
     async def fork(
         self,
@@ -193,6 +206,7 @@ class Hub:
                 timing=self._timing,
                 revive=self._revive,
                 has_history=has_history,
+                release_slots=self._release_slots,
             )
             for reader in who.readers:
                 session.attach(reader)
@@ -211,7 +225,7 @@ class Hub:
 
     def _refuse_if_shut(self) -> None:
         if self._is_shut:
-            raise SessionClosed("Laneway is ending")
+            raise SessionClosed("Laneway is shutting down")
 
     def _reserve(self, identity: str | None, agent_id: str) -> None:
         self._refuse_if_shut()
@@ -248,16 +262,20 @@ class Hub:
         if run is not None:
             run.cancel()
 
+    def begin_shutdown(self) -> None:
+        """The engine ends next: no session begins, and one that closes does not give its thread back."""
+        self._is_shut = True
+        for session in self._sessions.values():
+            session.skip_release()
+
     async def shutdown(self, last: TurnSpec | None = None) -> None:
         """Close all sessions side by side under one deadline, then the engine, and with it every thread.
 
         No session begins from now on.
         """
-        self._is_shut = True
+        self.begin_shutdown()
         runs = list(self._runs.values())
-        closes = [
-            asyncio.ensure_future(session.close(last, release=False)) for session in self._sessions.values()
-        ]
+        closes = [asyncio.ensure_future(session.close(last)) for session in self._sessions.values()]
         if runs:
             _, late = await asyncio.wait(runs, timeout=self._shutdown_s)
             for run in late:

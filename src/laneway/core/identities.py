@@ -1,20 +1,29 @@
 """The names that this process goes by: each bound to one session, and claimed against all others.
 
 A name is bound here, at once, before its claim is awaited: of many who want it exactly one goes
-on, and the others learn whose it is. The claim itself is the store's lock.
+on, and the others learn whose it is. The claim itself is the store's lock. Whether a name belongs
+to somebody outside, a teammate say, is a question that whoever joins the pieces puts in (`MayTake`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import TypeAlias
 from weakref import WeakValueDictionary
 
-from laneway.base.errors import IdentityHeld, IdentityTaken, StoreError
+from laneway.base.errors import IdentityHeld, IdentityTaken, MemberForeign, StoreError
 from laneway.core.background import Chores
 from laneway.core.judgement import MAX_NUMBERED, numbered
 from laneway.core.records import Claim, Records
+
+MayTake: TypeAlias = Callable[[str], Awaitable[None]]
+"""Raises `MemberForeign` if a name belongs to somebody else, for reasons that this ring does not know."""
+
+
+async def anybody(identity: str) -> None:
+    """Where there is no team, there is nobody else."""
 
 
 class _Binding:
@@ -26,27 +35,33 @@ class _Binding:
 
 
 class Identities:
-    def __init__(self, records: Records, chores: Chores) -> None:
+    def __init__(self, records: Records, chores: Chores, may_take: MayTake = anybody) -> None:
         self._records = records
         self._chores = chores
+        self._may_take = may_take
         self._bound: dict[str, _Binding] = {}
         self._reserved: dict[str, Claim] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def holder(self, identity: str) -> str | None:
-        """The agent that has the name in this process."""
-        binding = self._bound.get(identity)
-        return binding.agent_id if binding else None
+        """The agent that has the name in this process, or one that differs in case alone."""
+        folded = identity.casefold()
+        return next(
+            (bound.agent_id for name, bound in self._bound.items() if name.casefold() == folded), None
+        )
 
     async def reserve(self, identity: str) -> None:
-        """Hold a name from now on, with or without a session; `IdentityHeld` if another process does."""
+        """Hold a name from now on, with or without a session.
+
+        `IdentityHeld` if another process does, `MemberForeign` if it is somebody else's.
+        """
         self._records.check(identity)
         async with self._lock(identity):
             if identity in self._reserved:
                 return
             binding = self._bound.get(identity)
             held = binding.claim if binding else None
-            self._reserved[identity] = held or await self._claim(identity, None)
+            self._reserved[identity] = held or await self._checked_claim(identity, None)
 
     async def release_reserved(self) -> None:
         """At the very end."""
@@ -55,7 +70,8 @@ class Identities:
             await claim.release()
 
     async def take(self, identity: str, agent_id: str) -> Claim:
-        """This name or none: `IdentityTaken` by one of ours, `IdentityHeld` by another process."""
+        """This name or none: `IdentityTaken` by one of ours, `IdentityHeld` by another process, or
+        `MemberForeign`: somebody else's."""
         self._records.check(identity)
         holder = self.holder(identity)
         if holder is not None:
@@ -74,7 +90,7 @@ class Identities:
         for name in numbered(identity, self._bound):
             try:
                 return name, await self.take(name, agent_id)
-            except (IdentityHeld, IdentityTaken):
+            except (IdentityHeld, IdentityTaken, MemberForeign):
                 continue
         raise StoreError(f"{MAX_NUMBERED} sessions are called {identity} or a number of it. Close some.")
 
@@ -114,9 +130,20 @@ class Identities:
     async def _claim_for(self, identity: str, agent_id: str) -> Claim:
         reserved = self._reserved.get(identity)
         if reserved is None:
-            return await self._claim(identity, agent_id)
+            return await self._checked_claim(identity, agent_id)
+        await self._may_take(identity)  # it may have become somebody's since it was reserved
         await reserved.tell(agent_id)
         return reserved
+
+    async def _checked_claim(self, identity: str, agent_id: str | None) -> Claim:
+        """A claim on a name that is nobody else's. Looked at while it is held: then no Laneway takes it."""
+        claim = await self._claim(identity, agent_id)
+        try:
+            await self._may_take(identity)
+        except BaseException:
+            await asyncio.shield(self._chores.spawn(claim.release(), "release"))
+            raise
+        return claim
 
     async def _claim(self, identity: str, agent_id: str | None) -> Claim:
         claiming = self._chores.spawn(self._records.claim(identity, agent_id), "claim")

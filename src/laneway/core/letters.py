@@ -14,7 +14,7 @@ Kind: TypeAlias = Literal["client", "mail", "last"]
 Outcome: TypeAlias = Literal[
     "done", "cancelled", "closed", "refused", "stuck", "lost", "full", "no_turn", "question_gone", "ok"
 ]
-Stop: TypeAlias = Literal["cancel", "timeout", "close", "budget"]
+Stop: TypeAlias = Literal["cancel", "timeout", "close", "budget", "unreachable"]
 
 
 # ── state ──────────────────────────────────────────────────────────────────

@@ -99,6 +99,8 @@ class Question(Value, frozen=True):
     schema: Any = None
     url: str | None = None
     params: Any = None
+    is_escalation: bool = True
+    """Whether a yes lets the engine do more than it may by itself; in doubt, it does."""
 
 
 class Answer(Value, frozen=True):
@@ -284,6 +286,8 @@ class EngineGone(Event, frozen=True, tag="engine_gone"):
     """The engine's process ended; everything in flight has been answered."""
 
     how: str
+    last_words: str = ""
+    """What it said on standard error: a few lines, redacted."""
 
 
 class EngineBack(Event, frozen=True, tag="engine_back"):

@@ -22,7 +22,7 @@ class Mortality:
         match after_death(self._policy, engine.ended, is_told=self._is_told):
             case "refuse":
                 self._is_told = True
-                raise EngineLost(engine.ended or "it is not running")
+                raise EngineLost(engine.ended or "it is not running", engine.ended_saying)
             case "renew":
                 engine.renew()
                 self._is_told = False

@@ -50,9 +50,14 @@ _SPEC_FIELDS = (
 )
 
 
+_FOR_RESUME = frozenset({"base_instructions", "developer_instructions", "config", "native"})
+"""Kept word for word, whatever a caller wrote there, because a resume has to send it again."""
+
+
 def new_record(opening: Opening, identity: str, agent_id: str, team: str, now: str) -> Record:
     """The session before its thread is known."""
-    said = {name: getattr(opening.spec, name) for name in _SPEC_FIELDS}
+    left_out = _FOR_RESUME if opening.spec.ephemeral else frozenset()
+    said = {name: getattr(opening.spec, name) for name in _SPEC_FIELDS if name not in left_out}
     return Record(
         agent_id=agent_id,
         identity=identity,
@@ -60,6 +65,7 @@ def new_record(opening: Opening, identity: str, agent_id: str, team: str, now: s
         cwd=str(opening.spec.cwd),
         started_at=now,
         last_active=now,
+        is_empty=True,
         tag=opening.tag,
         role=opening.role,
         agent_name=opening.agent_name,

@@ -56,10 +56,14 @@ class ThreadSpec(msgspec.Struct, frozen=True, kw_only=True):
     had_tools: tuple[str, ...] = ()
     """The names of the tools that the thread was started with: a resume cannot add any."""
     users_config: dict[str, Any] | None = None
-    """Of the user's own configuration for this folder, what says how far a session may go, where the
-    caller has just read it: the engine need not."""
+    """Of the user's own configuration for this folder, what says how far a session may go and who has
+    the model, where the caller has just read it: the engine need not."""
+    writable_roots: tuple[str, ...] = ()
+    """Folders to write to beside `cwd` and those of the user's configuration, where writing is allowed."""
     extras: dict[str, Any] = {}
     """Config of ours beside the caller's: sent at every start and resume, and kept nowhere."""
+    declines_escalations: bool = False
+    """Whether questions for more access are declined at once, without asking anybody."""
 
 
 class Errand(msgspec.Struct, frozen=True):
@@ -163,6 +167,11 @@ class Engine(Protocol):
     @property
     def ended(self) -> str | None:
         """How the last process ended, if it did so by itself and none has followed."""
+        ...
+
+    @property
+    def ended_saying(self) -> str:
+        """What that process said last on its standard error."""
         ...
 
     @property

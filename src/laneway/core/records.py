@@ -49,6 +49,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     config: dict[str, Any] = {}
     native: dict[str, Any] = {}
     ephemeral: bool = False
+    is_empty: bool = False
+    """Whether nothing was said in its thread yet, so that the engine has not written it down."""
     tools: list[str] = []
     """Those of ours that its thread was started with."""
     turns: int = 0

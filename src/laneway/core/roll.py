@@ -7,7 +7,13 @@ from collections.abc import Iterable
 import msgspec
 
 from laneway.core.colleague import Colleague
+from laneway.core.paging import Place, cursor_after, place_of
 from laneway.core.records import Record
+
+MAX_PAGE_BYTES = 64 * 1024
+"""Of one page as JSON, whatever its rows hold: a model reads it, and pays for it. One row is always shown."""
+MAX_PROBLEMS = 20
+"""Files that a page names because they cannot be read; the others are counted."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +49,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 class Roll(msgspec.Struct, frozen=True):
     rows: tuple[Row, ...]
     problems: tuple[str, ...] = ()
+    total: int = 0
+    """Sessions that the filters let through, on all pages."""
+    cursor: str | None = None
+    """To the next page; none on the last one."""
 
 
 class Bound(msgspec.Struct, frozen=True):
@@ -92,27 +102,67 @@ def row(record: Record, live: Colleague | None = None, *, is_mine: bool = False)
     )
 
 
-def rows(
+class Filters(msgspec.Struct, frozen=True, kw_only=True):
+    """Which sessions are meant."""
+
+    identity: str | None = None
+    repo_root: str | None = None
+    include_closed: bool = True
+
+    def let_through(self, record: Record) -> bool:
+        return (
+            self.identity in (None, record.identity)
+            and self.repo_root in (None, record.repo_root)
+            and (self.include_closed or record.status == "active")
+        )
+
+
+def page(
     kept: Iterable[Record],
     live: dict[str, Colleague],
     principal: str,
+    filters: Filters,
     *,
-    identity: str | None = None,
-    repo_root: str | None = None,
-    include_closed: bool = True,
-) -> tuple[Row, ...]:
-    """Live ones as they are now, whatever the disk says; the most recently active first."""
+    limit: int | None = None,
+    cursor: str | None = None,
+    problems: tuple[str, ...] = (),
+) -> Roll:
+    """Live ones as they are now, whatever the disk says, then the others; the most recently active first.
+
+    Without a `limit` it is all of them. `BadCursor` for a cursor that does not belong to these filters.
+    """
+    last = place_of(cursor, filters) if cursor is not None else None
     records = {record.agent_id: record for record in kept}
     records |= {agent_id: colleague.record for agent_id, colleague in live.items()}
-    wanted = [
-        record
-        for record in records.values()
-        if identity in (None, record.identity)
-        and repo_root in (None, record.repo_root)
-        and (include_closed or record.status == "active")
-    ]
-    wanted.sort(key=lambda record: record.last_active, reverse=True)
-    return tuple(_row(record, live.get(record.agent_id), principal) for record in wanted)
+    wanted = {_place(record): record for record in records.values() if filters.let_through(record)}
+    behind = sorted((place for place in wanted if last is None or place < last), reverse=True)
+    shown: list[Row] = []
+    size = 0
+    for place in behind if limit is None else behind[:limit]:
+        record = wanted[place]
+        row = _row(record, live.get(record.agent_id), principal)
+        size += len(msgspec.json.encode(row)) if limit is not None else 0
+        if shown and size > MAX_PAGE_BYTES:
+            break
+        shown.append(row)
+    is_last = len(shown) == len(behind)
+    return Roll(
+        tuple(shown),
+        _few(problems) if limit is not None else problems,
+        len(wanted),
+        None if is_last else cursor_after(behind[len(shown) - 1], filters),
+    )
+
+
+def _place(record: Record) -> Place:
+    return Place(record.status == "active", record.last_active, record.agent_id)
+
+
+def _few(problems: tuple[str, ...]) -> tuple[str, ...]:
+    more = len(problems) - MAX_PROBLEMS
+    if more <= 0:
+        return problems
+    return (*problems[:MAX_PROBLEMS], f"{more} more files could not be read: see `laneway sessions`.")
 
 
 def _row(record: Record, live: Colleague | None, principal: str) -> Row:

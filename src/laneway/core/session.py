@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from laneway.base.counting import counted
 from laneway.base.errors import (
     EngineError,
     EngineLost,
@@ -35,12 +36,15 @@ from laneway.core.model import (
     DECLINE,
     DELTAS,
     Accepted,
+    Activity,
     Answer,
     Asked,
     Closed,
     EngineBack,
     EngineGone,
     Event,
+    Failure,
+    Notice,
     Question,
     ThreadKnown,
     TurnDone,
@@ -57,6 +61,8 @@ from laneway.core.turn import Request, Turn, TurnResult
 
 log = logging.getLogger(__name__)
 
+_PROGRESS = frozenset({*DELTAS, Activity, Asked, TurnDone})
+"""Events that show that the model was reached, or that the turn is over."""
 MAX_INBOX = 4096
 """Letters a session may fall behind by. Past it the oldest rule is broken: that is a bug, not load."""
 
@@ -66,6 +72,8 @@ class Timing(msgspec.Struct, frozen=True):
 
     turn_s: float | None = None
     question_s: float = 300.0
+    retry_s: float = 0.0
+    """For the engine to try in vain to reach its model, with nothing else in between; 0: for ever."""
     stop_s: float = 10.0
     """From an interrupt to calling the turn stuck."""
 
@@ -92,7 +100,9 @@ class Session:
         timing: Timing = Timing(),  # noqa: B008  frozen
         revive: bool = True,
         has_history: bool = True,
+        release_slots: asyncio.Semaphore | None = None,
     ) -> None:
+        """`release_slots` are shared by all sessions of an engine."""
         self.agent_id = agent_id
         self.principal = principal
         self.identity = identity
@@ -118,7 +128,11 @@ class Session:
         """What the engine has not answered yet."""
         self._waking = asyncio.Lock()
         self._is_over = False
+        self._is_retrying = False
+        """Whether the engine tries to reach its model, and nothing has come of it yet."""
+        self._last_retry = ""
         self._releases = True
+        self._release_slots = release_slots or asyncio.Semaphore()
 
     # ── what doors ask ─────────────────────────────────────────────────────
 
@@ -144,6 +158,11 @@ class Session:
         return self._hold.thread_id
 
     @property
+    def has_history(self) -> bool:
+        """Whether something was said in the thread, so that the engine has written it down."""
+        return self._hold.has_history
+
+    @property
     def is_engine_lost(self) -> bool:
         return self._hold.is_lost
 
@@ -151,6 +170,11 @@ class Session:
     def lost_how(self) -> str | None:
         """How the engine's process ended, if it did."""
         return self._hold.lost_how
+
+    @property
+    def last_words(self) -> str:
+        """What that process said on standard error before it ended."""
+        return self._hold.last_words
 
     @property
     def questions(self) -> list[Question]:
@@ -230,7 +254,8 @@ class Session:
 
         Without `release` the engine keeps the thread: right when the engine itself ends next.
         """
-        self._releases = release
+        if not release:
+            self.skip_release()
         if self._state.is_closed:
             return None
         closer = new_id("close")
@@ -244,6 +269,10 @@ class Session:
         except LanewayError as error:
             log.info("session %s closed without its last turn: %s", self.agent_id, error)
             return None
+
+    def skip_release(self) -> None:
+        """Leave the thread to an engine that ends next, unless it is being released already."""
+        self._releases = False
 
     async def wake(self) -> None:
         """Bring the thread back to an engine that lost it: for a turn, or for a call that is none."""
@@ -267,6 +296,9 @@ class Session:
         if kind is TurnStarted:
             self._on_started(event)  # type: ignore[arg-type]
         self._audience.tell(event)
+        if self._is_retrying and kind in _PROGRESS:
+            self._is_retrying = False
+            self._timers.drop("retry")
         if kind in DELTAS:
             return
         match event:
@@ -278,8 +310,13 @@ class Session:
                 if request is not None:  # else it was given up as stuck, and its caller answered
                     request.done = event
                 self.post(letters.Ended(event.turn_id))
+            case Notice(will_retry=True, message=message):
+                self._on_retry(message)
             case Accepted():
                 self._hold.has_history = True
+            case Asked(question=question) if self.spec.declines_escalations and question.is_escalation:
+                # Here and now: nobody who has just heard of it gets to ask somebody.
+                self._tell(question.question_id, DECLINE, by_rule=True)
             case Asked(question=question):
                 self._questions[question.question_id] = question
                 self.post(letters.Opened(question.question_id))
@@ -293,7 +330,7 @@ class Session:
             case ThreadKnown(thread_id=thread_id):
                 self._hold.rename(thread_id)
             case EngineGone():
-                self._hold.lose(event.how)
+                self._hold.lose(event.how, event.last_words)
                 self.post(letters.Lost())
             case _:
                 pass
@@ -305,6 +342,15 @@ class Session:
             request.is_begun = True
             self._hold.has_begun()
             self.turns += 1
+
+    def _on_retry(self, message: str) -> None:
+        turn = self._audience.turn
+        if not self.timing.retry_s or turn is None:
+            return
+        self._last_retry = message
+        if not self._is_retrying:
+            self._is_retrying = True
+            self._timers.after("retry", self.timing.retry_s, letters.Cancel(turn.ticket, "unreachable"))
 
     async def on_tool(self, name: str, arguments: Any, turn_id: str) -> ToolResult:
         caller = Caller(
@@ -331,7 +377,7 @@ class Session:
         with bound(agent=self.agent_id, thread=self.thread_id):
             log.info("session started")
             await self._live()
-            log.info("session closed after %d turns", self.turns)
+            log.info("session closed after %s", counted(self.turns, "turn"))
 
     async def _live(self) -> None:
         try:
@@ -445,8 +491,9 @@ class Session:
         self._settle(ticket, "refused" if request.error else "ok", None)
 
     async def _release(self) -> None:
-        if self._releases:
-            await self._hold.release()
+        async with self._release_slots:
+            if self._releases:  # not any more, perhaps: it may have waited
+                await self._hold.release()
         self.post(letters.Released())
 
     def _tell(self, question_id: str, answer: Answer, *, by_rule: bool = False) -> None:
@@ -483,7 +530,18 @@ class Session:
         self._timers.forget(ticket)
         if outcome == "stuck" or stop == "timeout":
             log.warning("%s ran out of time%s", ticket, " and did not stop" if outcome == "stuck" else "")
-        request.turn.settle(self._error_of(outcome, request) or request.result(stop))
+        request.turn.settle(self._error_of(outcome, request) or self._result_of(request, stop))
+
+    def _result_of(self, request: Request, stop: letters.Stop | None) -> TurnResult:
+        result = request.result(stop)
+        if stop != "unreachable" or result.status != "interrupted":
+            return result
+        failure = Failure(
+            kind="unreachable",
+            message=f"Codex could not reach the model for {self.timing.retry_s:g} s and was stopped, as the"
+            f" setting retry_secs says. It said: {self._last_retry}",
+        )
+        return msgspec.structs.replace(result, status="failed", failure=failure)
 
     def _error_of(self, outcome: letters.Outcome, request: Request) -> LanewayError | None:
         match outcome:

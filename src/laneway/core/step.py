@@ -237,7 +237,7 @@ def _refused(state: State, ticket: str) -> tuple[State, list[Effect]]:
     effects: list[Effect] = [StopGrace(), RunClock(None)]
     effects.append(
         Settle(ticket, "cancelled", stop)
-        if stop in ("cancel", "timeout")
+        if stop in ("cancel", "timeout", "unreachable")
         else Settle(ticket, "refused", stop)
     )
     return replace(state, live=None), effects

@@ -2,8 +2,8 @@
 
 Does one thing at a time and blocks nobody: files are read and written in threads, and between the
 last look at the session and the asking for a turn nothing is awaited. Mail is marked as read when
-Codex has recorded it, not before: whatever goes wrong until then, it is brought again. Made by
-`Postman` only.
+Codex has recorded it, not before: whatever goes wrong until then, it is brought again. A name that
+somebody else has registered is theirs: nothing is read or marked under it. Made by `Postman` only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from laneway.mail.inbox import Inbox
 from laneway.mail.marking import Marking
 from laneway.mail.names import Address
 from laneway.mail.pace import MAX_BACKOFF_S
-from laneway.mail.roster import LEAD
+from laneway.mail.roster import LEAD, check_may_act_as
 from laneway.mail.sighting import Sight, look
 from laneway.mail.swap import Fingerprint
 from laneway.mail.trips import Trips
@@ -52,7 +52,7 @@ class Carrier:
         self._known: Mapping[str, float] = {}
         self._last_act: Act = Hold("nothing")
         self._trips = Trips(colleague, depot, self)
-        self._marking = Marking(depot.clock, self.look_again)
+        self._marking = Marking(depot.membership.places, depot.clock, self.look_again)
         self._stop_alarm: Callable[[], None] = lambda: None
         self._told: set[NoticeKind] = set()
         self._is_over = False
@@ -133,6 +133,12 @@ class Carrier:
             return
         inbox = await self._joined()
         sight = await self._look(inbox) if inbox is not None else None
+        # Mail for somebody else comes after they registered: whose it is, is seen behind the reading.
+        if sight is not None and not (is_ours := await self._is_ours()):
+            self._is_due = True
+            if is_ours is False:
+                self.stir()
+            return
         if inbox is None or sight is None or self._is_over:
             return
         self._take_note(inbox, sight)
@@ -152,10 +158,14 @@ class Carrier:
         await self._marking.again(inbox, sight.mail.marks)
 
     async def _joined(self) -> Inbox | None:
-        """The inbox, once the session is in the team."""
+        """The inbox, while the session is in the team under a name that is its own."""
         membership, colleague = self._depot.membership, self.colleague
-        if self._inbox is not None and membership.is_member(colleague.identity, self):
-            return self._inbox
+        if self._inbox is not None:
+            is_ours = await self._is_ours()
+            if is_ours is None:
+                return None
+            if is_ours:
+                return self._inbox
         self._inbox, self.unread = None, 0
         now = self._depot.clock.now()
         if not membership.can_be_joined or now < self._join_at:
@@ -174,6 +184,18 @@ class Carrier:
         self._told.discard("join")
         self._is_due = True
         return self._inbox
+
+    async def _is_ours(self) -> bool | None:
+        """Whether the name is the session's in the team; none if that cannot be known now."""
+        membership, identity = self._depot.membership, self.colleague.identity
+        try:
+            await membership.refresh()
+        except TeamGone:
+            return None  # the postman's next round finds out where it is
+        except StoreError as problem:
+            self._notice("inbox", f"{identity} gets no mail. {problem}")
+            return None
+        return membership.is_member(identity, self)
 
     async def _look(self, inbox: Inbox) -> Sight | None:
         """None if there is nothing new to see."""
@@ -258,6 +280,7 @@ class Carrier:
         depot.note("mail_shutdown", colleague, (request,), outcome=ended.status)
         answer = frames.approval(request, colleague.identity, depot.now())
         try:
+            await asyncio.to_thread(check_may_act_as, depot.membership.places, inbox.team, inbox.agent)
             message = draft(colleague.identity, answer, team=inbox.team, summary="shutdown approved")
             await asyncio.to_thread(depot.post.send, message, Address(LEAD, inbox.team))
         except StoreError as problem:

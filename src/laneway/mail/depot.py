@@ -65,6 +65,13 @@ class Memory:
         while len(self._keys) > self._size:
             self._keys.popitem(last=False)
 
+    def drop(self, identity: str, message: Message) -> None:
+        for key in message.key:
+            self._keys.pop((identity, key), None)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
 
 class Recalled:
     """A member's part of a memory, as the rules want it: a container of keys."""
@@ -81,6 +88,9 @@ class Recalled:
 
     def add(self, message: Message) -> None:
         self._memory.add(self._identity, message)
+
+    def drop(self, message: Message) -> None:
+        self._memory.drop(self._identity, message)
 
 
 class Depot:
@@ -110,7 +120,7 @@ class Depot:
         self.brought = Memory()
         """Recorded by Codex."""
         self.tried = Memory()
-        """Handed over at least once."""
+        """Handed over at least once, and not recorded yet."""
 
     @property
     def can_begin(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import BadMail
+from laneway.base.plain import plain
 from laneway.mail import raw_json
 from laneway.mail.entries import ENTRY_DEPTH, Urgency
 from laneway.mail.names import check_sender, check_team
@@ -112,7 +113,7 @@ def _checked(text: str) -> str:
 
 def _short(text: str) -> str:
     """One line, cut behind a word."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * MAX_SUMMARY_CHARS]).split())
+    line = " ".join(plain(text[: 4 * MAX_SUMMARY_CHARS]).split())
     if len(line) <= MAX_SUMMARY_CHARS:
         return line
     cut = line[: MAX_SUMMARY_CHARS - 3]

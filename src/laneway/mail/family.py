@@ -68,8 +68,19 @@ def fate(pid: int, start: str, space: str) -> Literal["alive", "gone", "unknown"
         return "gone"
     except PermissionError:
         pass  # somebody else's
+    if _is_zombie(pid):
+        return "gone"
     now = _look(pid)[1]
     return "gone" if start and now and now != start else "alive"
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether it has ended and nobody has asked how: in a container there may be nobody who ever does."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[:1] == [b"Z"]
+    except OSError:  # no /proc, or gone meanwhile
+        return False
 
 
 @cache

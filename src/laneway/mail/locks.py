@@ -24,7 +24,8 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.errors import MailBusy
-from laneway.store.files import FILE_MODE, FOLDER_MODE, trouble
+from laneway.base.foreign_files import open_regular
+from laneway.store.files import FOLDER_MODE, trouble
 
 SHORTEST_WAIT_S = 0.002
 LONGEST_WAIT_S = 0.05
@@ -83,7 +84,7 @@ def locked(
 def _take_flock(path: Path, wait: _Wait) -> int:
     while True:
         try:
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+            fd = open_regular(path, os.O_RDWR | os.O_CREAT, follow_links=False)
         except FileNotFoundError:
             raise
         except OSError as problem:
@@ -155,7 +156,7 @@ def _remove_folder(path: Path, found: os.stat_result) -> bool:
 def _remove_file(path: Path) -> bool:
     """ATM 1.x holds a flock for as long as it works. The pid inside adds nothing: a free file is nobody's."""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = open_regular(path, os.O_RDWR, follow_links=False)
     except OSError:
         return False
     try:

@@ -1,6 +1,7 @@
 """Marks mail as read that Codex has recorded, and keeps at it where the inbox cannot be written.
 
 What could not be marked is not brought again in this life; whoever finds it unread hands it in again.
+An inbox that has become somebody else's is not written any more.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from laneway.base.errors import StoreError, TeamGone
+from laneway.base.errors import MemberForeign, StoreError, TeamGone
 from laneway.core.ports import Clock
 from laneway.mail.entries import Message
 from laneway.mail.inbox import Inbox
 from laneway.mail.pace import Pace
+from laneway.mail.places import Places
+from laneway.mail.roster import check_may_act_as
 
 log = logging.getLogger(__name__)
 
 
 class Marking:
-    def __init__(self, clock: Clock, look_again: Callable[[], None]) -> None:
+    def __init__(self, places: Places, clock: Clock, look_again: Callable[[], None]) -> None:
+        self._places = places
         self._clock = clock
         self._look_again = look_again
         self._pace = Pace()
@@ -41,16 +45,22 @@ class Marking:
         while self._waiting:
             inbox, messages = self._waiting.popleft()
             try:
-                await asyncio.to_thread(inbox.mark_read, messages)
+                await asyncio.to_thread(self._mark, inbox, messages)
                 self._is_failing = False
                 self._pace.succeed()
             except TeamGone:
                 pass  # its inboxes went with it
+            except MemberForeign as foreign:
+                log.info("Mail of %s stays unread: %s", inbox.agent, foreign)
             except StoreError as problem:
                 if not self._is_failing:
                     log.warning("Mail of %s is not marked as read yet: %s", inbox.agent, problem)
                 self._is_failing = True
                 self._set_alarm()
+
+    def _mark(self, inbox: Inbox, messages: tuple[Message, ...]) -> None:
+        check_may_act_as(self._places, inbox.team, inbox.agent)
+        inbox.mark_read(messages)
 
     def stop(self) -> None:
         self._stop_alarm()

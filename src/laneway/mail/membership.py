@@ -1,8 +1,9 @@
 """Our sessions as members of the team: they join it, follow it where it goes, and leave it.
 
 Owns which team mail goes through. The team is its owner's: one that was there and is removed is
-left, quietly, and joined again if it comes back; it is never made anew. All file work is done in
-threads, one change of the roster at a time.
+left, quietly, and joined again if it comes back; it is never made anew. So are names: one that
+somebody else registers is theirs, and we leave. All file work is done in threads, one change of the
+roster at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from laneway.mail import swap
 from laneway.mail.inbox import Inbox
 from laneway.mail.locks import Patience
 from laneway.mail.places import Places
-from laneway.mail.roster import Roster
+from laneway.mail.roster import Roster, owner_of
 from laneway.mail.swap import Fingerprint
 from laneway.mail.teams import Choice, mail_team
 
@@ -83,14 +84,30 @@ class Membership:
                 await self._drop_the_removed()
             return has_moved
 
+    async def refresh(self) -> None:
+        """See who is a member now, before something is done for one. Cheap if nobody wrote the roster.
+
+        `StoreError` if that cannot be seen: then nobody can say whose a name is.
+        """
+        if await asyncio.to_thread(self._has_changed):
+            async with self._lock:
+                await self._drop_the_removed()
+
+    def _has_changed(self) -> bool:
+        found = swap.fingerprint(self.places.config(self.team))
+        return found is not None and found != self._roster_seen
+
     async def _drop_the_removed(self) -> None:
-        """Somebody may have written the roster from memory, or made the team anew: then we join again."""
+        """Somebody may have written the roster from memory, or made the team anew: then we join again.
+
+        Somebody else may have one of our names by now: then we leave.
+        """
         present = await asyncio.to_thread(self._present)
         if present is not None:
             self._members = {name: who for name, who in self._members.items() if name in present}
 
     def _present(self) -> set[str] | None:
-        """Who of us is in the roster; `None` if it has not changed."""
+        """Who of us is in the roster and may be; `None` if it has not changed."""
         roster = self._roster(self.team)
         found = swap.fingerprint(roster.path)
         if found is None or found == self._roster_seen:
@@ -99,8 +116,20 @@ class Membership:
             self._cleared.add(self.team)
             roster.clear_dead()
         members = roster.read().members
-        self._roster_seen = found
-        return {member.name for member in members if member.is_ours}
+        ours = {member.name for member in members if member.is_ours}
+        theirs = {name for name in ours if owner_of(name, members) is not None}
+        self._roster_seen = found if self._deregister(theirs) else None  # else this is tried again
+        return ours - theirs
+
+    def _deregister(self, names: set[str]) -> bool:
+        """Whether all of them are out of the roster."""
+        try:
+            for name in names:
+                self._roster(self.team).deregister(name)
+        except StoreError as problem:
+            log.info("%s stays in the roster for now: %s", ", ".join(sorted(names)), problem)
+            return False
+        return True
 
     def _look(self) -> tuple[Choice, bool]:
         choice = self._choice

@@ -2,11 +2,15 @@
 
 Pure. What we call ourselves is narrow, because three programs make file names of it; whom we
 write to may be called anything that Claude Code lets a teammate be called and that is no path.
+Whether a name may be ours, given who is in the team, is decided here (`in_the_way`).
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -69,6 +73,43 @@ def address(said: str, default_team: str) -> Address:
 def inbox_name(agent: str) -> str:
     """The name that Claude Code gives the agent's inbox. It can be no path, whatever the agent is called."""
     return _NOT_IN_FILES.sub("-", agent)
+
+
+HeldBy: TypeAlias = Literal["us", "others", "gone", "unknown"]
+"""Whose a member is: this process's, somebody else's, a Laneway's that has ended, or a Laneway's of which
+this machine cannot tell whether it lives."""
+
+
+class Registered(msgspec.Struct, frozen=True):
+    """A member of a team, as far as the right to a name goes."""
+
+    name: str
+    held_by: HeldBy
+
+
+def in_the_way(name: str, members: Iterable[Registered]) -> Registered | None:
+    """The member because of which `name` may not be ours; none if we may take it, or have it.
+
+    A Laneway of unknown fate keeps us from all names but its own: whoever takes that one must hold its
+    lock, which a living Laneway does not give away.
+    """
+    for member in members:
+        if not is_taken_for(name, member.name) or member.held_by == "gone":
+            continue
+        if member.held_by == "others" or member.name != name:
+            return member
+    return None
+
+
+def is_taken_for(one: str, other: str) -> bool:
+    """Whether two names have one inbox, on whatever disk, or are one name to a reader."""
+    return not _likenesses(one).isdisjoint(_likenesses(other))
+
+
+def _likenesses(name: str) -> frozenset[str]:
+    """The name of the inbox without regard to case, and what it were if the name was spelt plainly."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return frozenset(inbox_name(each).lower() for each in (name, unicodedata.normalize("NFKC", plain)))
 
 
 def _shown(name: str) -> str:

@@ -34,6 +34,8 @@ class Receipt(msgspec.Struct, frozen=True):
     to: Address
     message_id: str
     outcome: Literal["delivered", "spooled"]
+    is_gone: bool = False
+    """Whether the recipient is a session whose process has ended: the mail waits for its next life."""
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -45,6 +47,8 @@ class Broadcast(msgspec.Struct, frozen=True):
     message_id: str
     """One for all recipients, as in ATM: an answer to it means the same to everybody."""
     results: tuple[Receipt | Refused, ...]
+    gone: tuple[Address, ...] = ()
+    """Sessions that are still in the roster and have ended: nothing was sent to them."""
 
 
 class Drained(msgspec.Struct, frozen=True):
@@ -73,17 +77,12 @@ class Post:
         Whoever has an inbox can be written to as well: somebody who wrote to the team without being
         in it, or a session that was closed and may be had back.
         """
-        if not self._is_known(to):
+        team = Roster(self._places, to.team).read()  # first: a team that is gone has nobody
+        if team.member(to.agent) is None and self._inbox(to, self._patience).fingerprint() is None:
             raise MemberUnknown(to.agent, to.team)
         receipt = self._deliver(message, to)
         self._be_reachable(message)
-        return receipt
-
-    def _is_known(self, to: Address) -> bool:
-        roster = Roster(self._places, to.team).read()  # first: a team that is gone has nobody
-        return (
-            roster.member(to.agent) is not None or self._inbox(to, self._patience).fingerprint() is not None
-        )
+        return msgspec.structs.replace(receipt, is_gone=to.agent in team.gone())
 
     def _be_reachable(self, message: Draft) -> None:
         """Who writes can be answered. Where that cannot be, the message has gone out all the same."""
@@ -102,7 +101,7 @@ class Post:
         summary: str = "",
         urgency: Urgency = "normal",
     ) -> Broadcast:
-        """To every member of a team but the sender; each result stands for itself."""
+        """To every member of a team but the sender and those that are gone; each result stands for itself."""
         message = draft(
             sender,
             text,
@@ -113,9 +112,9 @@ class Post:
             when=self._now(),
         )
         is_own = message.source_team == team
-        names = dict.fromkeys(member.name for member in Roster(self._places, team).read().members)
+        found = Roster(self._places, team).read()
         results: list[Receipt | Refused] = []
-        for name in names:
+        for name in found.names():
             if is_own and name == sender:
                 continue
             to = Address(name, team)
@@ -124,7 +123,8 @@ class Post:
                 results.append(self._deliver(message, to))
             except StoreError as problem:
                 results.append(Refused(to, problem))
-        return Broadcast(message.message_id, tuple(results))
+        gone = tuple(Address(name, team) for name in found.gone() if not (is_own and name == sender))
+        return Broadcast(message.message_id, tuple(results), gone)
 
     def has_waiting(self) -> bool:
         """Whether the spool holds anything. Costs a look at a folder."""

@@ -8,7 +8,7 @@ Blocking: from asyncio call through `asyncio.to_thread`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
@@ -17,7 +17,7 @@ import msgspec
 from laneway.base.errors import FileDamaged, MemberForeign, TeamGone
 from laneway.mail import family, raw_json, rewrite, swap
 from laneway.mail.locks import Patience, locked
-from laneway.mail.names import check_sender, inbox_name
+from laneway.mail.names import HeldBy, Registered, check_sender, in_the_way, is_taken_for
 from laneway.mail.places import Places
 from laneway.mail.raw_json import NotJson
 from laneway.mail.rewrite import Rewrite
@@ -73,6 +73,21 @@ class Member(msgspec.Struct, frozen=True):
         return self.owner is not None and self.owner.is_us()
 
     @property
+    def held_by(self) -> HeldBy:
+        """Whose it is, as of now; asks the system about another Laneway's process."""
+        if self.owner is None:
+            return "others"
+        if self.owner.is_us():
+            return "us"
+        fate = self.owner.fate()
+        return "others" if fate == "alive" else fate
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether a Laneway registered it whose process has ended. Of others nobody can tell."""
+        return self.owner is not None and self.owner.fate() == "gone"
+
+    @property
     def fields(self) -> dict[str, Any]:
         known: dict[str, Any] = raw_json.value(self.raw)
         return known
@@ -96,6 +111,15 @@ class Team(msgspec.Struct, frozen=True):
 
     def member(self, name: str) -> Member | None:
         return next((member for member in self.members if member.name == name), None)
+
+    def names(self) -> tuple[str, ...]:
+        """Of those who may be there: everybody but the sessions whose process has ended."""
+        return tuple(dict.fromkeys(member.name for member in self.members if not member.is_gone))
+
+    def gone(self) -> tuple[str, ...]:
+        """Names of sessions whose process has ended."""
+        there = self.names()
+        return tuple(dict.fromkeys(m.name for m in self.members if m.name not in there))
 
 
 class Roster:
@@ -125,9 +149,9 @@ class Roster:
     def register(self, name: str, *, model: str = "", cwd: str = "", create: bool = False) -> Outcome:
         """Be a member under this name, which the caller has claimed. Again renews the record.
 
-        `MemberForeign` if somebody else has it: a member that no Laneway registered, or that a living
-        one did. A record that a dead Laneway left is taken over. `create` makes a team that nobody has
-        made yet, but never one of Claude Code's sessions.
+        `MemberForeign` if somebody else has it, or a name that it could be mistaken for: a member that no
+        Laneway registered, or that a living one did. A record that a dead Laneway left is taken over.
+        `create` makes a team that nobody has made yet, but never one of Claude Code's sessions.
         """
         check_sender(name)
         outcome: Outcome = "added"
@@ -151,9 +175,9 @@ class Roster:
         """Leave. Only a record that this process made is removed; a team that is gone is left already."""
         return self._remove(lambda member: member.name == name and member.is_ours)
 
-    def clear_dead(self) -> bool:
+    def clear_dead(self, is_meant: Callable[[Member], bool] = lambda member: True) -> bool:
         """Remove the records of Laneways that ended without leaving; whether there were any."""
-        return self._remove(lambda member: member.owner is not None and member.owner.fate() == "gone")
+        return self._remove(lambda member: is_meant(member) and member.is_gone)
 
     def set_active(self, name: str, *, is_active: bool) -> bool:
         """Say whether one of ours is busy; whether that was news."""
@@ -182,16 +206,11 @@ class Roster:
 
     def _place_for(self, name: str, members: list[bytes]) -> int | None:
         """Where a record under this name is that we may take over; None if there is none."""
-        for place, raw in enumerate(members):
-            member = _member(raw, "")
-            # Two names that make one file name would read each other's mail.
-            if member is None or inbox_name(member.name) != name:
-                continue
-            owner = member.owner
-            if owner is None or (owner.fate() == "alive" and not owner.is_us()):
-                raise MemberForeign(member.name, self.team, owner.pid if owner else None)
-            return place
-        return None
+        known = {place: member for place, raw in enumerate(members) if (member := _member(raw, ""))}
+        _refuse(name, owner_of(name, known.values()), self.team)
+        alike = [place for place, member in known.items() if is_taken_for(name, member.name)]
+        own = [place for place in alike if known[place].name == name]
+        return next(iter(own or alike), None)
 
     def _record(self, name: str, model: str, cwd: str) -> dict[str, bytes]:
         """What all three programs need. A pane of `leader` or `in-process` would make our mail a forgery."""
@@ -292,13 +311,21 @@ def check_may_act_as(places: Places, team: str, name: str) -> None:
         members = Roster(places, team).read().members
     except TeamGone:
         return
-    for member in members:
-        if inbox_name(member.name) == name and not _is_free(member.owner):
-            raise MemberForeign(member.name, team, member.owner.pid if member.owner else None)
+    _refuse(name, owner_of(name, members), team)
 
 
-def _is_free(owner: Owner | None) -> bool:
-    return owner is not None and (owner.is_us() or owner.fate() != "alive")
+def owner_of(name: str, members: Iterable[Member]) -> Member | None:
+    """The member whose name, or inbox, this is and that is not ours; none if we may have the name."""
+    # Whose they are is asked only of those that matter: it may cost a process each.
+    alike = [member for member in members if is_taken_for(name, member.name)]
+    rows = [Registered(member.name, member.held_by) for member in alike]
+    found = in_the_way(name, rows)
+    return alike[rows.index(found)] if found is not None else None
+
+
+def _refuse(name: str, member: Member | None, team: str) -> None:
+    if member is not None:
+        raise MemberForeign(member.name, team, member.owner.pid if member.owner else None, name=name)
 
 
 # ── reading ────────────────────────────────────────────────────────────────

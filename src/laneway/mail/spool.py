@@ -21,12 +21,12 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.errors import BadName, FileDamaged, MailBusy, StoreError, TeamGone
+from laneway.base.foreign_files import open_regular
 from laneway.mail import swap
 from laneway.mail.draft import Draft
 from laneway.mail.names import Address
 from laneway.mail.places import Places
 from laneway.store.files import (
-    FILE_MODE,
     make_folder,
     read_whole,
     sync_folder,
@@ -168,7 +168,7 @@ class Spool:
 def _alone(path: Path) -> Iterator[bool]:
     """Whether we are the only one here until the end of the block. Nobody waits."""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+        fd = open_regular(path, os.O_RDWR | os.O_CREAT, follow_links=False)
     except FileNotFoundError:
         yield False  # nothing was ever spooled for that team
         return

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from laneway.base.errors import FileDamaged
+from laneway.base.foreign_files import open_regular
 from laneway.store.files import FILE_MODE, TEMPORARY, trouble, write_all
 
 Fingerprint = tuple[int, int, int, int]
@@ -58,8 +59,7 @@ class Snapshot:
 def take(path: Path, max_bytes: int) -> Snapshot:
     """`FileNotFoundError` if it is not there; the system's other refusals are `StoreError`s."""
     try:
-        # A pipe that somebody put there must not make us wait for its other end.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = open_regular(path, follow_links=False)
     except FileNotFoundError:
         raise
     except OSError as problem:
@@ -77,8 +77,6 @@ def take(path: Path, max_bytes: int) -> Snapshot:
 def _read(fd: int, path: Path, max_bytes: int) -> tuple[bytes, os.stat_result]:
     for attempt in range(MAX_READS):
         before = os.fstat(fd)
-        if not stat.S_ISREG(before.st_mode):
-            raise OSError(errno.EISDIR, "")
         if before.st_size > max_bytes:
             raise FileDamaged(f"{path} is larger than {max_bytes} bytes. Move it away.", str(path))
         data = os.pread(fd, before.st_size, 0)

@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 PAGE_CHARS = 8000
 """Of a long text that is read piece by piece: Codex shows some models 10,000 bytes of a result."""
 
+ENDED = "Its session has ended; the message waits until a session of that name runs again."
+
+
+def joining(identity: str) -> str:
+    """How a session comes to be in a team, for whoever finds nobody there."""
+    return (
+        f"A session joins when it starts: ask Claude Code, or any client of `laneway mcp`, for a Codex "
+        f"session with the identity {identity}."
+    )
+
 
 class Words(msgspec.Struct, frozen=True):
     """A tool without whoever runs it."""

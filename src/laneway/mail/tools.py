@@ -19,12 +19,12 @@ from laneway.mail.draft import draft
 from laneway.mail.entries import Mail, Message
 from laneway.mail.inbox import Inbox
 from laneway.mail.locks import Patience
-from laneway.mail.names import address
+from laneway.mail.names import Address, address
 from laneway.mail.places import Places
 from laneway.mail.post import Post, Receipt
 from laneway.mail.reading import Wanted
 from laneway.mail.roster import Roster
-from laneway.mail.tool_words import ALL, PAGE_CHARS
+from laneway.mail.tool_words import ALL, ENDED, PAGE_CHARS, joining
 from laneway.store import stamps
 
 SUMMARY_CHARS = 200
@@ -111,7 +111,11 @@ class MailTools:
             try:
                 receipt = await asyncio.to_thread(self._post.send, message, to)
             except MemberUnknown as unknown:
-                raise UsageError(f"{unknown}{await self._named(to.team)}") from unknown
+                raise UsageError(f"{unknown} {await self._present(to)}") from unknown
+            except TeamGone as gone:
+                if to.team != team:
+                    raise
+                raise UsageError(f"{MemberUnknown(to.agent, team)} {nobody_yet(to.agent)}") from gone
             return _Done(_sent(receipt), receipt.outcome, str(to))
 
         return await self._noted("atm_send", caller, arguments, work)
@@ -129,8 +133,11 @@ class MailTools:
                 summary=arguments.get("summary", ""),
                 urgency=arguments.get("priority", "normal"),
             )
+            gone = [str(each) for each in done.gone]
+            ended = f"Not sent to {', '.join(gone)}: their sessions have ended." if gone else ""
             if not done.results:
-                raise UsageError(f"Nobody but {sender} is in the team {team}: there is nobody to send to.")
+                nobody = f"Nobody but {sender} is in the team {team}: there is nobody to send to."
+                raise UsageError(f"{nobody} {ended}".rstrip())
             sent = [each for each in done.results if isinstance(each, Receipt)]
             failed = {str(each.to): str(each.error) for each in done.results if not isinstance(each, Receipt)}
             data = {
@@ -138,23 +145,29 @@ class MailTools:
                 "team": team,
                 "sent": [{"to": str(each.to), "outcome": each.outcome} for each in sent],
                 "failed": [{"to": to, "error": why} for to, why in failed.items()],
+                "gone": gone,
             }
             notes = tuple(f"{to} did not get it: {why}" for to, why in failed.items())
             spooled = [str(each.to) for each in sent if each.outcome == "spooled"]
             if spooled:
                 notes += (f"Kept for later, because another program holds the inbox: {', '.join(spooled)}.",)
+            notes += (ended,) if ended else ()
             of_all = f"{len(sent)} of {len(done.results)}"
-            text = f"Sent to {of_all} members of {team} (message_id {done.message_id})."
+            members = "member" if len(done.results) == 1 else "members"
+            text = f"Sent to {of_all} {members} of {team} (message_id {done.message_id})."
             result = ToolResult(text, is_error=not sent, data=data, notes=notes)
             return _Done(result, f"sent to {of_all}", f"*@{team}")
 
         return await self._noted("atm_broadcast", caller, arguments, work)
 
-    async def _named(self, team: str) -> str:
-        found = await asyncio.to_thread(Roster(self._places, team).read)
-        names = [member.name for member in found.members]
+    async def _present(self, to: Address) -> str:
+        """Who could have been meant, or how somebody comes to be there."""
+        found = await asyncio.to_thread(Roster(self._places, to.team).read)
+        names = await asyncio.to_thread(found.names)
+        if not names:
+            return nobody_yet(to.agent)
         more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-        return f" They are: {', '.join(names[:MAX_NAMED])}{more}." if names else " It has no members."
+        return f"In it now: {', '.join(names[:MAX_NAMED])}{more}."
 
     # ── in ─────────────────────────────────────────────────────────────────
 
@@ -298,10 +311,21 @@ def _result(
     return ToolResult(_json(rows), data=data, notes=notes)
 
 
+def nobody_yet(identity: str) -> str:
+    """How somebody joins a team that nobody is in."""
+    return f"Nobody is in it now. {joining(identity)}"
+
+
 def _sent(receipt: Receipt) -> ToolResult:
-    data = {"to": str(receipt.to), "message_id": receipt.message_id, "outcome": receipt.outcome}
+    data = {
+        "to": str(receipt.to),
+        "message_id": receipt.message_id,
+        "outcome": receipt.outcome,
+        "is_gone": receipt.is_gone,
+    }
     if receipt.outcome == "delivered":
-        return ToolResult(f"Delivered to {receipt.to} (message_id {receipt.message_id}).", data=data)
+        ended = f" {ENDED}" if receipt.is_gone else ""
+        return ToolResult(f"Delivered to {receipt.to} (message_id {receipt.message_id}).{ended}", data=data)
     text = (
         f"Another program holds the inbox of {receipt.to}. The message is kept and is delivered, in order, "
         f"when the inbox is free (message_id {receipt.message_id}). Do not send it again."

@@ -141,6 +141,7 @@ class Trips:
         self._depot.counters.delivered += len(trip.messages)
         for message in trip.messages:
             self.brought.add(message)
+            self._tried.drop(message)  # it is not tried again
         self._depot.note("mail_delivered", self._colleague, trip.messages, turn_id=event.turn_id)
         self._sender.on_recorded(trip.inbox, trip.messages)
 
