@@ -10,13 +10,13 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Generic, TypeVar
 
-from laneway.base.errors import LanewayError
+from laneway.base.errors import LanewayError, SessionClosed
 
 T = TypeVar("T")
 
 
 class Keeper(Generic[T]):
-    """`begin`, or the first `house`, opens it; `aclose` closes it. Made inside a running loop."""
+    """`begin`, or the first `house`, opens it; `aclose` closes it for good. Made inside a running loop."""
 
     def __init__(self, open_house: Callable[[], AbstractAsyncContextManager[T]]) -> None:
         self._open_house = open_house
@@ -26,7 +26,7 @@ class Keeper(Generic[T]):
         self._keeping: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        if self._keeping is None:
+        if self._keeping is None and not self._closing.is_set():
             self._keeping = asyncio.ensure_future(self._keep())
 
     @property
@@ -38,6 +38,8 @@ class Keeper(Generic[T]):
     async def house(self) -> T:
         """What is open, now or soon; raises what keeps it from opening."""
         self.begin()
+        if self._keeping is None:
+            raise SessionClosed("Laneway is shutting down")
         # What was sent first must be begun first, also where it has waited and the next need not any more.
         async with self._in_order:
             return await asyncio.shield(self._opened)

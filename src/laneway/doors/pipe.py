@@ -16,6 +16,7 @@ import threading
 from laneway.wire.frames import MAX_FRAME_BYTES
 from laneway.wire.messages import CLOSING
 from laneway.wire.peer import Notice, OnNotification, Peer
+from laneway.wire.pipes import PipeReader
 from laneway.wire.service import OnRequest
 
 log = logging.getLogger(__name__)
@@ -72,8 +73,7 @@ class Pipe(asyncio.Protocol):
         )
 
     async def listen(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._reader, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(self._reading, "rb"))
+        self._reader = PipeReader(self, os.fdopen(self._reading, "rb"))
 
     # ── asyncio's side ─────────────────────────────────────────────────────
 

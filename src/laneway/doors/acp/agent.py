@@ -28,6 +28,9 @@ from laneway.doors.acp.telling.voice import Voice
 
 Params: TypeAlias = dict[str, Any]
 
+KEPT_S = 1.0
+"""For a new session to be written down before it is answered; a disk that takes longer holds nobody up."""
+
 
 class Agent:
     """Serves one client that has been greeted."""
@@ -125,8 +128,10 @@ class Agent:
         try:
             if await needed:
                 raise LoginNeeded
+            # What is answered holds: a session without a prompt is written down by nobody else.
+            await room.standing.wait_kept(KEPT_S)
         except BaseException:
-            await asyncio.shield(room.close())
+            await asyncio.shield(self._lobby.discard(room))
             raise
         self._settle(room)
         return room
@@ -201,7 +206,7 @@ class Agent:
             room.narrator.notice("warning", note)
 
     async def _list(self, params: Params) -> dict[str, Any]:
-        return await listing.listed(self._house.engine, params, self._lobby.names)
+        return await listing.listed(self._house.engine, params, self._lobby.names, self._lobby.empty)
 
     async def _close(self, params: Params) -> dict[str, Any]:
         room = self._room(params)

@@ -6,7 +6,6 @@ its `details` repeats the message for clients that show a person nothing else (T
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
@@ -14,6 +13,7 @@ import msgspec
 from laneway.base.errors import (
     ActiveWriter,
     BinaryError,
+    DiskFull,
     EngineClosed,
     EngineLost,
     EngineRefused,
@@ -40,10 +40,6 @@ CANCELLED = -32800
 
 MAX_MESSAGE_CHARS = 4000
 """Of one message, which may repeat what a client or a model said."""
-
-LAST_WORDS_CHARS = 500
-"""Of what Codex wrote to its standard error before it ended."""
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 STOP_REASONS = {
     "context_window_exceeded": "max_tokens",
@@ -109,7 +105,7 @@ def in_words(message: str) -> str:
 
 
 def fault(code: int, message: str, **data: Any) -> RemoteError:
-    return RemoteError(code, message[:MAX_MESSAGE_CHARS], data or None)
+    return RemoteError(code, plain(message[:MAX_MESSAGE_CHARS]), data or None)
 
 
 def bad_params(message: str) -> RemoteError:
@@ -123,6 +119,7 @@ _CODES: tuple[tuple[type[LanewayError], int, str], ...] = (
     (LimitReached, INVALID_REQUEST, "limit_reached"),
     (ActiveWriter, INVALID_REQUEST, "session_in_use"),
     (EngineLost, INTERNAL_ERROR, "engine_lost"),
+    (DiskFull, INTERNAL_ERROR, "disk_full"),
     (EngineClosed, INTERNAL_ERROR, "ending"),
     (BinaryError, INTERNAL_ERROR, "no_codex"),
     (SessionStuck, INTERNAL_ERROR, "stuck"),
@@ -153,10 +150,13 @@ def _wire_error(error: LanewayError) -> RemoteError:
                 codexCode=error.code,
             )
         case EngineLost():
-            words = plain(_COLOURS.sub("", error.stderr_tail)[-LAST_WORDS_CHARS:]).strip()
-            message = f"{error}. The next prompt starts it again."
-            message += f" Its last words: {words}" if words else ""
-            return fault(INTERNAL_ERROR, message, kind="engine_lost", source="codex")
+            return fault(
+                INTERNAL_ERROR,
+                f"{error}. The next prompt starts it again.",
+                kind="engine_lost",
+                source="codex",
+                **({"lastWords": error.last_words} if error.last_words else {}),
+            )
     code, kind = next(
         ((code, kind) for type_, code, kind in _CODES if isinstance(error, type_)), (INTERNAL_ERROR, "other")
     )
@@ -171,7 +171,9 @@ def is_unknown_method(refused: EngineRefused) -> bool:
 
 
 def too_old(refused: EngineRefused) -> str:
+    from laneway.base.installed import installed_how
+
     return (
-        f"This Codex is too old for it (it knows no {refused.method}): upgrade it with"
-        " `pip install -U 'laneway[codex]'` or `npm install -g @openai/codex`."
+        f"This Codex is too old for that (it has no {refused.method}): upgrade it with"
+        f" `{installed_how().adding('codex', upgrade=True)}` or `npm install -g @openai/codex`."
     )

@@ -27,6 +27,7 @@ class House:
         clock: Clock,
         *,
         version: str,
+        codex_home: str,
         steers: bool = False,
         is_unstable: bool = False,
     ) -> None:
@@ -36,6 +37,9 @@ class House:
         self.login = login
         self.clock = clock
         self.version = version
+        self.codex_home = codex_home
+        self.beginning_anew = asyncio.Lock()
+        """Held while a session is given another thread, for a process has many clients."""
         self.steers = steers
         """Whether a prompt during a turn goes into it, and does not wait for its end."""
         self.is_unstable = is_unstable

@@ -13,9 +13,12 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from laneway.base.clock import LoopClock
 from laneway.base.errors import UsageError
+from laneway.core.ports import Clock
 from laneway.doors.acp.faults import INTERNAL_ERROR
 from laneway.doors.acp.reception import MAX_MESSAGE_BYTES, Engage, Greeting, Reception, cancel_notice
+from laneway.doors.connection_limits import ConnectionLimits
 from laneway.doors.gate import Gate, Headers, Refused, host_names
 from laneway.doors.listening import bind
 from laneway.wire.frames import as_line
@@ -29,6 +32,12 @@ log = logging.getLogger(__name__)
 
 MAX_CLIENTS = 64
 """At once; the next one is told to come again."""
+MAX_UNPROVEN = 128
+"""Connections that have not shown the token yet; one more takes the place of the oldest."""
+BACKLOG = MAX_UNPROVEN // 2
+"""Accepted in one go. Fewer than there is room for: whoever has just come can still show its token."""
+UNPROVEN_S = 10.0
+"""For a connection to show the token: the headers of its handshake."""
 CLOSE_S = 2.0
 """For the last messages to reach clients that still read."""
 PATH = "/acp"
@@ -43,20 +52,36 @@ async def serve_socket(
     tokens: Iterable[str],
     stop: asyncio.Event,
     on_ready: Callable[[str], None],
+    on_stop: Callable[[], None] = lambda: None,
     may_leave_machine: bool = False,
     hosts: Iterable[str] = (),
     origins: Iterable[str] = (),
+    clock: Clock | None = None,
+    max_unproven: int = MAX_UNPROVEN,
 ) -> None:
-    """Serve until `stop`. `on_ready` is given the URL once clients can connect."""
+    """Serve until `stop`. `on_ready` is given the URL once clients can connect.
+
+    `on_stop` is called before clients are sent away, and their sessions closed with them.
+    """
     library = _websockets()
     listening = bind(host, port, remote_flag="--ws-remote", may_leave_machine=may_leave_machine)
     address, bound = listening.getsockname()[:2]
     names = host_names(host, bound, hosts) | host_names(address, bound)
+    limits = ConnectionLimits(
+        clock or LoopClock(),
+        server="ACP on a WebSocket",
+        max_unproven=max_unproven,
+        max_proven=MAX_CLIENTS,
+        unproven_s=UNPROVEN_S,
+    )
     counter = Counter(greeting, engage, Gate(tokens, names, origins))
     async with library.serve(
         counter.meet,
         sock=listening,
+        backlog=BACKLOG,
         process_request=counter.admit,
+        create_connection=_counted(library, limits),
+        open_timeout=None,  # the limits have one, which ends what was sent half, too
         max_size=MAX_MESSAGE_BYTES,
         close_timeout=CLOSE_S,
         server_header=None,
@@ -64,6 +89,8 @@ async def serve_socket(
         shown = f"[{address}]" if ":" in address else address
         on_ready(f"ws://{shown}:{bound}{PATH}")
         await stop.wait()
+        on_stop()
+        limits.refuse_unproven()
 
 
 class Counter:
@@ -73,9 +100,8 @@ class Counter:
         self._greeting = greeting
         self._engage = engage
         self._gate = gate
-        self._clients = 0
 
-    def admit(self, connection: ServerConnection, request: Request) -> Response | None:
+    def admit(self, connection: Any, request: Request) -> Response | None:
         """Before anything else of the client's is looked at."""
         try:
             raw = [
@@ -87,10 +113,10 @@ class Counter:
             self._gate.admit(headers)
             if request.path != PATH:
                 raise Refused(404, f"The way in is {PATH}")
-            if self._clients >= MAX_CLIENTS:
+            if not connection.arrival.prove():
                 raise Refused(503, f"No more than {MAX_CLIENTS} clients at once")
         except Refused as refused:
-            response = connection.respond(refused.status, refused.text + "\n")
+            response: Response = connection.respond(refused.status, refused.text + "\n")
             for name, value in refused.headers:
                 response.headers[name] = value
             return response
@@ -98,14 +124,12 @@ class Counter:
 
     async def meet(self, socket: ServerConnection) -> None:
         """One client, until it goes."""
-        self._clients += 1
         wire = Wire(socket)
         reception = Reception(self._greeting, self._engage, lambda: wire.peer)
         wire.open(reception)
         try:
             await wire.carry()
         finally:
-            self._clients -= 1
             await wire.give_up()
             await reception.aclose()
             await socket.close()
@@ -181,11 +205,29 @@ class Wire:
         await self.peer.wait_served(CLOSE_S)
 
 
+def _counted(library: Any, limits: ConnectionLimits) -> Any:
+    """The library's connections, each with a place in the limits from its first moment."""
+
+    class CountedConnection(library.ServerConnection):  # type: ignore[misc]
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            self.arrival = limits.arrive(transport.abort)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self.arrival.leave()
+            super().connection_lost(exc)
+
+    return CountedConnection
+
+
 def _websockets() -> Any:
     try:
         import websockets.asyncio.server as library
     except ImportError as problem:
+        from laneway.base.installed import installed_how
+
+        line = installed_how().adding("ws")
         raise UsageError(
-            "Serving on a WebSocket needs one more package: pip install 'laneway[ws]'"
+            f"Serving on a WebSocket needs one more package: install it with `{line}`."
         ) from problem
     return library

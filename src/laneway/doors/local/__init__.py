@@ -7,8 +7,12 @@ A unix socket for each serving process, JSON-RPC on lines. What can be asked:
                                                answered when the session is closed
     sessions/stop   {agent_id | …}             cancels the running turn and the waiting ones
     sessions/close  {agent_id | …}             closes the session, with its summary
+    sessions/answer {agent_id | …, question_id, choice_id, values}
+                                               answers an open question; only a person at a terminal may
 
 A session is named by one of `agent_id`, `identity` and `thread_id`.
+
+What an agent started may ask none of that (see `origin`).
 
 A notification `bridge/open {key}` with the key of a session makes its connection that session's
 own: from then on it is served by whoever the door was given for `guests` (see `bridge`).

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +15,9 @@ from laneway.wire.messages import METHOD_NOT_FOUND
 from laneway.wire.peer import Peer, Raw
 
 T = TypeVar("T")
+
+AGAIN_S = 0.02
+"""Between two tries to get into the queue of a process that accepts nobody at the moment."""
 
 Tell = Callable[[str, Raw], None]
 """A notification's method and params. What it raises of the operating system's ends the visit."""
@@ -71,10 +76,27 @@ async def visit(path: Path, tell: Tell = hear_nothing) -> AsyncIterator[Visit]:
     """Connected to a socket of `laneway.doors.local.places`; `WireBroken` if nobody is there."""
     loop = asyncio.get_running_loop()
     try:
-        _, visiting = await loop.create_unix_connection(lambda: Visit(tell), str(path))
+        sock = await _connected(path)
+        _, visiting = await loop.create_unix_connection(lambda: Visit(tell), sock=sock)
     except OSError as problem:
         raise WireBroken(f"Nobody answers at {path}") from problem
     try:
         yield visiting
     finally:
         await visiting.aclose()
+
+
+async def _connected(path: Path) -> socket.socket:
+    """Waits for a place in a queue that others fill: asyncio would take having none for being connected."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.setblocking(False)
+    try:
+        while True:
+            try:
+                sock.connect(os.fspath(path))
+                return sock
+            except BlockingIOError:
+                await asyncio.sleep(AGAIN_S)
+    except BaseException:
+        sock.close()
+        raise

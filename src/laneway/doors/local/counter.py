@@ -11,22 +11,27 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from laneway import __version__
-from laneway.base.errors import LanewayError, RemoteError
+from laneway.base.errors import LanewayError, QuestionGone, RemoteError
 from laneway.core.colleague import Colleague
 from laneway.core.colleagues import Colleagues
-from laneway.core.model import Closed, EngineGone, Event, TurnDone
+from laneway.core.model import Answer, Closed, EngineGone, Event, TurnDone
 from laneway.core.ports import Clock
 from laneway.doors.local.shapes import (
+    ANSWER,
     CLOSE,
     LIST,
+    NOT_A_PERSON,
     NOT_HERE,
+    QUESTION_SETTLED,
     STOP,
     TOO_MANY,
     WATCH,
+    Decided,
     Listed,
     Stopped,
     Watched,
     Which,
+    decision,
     seen,
     which,
 )
@@ -122,6 +127,19 @@ class Counter:
         colleague = self._find(which(params))
         return await self._colleagues.close(colleague.principal, agent_id=colleague.agent_id)
 
+    async def _answer(self, line: Line, params: Raw) -> Decided:
+        """The first valid answer wins: whoever else was asked hears that the question is settled."""
+        colleague, given = self._find(which(params)), decision(params)
+        if not await line.is_person():
+            raise RemoteError(NOT_A_PERSON, "A question is answered by a person at a terminal only.")
+        answer = Answer(choice_id=given.choice_id, values=given.values)
+        try:
+            await colleague.session.answer(given.question_id, answer)
+        except QuestionGone as gone:
+            raise RemoteError(QUESTION_SETTLED, "The question is settled, or takes no such answer.") from gone
+        self._colleagues.note("answer", colleague, outcome=f"{given.choice_id} by the local user")
+        return Decided(agent_id=colleague.agent_id, question_id=given.question_id)
+
 
 class _Ending:
     """Hears the end of a turn."""
@@ -146,4 +164,5 @@ _METHODS: dict[str, Callable[[Counter, Line, Raw], Awaitable[Any]]] = {
     WATCH: Counter._watch,
     STOP: Counter._stop,
     CLOSE: Counter._close,
+    ANSWER: Counter._answer,
 }

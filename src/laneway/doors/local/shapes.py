@@ -12,11 +12,18 @@ from laneway.core.model import Question
 from laneway.wire.messages import INVALID_PARAMS, UNREADABLE, Raw
 
 LIST, WATCH, STOP, CLOSE = "sessions/list", "sessions/watch", "sessions/stop", "sessions/close"
+ANSWER = "sessions/answer"
 SNAPSHOT, EVENT = "session/snapshot", "session/event"
 
 NOT_HERE = -32002
 """No session of this process is meant."""
 TOO_MANY = -32004
+FROM_AGENT = -32005
+"""An agent started whoever asks, or it cannot be told: it may not ask."""
+QUESTION_SETTLED = -32007
+"""The question is answered or withdrawn, or does not take this answer."""
+NOT_A_PERSON = -32008
+"""Only a person at a terminal may answer."""
 
 
 class Which(msgspec.Struct, frozen=True):
@@ -48,6 +55,26 @@ def which(params: Raw) -> Which:
     if sum(bool(name) for name in msgspec.structs.astuple(given)) != 1:
         raise RemoteError(INVALID_PARAMS, "Name a session by one of agent_id, identity and thread_id.")
     return given
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A person's answer to an open question."""
+
+    question_id: str
+    choice_id: str
+    values: dict[str, Any] = {}
+
+
+def decision(params: Raw) -> Decision:
+    try:
+        return msgspec.json.decode(params or b"{}", type=Decision)
+    except UNREADABLE as problem:
+        raise RemoteError(INVALID_PARAMS, f"Invalid params: {problem}") from problem
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    agent_id: str
+    question_id: str
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,6 +28,10 @@ class Line(Protocol):
         """Until it has read most of what it was told."""
         ...
 
+    async def is_person(self) -> bool:
+        """Whether somebody at a terminal is at its other end."""
+        ...
+
 
 class Watch:
     def __init__(self, colleague: Colleague, line: Line) -> None:

@@ -58,9 +58,16 @@ class Acting:
         if agent_id is None:
             return None
         try:
-            return self._colleagues.find(principal, agent_id=agent_id)
+            found = self._colleagues.find(principal, agent_id=agent_id)
         except SessionUnknown:
             raise IdentityTaken(identity, agent_id) from None
+        if found.identity != identity:  # it differs in case, and is another name
+            raise IdentityTaken(identity, agent_id)
+        return found
+
+    async def check(self, identity: str) -> None:
+        """Raise if the name is somebody else's, also that of a session: it may have become so."""
+        await self._check(identity)
 
     def _identity(self, call: Call, said: dict[str, Any]) -> str:
         agent_id, identity = said.get(self._names.agent_id), said.get("identity")
@@ -85,9 +92,7 @@ class Acting:
     async def _as(self, call: Call, identity: str) -> Caller:
         # Looked at only while the name is held: it may just have become somebody's.
         colleague = self.owner(call.principal, identity)
-        if colleague is not None:
-            return Caller(
-                agent_id=colleague.agent_id, identity=identity, thread_id=colleague.thread_id or None
-            )
         await self._check(identity)
-        return Caller(agent_id="", identity=identity)
+        if colleague is None:
+            return Caller(agent_id="", identity=identity)
+        return Caller(agent_id=colleague.agent_id, identity=identity, thread_id=colleague.thread_id or None)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import RemoteError
+from laneway.base.plain import label, plain
 from laneway.core.colleague import Colleague
 from laneway.core.model import DECLINE, Answer, Question
 from laneway.core.turn import TurnResult
@@ -29,7 +30,7 @@ def result(names: Names, colleague: Colleague, outcome: TurnResult, notes: list[
     text, is_error = outcome.text, outcome.status != "completed"
     if is_error:
         why = outcome.failure.message if outcome.failure else "the turn was interrupted"
-        text = f"{why} ({names.agent_id} {colleague.agent_id})"
+        text = f"{plain(why)} ({names.agent_id} {colleague.agent_id})"
     text = "\n\n".join((text, *notes))
     usage = colleague.session.usage
     shown: dict[str, Any] = {
@@ -66,6 +67,18 @@ def parked(names: Names, colleague: Colleague, question: Question) -> dict[str, 
     return {"content": [{"type": "text", "text": text}], "structuredContent": shown}
 
 
+def answered(names: Names, colleague: Colleague) -> dict[str, Any]:
+    """A question was decided that no call waits behind."""
+    text = "Answered. The session goes on with its turn, which no call waits for."
+    shown = {
+        "status": "answered",
+        "threadId": colleague.thread_id,
+        "content": text,
+        **names.told(colleague.agent_id),
+    }
+    return {"content": [{"type": "text", "text": text}], "structuredContent": shown}
+
+
 def stopped(names: Names, colleague: Colleague, outcome: TurnResult, partial: str) -> RemoteError | None:
     """What ended a turn from outside is an error of the call, not an answer of the tool."""
     who = f"Session {colleague.agent_id} ({colleague.identity})"
@@ -73,11 +86,13 @@ def stopped(names: Names, colleague: Colleague, outcome: TurnResult, partial: st
     facts = {**names.told(colleague.agent_id), "threadId": colleague.thread_id, "partial": partial}
     if outcome.failure is not None and outcome.failure.kind == "engine_lost":
         how = colleague.session.lost_how or outcome.failure.message
+        words = colleague.session.last_words
+        facts |= {"last_words": words} if words else {}
         way_out = f"Reconnect to this MCP server to start Codex again; {who} can be resumed."
         return proxy_error(CHILD_PROCESS_DEAD, f"{outcome.failure.message}. {way_out}", exit=how, **facts)
     match outcome.stopped_by:
         case "timeout":
-            so_far = partial[:PARTIAL_CHARS] or "nothing"
+            so_far = plain(partial[:PARTIAL_CHARS]) or "nothing"
             late = f"{who} did not finish in time; the turn was stopped and the session can be used."
             return proxy_error(REQUEST_TIMEOUT, f"{late} So far: {so_far}", **facts)
         case "close":
@@ -94,13 +109,19 @@ def told(question: Question) -> dict[str, Any]:
         "question_id": question.question_id,
         "kind": question.kind,
         "message": elicitation.wording(question),
-        "choices": [{"id": c.choice_id, "label": c.label} for c in question.choices],
+        "choices": [{"id": c.choice_id, "label": label(c.label)} for c in question.choices],
     }
     form = elicitation.form(question)
     return {**about, "form": form} if form.get("properties") else about
 
 
-def stop(question: Question) -> Answer:
+def decided(question: Question, arguments: dict[str, Any]) -> Answer:
+    """What the arguments of `agent_answer` say."""
+    reply = {"action": arguments.get("action"), "content": arguments.get("content")}
+    return elicitation.answer(question, reply) or _stop(question)
+
+
+def _stop(question: Question) -> Answer:
     """Decline and end the turn, where that is offered."""
     ending = next((c for c in question.choices if c.grants == "stop"), None)
     return Answer(choice_id=ending.choice_id) if ending else DECLINE

@@ -10,9 +10,12 @@ from typing import Any
 
 from laneway.base.errors import (
     ActiveWriter,
+    BadCursor,
     BadName,
     BinaryError,
     BudgetSpent,
+    ConfigRefused,
+    DiskFull,
     EngineLost,
     EngineRefused,
     IdentityHeld,
@@ -20,6 +23,7 @@ from laneway.base.errors import (
     LanewayError,
     LimitReached,
     MemberForeign,
+    NotLoggedIn,
     QuestionGone,
     RemoteError,
     SessionClosed,
@@ -29,6 +33,7 @@ from laneway.base.errors import (
     ThreadUnknown,
     UsageError,
 )
+from laneway.base.plain import plain
 from laneway.doors.mcp.names import AGENTS, Names
 
 IDENTITY_CONFLICT = -32001
@@ -42,6 +47,8 @@ AGENT_FILE_NOT_FOUND = -32008
 IDENTITY_REQUIRED = -32009
 BUDGET_SPENT = -32010
 THREAD_IN_USE = -32011
+NOT_LOGGED_IN = -32012
+INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
 OURS = range(-32019, -31999)
@@ -54,7 +61,7 @@ MAX_MESSAGE_CHARS = 4000
 
 def proxy_error(code: int, message: str, **data: Any) -> RemoteError:
     """An error that we found ourselves."""
-    return RemoteError(code, message[:MAX_MESSAGE_CHARS], {"error_source": "proxy", **data})
+    return RemoteError(code, plain(message[:MAX_MESSAGE_CHARS]), {"error_source": "proxy", **data})
 
 
 def wire_error(error: LanewayError, names: Names = AGENTS, **facts: Any) -> RemoteError:
@@ -85,7 +92,7 @@ def wire_error(error: LanewayError, names: Names = AGENTS, **facts: Any) -> Remo
             code = INTERNAL_ERROR if error.code in OURS or not error.code else error.code
             return RemoteError(
                 code,
-                f"Codex refused {error.method}: {error.message}.{_AFTER.get(error.method, '')}",
+                f"Codex refused {error.method}: {plain(error.message)}.{_AFTER.get(error.method, '')}",
                 {"error_source": "child", "child_error": child, **facts},
             )
         case _:
@@ -93,16 +100,19 @@ def wire_error(error: LanewayError, names: Names = AGENTS, **facts: Any) -> Remo
             return proxy_error(code, _sentence(error, names), **_facts(error), **facts)
 
 
-_AFTER = {"thread/resume": " If Codex never wrote its transcript, only a new session helps."}
+_AFTER = {"thread/resume": " If Codex never wrote its transcript, start a new session."}
 """What to do, where Codex's own words do not say it."""
 
 _CODES: tuple[tuple[type[LanewayError], int], ...] = (
+    (BadCursor, INVALID_PARAMS),
     (SessionUnknown, SESSION_NOT_FOUND),
     (ThreadUnknown, SESSION_NOT_FOUND),
     (MemberForeign, IDENTITY_CONFLICT),
     (SessionClosed, SESSION_CLOSED),
     (BudgetSpent, BUDGET_SPENT),
     (LimitReached, MAX_SESSIONS_EXCEEDED),
+    (NotLoggedIn, NOT_LOGGED_IN),
+    (DiskFull, CHILD_PROCESS_DEAD),
     (EngineLost, CHILD_PROCESS_DEAD),
     (BinaryError, CHILD_PROCESS_DEAD),
     (SessionStuck, REQUEST_TIMEOUT),
@@ -117,7 +127,7 @@ _CODES: tuple[tuple[type[LanewayError], int], ...] = (
 def _sentence(error: LanewayError, names: Names) -> str:
     match error:
         case SessionUnknown():
-            return f"{error}. {names.sessions} lists those there are."
+            return f"{error}. {names.sessions} lists all sessions."
         case EngineLost():
             return f"{error}. Reconnect to this MCP server to start Codex again; sessions can be resumed."
         case LimitReached():
@@ -129,10 +139,19 @@ def _sentence(error: LanewayError, names: Names) -> str:
 def _facts(error: LanewayError) -> dict[str, Any]:
     match error:
         case EngineLost():
-            return {"exit": error.how}
+            return {"exit": error.how, **({"last_words": error.last_words} if error.last_words else {})}
         case LimitReached():
             return {"what": error.what, "limit": error.limit}
         case BudgetSpent():
             return {"what": error.what, "limit": error.limit, "used": error.used}
+        case ConfigRefused():
+            return {"key": error.key}
+        case MemberForeign():
+            return {
+                "identity": error.name,
+                "member": error.agent,
+                "team": error.team,
+                "holder_pid": error.pid,
+            }
         case _:
             return {}

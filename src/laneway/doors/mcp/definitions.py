@@ -16,6 +16,10 @@ from laneway.mail.tool_words import ALL, Words
 if TYPE_CHECKING:
     from laneway.core.tools import Tool
 
+SESSIONS_A_PAGE = 20
+"""Of `agent_sessions` where nobody asks for more: some 12 kB for a model to read."""
+MAX_SESSIONS_A_PAGE = 100
+
 _TEXT = {"type": "string"}
 
 
@@ -106,7 +110,8 @@ def _answer(names: Names) -> dict[str, Any]:
     return {
         "name": names.answer,
         "title": "Answer Codex",
-        "description": "Decide a question that a Codex call returned as input_required; the turn goes on.",
+        "description": "Decide a question that a Codex call returned as input_required, or that "
+        f"{names.status} lists; the turn goes on.",
         "inputSchema": {
             "type": "object",
             "properties": {
@@ -124,12 +129,19 @@ def _sessions(names: Names) -> dict[str, Any]:
     return {
         "name": names.sessions,
         "title": "Codex sessions",
-        "description": "List Codex sessions of the team, live and resumable: who, where, status.",
+        "description": "List Codex sessions of the team, live ones first, then the latest: who, where.",
         "inputSchema": {
             "type": "object",
             "properties": {
                 "identity": {"type": "string", "description": "Only this identity's."},
                 "include_closed": {"type": "boolean", "description": "Default true."},
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": MAX_SESSIONS_A_PAGE,
+                    "description": f"Default {SESSIONS_A_PAGE}.",
+                },
+                "cursor": {"type": "string", "description": "`nextCursor` of the page before."},
             },
         },
         "annotations": {"readOnlyHint": True},
@@ -140,7 +152,8 @@ def _status(names: Names) -> dict[str, Any]:
     return {
         "name": names.status,
         "title": "Codex status",
-        "description": "Health: whether Codex runs, uptime, active sessions by identity, unread mail.",
+        "description": "Health: whether Codex runs, uptime, active sessions by identity, unread mail, "
+        "questions that wait for an answer.",
         "inputSchema": {"type": "object", "properties": {}},
         "annotations": {"readOnlyHint": True},
     }

@@ -7,13 +7,22 @@ tool looks like is in `offers`, how a thread is started in `presets`, what an er
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from laneway.base.errors import EngineRefused, LanewayError, RemoteError, SessionClosed, SessionUnknown
+from laneway.base.errors import (
+    ConfigRefused,
+    EngineRefused,
+    LanewayError,
+    RemoteError,
+    SessionClosed,
+    SessionUnknown,
+)
 from laneway.core.colleague import Colleague
 from laneway.core.colleagues import Colleagues
+from laneway.core.model import Question
 from laneway.core.opening import Opening
 from laneway.core.ports import Clock, TextPart, TurnSpec
 from laneway.doors.mcp import answers, elicitation
@@ -27,11 +36,13 @@ from laneway.doors.mcp.presets import (
     check_folder,
     expanded,
     folder_of,
+    left_out,
     read_text,
     spec_of,
 )
-from laneway.doors.mcp.runs import InputRequired, Parking, Run, Unattended
+from laneway.doors.mcp.runs import InputRequired, Parking, Run
 from laneway.doors.mcp.server import INVALID_PARAMS, Call
+from laneway.doors.mcp.unattended import OnDecision, Unattended, UnattendedQuestions
 
 T = TypeVar("T")
 
@@ -64,6 +75,8 @@ class Desk:
         self._on_auto_mail = on_auto_mail
         self._parking = Parking(clock)
         self._tellers: dict[str, Teller] = {}
+        self._to_tell: dict[str, tuple[str, ...]] = {}
+        """By session, what whoever resumed it should know beside its next answer."""
 
     # ── codex, codex-reply ─────────────────────────────────────────────────
 
@@ -76,21 +89,21 @@ class Desk:
         agent_id = wanted.pop(self._names.agent_id, None)
         if agent_id is None and "identity" not in wanted:
             agent_id = self._resume
-        prompt, source = self._prompt(wanted)
+        prompt, source = await self._prompt(wanted)
         if agent_id is not None:
             colleague = await self._had_back(call, agent_id, wanted)
             self._resume = None  # only now: one that could not be had back yet is still meant
             self._switch(colleague, auto_mail)
             return await self._run(call, colleague, prompt or GO_ON, "codex")
         opening = Opening(
-            spec=spec_of(self._house, wanted),
+            spec=await self._asked_for(spec_of, wanted),
             identity=wanted.get("identity"),
             tag=wanted.get("tag"),
             role=wanted.get("role") or self._house.role,
             agent_name=source.stem if source else None,
             agent_source=str(source) if source else None,
         )
-        teller = Teller(call.line, self._script())
+        teller = self._teller(call)
         colleague = await self._worded(self._colleagues.open(call.principal, opening, readers=(teller,)))
         self._switch(colleague, auto_mail)
         try:
@@ -153,13 +166,13 @@ class Desk:
             check_folder(folder_of(self._house, wanted))
         return wanted
 
-    def _prompt(self, wanted: dict[str, Any]) -> tuple[str | None, Path | None]:
+    async def _prompt(self, wanted: dict[str, Any]) -> tuple[str | None, Path | None]:
         """The words of the first turn, and the file that they come from."""
         if "agent_file" not in wanted:
             return wanted.get("prompt"), None
         folder = folder_of(self._house, wanted) if "cwd" in wanted else self._house.here
         path = folder / expanded(wanted["agent_file"])
-        return read_text(path, "agent file"), path
+        return await asyncio.to_thread(read_text, path, "agent file"), path
 
     async def _had_back(self, call: Call, agent_id: str, wanted: dict[str, Any]) -> Colleague:
         record = await self._worded(self._colleagues.lookup(agent_id=agent_id))
@@ -170,7 +183,7 @@ class Desk:
                 f"Session {agent_id} is {record.identity}, not {identity}.",
                 identity=record.identity,
             )
-        changes = changes_of(self._house, wanted)
+        changes = await self._asked_for(changes_of, wanted)
         colleague = await self._worded(self._resumed(call, agent_id=agent_id, changes=changes))
         different = [
             name for name, value in changes.items() if getattr(colleague.session.spec, name) != value
@@ -211,7 +224,7 @@ class Desk:
         thread_id: str | None = None,
         changes: dict[str, Any] | None = None,
     ) -> Colleague:
-        teller = Teller(call.line, self._script())
+        teller = self._teller(call)
         changes = dict(changes or {})
         if self._house.is_read_only:
             changes["sandbox"] = "read-only"  # whatever it was allowed before
@@ -223,7 +236,17 @@ class Desk:
             if not colleague.session.has_reader(teller):
                 colleague.session.attach(teller)  # whoever resumed it for us has gone away
             self._tellers[colleague.agent_id] = teller
+            self._to_tell[colleague.agent_id] = left_out(self._house, colleague.record.config)
         return colleague
+
+    def _teller(self, call: Call) -> Teller:
+        return Teller(call.line, self._script(), UnattendedQuestions(call, self._unattended))
+
+    async def _asked_for(self, read: Callable[[House, dict[str, Any]], T], wanted: dict[str, Any]) -> T:
+        try:
+            return await asyncio.to_thread(read, self._house, wanted)
+        except ConfigRefused as refused:
+            raise wire_error(refused, self._names) from refused
 
     async def _worded(self, work: Awaitable[T]) -> T:
         try:
@@ -242,29 +265,41 @@ class Desk:
             self._tellers[colleague.agent_id] = teller
         teller = self._tellers[colleague.agent_id]
         spec = TurnSpec(parts=(TextPart(prompt),))
+        session, marks = colleague.session, self._names.told(colleague.agent_id)
+        teller.unattended.bind(session, marks, self._noting(colleague, ""))
         try:
             turn = self._colleagues.say(colleague, spec, source=source, request_id=call.id_text, events=False)
         except LanewayError as error:
-            raise wire_error(error, self._names, **self._names.told(colleague.agent_id)) from error
+            teller.open(session.info, marks, None, is_new=is_new)  # the session is there all the same
+            raise wire_error(error, self._names, **marks) from error
         run = Run(
             call,
-            colleague.session,
+            session,
             turn,
             teller,
             self._clock,
             unattended=self._unattended,
-            marks=self._names.told(colleague.agent_id),
-            on_decision=lambda question, how: self._colleagues.note(
+            marks=marks,
+            on_decision=self._noting(colleague, call.id_text),
+        )
+        run.notes += self._to_tell.pop(colleague.agent_id, ())
+        teller.open(session.info, marks, run, is_new=is_new)
+        return await self._outcome(colleague, run)
+
+    def _noting(self, colleague: Colleague, request_id: str) -> OnDecision:
+        """Keeps what was decided for the audit log."""
+
+        def note(question: Question, how: str) -> None:
+            self._colleagues.note(
                 "approval",
                 colleague,
                 message_summary=elicitation.wording(question),
                 turn_id=question.turn_id or "",
-                request_id=call.id_text,
+                request_id=request_id,
                 outcome=how,
-            ),
-        )
-        teller.open(colleague.session.info, self._names.told(colleague.agent_id), run, is_new=is_new)
-        return await self._outcome(colleague, run)
+            )
+
+        return note
 
     async def _go_on(self, call: Call) -> dict[str, Any]:
         """The client is back with what it was asked for."""
@@ -306,17 +341,43 @@ class Desk:
             raise _invalid("question_id and action (accept, decline or cancel) are needed")
         run = self._parking.by_question(call.principal, question_id)
         if run is None:
-            raise proxy_error(
-                INVALID_SESSION_PARAMS,
-                f"Nobody waits for an answer to {question_id}.",
-                question_id=question_id,
-            )
+            return await self._answer_unattended(call, question_id, arguments)
         run.attend(call)
         question = run.question(question_id)
         if question is not None:  # else it was too late, and the result says what became of it
-            decided = elicitation.answer(question, {"action": action, "content": arguments.get("content")})
-            await self._worded(run.decide(question_id, decided or answers.stop(question)))
+            await self._worded(run.decide(question_id, answers.decided(question, arguments)))
         return await self._outcome(self._of(run), run)
+
+    async def _answer_unattended(
+        self, call: Call, question_id: str, arguments: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Decide a question of a turn that no call waits for: there is no result to come back with."""
+        for colleague, question in self._parked(call.principal):
+            if question.question_id == question_id:
+                unattended = self._tellers[colleague.agent_id].unattended
+                unattended.attend(call)
+                await self._worded(unattended.decide(question_id, answers.decided(question, arguments)))
+                return answers.answered(self._names, colleague)
+        raise proxy_error(
+            INVALID_SESSION_PARAMS, f"Nobody waits for an answer to {question_id}.", question_id=question_id
+        )
+
+    def _parked(self, principal: str) -> list[tuple[Colleague, Question]]:
+        """Of the principal's sessions, what waits outside of any call."""
+        return [
+            (colleague, question)
+            for colleague in self._colleagues.live(principal)
+            if colleague.agent_id in self._tellers
+            for question in self._tellers[colleague.agent_id].unattended.parked
+        ]
+
+    def status(self, principal: str) -> dict[str, Any]:
+        """For `agent_status`: the questions that `agent_answer` can decide, if there are any."""
+        rows = [
+            {**self._names.told(colleague.agent_id), "question": answers.told(question)}
+            for colleague, question in self._parked(principal)
+        ]
+        return {"questions": rows} if rows else {}
 
 
 def _invalid(problem: object) -> LanewayError:

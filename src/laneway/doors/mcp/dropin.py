@@ -6,11 +6,20 @@ should have done. The texts of its results are its own, because programs match t
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any
 
-from laneway.base.errors import EngineLost, EngineRefused, LanewayError, LimitReached, ThreadUnknown
+from laneway.base.errors import (
+    ConfigRefused,
+    EngineLost,
+    EngineRefused,
+    LanewayError,
+    LimitReached,
+    ThreadUnknown,
+)
+from laneway.base.plain import plain
 from laneway.core.hub import Hub
 from laneway.core.ports import Clock, TextPart, ThreadSpec, TurnSpec
 from laneway.core.session import Session
@@ -21,6 +30,7 @@ from laneway.doors.mcp.presets import House, spec_of
 from laneway.doors.mcp.runs import InputRequired, Parking, Run
 from laneway.doors.mcp.schemas import CODEX, CODEX_REPLY, dropin_front
 from laneway.doors.mcp.server import Call, Offer, Server
+from laneway.doors.mcp.unattended import UnattendedQuestions
 
 log = logging.getLogger(__name__)
 
@@ -58,14 +68,20 @@ class DropIn:
             wanted = check.of_codex(arguments)
         except check.Refused as problem:
             return error(f"Failed to parse configuration for Codex tool: {problem}")
-        teller = Teller(call.line, self._script())
+        teller = self._teller(call)
         try:
-            session = await self._start(call, spec_of(self._house, wanted), teller)
+            spec = await asyncio.to_thread(spec_of, self._house, wanted)
+            session = await self._start(call, spec, teller)
+        except ConfigRefused as problem:
+            return error(f"Failed to load Codex configuration from overrides: {problem}")
         except EngineRefused as problem:
             return error(f"Failed to load Codex configuration from overrides: {problem.message}")
         except LanewayError as problem:
             return error(f"Failed to start Codex session: {problem}")
         return await self._run(call, session, teller, wanted["prompt"], is_new=True)
+
+    def _teller(self, call: Call) -> Teller:
+        return Teller(call.line, self._script(), UnattendedQuestions(call, asks_everybody=True))
 
     async def _start(self, call: Call, spec: ThreadSpec, teller: Teller) -> Session:
         try:
@@ -109,7 +125,7 @@ class DropIn:
         if session is not None and session.principal == call.principal:
             return session, self._tellers[session.agent_id]
         self._tellers = {key: told for key, told in self._tellers.items() if not told.is_closed}
-        teller = Teller(call.line, self._script())
+        teller = self._teller(call)
         # A resumed thread is as it was; nothing of our flags but where Codex must know it again.
         spec = ThreadSpec(cwd=self._house.cwd, config=self._house.config)
         session = await self._hub.resume(call.principal, thread_id, spec, readers=(teller,))
@@ -120,6 +136,7 @@ class DropIn:
     async def _run(
         self, call: Call, session: Session, teller: Teller, prompt: str, *, is_new: bool
     ) -> dict[str, Any]:
+        teller.unattended.bind(session, {}, lambda question, how: log.info("%s: %s", question.kind, how))
         turn = session.say(TurnSpec(parts=(TextPart(prompt),)), events=False)
         run = Run(call, session, turn, teller, self._clock, asks_everybody=True)
         self._tellers[session.agent_id] = teller
@@ -154,7 +171,7 @@ def told(thread_id: str, outcome: TurnResult, notes: list[str]) -> dict[str, Any
     """A turn's end in the old server's shape."""
     if outcome.status == "completed":
         return result(thread_id, "\n\n".join((outcome.text, *notes)))
-    why = outcome.failure.message if outcome.failure else "the turn was interrupted"
+    why = plain(outcome.failure.message) if outcome.failure else "the turn was interrupted"
     return result(thread_id, "\n\n".join((why, *notes)), is_error=True)
 
 
@@ -168,4 +185,4 @@ def result(thread_id: str, text: str, *, is_error: bool = False) -> dict[str, An
 
 def error(text: str) -> dict[str, Any]:
     """A failure before there was a thread."""
-    return {"content": [{"type": "text", "text": text}], "isError": True}
+    return {"content": [{"type": "text", "text": plain(text)}], "isError": True}

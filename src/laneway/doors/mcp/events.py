@@ -2,6 +2,9 @@
 
 One `Teller` per session, called on the engine's reader: it renders and posts, and waits for
 nobody. A client that does not read loses these, counted; it never loses an answer.
+
+It also decides who takes care of a question: the run of the turn that asks; in a turn that nobody
+waits for, the first run that waits behind it, else `UnattendedQuestions`.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from laneway.base.plain import label
 from laneway.core.model import (
     Activity,
     Asked,
@@ -24,7 +28,8 @@ from laneway.core.model import (
     Withdrawn,
 )
 from laneway.core.ports import ThreadInfo
-from laneway.doors.mcp.server import Line
+from laneway.doors.mcp.server import Call, Line
+from laneway.doors.mcp.unattended import UnattendedQuestions
 
 MAX_HELD = 1000
 """Events of a thread that is still being started: a line or two for each MCP server of the user."""
@@ -60,6 +65,8 @@ class Listener(Protocol):
     request_id: bytes
     progress_token: Any
     line: Line
+    is_attended: bool
+    """Whether somebody waits for it now, and could be asked."""
 
     def on_question(self, question: Question) -> None: ...
 
@@ -69,22 +76,26 @@ class Listener(Protocol):
 class Teller:
     """A session's reader (see `core.audience.Reader`) on behalf of the client that owns it."""
 
-    def __init__(self, line: Line, script: Script) -> None:
+    def __init__(self, line: Line, script: Script, unattended: UnattendedQuestions) -> None:
         self.lost = 0
         self.is_closed = False
+        self.unattended = unattended
         self._line = line
         self._script = script
         self._marks: dict[str, Any] = {}
         self._thread_id = ""
         self._held: list[Event] | None = []
         self._listeners: dict[str, Listener] = {}
+        self._strays: dict[str, tuple[Question, Listener]] = {}
+        """Open questions of turns that nobody waits for, and the run that has each meanwhile."""
         self._current: Listener | None = None
         self._partial: list[str] = []
         self._partial_chars = 0
         self._turn_id = ""
         self._steps = 0
+        unattended.on_parked = self._hand_out
 
-    def open(self, info: ThreadInfo, marks: dict[str, Any], first: Listener, *, is_new: bool) -> None:
+    def open(self, info: ThreadInfo, marks: dict[str, Any], first: Listener | None, *, is_new: bool) -> None:
         """The session is there: tell what the client should know first, then what happened meanwhile.
 
         Only the first call counts. A thread that was resumed is not introduced again.
@@ -102,9 +113,20 @@ class Teller:
     def follow(self, ticket: str, listener: Listener) -> None:
         """From its start on, the turn with this ticket is this listener's."""
         self._listeners[ticket] = listener
+        self._hand_out()
 
     def unfollow(self, ticket: str) -> None:
-        self._listeners.pop(ticket, None)
+        gone = self._listeners.pop(ticket, None)
+        left = [question for question, listener in self._strays.values() if listener is gone]
+        for question in left:
+            del self._strays[question.question_id]
+            self._entrust(question)
+
+    def attend(self, call: Call) -> None:
+        """The client's latest call: what no call waits for is told and asked there from now on."""
+        self._line = call.line
+        self.unattended.attend(call)
+        self._hand_out()
 
     @property
     def partial(self) -> str:
@@ -137,7 +159,9 @@ class Teller:
         """The session is over."""
         self.is_closed = True
         self._listeners.clear()
+        self._strays.clear()
         self._current = None
+        self.unattended.close()
 
     def _begin(self, event: TurnStarted) -> None:
         self._current = self._listeners.get(event.ticket or "")
@@ -154,12 +178,37 @@ class Teller:
         listener = self._current
         if isinstance(event, TurnDone):
             self._current = None
-        elif listener is None:
-            return
         elif isinstance(event, Asked):
-            listener.on_question(event.question)
+            if listener is not None:
+                listener.on_question(event.question)
+            else:
+                self._entrust(event.question)
         elif isinstance(event, Withdrawn):
-            listener.on_withdrawn(event)
+            self.unattended.on_withdrawn(event)
+            _, holder = self._strays.pop(event.question_id, (None, listener))
+            if holder is not None:
+                holder.on_withdrawn(event)
+
+    # ── questions in turns that nobody waits for ───────────────────────────
+
+    def _entrust(self, question: Question) -> None:
+        """To a call that waits behind the turn, which can at least return with it; else to nobody's care."""
+        listener = self._first_waiting
+        if listener is None:
+            self.unattended.on_question(question)
+        else:
+            self._strays[question.question_id] = (question, listener)
+            listener.on_question(question)
+
+    @property
+    def _first_waiting(self) -> Listener | None:
+        return next((each for each in self._listeners.values() if each.is_attended), None)
+
+    def _hand_out(self) -> None:
+        """What is parked goes to a call that waits behind it."""
+        listener = self._first_waiting
+        for question in self.unattended.release() if listener is not None else ():
+            self._entrust(question)
 
     # ── to the client ──────────────────────────────────────────────────────
 
@@ -186,7 +235,7 @@ class Teller:
         told = {
             "progressToken": listener.progress_token,
             "progress": self._steps,
-            "message": message[:MESSAGE_CHARS],
+            "message": label(" ".join(message.split()), MESSAGE_CHARS),
         }
         if not listener.line.notify("notifications/progress", told):
             self.lost += 1

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from laneway.base.errors import RemoteError
+from laneway.base.plain import code_label
 from laneway.doors.mcp import eras
 from laneway.doors.mcp.eras import Client
 from laneway.wire.messages import INVALID_PARAMS, METHOD_NOT_FOUND, UNREADABLE, Raw
@@ -119,4 +120,4 @@ def only_page(params: Params) -> None:
 
 
 def not_found(method: str) -> RemoteError:
-    return RemoteError(METHOD_NOT_FOUND, f"method not found: {method[:200]}", {"method": method[:200]})
+    return RemoteError(METHOD_NOT_FOUND, f"method not found: {code_label(method)}", {"method": method[:200]})

@@ -14,11 +14,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from laneway.base.clock import LoopClock
 from laneway.base.errors import UsageError
 from laneway.core.ports import Clock
+from laneway.doors.connection_limits import ConnectionLimits
 from laneway.doors.gate import Gate, host_names
 from laneway.doors.listening import bind
 from laneway.doors.mcp.http_door import PATH, App, Door
@@ -29,7 +31,17 @@ if TYPE_CHECKING:
     import uvicorn
 
 MAX_CONNECTIONS = 512
-"""At once; the next one is told to come again. Each busy client has two or three."""
+"""With the token shown, at once; the next one is told to come again. A busy client has two or three."""
+MAX_UNPROVEN = 256
+"""That have not shown it yet; one more takes the place of the oldest. All together stay below 1024 files."""
+BACKLOG = MAX_UNPROVEN // 2
+"""Accepted in one go. Fewer than there is room for: whoever has just come can still show its token."""
+UNPROVEN_S = 10
+"""For a new connection to show the token: the headers of its first request."""
+HEAD_S = 10
+"""For the headers of a later request, from their first byte."""
+LATE_BODY_S = 5
+"""For a body to end behind the time in which it is answered for being late."""
 KEEP_ALIVE_S = 15
 """For a client's next request on the same connection."""
 FLUSH_S = 2
@@ -50,6 +62,8 @@ async def serve_http(
     origins: Iterable[str] = (),
     clock: Clock | None = None,
     timing: Timing = Timing(),  # noqa: B008  frozen
+    max_connections: int = MAX_CONNECTIONS,
+    max_unproven: int = MAX_UNPROVEN,
     wrap: Callable[[App], App] = lambda app: app,
 ) -> None:
     """Serve until `stop`, then `shutdown` while clients still hear of it, then let go of them.
@@ -62,8 +76,16 @@ async def serve_http(
     with listening:
         address, bound = listening.getsockname()[:2]
         names = host_names(host, bound, hosts) | host_names(address, bound)
-        door = Door(server, Gate(tokens, names, origins), clock or LoopClock(), timing)
-        web = _web(library, wrap(door))
+        clock = clock or LoopClock()
+        door = Door(server, Gate(tokens, names, origins), clock, timing)
+        limits = ConnectionLimits(
+            clock,
+            server="MCP over HTTP",
+            max_unproven=max_unproven,
+            max_proven=max_connections,
+            unproven_s=UNPROVEN_S,
+        )
+        web = _web(library, wrap(door), limits, clock, timing)
         async with asyncio.TaskGroup() as group:
             serving = group.create_task(web.serve([listening]))
             shown = f"[{address}]" if ":" in address else address
@@ -75,6 +97,7 @@ async def serve_http(
                 if shutdown is not None:
                     await shutdown()
             finally:
+                limits.refuse_unproven()
                 await door.aclose()
                 web.should_exit = True
                 await asyncio.wait({serving}, timeout=FLUSH_S)
@@ -86,14 +109,21 @@ def _uvicorn() -> Any:
     try:
         import uvicorn
     except ImportError as problem:
-        raise UsageError("Serving over HTTP needs one more package: pip install 'laneway[http]'") from problem
+        from laneway.base.installed import installed_how
+
+        raise UsageError(
+            f"Serving over HTTP needs one more package: install it with `{installed_how().adding('http')}`."
+        ) from problem
     return uvicorn
 
 
-def _web(library: Any, app: App) -> uvicorn.Server:
+def _web(library: Any, app: App, limits: ConnectionLimits, clock: Clock, timing: Timing) -> uvicorn.Server:
+    from laneway.doors.mcp.http_connection import Deadlines, HttpConnection
+
+    deadlines = Deadlines(head_s=HEAD_S, body_s=timing.body_s + LATE_BODY_S)
     config = library.Config(
         app,
-        http="h11",
+        http=partial(HttpConnection, limits, clock, deadlines),
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -102,7 +132,7 @@ def _web(library: Any, app: App) -> uvicorn.Server:
         server_header=False,
         # Whoever writes X-Forwarded-For is believed otherwise.
         proxy_headers=False,
-        limit_concurrency=MAX_CONNECTIONS,
+        backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_S,
         # By then we have broken off what did not end by itself.
         timeout_graceful_shutdown=2 * FLUSH_S,

@@ -36,6 +36,8 @@ from laneway.wire.messages import (
 )
 
 PATH = "/mcp"
+EXTENSIONS, PROVE = "extensions", "laneway.prove"
+"""Where in the scope `http_connection` leaves what is to be called once the token is right."""
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """Of one request, the bound of the official SDK's server: clients know it."""
 
@@ -62,8 +64,14 @@ class Exchange:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.headers = Headers(scope["headers"])
+        self._prove: Callable[[], bool] = scope.get(EXTENSIONS, {}).get(PROVE, lambda: True)
         self._receive = receive
         self._send = send
+
+    def prove(self) -> None:
+        """The token is right: its connection may stay, if there is room."""
+        if not self._prove():
+            raise Refused(503, "Too many connections are open now", headers=(("retry-after", "5"),))
 
     async def body(self, timeout_s: float) -> bytes:
         length = self.headers.get("content-length") or "0"
@@ -132,6 +140,7 @@ class Door:
         if exchange.path != PATH:
             raise Refused(404, f"There is nothing here; the MCP endpoint is {PATH}")
         principal = self._gate.admit(exchange.headers)
+        exchange.prove()
         match exchange.method:
             case "POST":
                 await self._post(exchange, principal)

@@ -64,6 +64,8 @@ class Session:
         self._service = Service(self._serve, self._reply)
         self._calls: dict[bytes, Stream] = {}
         self._asked: dict[bytes, asyncio.Future[Raw]] = {}
+        self._asked_aside: set[bytes] = set()
+        """Of what the client was asked, that which belongs to no call."""
         self._ids = itertools.count(1)
         self._names = itertools.count(1)
         self._aside: Stream | None = None
@@ -145,15 +147,21 @@ class Session:
         return False
 
     async def ask(self, stream: Stream, method: str, params: Any) -> Any:
-        """Ask the client, on the response of the call that it is about."""
+        """Ask the client, on the response of the call that it is about; later on the stream opened by GET.
+
+        `WireBroken` if nobody reads that now: then nobody can be asked.
+        """
         if not self.session_id:
             raise WireClosed("A client of the stateless era is asked by a result")
-        target = self._aside if stream.is_ended else stream
-        if target is None or self._is_closed:
+        is_aside = stream.is_ended
+        target = self._aside if is_aside else stream
+        if target is None or self._is_closed or (is_aside and not target.is_read):
             raise WireBroken("The client has no connection that it could be asked on")
         request_id = b"%d" % next(self._ids)
         answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
         self._asked[request_id] = answer
+        if is_aside:
+            self._asked_aside.add(request_id)
         target.post(_HEAD + b'"id":' + request_id + b',"method":' + encode(method) + _params(params) + b"}")
         try:
             result = await answer
@@ -162,6 +170,8 @@ class Session:
                 notice = {"requestId": Raw(request_id), "reason": "no longer needed"}
                 target.post(_HEAD + b'"method":"notifications/cancelled"' + _params(notice) + b"}")
             raise
+        finally:
+            self._asked_aside.discard(request_id)
         try:
             return msgspec.json.decode(result)
         except UNREADABLE as problem:
@@ -174,7 +184,10 @@ class Session:
         if self._aside is None:
             self._aside = Stream(_ASIDE)
             self._kept[_ASIDE] = self._aside
-        return None if self._aside.is_read else (self._aside, self._aside.attach())
+        if self._aside.is_read:
+            return None
+        self._keep_waiting(self._aside)
+        return self._aside, self._aside.attach()
 
     def resume(self, name: str, number: int) -> tuple[Stream, Reader] | None:
         """Go on with a stream after this event; none if it is not kept any more."""
@@ -182,10 +195,14 @@ class Session:
         reader = stream.resume(number) if stream is not None else None
         if stream is None or reader is None:
             return None
+        self._keep_waiting(stream)
+        return stream, reader
+
+    def _keep_waiting(self, stream: Stream) -> None:
+        """Somebody came back for it."""
         stop = self._giving_up.pop(stream, None)
         if stop is not None:
             stop()
-        return stream, reader
 
     def keep(self, stream: Stream) -> None:
         """The client knows event ids of this stream from now on: it may come back for the rest."""
@@ -198,21 +215,30 @@ class Session:
         """A connection ended. If the client does not come back for the rest, nobody waits for it."""
         stream.detach(reader)
         is_done = stream.is_ended and stream.name not in self._kept
-        if is_done or stream is self._aside or stream.is_read or self._is_closed or stream in self._giving_up:
+        if is_done or stream.is_read or self._is_closed or stream in self._giving_up:
             return
         self._giving_up[stream] = self._clock.after(self._timing.resume_s, lambda: self._give_up(stream))
 
     def _give_up(self, stream: Stream) -> None:
+        if stream is self._aside:
+            self._giving_up.pop(stream, None)
+            self._give_up_asking()
+            return
         self._forget(stream)
         for request_id in [key for key, target in self._calls.items() if target is stream]:
             log.info("a call was cancelled: its client did not come back for it")
             self.cancel(request_id)
 
+    def _give_up_asking(self) -> None:
+        """Whoever was asked outside of a call has gone, and does not answer any more."""
+        for request_id in self._asked_aside:
+            answer = self._asked.pop(request_id, None)
+            if answer is not None and not answer.done():
+                answer.set_exception(WireBroken("The client did not come back for what it was asked"))
+
     def _forget(self, stream: Stream) -> None:
         self._kept.pop(stream.name, None)
-        stop = self._giving_up.pop(stream, None)
-        if stop is not None:
-            stop()
+        self._keep_waiting(stream)
 
     async def aclose(self) -> None:
         """Cancel what runs, answer it, and end all streams."""

@@ -10,8 +10,9 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from laneway.base.errors import IdentityTaken, RemoteError
+from laneway.base.errors import IdentityTaken, RemoteError, StoreError
 from laneway.base.kinds import IDENTITY
+from laneway.base.plain import code_label
 from laneway.core.colleagues import Colleagues
 from laneway.core.records import RESERVED
 from laneway.core.tools import Caller, ToolResult
@@ -39,8 +40,11 @@ class MailShelf:
         self._read = read
         """The unread messages as JSON, which stay unread."""
 
-    async def listed(self, call: Call) -> list[dict[str, Any]]:
-        return [
+    async def listed(self, call: Call, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+        """Those of the live sessions, on the first page: there are never more than may run at once."""
+        if cursor is not None:
+            return [], None
+        found = [
             {
                 "uri": f"{SCHEME}://{self._team()}/{colleague.identity}",
                 "name": f"{colleague.identity}-mail",
@@ -49,6 +53,7 @@ class MailShelf:
             }
             for colleague in self._colleagues.live(call.principal)
         ]
+        return found, None
 
     def templates(self) -> list[dict[str, Any]]:
         return [
@@ -63,7 +68,7 @@ class MailShelf:
     async def read(self, call: Call, uri: str) -> list[dict[str, Any]]:
         identity = self._identity(uri)
         if identity is None:
-            raise RemoteError(INVALID_PARAMS, f"There is no resource {uri[:200]}", {"uri": uri[:200]})
+            raise RemoteError(INVALID_PARAMS, f"There is no resource {code_label(uri)}", {"uri": uri[:200]})
         async with self._acting.caller(call, "atm_read", {"identity": identity}) as caller:
             result = await self._read(caller)
         if result.is_error:
@@ -80,6 +85,17 @@ class MailShelf:
             return None
         return identity
 
+    async def may_subscribe(self, principal: str, uri: str) -> bool:
+        """Whether the principal could read it now: the same, and the name is nobody else's in the team."""
+        identity = self.may_hear(principal, uri)
+        if identity is None:
+            return False
+        try:
+            await self._acting.check(identity)
+        except StoreError:
+            return False
+        return True
+
     def _identity(self, uri: str) -> str | None:
         found = _URI.fullmatch(uri)
         if found is None or found[1] != self._team():
@@ -89,13 +105,19 @@ class MailShelf:
 
 
 class Shelves:
-    """Several `Resources` as one, told apart by the scheme of what they hold."""
+    """Several `Resources` as one, told apart by the scheme of what they hold. One of them has pages."""
 
     def __init__(self, **by_scheme: Any) -> None:
         self._by_scheme = by_scheme
 
-    async def listed(self, call: Call) -> list[dict[str, Any]]:
-        return [each for shelf in self._by_scheme.values() for each in await shelf.listed(call)]
+    async def listed(self, call: Call, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+        found: list[dict[str, Any]] = []
+        more: str | None = None
+        for shelf in self._by_scheme.values():
+            page, following = await shelf.listed(call, cursor)
+            found += page
+            more = more or following
+        return found, more
 
     def templates(self) -> list[dict[str, Any]]:
         return [each for shelf in self._by_scheme.values() for each in shelf.templates()]
@@ -103,6 +125,6 @@ class Shelves:
     async def read(self, call: Call, uri: str) -> list[dict[str, Any]]:
         shelf = self._by_scheme.get(uri.partition("://")[0])
         if shelf is None:
-            raise RemoteError(INVALID_PARAMS, f"There is no resource {uri[:200]}", {"uri": uri[:200]})
+            raise RemoteError(INVALID_PARAMS, f"There is no resource {code_label(uri)}", {"uri": uri[:200]})
         contents: list[dict[str, Any]] = await shelf.read(call, uri)
         return contents

@@ -8,34 +8,46 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import LanewayError
+from laneway.base.plain import code_label
 from laneway.core.colleagues import Colleagues
 from laneway.doors.mcp.codes import INVALID_SESSION_PARAMS, proxy_error, wire_error
+from laneway.doors.mcp.definitions import MAX_SESSIONS_A_PAGE, SESSIONS_A_PAGE
 from laneway.doors.mcp.names import Names
 from laneway.doors.mcp.server import INVALID_PARAMS, Call
+
+_KINDS = {str: "a string", int: "an integer", bool: "a boolean"}
 
 
 class Office:
     def __init__(
-        self, colleagues: Colleagues, names: Names, further: Callable[[], dict[str, Any]] = dict
+        self,
+        colleagues: Colleagues,
+        names: Names,
+        further: Callable[[str], dict[str, Any]] = lambda principal: {},
     ) -> None:
-        """`further` is what else `status` tells: of mail, say."""
+        """`further` is what else `status` tells a principal: of mail, say."""
         self._colleagues = colleagues
         self._further = further
         self._names = names
 
     async def sessions(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
-        _only(arguments, {"identity": str, "include_closed": bool, "repo_root": str})
+        known = {"identity": str, "include_closed": bool, "repo_root": str, "limit": int, "cursor": str}
+        _only(arguments, known)
+        limit = arguments.pop("limit", SESSIONS_A_PAGE)
+        if not 1 <= limit <= MAX_SESSIONS_A_PAGE:
+            raise proxy_error(INVALID_PARAMS, f"limit must be a number from 1 to {MAX_SESSIONS_A_PAGE}.")
         try:
-            roll = await self._colleagues.sessions(call.principal, **arguments)
+            roll = await self._colleagues.sessions(call.principal, limit=limit, **arguments)
         except LanewayError as error:
             raise wire_error(error, self._names) from error
         rows = [self._told(msgspec.to_builtins(row)) for row in roll.rows]
-        return shown({"sessions": rows, "problems": list(roll.problems)})
+        more = {"nextCursor": roll.cursor} if roll.cursor is not None else {}
+        return shown({"sessions": rows, "total": roll.total, **more, "problems": list(roll.problems)})
 
     async def status(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
         health = msgspec.to_builtins(self._colleagues.status())
         health["identities"] = {name: self._told(bound) for name, bound in health["identities"].items()}
-        return shown({**health, **self._further()})
+        return shown({**health, **self._further(call.principal)})
 
     async def close(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
         _only(arguments, {self._names.agent_id: str, "identity": str})
@@ -77,6 +89,6 @@ def _only(arguments: dict[str, Any], known: dict[str, type]) -> None:
         if value is None:
             del arguments[name]
         elif name not in known:
-            raise proxy_error(INVALID_PARAMS, f"There is no argument {name[:100]}.")
-        elif not isinstance(value, known[name]):
-            raise proxy_error(INVALID_PARAMS, f"{name} must be a {known[name].__name__}.")
+            raise proxy_error(INVALID_PARAMS, f"There is no argument {code_label(name)}.")
+        elif not isinstance(value, known[name]) or (known[name] is int and isinstance(value, bool)):
+            raise proxy_error(INVALID_PARAMS, f"{name} must be {_KINDS[known[name]]}.")

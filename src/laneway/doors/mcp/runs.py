@@ -3,7 +3,8 @@
 Clients that shook hands are asked while their call waits. In the stateless era a call ends with
 `input_required` and the next one goes on where it left: the run is found again by a state that
 cannot be guessed and that only its owner may use. A question that nobody can be asked is
-declined, and said so; or, by setting, parked until `agent_answer`.
+declined, and said so; or, by setting, parked until `agent_answer`. A run that waits behind a turn
+that nobody waits for takes care of that turn's questions, too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -24,6 +25,7 @@ from laneway.core.turn import Turn, TurnResult
 from laneway.doors.mcp import elicitation
 from laneway.doors.mcp.events import Teller
 from laneway.doors.mcp.server import INVALID_PARAMS, Call, Line
+from laneway.doors.mcp.unattended import OnDecision, Unattended, meant, put_to
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +35,6 @@ KEEP_S = 900.0
 """For a client to come back for what it left waiting; the question itself expires sooner."""
 MAX_PARKED = 1000
 """Runs that wait for their client: more is a client that never comes back."""
-
-Unattended = Literal["decline", "park"]
 
 
 class InputRequired(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class Run:
         unattended: Unattended = "decline",
         asks_everybody: bool = False,
         marks: dict[str, Any] | None = None,
-        on_decision: Callable[[Question, str], None] | None = None,
+        on_decision: OnDecision | None = None,
     ) -> None:
         self.principal = call.principal
         self.session = session
@@ -70,6 +70,7 @@ class Run:
         self.request_id: bytes
         self.progress_token: Any
         self.line: Line
+        self.is_attended: bool
         self._teller = teller
         self._clock = clock
         self._unattended: Unattended = unattended
@@ -95,6 +96,8 @@ class Run:
         """Who waits for this run from now on."""
         self.call, self.request_id, self.line = call, call.request_id, call.line
         self.progress_token = call.meta.get("progressToken")
+        self.is_attended = True
+        self._teller.attend(call)
 
     # ── told by the teller, on the engine's reader ─────────────────────────
 
@@ -111,11 +114,18 @@ class Run:
         if asking is not None:
             asking.cancel()
         if gone.is_declined:
-            is_closed = self.session.is_closing
-            why = "the session was closed" if is_closed else "nobody answered in time"
+            why, how = self._rule(question)
             self.notes.append(f"Declined, because {why}: {elicitation.wording(question)}")
-            self._decided(question, "session closed" if is_closed else "timed out")
+            self._decided(question, how)
         self._changed.set()
+
+    def _rule(self, question: Question) -> tuple[str, str]:
+        """Why a question was declined in the place of somebody: in words, and for the audit log."""
+        if self.session.spec.declines_escalations and question.is_escalation:
+            return "this server was started with --readonly", "read-only"
+        if self.session.is_closing:
+            return "the session was closed", "session closed"
+        return "nobody answered in time", "timed out"
 
     def _decided(self, question: Question, how: str) -> None:
         log.info("question %s: %s", question.question_id, how)
@@ -139,6 +149,7 @@ class Run:
             self.turn.cancel()
             raise
         finally:
+            self.is_attended = False
             stop_beating()
         outcome = required or self._outcome
         if isinstance(outcome, LanewayError):
@@ -175,22 +186,19 @@ class Run:
         return elicitation.can_ask(question, self.call.client, presumed=self._asks_everybody)
 
     async def _ask(self, question: Question) -> None:
-        asked = elicitation.params(question, request_id=self.call.id_text, marks=self._marks)
+        answer: Answer | str
         try:
-            reply = await self.line.call("elicitation/create", asked)
-        except RemoteError as refused:
-            await self._nobody(question, f"the client could not ask ({refused.message:.100})")
+            answer = await put_to(self.line, question, request_id=self.call.id_text, marks=self._marks)
         except WireError:
-            await self._answer(question, DECLINE)
-        else:
-            await self._reply(question, reply)
+            answer = DECLINE
+        await self._settle(question, answer)
 
-    async def _reply(self, question: Question, reply: Any) -> None:
-        answer = elicitation.answer(question, reply)
-        if answer is None:
-            await self._nobody(question, "the client dismissed the question without an answer")
-        else:
+    async def _settle(self, question: Question, answer: Answer | str) -> None:
+        """With what was answered, or for the reason why nothing was."""
+        if isinstance(answer, Answer):
             await self._answer(question, answer)
+        else:
+            await self._nobody(question, answer)
 
     async def _nobody(self, question: Question, why: str = "this client can ask nobody") -> None:
         if self._unattended == "park":
@@ -224,7 +232,7 @@ class Run:
     async def take(self, replies: dict[str, Any]) -> None:
         """The client's replies, by key; a question that none came for is declined."""
         for question in list(self._open.values()):
-            await self._reply(question, replies.get(question.question_id, {}))
+            await self._settle(question, meant(question, replies.get(question.question_id, {})))
 
     async def decide(self, question_id: str, answer: Answer) -> None:
         """An answer from elsewhere; `QuestionGone` if there is no such question."""

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 
 from laneway.base.errors import LanewayError, RemoteError
+from laneway.base.plain import code_label
 from laneway.doors.mcp import eras
 from laneway.doors.mcp.codes import wire_error
 from laneway.doors.mcp.eras import STRANGER, Client
@@ -87,7 +88,9 @@ class Offer(msgspec.Struct, frozen=True):
 class Resources(Protocol):
     """What clients can read."""
 
-    async def listed(self, call: Call) -> list[dict[str, Any]]: ...
+    async def listed(self, call: Call, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+        """A page, and the cursor to the next one."""
+        ...
 
     def templates(self) -> list[dict[str, Any]]: ...
 
@@ -97,7 +100,7 @@ class Resources(Protocol):
 class News(Protocol):
     """Tells clients what has changed of what they can read."""
 
-    def subscribe(self, call: Call) -> None: ...
+    async def subscribe(self, call: Call) -> None: ...
 
     def unsubscribe(self, call: Call) -> None: ...
 
@@ -200,14 +203,20 @@ class Server:
             return await offer.handler(call, arguments or {})
         if self._on_unknown_tool is not None:
             return self._on_unknown_tool(name)
-        raise RemoteError(INVALID_PARAMS, f"Unknown tool '{name[:200]}'", {"error_source": "proxy"})
+        raise RemoteError(INVALID_PARAMS, f"Unknown tool '{code_label(name)}'", {"error_source": "proxy"})
 
     # ── what can be read ───────────────────────────────────────────────────
 
     async def _list_resources(self, call: Call) -> dict[str, Any]:
-        only_page(call.params)
-        found = await self._resources.listed(call) if self._resources is not None else []
-        return eras.cached({"resources": found}, call.client)
+        cursor = call.params.get("cursor")
+        if self._resources is None:
+            only_page(call.params)
+            return eras.cached({"resources": []}, call.client)
+        if cursor is not None and not isinstance(cursor, str):
+            raise RemoteError(INVALID_PARAMS, "cursor must be the nextCursor of an earlier answer")
+        found, more = await self._resources.listed(call, cursor)
+        page = {"resources": found, "nextCursor": more} if more is not None else {"resources": found}
+        return eras.cached(page, call.client)
 
     async def _list_templates(self, call: Call) -> dict[str, Any]:
         only_page(call.params)
@@ -219,7 +228,7 @@ class Server:
         if not isinstance(uri, str):
             raise RemoteError(INVALID_PARAMS, "resources/read needs a uri")
         if self._resources is None:
-            raise RemoteError(INVALID_PARAMS, f"There is no resource {uri[:200]}", {"uri": uri[:200]})
+            raise RemoteError(INVALID_PARAMS, f"There is no resource {code_label(uri)}", {"uri": uri[:200]})
         return eras.cached({"contents": await self._resources.read(call, uri)}, call.client)
 
 
@@ -247,7 +256,7 @@ async def _forwarded(beyond: Beyond, method: str, params: Raw) -> Raw:
 
 def _of_news(news: News) -> dict[str, Method]:
     async def subscribe(server: Server, call: Call) -> dict[str, Any]:
-        news.subscribe(call)
+        await news.subscribe(call)
         return {}
 
     async def unsubscribe(server: Server, call: Call) -> dict[str, Any]:

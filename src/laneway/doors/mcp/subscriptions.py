@@ -2,14 +2,15 @@
 
 In the handshake eras a client subscribes to a resource and is told on its connection. In the
 stateless one it keeps a request open, `subscriptions/listen`, and is told on that. Whether somebody
-may know of a resource is asked when it is subscribed to and again whenever there is news: by then
-it may have become somebody else's.
+may know of a resource is asked when it is subscribed to (thoroughly, which may take a look at a disk)
+and again whenever there is news: by then it may have become somebody else's. Whoever brings the news
+of something has seen that it is nobody else's.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -28,6 +29,8 @@ MAX_LISTENING = 256
 
 MayHear: TypeAlias = Callable[[str, str], str | None]
 """From a principal and a URI to what that is about (a key for `notify`); none if it may not know."""
+MaySubscribe: TypeAlias = Callable[[str, str], Awaitable[bool]]
+"""Whether a principal may know of a URI, found out with all the time that this takes."""
 
 
 class _Listening:
@@ -42,16 +45,18 @@ class _Listening:
 
 
 class Subscriptions:
-    def __init__(self, may_hear: MayHear) -> None:
+    def __init__(self, may_hear: MayHear, may_subscribe: MaySubscribe) -> None:
         self._may_hear = may_hear
+        self._may_subscribe = may_subscribe
         self._clients: WeakKeyDictionary[Interests, str] = WeakKeyDictionary()
         """The principal of each. Whoever goes away takes its interests along."""
         self._listening: set[_Listening] = set()
+        self._has_ended = False
 
     # ── asked by clients ───────────────────────────────────────────────────
 
-    def subscribe(self, call: Call) -> None:
-        uri = self._checked(call)
+    async def subscribe(self, call: Call) -> None:
+        uri = await self._checked(call)
         lines = call.interests.lines
         if len(lines) >= MAX_URIS and uri not in lines:
             raise RemoteError(INVALID_PARAMS, f"No more than {MAX_URIS} subscriptions at once")
@@ -68,25 +73,27 @@ class Subscriptions:
         said = asked.get("resourceSubscriptions") if isinstance(asked, dict) else None
         if not isinstance(asked, dict) or not isinstance(said, list | None):
             raise RemoteError(INVALID_PARAMS, "subscriptions/listen needs the notifications that are wanted")
+        uris = [uri for uri in said or () if isinstance(uri, str)][:MAX_URIS]
+        listening = _Listening(call, [uri for uri in uris if await self._may_subscribe(call.principal, uri)])
         if len(self._listening) >= MAX_LISTENING:
             raise RemoteError(INVALID_PARAMS, f"No more than {MAX_LISTENING} open subscriptions at once")
-        uris = [uri for uri in said or () if isinstance(uri, str)][:MAX_URIS]
-        listening = _Listening(call, [uri for uri in uris if self._may_hear(call.principal, uri)])
         honoured = {"resourceSubscriptions": listening.uris} if listening.uris else {}
         # The acknowledgement comes first, and in one breath with being there: no news can get between.
         call.line.notify(ACKNOWLEDGED, {"notifications": honoured, "_meta": listening.meta})
         self._listening.add(listening)
+        if self._has_ended:  # while we looked
+            listening.over.set()
         try:
             await listening.over.wait()
         finally:
             self._listening.discard(listening)
         return {"_meta": listening.meta}
 
-    def _checked(self, call: Call) -> str:
+    async def _checked(self, call: Call) -> str:
         uri = call.params.get("uri")
         if not isinstance(uri, str):
             raise RemoteError(INVALID_PARAMS, "resources/subscribe needs a uri")
-        if self._may_hear(call.principal, uri) is None:
+        if not await self._may_subscribe(call.principal, uri):
             raise RemoteError(
                 INVALID_PARAMS, f"Changes of {uri[:200]} are not told to you", {"uri": uri[:200]}
             )
@@ -107,6 +114,7 @@ class Subscriptions:
 
     def end(self) -> None:
         """Answer the requests that are kept open: there will be no more news."""
+        self._has_ended = True
         for listening in self._listening:
             listening.over.set()
 

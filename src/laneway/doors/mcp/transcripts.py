@@ -13,12 +13,15 @@ from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from laneway.base.errors import LanewayError, RemoteError
+from laneway.base.plain import code_label, fenced, plain, quoted
 from laneway.core.colleagues import Colleagues
 from laneway.core.model import Activity, Event, Text, TurnDone, UserSaid
 from laneway.doors.mcp.codes import wire_error
 from laneway.doors.mcp.server import INVALID_PARAMS, Call
 
 SCHEME = "laneway"
+SESSIONS_A_PAGE = 100
+"""Of the list of resources, where each session has one or two."""
 TURNS_A_PAGE = 20
 MAX_CHARS = 200_000
 """Of one page: a model reads it, and pays for it."""
@@ -33,9 +36,9 @@ class Transcripts:
     def __init__(self, colleagues: Colleagues) -> None:
         self._colleagues = colleagues
 
-    async def listed(self, call: Call) -> list[dict[str, Any]]:
+    async def listed(self, call: Call, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
         try:
-            roll = await self._colleagues.sessions(call.principal)
+            roll = await self._colleagues.sessions(call.principal, limit=SESSIONS_A_PAGE, cursor=cursor)
         except LanewayError as error:
             raise wire_error(error) from error
         found = []
@@ -44,7 +47,7 @@ class Transcripts:
                 found.append(_resource(row.agent_id, row.identity, "transcript"))
                 if row.status != "active":
                     found.append(_resource(row.agent_id, row.identity, "summary"))
-        return found
+        return found, roll.cursor
 
     def templates(self) -> list[dict[str, Any]]:
         return [
@@ -115,7 +118,7 @@ def _shown(event: Event) -> str:
         case Activity():
             return _activity(event)
         case TurnDone(status="failed", failure=failure):
-            return f"*The turn failed: {failure.message if failure else 'no reason given'}*"
+            return f"*The turn failed: {plain(failure.message) if failure else 'no reason given'}*"
         case TurnDone(status="interrupted"):
             return "*The turn was interrupted.*"
         case _:
@@ -124,28 +127,19 @@ def _shown(event: Event) -> str:
 
 def _activity(event: Activity) -> str:
     code = f" (exit code {event.exit_code})" if event.exit_code else ""
-    shown = f"- {event.kind}: `{event.title}` {event.status}{code}"
+    shown = f"- {event.kind}: {quoted(event.title)} {event.status}{code}"
     if event.output:
         cut = "…" if len(event.output) > OUTPUT_CHARS else ""
         text = cut + event.output[-OUTPUT_CHARS:].rstrip("\n")
-        fence = "`" * (_longest_run(text, "`") + 3)  # longer than any inside: output cannot end its own block
-        shown += f"\n\n{fence}\n{text}\n{fence}"
+        shown += f"\n\n{fenced(text)}"
     return shown
-
-
-def _longest_run(text: str, letter: str) -> int:
-    longest = run = 0
-    for each in text:
-        run = run + 1 if each == letter else 0
-        longest = max(longest, run)
-    return longest
 
 
 def _resource(agent_id: str, identity: str, what: str) -> dict[str, Any]:
     return {
         "uri": f"{SCHEME}://sessions/{quote(agent_id, safe='')}/{what}",
-        "name": f"{identity}-{what}",
-        "title": f"The {what} of {identity} ({agent_id})",
+        "name": f"{code_label(identity)}-{what}",
+        "title": f"The {what} of {code_label(identity)} ({code_label(agent_id)})",
         "mimeType": MARKDOWN,
     }
 
@@ -165,4 +159,4 @@ def _parsed(uri: str) -> tuple[str, str, str | None]:
 
 
 def _missing(uri: str) -> RemoteError:
-    return RemoteError(INVALID_PARAMS, f"There is no resource {uri[:200]}", {"uri": uri[:200]})
+    return RemoteError(INVALID_PARAMS, f"There is no resource {code_label(uri)}", {"uri": uri[:200]})

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import msgspec
 
 from laneway.base.errors import EngineLost, EngineRefused, RemoteError, WireBroken, WireClosed
+from laneway.codex.provider import is_login_needed as is_needed
 from laneway.doors.acp.accounts.auth_methods import (
     AGENT_METHODS,
     API_KEY,
@@ -64,13 +65,6 @@ class Running(Protocol):
     async def call(self, method: str, params: Any = None) -> Any: ...
 
     def watch(self, method: str, watcher: Callable[[dict[str, Any] | None], None]) -> Callable[[], None]: ...
-
-
-def is_needed(account: Any) -> bool:
-    """Whether Codex's answer to `account/read` says that somebody must log in first."""
-    if not isinstance(account, dict):
-        return False
-    return account.get("account") is None and account.get("requiresOpenaiAuth") is True
 
 
 class _Pending:

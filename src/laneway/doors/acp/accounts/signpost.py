@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from laneway.base.errors import RemoteError
+from laneway.base.plain import MAX_QUOTED_CHARS, code_label
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.telling.blocks import text
@@ -37,10 +38,14 @@ class Signpost(msgspec.Struct, frozen=True):
     """To be entered there; empty where the page needs none."""
 
     @property
+    def _page(self) -> str:
+        return code_label(self.url, MAX_QUOTED_CHARS)
+
+    @property
     def text(self) -> str:
         if self.code:
-            return f"Open {self.url} and enter the code {self.code} to log in to Codex."
-        return f"Open {self.url} in a browser on the machine where Codex runs to log in."
+            return f"Open {self._page} and enter the code {code_label(self.code)} to log in to Codex."
+        return f"Open {self._page} in a browser on the machine where Codex runs to log in."
 
     @property
     def title(self) -> str:
@@ -89,7 +94,9 @@ def _scope(asker: Asker) -> dict[str, Any]:
 
 def _by_url(signpost: Signpost) -> dict[str, Any]:
     message = (
-        f"Log in to Codex and enter this code there: {signpost.code}" if signpost.code else "Log in to Codex."
+        f"Log in to Codex and enter this code there: {code_label(signpost.code)}"
+        if signpost.code
+        else "Log in to Codex."
     )
     return {"mode": "url", "elicitationId": signpost.login_id, "url": signpost.url, "message": message}
 

@@ -3,6 +3,7 @@
 Pure. Out: an ACP elicitation schema with nothing in it that ACP does not know. In: what a person
 filled in, or none where it does not fit. A keyword that ACP lacks is dropped, because the server
 checks what it gets; a field that cannot be shown at all is left out, or ends the form if required.
+The words of a form are made visible (`laneway.base.plain`); its names and values stay as they came.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from laneway.base.plain import label, plain
 from laneway.core.model import Field, Question
 
 Kind: TypeAlias = Literal["string", "number", "integer", "boolean", "array"]
@@ -285,9 +287,9 @@ def _is_default(field: Control, value: Any) -> bool:
 
 
 def _property(field: Control) -> dict[str, Any]:
-    shown: dict[str, Any] = {"type": field.kind, "title": field.title}
+    shown: dict[str, Any] = {"type": field.kind, "title": label(field.title)}
     if field.text:
-        shown["description"] = field.text
+        shown["description"] = plain(field.text)
     if field.default is not None:
         shown["default"] = _whole(field.default) if field.kind == "integer" else field.default
     if field.kind == "array":
@@ -303,12 +305,12 @@ def _listed(field: Control, titled: str) -> dict[str, Any]:
     options = field.options
     if field.takes_words and all(option.value != OTHER for option in options):
         options = (*options, Option(OTHER, OTHER, "Say it in the next field."))
-    if all(option.title == option.value and not option.text for option in options):
+    if all(label(option.title) == option.value and not option.text for option in options):
         return {"enum": [option.value for option in options]}
     rows = []
     for option in options:
-        row = {"const": option.value, "title": option.title}
-        rows.append({**row, "description": option.text} if option.text else row)
+        row = {"const": option.value, "title": label(option.title)}
+        rows.append({**row, "description": plain(option.text)} if option.text else row)
     return {titled: rows}
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from laneway.base.errors import RemoteError, WireError
+from laneway.base.plain import is_plain_code, plain, quoted
 from laneway.core.model import DECLINE, Answer, Question
 from laneway.doors.acp.asking import forms, permissions, spoken
 from laneway.doors.acp.asking.forms import Control
@@ -135,7 +136,7 @@ async def _by_url(question: Question, place: _Place) -> Settled:
     url = question.url or ""
     if not _is_web(url):
         return Settled(
-            DECLINE, f"{spoken.who(question)} wanted {url!r} opened, which is no web page: declined."
+            DECLINE, f"{spoken.who(question)} wanted {quoted(url)} opened, which is no web page: declined."
         )
     if place.client.takes_urls:
         url_id = question.question_id
@@ -166,7 +167,7 @@ def _elicited(question: Question, place: _Place) -> dict[str, Any]:
     scope: dict[str, Any] = {"sessionId": place.session_id}
     if place.call_id is not None:
         scope["toolCallId"] = place.call_id
-    return {"message": message, **scope}
+    return {"message": plain(message), **scope}
 
 
 def _unfilled(question: Question, reply: Any) -> Settled:
@@ -191,7 +192,9 @@ def _is_web(url: str) -> bool:
         parts = urlsplit(url)
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable() and " " not in url
+    return (
+        parts.scheme in ("http", "https") and bool(parts.hostname) and is_plain_code(url) and " " not in url
+    )
 
 
 # ── options one by one, then text ──────────────────────────────────────────

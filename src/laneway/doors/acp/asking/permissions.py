@@ -10,8 +10,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from laneway.base.plain import is_plain_code, label, quoted
 from laneway.core.model import DECLINE, Answer, Choice, Question
-from laneway.doors.acp.telling.outputs import quoted
 
 MAX_RULE_CHARS = 200
 """Of what is allowed for good: more does not fit a button, and nobody may be made to grant half of it."""
@@ -91,13 +91,13 @@ def _kind(choice: Choice) -> str:
 
 def _name(question: Question, choice: Choice) -> str:
     if choice.choice_id.startswith("amendment-"):
-        return _rule(question, choice) or choice.label
+        return _rule(question, choice) or label(choice.label)
     if choice.grants != "session":
-        return choice.label
+        return label(choice.label)
     if question.kind == "patch":
         return "Allow edits of these files for this session"
     if question.kind != "command":
-        return choice.label
+        return label(choice.label)
     if _param(question, "networkApprovalContext"):
         return "Allow this host for this session"
     if _param(question, "additionalPermissions"):
@@ -131,7 +131,7 @@ def _command_rule(question: Question, words: list[str]) -> str | None:
 
 def _is_plain(subject: str) -> bool:
     # Line breaks, control signs and marks that turn the direction of writing would hide what is granted.
-    return subject.isprintable() and 0 < len(subject) <= MAX_RULE_CHARS
+    return is_plain_code(subject) and 0 < len(subject) <= MAX_RULE_CHARS
 
 
 def _decision(question: Question, choice: Choice) -> Any:

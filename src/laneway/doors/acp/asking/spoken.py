@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.plain import plain
+from laneway.base.plain import code_label, plain
 from laneway.core.model import DECLINE, Answer, Question
 from laneway.doors.acp.asking import forms
 from laneway.doors.acp.asking.forms import Control, Option
@@ -77,7 +77,9 @@ def from_text(asked: InText, text: str) -> Answer | InText:
 def who(question: Question) -> str:
     """Who wants to know: Codex itself, or the MCP server that asks through it."""
     server = question.params.get("serverName") if isinstance(question.params, dict) else None
-    return f"The MCP server {server}" if question.kind == "elicitation" and server else "Codex"
+    return (
+        f"The MCP server {code_label(str(server))}" if question.kind == "elicitation" and server else "Codex"
+    )
 
 
 def _heading(question: Question) -> str:

@@ -5,13 +5,13 @@ Codex keeps the list and its pages; a cursor of its own goes to the client and c
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 from laneway.base.errors import EngineRefused
-from laneway.base.plain import plain
+from laneway.base.plain import label
 from laneway.core.ports import ThreadInfo, ThreadList
 from laneway.doors.acp.faults import INVALID_REQUEST, bad_params
 from laneway.doors.acp.history.said import words
@@ -34,8 +34,31 @@ Names = Callable[[list[str]], Awaitable[dict[str, str]]]
 """From threads to the sessions that they are."""
 
 
-async def listed(engine: Archive, params: dict[str, Any], names: Names) -> dict[str, Any]:
-    """The answer to `session/list`."""
+class Empty(Protocol):
+    """What is told of a session that nothing was said in yet."""
+
+    @property
+    def session_id(self) -> str: ...
+
+    @property
+    def cwd(self) -> str: ...
+
+    @property
+    def updated_at(self) -> int: ...
+
+
+Empties = Callable[[str | None], Awaitable[Sequence[Empty]]]
+"""The latest of those, in a folder or everywhere."""
+
+
+async def nothing_empty(cwd: str | None) -> Sequence[Empty]:
+    return ()
+
+
+async def listed(
+    engine: Archive, params: dict[str, Any], names: Names, empties: Empties = nothing_empty
+) -> dict[str, Any]:
+    """The answer to `session/list`. Its first page begins with what Codex does not know yet."""
     cwd, cursor = params.get("cwd"), params.get("cursor")
     if cwd is not None and not (isinstance(cwd, str) and PurePath(cwd).is_absolute()):
         raise bad_params("cwd must be an absolute path.")
@@ -52,6 +75,10 @@ async def listed(engine: Archive, params: dict[str, Any], names: Names) -> dict[
     threads = [info for info in page.threads if PurePath(info.cwd).is_absolute()]
     named = await names([info.thread_id for info in threads])
     sessions = [session_info(info, named[info.thread_id]) for info in threads]
+    if cursor is None:
+        known = set(named.values())
+        empty = [each for each in await empties(cwd) if each.session_id not in known]
+        sessions = [*map(_empty_info, empty), *sessions]
     return {"sessions": sessions, **({"nextCursor": page.cursor} if page.cursor else {})}
 
 
@@ -65,10 +92,15 @@ def session_info(info: ThreadInfo, session_id: str) -> dict[str, Any]:
     return shown
 
 
+def _empty_info(empty: Empty) -> dict[str, Any]:
+    return session_info(
+        ThreadInfo(thread_id="", cwd=empty.cwd, updated_at=empty.updated_at), empty.session_id
+    )
+
+
 def short_title(text: str) -> str:
     """One line of what was said, without the files that came along."""
-    line = plain(" ".join(words(text).split()))
-    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1] + "…"
+    return label(" ".join(words(text).split()), TITLE_CHARS)
 
 
 def stamp(seconds: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from laneway.base.plain import plain
 from laneway.core.model import Activity, Event, Plan, Text, Thought, TurnDone, UserSaid
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.faults import in_words
@@ -66,7 +67,7 @@ def updates(event: Event, scene: Scene, *, is_whole: bool) -> list[Update]:
         case Plan():
             return [_plan(event)]
         case TurnDone(status="failed", turn_id=turn_id, failure=failure):
-            why = in_words(failure.message) if failure else "Codex did not say why."
+            why = plain(in_words(failure.message)) if failure else "Codex did not say why."
             return [chunk("agent_message_chunk", f"{turn_id}-failed", f"The turn failed: {why}")]
         case _:
             return []
@@ -82,7 +83,7 @@ def _prompt(event: UserSaid, max_image_chars: int | None) -> list[Update]:
 def _plan(plan: Plan) -> Update:
     entries = [
         {
-            "content": step.text,
+            "content": plain(step.text),
             "priority": "medium",
             "status": "in_progress" if step.status == "running" else step.status,
         }

@@ -6,14 +6,17 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from laneway.base.errors import RemoteError, SessionUnknown, StoreError
-from laneway.base.plain import plain
-from laneway.codex import sandbox
+from laneway.base.errors import ActiveWriter, RemoteError, SessionUnknown, StoreError, ThreadUnknown
+from laneway.base.plain import code_label
+from laneway.codex import sandbox, thread_files
+from laneway.codex.overrides import merged
+from laneway.codex.own_features import LIVE_EDITS
 from laneway.codex.rollout import last_access
 from laneway.core.ports import ThreadSpec
 from laneway.core.session import Session
@@ -30,10 +33,16 @@ from laneway.store.editor_sessions import SessionRecord
 
 log = logging.getLogger(__name__)
 
-LIVE_EDITS = "apply_patch_streaming_events"
-"""A feature of Codex: without it an edit is told when it is whole."""
 MAX_DIRECTORIES = 64
 """Further folders of one session."""
+WRITER_S = 2.0
+"""For a Codex whose Laneway was killed to let go of its threads: its guardian takes less than one."""
+LOOK_S = 0.05
+"""Between two looks at that."""
+EMPTY_AGE_S = 24 * 3600
+"""Of sessions without a prompt that are listed: editors open many that are never used."""
+MAX_EMPTY = 10
+"""Of those, in one list."""
 SHOWN_CHARS = 500
 """Of a path in a sentence that refuses it."""
 
@@ -67,7 +76,7 @@ def folder(said: Any, name: str) -> Path:
     """A folder that is there. Codex would take one that is not, and fail later, in other words."""
     if not isinstance(said, str) or "\0" in said:
         raise bad_params(f"{name} must be an absolute path.")
-    path, shown = Path(said), plain(said[:SHOWN_CHARS])
+    path, shown = Path(said), code_label(said, SHOWN_CHARS)
     if not path.is_absolute():
         raise bad_params(f"{name} must be an absolute path, not {shown!r}.")
     try:
@@ -132,23 +141,73 @@ class Lobby:
         (record, lost), (models, config) = await asyncio.gather(
             self._record(wanted), self._house.surroundings(str(wish.cwd))
         )
-        thread = _thread(wanted, record)
-        spec, notes = _spec(wish, config)
         narrator = self._voice()
+        defaults = record.defaults if record else None
         try:
-            session = await self._house.hub.resume(
-                self._principal, thread, msgspec.structs.replace(spec, moves=True), readers=[narrator]
-            )
-        except SessionUnknown:
-            raise _in_use() from None  # to the hub there is none: it is somebody else's
+            session, notes = await self._resumed(_thread(wanted, record), record, wish, config, narrator)
+        except ThreadUnknown:
+            if record is None or not self._is_empty(record):
+                raise
+            session, notes = await self._begun_anew(record, wish, config, narrator)
+            # What this thread was started with is no access that somebody else has given to it.
+            defaults = msgspec.structs.replace(record.defaults, sent=None)
         async with _closed_unless_done(session):
-            native, defaults = session.info.native, record.defaults if record else None
+            native = session.info.native
             last = await asyncio.to_thread(_last_access, native) if record is None else None
             facts, choices = reopened(native, models, config, defaults, wish.directories, last=last)
             notes = (*lost, *notes)
             return await self._furnish(
-                session, narrator, wish, choices, facts, notes, is_titled=True, name=wanted
+                session, narrator, wish, choices, facts, notes, is_titled=session.has_history, name=wanted
             )
+
+    def _is_empty(self, record: SessionRecord | None) -> bool:
+        """Whether nothing was said in this session, as far as is known here."""
+        return record is not None and record.defaults.empty_in == self._house.codex_home
+
+    async def _resumed(
+        self, thread: str, record: SessionRecord | None, wish: Wish, config: dict[str, Any], narrator: Voice
+    ) -> tuple[Session, tuple[str, ...]]:
+        spec, notes = _spec(wish, config)
+        spec = msgspec.structs.replace(spec, moves=True)
+        try:
+            session = await self._house.hub.resume(
+                self._principal, thread, spec, readers=[narrator], has_history=not self._is_empty(record)
+            )
+        except SessionUnknown:
+            raise _in_use() from None  # to the hub there is none: it is somebody else's
+        return session, notes
+
+    async def _begun_anew(
+        self, record: SessionRecord, wish: Wish, config: dict[str, Any], narrator: Voice
+    ) -> tuple[Session, tuple[str, ...]]:
+        """A session of ours that nothing was said in: Codex wrote nothing of it, and it gets a new thread."""
+        async with self._house.beginning_anew:
+            now, _ = await self._record(record.session_id)
+            if now is not None and now.thread_id != record.thread_id:  # somebody was quicker
+                record = now
+                try:
+                    return await self._resumed(now.thread_id, now, wish, config, narrator)
+                except ThreadUnknown:
+                    pass  # and has not said anything either
+            await self._check_unused(record.thread_id)
+            spec, notes, _ = self._first_spec(wish, config)
+            session = await self._house.hub.start(self._principal, spec, readers=[narrator])
+            async with _closed_unless_done(session):
+                change = self._house.records.change_thread
+                old, new = record.thread_id, session.thread_id
+                if not await asyncio.to_thread(change, record.session_id, old, new):
+                    raise ActiveWriter(old, None)  # another process was quicker, just now
+            return session, notes
+
+    async def _check_unused(self, thread: str) -> None:
+        """Raise `ActiveWriter` where another process has the thread open, which Codex cannot tell us of."""
+        is_written = partial(thread_files.has_writer, Path(self._house.codex_home), thread)
+        tries = int(WRITER_S / LOOK_S)
+        for _ in range(tries):
+            if not await asyncio.to_thread(is_written):
+                return
+            await asyncio.sleep(LOOK_S)  # its Laneway may have ended just now
+        raise ActiveWriter(thread, None)
 
     async def forked(self, wanted: str, params: dict[str, Any], source: Room | None = None) -> Room:
         """A copy of a thread, to go on in another way.
@@ -186,7 +245,19 @@ class Lobby:
             raise _in_use()
         if held is not None:
             await self._house.hub.wait_gone(held.agent_id)
-        await self._house.engine.call("thread/delete", {"threadId": thread})
+        try:
+            await self._house.engine.call("thread/delete", {"threadId": thread})
+        except ThreadUnknown:
+            if not self._is_empty(record):
+                raise
+        await self._forget(wanted)
+
+    async def discard(self, room: Room) -> None:
+        """A session that its client never hears of is not kept either."""
+        await room.close()
+        await self._forget(room.session_id)
+
+    async def _forget(self, wanted: str) -> None:
         try:
             await asyncio.to_thread(self._house.records.delete, wanted)
         except StoreError as problem:
@@ -200,6 +271,20 @@ class Lobby:
             log.error("the names of sessions could not be read: %s", problem)
             others = {}
         return {thread: others.get(thread) or session_id(thread) for thread in threads}
+
+    async def empty(self, cwd: str | None) -> list[SessionRecord]:
+        """The latest sessions that nothing was said in yet: Codex's own list does not have them.
+
+        Those that are open here are nobody's to open.
+        """
+        try:
+            found = await asyncio.to_thread(
+                self._house.records.empty, self._house.codex_home, EMPTY_AGE_S, MAX_EMPTY, cwd
+            )
+        except StoreError as problem:
+            log.error("empty sessions could not be read: %s", problem)
+            return []
+        return [record for record in found if self._house.hub.by_thread(record.thread_id) is None]
 
     async def _record(
         self, wanted: str, source: Room | None = None
@@ -292,8 +377,9 @@ def _spec(wish: Wish, config: dict[str, Any]) -> tuple[ThreadSpec, tuple[str, ..
     servers = mcp_servers.servers(wish.servers, mcp_servers.names(config))
     # Codex takes these for the whole list, and lets them be written only where the folder itself may be.
     roots = {"runtimeWorkspaceRoots": [str(wish.cwd), *wish.directories]} if wish.directories else {}
-    extras = {**servers.config, **_live_edits(config)}
-    decides = {name: config[name] for name in sandbox.DECIDES if config.get(name) is not None}
+    extras = merged(servers.config, _live_edits(config))
+    known = (*sandbox.DECIDES, "model_providers")
+    decides = {name: config[name] for name in known if config.get(name) is not None}
     return ThreadSpec(cwd=wish.cwd, users_config=decides, extras=extras, native=roots), servers.notes
 
 
@@ -301,4 +387,4 @@ def _live_edits(config: dict[str, Any]) -> dict[str, Any]:
     """Edits are told while they are written, unless the user has decided. It changes nothing but that."""
     features = config.get("features")
     is_decided = isinstance(features, dict) and features.get(LIVE_EDITS) is not None
-    return {} if is_decided else {f"features.{LIVE_EDITS}": True}
+    return {} if is_decided else {"features": {LIVE_EDITS: True}}

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from laneway.base.plain import code_label
 from laneway.doors.acp.faults import bad_params
 
 MAX_SERVERS = 64
@@ -39,7 +40,7 @@ def servers(wanted: Any, taken: Collection[str] = ()) -> Servers:
         raise bad_params("mcpServers must be a list.")
     if len(wanted) > MAX_SERVERS:
         raise bad_params(f"A session can have at most {MAX_SERVERS} MCP servers; these are {len(wanted)}.")
-    config: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     notes: list[str] = []
     seen: set[str] = set()
     for server in wanted:
@@ -53,8 +54,8 @@ def servers(wanted: Any, taken: Collection[str] = ()) -> Servers:
                 " the one of the same name that your editor offers is left out."
             )
         else:
-            config |= {f"mcp_servers.{name}.{key}": value for key, value in fields.items()}
-    return Servers(config, tuple(notes))
+            entries[name] = fields
+    return Servers({"mcp_servers": entries} if entries else {}, tuple(notes))
 
 
 def names(config: Any) -> frozenset[str]:
@@ -124,4 +125,4 @@ class _Pair(msgspec.Struct):
 
 
 def _shown(server: dict[str, Any]) -> str:
-    return str(server["name"])[:SHOWN_CHARS]
+    return code_label(str(server["name"]), SHOWN_CHARS)

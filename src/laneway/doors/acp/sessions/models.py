@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from laneway.base.plain import label, plain
+
 Entry = dict[str, Any]
 """One value of a selector: `value`, `name`, perhaps `description`."""
 
@@ -95,7 +97,8 @@ def effort_name(effort: str) -> str:
 
 
 def entry(value: str, name: str, description: str = "") -> Entry:
-    return {"value": value, "name": name} | ({"description": description} if description else {})
+    about = {"description": plain(description)} if description else {}
+    return {"value": value, "name": label(name), **about}
 
 
 def _model(listed: _Listed) -> Model:

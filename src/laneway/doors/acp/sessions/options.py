@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import RemoteError
+from laneway.base.plain import code_label
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.sessions import modes as access
 from laneway.doors.acp.sessions.models import Entry, Model, effort_entries, entry, known, model_entries
@@ -314,4 +315,4 @@ def _cut(value: Any) -> str:
     if isinstance(value, dict | list):
         return "of this shape"  # to write it out may be long, and deeper than Python goes
     text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
+    return code_label(text, MAX_SHOWN_CHARS)

@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 from laneway.base.errors import RemoteError
+from laneway.base.plain import code_label
 from laneway.core.ports import ImagePart, Part, TextPart
 from laneway.doors.acp.faults import bad_params
 
@@ -126,5 +127,4 @@ def _too_large() -> RemoteError:
 def _short(value: Any) -> str:
     if isinstance(value, dict | list):
         return "that it names"  # to write it out may be long, and deeper than Python goes
-    text = repr(value)
-    return text if len(text) <= 80 else text[:79] + "…"
+    return code_label(repr(value), 80)

@@ -68,7 +68,13 @@ class Room:
             session_id=session_id, thread_id=self.thread_id, cwd=str(cwd), directories=directories
         )
         self.standing = Standing(
-            house.records, record, choices, facts, client, lambda text: narrator.notice("warning", text)
+            house.records,
+            record,
+            choices,
+            facts,
+            client,
+            lambda text: narrator.notice("warning", text),
+            lambda: None if session.has_history else house.codex_home,
         )
         self._floor = Floor(
             session,
@@ -133,6 +139,7 @@ class Room:
             self._memory.begin()
         else:
             self._memory.end(event)
+            self.standing.spoken()
             self._floor.forget_words()
 
     def on_edit(self, activity: Activity) -> None:

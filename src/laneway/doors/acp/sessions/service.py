@@ -94,11 +94,11 @@ class Service:
     async def _turn_over(self) -> bool:
         """A turn whose question went unanswered may still run: its prompt was answered long ago.
 
-        Wait for its end; false if it asks something else meanwhile.
+        Wait for its end; false if something is asked meanwhile.
         """
         turn = self._turn
         if turn is None:
-            return True
+            return not self.is_asking  # a turn of Codex's own may ask, too
         if not await self._ended(turn):
             return False
         self._leave_turn(turn)
@@ -204,8 +204,8 @@ class Service:
 
     @property
     def is_asking(self) -> bool:
-        """Whether the next prompt answers a question."""
-        return self._floor.waits_for_words and self._turn is not None
+        """Whether the next prompt answers a question, whoever asked for the turn that has it."""
+        return self._floor.waits_for_words
 
     async def _hear(self, parts: tuple[Part, ...], place: Place) -> str:
         """A prompt that answers a question: its turn goes on, unless there is more to ask."""
@@ -221,7 +221,9 @@ class Service:
         text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
         if not await self._floor.hear(text):
             return "end_turn"
-        if place.is_cancelled and self._turn is not None:
+        if self._turn is None:
+            return "end_turn"  # it was asked in a turn that no prompt waits for
+        if place.is_cancelled:
             self._turn.cancel()
         return await self._wait()
 

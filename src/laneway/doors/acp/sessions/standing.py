@@ -30,6 +30,7 @@ class Standing:
         facts: Facts,
         client: Client,
         warn: Callable[[str], None],
+        empty_in: Callable[[], str | None] = lambda: None,
     ) -> None:
         self.choices = choices
         self.facts = facts
@@ -37,6 +38,9 @@ class Standing:
         self._record = record
         self._client = client
         self._warn = warn
+        self._empty_in = empty_in
+        """The Codex home in which nothing of its thread is written down yet; none once there is."""
+        self._is_kept_empty = False
         self._sending: Permit | None = None
         self._sent: Permit | None = None
         self._writing: asyncio.Task[None] | None = None
@@ -79,12 +83,18 @@ class Standing:
         self._record = msgspec.structs.replace(self._record, thread_id=thread_id)
         self.keep_soon()
 
+    def spoken(self) -> None:
+        """A turn is over: the first one ends that the session is kept as an empty one."""
+        if self._is_kept_empty and self._empty_in() is None:
+            self.keep_soon()
+
     # ── what is kept ───────────────────────────────────────────────────────
 
     @property
     def record(self) -> SessionRecord:
         """What whoever goes on with this session has to know."""
         defaults = options.defaults(self.choices, self.facts, sent=self._sent)
+        defaults = msgspec.structs.replace(defaults, empty_in=self._empty_in())
         return msgspec.structs.replace(self._record, defaults=defaults)
 
     def keep_soon(self) -> asyncio.Task[None]:
@@ -98,13 +108,15 @@ class Standing:
         if before is not None:
             await asyncio.wait((before,))
         self._writing, self._waiting = self._waiting, None  # what changes from here on is the next one's
+        record = self.record
+        self._is_kept_empty = record.defaults.empty_in is not None
         try:
-            await asyncio.to_thread(self._records.put, self.record)
+            await asyncio.to_thread(self._records.put, record)
         except StoreError as problem:
             log.error("a session could not be written down: %s", problem)
             self._warn(f"This session's options are not kept: {problem}")
 
-    async def wait_kept(self) -> None:
+    async def wait_kept(self, timeout_s: float | None = None) -> None:
         last = self._waiting or self._writing
         if last is not None:
-            await asyncio.wait((last,))
+            await asyncio.wait((last,), timeout=timeout_s)

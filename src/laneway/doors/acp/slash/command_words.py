@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import EngineRefused
-from laneway.base.plain import plain
+from laneway.base.plain import label, quoted
 from laneway.core.model import Usage
 from laneway.doors.acp.faults import is_unknown_method, too_old
 from laneway.doors.acp.sessions.models import Model
@@ -60,9 +60,9 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 def status(facts: Status) -> str:
     plan = ", plan mode" if facts.is_planning else ""
     lines = [
-        ("Model", facts.model + (f", effort {facts.effort}" if facts.effort else "")),
+        ("Model", one_line(facts.model) + (f", effort {one_line(facts.effort)}" if facts.effort else "")),
         ("Mode", f"{facts.mode} ({facts.access}){plan}"),
-        ("Folder", f"`{facts.folder}`"),
+        ("Folder", quoted(facts.folder)),
         ("Session", f"`{facts.session_id}`"),
         ("Tokens", _tokens(facts.usage)),
         ("Account", _account(facts.account)),
@@ -184,7 +184,7 @@ def _about(skill: dict[str, Any]) -> str:
 def models(known: tuple[Model, ...], current: str) -> str:
     lines = [_model(model, current) for model in known if not model.is_hidden or model.model == current]
     if not lines:
-        return f"The model is {current}. Codex names no others."
+        return f"The model is {one_line(current)}. Codex names no others."
     return "\n".join(["Models. Choose one with `/model NAME`:", *_listed(lines)])
 
 
@@ -199,7 +199,7 @@ def undone(files: tuple[str, ...], why_left: str) -> str:
         about = f"Its edits were left in the files, because {why_left}."
     elif files:
         about = (
-            f"Its edits are out of the files again: {', '.join(f'`{name}`' for name in files[:MAX_LISTED])}."
+            f"Its edits are out of the files again: {', '.join(quoted(name) for name in files[:MAX_LISTED])}."
         )
     else:
         about = "It had edited no files."
@@ -232,8 +232,7 @@ def refused(name: str, refusal: EngineRefused) -> str:
 
 def one_line(text: str) -> str:
     """Foreign text that stays in its line."""
-    flat = plain(" ".join(text.split()))
-    return flat if len(flat) <= MAX_ABOUT_CHARS else flat[: MAX_ABOUT_CHARS - 1] + "…"
+    return label(" ".join(text.split()), MAX_ABOUT_CHARS)
 
 
 def _listed(lines: list[str]) -> list[str]:

@@ -18,12 +18,13 @@ import msgspec
 
 from laneway import __version__
 from laneway.base.errors import EngineRefused
+from laneway.base.plain import fenced, plain_code
 from laneway.core.ports import Part, TextPart
 from laneway.doors.acp.sessions import modes, options
 from laneway.doors.acp.slash import command_words as words
 from laneway.doors.acp.slash import repo_diff, reviews, undo_command
 from laneway.doors.acp.slash.desk import Desk, Invocation
-from laneway.doors.acp.telling.outputs import fenced
+from laneway.wire.git import in_thread
 
 MAX_PAGES = 20
 """Of a list that Codex gives by the page: a server that never ends its list must not hold a prompt."""
@@ -156,7 +157,7 @@ async def _review(desk: Desk, invocation: Invocation) -> str:
     _, _, what = invocation.name.partition("-")
     spoken = [f"{what} {invocation.arguments}".strip()]
     spoken += [part.text for part in invocation.rest if isinstance(part, TextPart)]
-    target = await asyncio.to_thread(reviews.target, desk.cwd, "\n".join(text for text in spoken if text))
+    target = await in_thread(reviews.target, desk.cwd, "\n".join(text for text in spoken if text))
     if isinstance(target, str):
         await desk.say(target)
         return "end_turn"
@@ -186,10 +187,10 @@ async def _login(desk: Desk, invocation: Invocation) -> str:
 
 
 async def _diff(desk: Desk, arguments: str) -> str:
-    found = await asyncio.to_thread(repo_diff.changes, desk.cwd)
+    found = await in_thread(repo_diff.changes, desk.cwd)
     if found.problem:
         return found.problem
-    shown = [fenced(found.diff, "diff")] if found.diff else []
+    shown = [fenced(plain_code(found.diff), "diff")] if found.diff else []
     return "\n\n".join([*shown, *found.notes]) or "Nothing has changed since the last commit."
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from laneway.doors.acp.slash.command_words import one_line
-from laneway.doors.acp.slash.git import git, why_not
+from laneway.doors.acp.slash.git import why_not
+from laneway.wire.git import git
+from laneway.wire.git_view import GitView, git_view
 
 
 def target(folder: Path, words: str) -> dict[str, Any] | str:
@@ -29,7 +31,8 @@ def target(folder: Path, words: str) -> dict[str, Any] | str:
 
 
 def _uncommitted(folder: Path) -> dict[str, Any] | str:
-    changed = git(folder, "status", "--porcelain", max_bytes=1)
+    with git_view(folder) as view:
+        changed = view.git("status", "--porcelain", max_bytes=1) if isinstance(view, GitView) else view
     if changed.code == 0 and not changed.out:
         return (
             "There are no uncommitted changes to review. Try `/review branch main` or `/review commit HEAD`."
@@ -47,8 +50,9 @@ def _commit(folder: Path, name: str) -> dict[str, Any] | str:
     sha = _commit_of(folder, name)
     if sha is None:
         return f"There is no commit {one_line(name)} here. See the commits with `git log --oneline`."
-    title = git(folder, "log", "-1", "--format=%s", sha).out.decode("utf-8", "replace").strip()
-    return {"type": "commit", "sha": sha, "title": title}
+    with git_view(folder) as view:
+        told = view.git("log", "-1", "--format=%s", sha).out if isinstance(view, GitView) else b""
+    return {"type": "commit", "sha": sha, "title": told.decode("utf-8", "replace").strip()}
 
 
 def _commit_of(folder: Path, name: str) -> str | None:

@@ -18,9 +18,11 @@ from typing import TypeAlias
 
 import msgspec
 
+from laneway.base.plain import code_label
 from laneway.base.repo import find_repo
 from laneway.core.model import FileChange
-from laneway.doors.acp.slash.git import NEVER_RAN, Ran, git
+from laneway.wire.git import NEVER_RAN, GitRun, git_apart
+from laneway.wire.git_view import GitView, git_view
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _HEADERS = ("index ", "new file mode ", "deleted file mode ", "old mode ", "new mode ", "similarity index ")
@@ -80,7 +82,7 @@ def plan(diff: str, cwd: Path, base: Path) -> Outcome:
     wanted = Plan(base, diff, sections)
     for name in wanted.names:
         if not _is_within(name, cwd, base):
-            return Left(f"{name} is not in {cwd}")
+            return Left(f"{code_label(name)} is not in {code_label(str(cwd))}")
     return wanted
 
 
@@ -187,7 +189,7 @@ def check(diff: str, cwd: Path) -> Outcome:
         return wanted
     for name in wanted.names:
         if not _is_plain(real, wanted.base / name):
-            return Left(f"{name} is a symlink, lies behind one, or is no ordinary file")
+            return Left(f"{code_label(name)} is a symlink, lies behind one, or is no ordinary file")
     told = _apply(wanted, "--numstat", "-z")
     if not set(_numstat_names(told)) <= set(wanted.names):
         return Left("git reads the diff of the turn differently")
@@ -209,12 +211,10 @@ def put_back(wanted: Plan, cwd: Path) -> str:
     return ""
 
 
-def _apply(wanted: Plan, *words: str) -> Ran:
-    # The bytes are Codex's: git must not turn line ends or mend blanks as it may do for the user.
-    settings = ("-c", "core.autocrlf=false", "-c", "apply.ignoreWhitespace=no")
-    return git(
-        wanted.base, *settings, "apply", "-R", "--whitespace=nowarn", *words, "-", given=wanted.diff.encode()
-    )
+def _apply(wanted: Plan, *words: str) -> GitRun:
+    # The bytes are Codex's: apart from any repository git knows no filter and turns no line ends.
+    words = ("apply", "-R", "--whitespace=nowarn", *words, "-")
+    return git_apart(wanted.base, *words, given=wanted.diff.encode("utf-8", "surrogateescape"))
 
 
 def _is_plain(top: Path, path: Path) -> bool:
@@ -227,16 +227,16 @@ def _is_plain(top: Path, path: Path) -> bool:
     return not os.path.lexists(path) or stat.S_ISREG(os.lstat(path).st_mode)
 
 
-def _numstat_names(told: Ran) -> list[str]:
+def _numstat_names(told: GitRun) -> list[str]:
     return [
         os.fsdecode(entry.split(b"\t", 2)[2]) for entry in told.out.split(b"\0") if entry.count(b"\t") >= 2
     ]
 
 
-def _why(ran: Ran) -> str:
+def _why(ran: GitRun) -> str:
     if ran.code == NEVER_RAN:
         return ran.complaint[:1].lower() + ran.complaint[1:].removesuffix(".")
-    names = list(dict.fromkeys(_CONFLICT.findall(ran.complaint)))
+    names = [code_label(name) for name in dict.fromkeys(_CONFLICT.findall(ran.complaint))]
     return f"{', '.join(names)} changed after the turn" if names else "the diff of the turn does not apply"
 
 
@@ -245,8 +245,10 @@ def _make_executable(wanted: Plan) -> None:
     deleted = [section.old for section in wanted.sections if section.new is None and section.old]
     if not deleted:
         return
-    listed = git(wanted.base, "--literal-pathspecs", "ls-files", "--stage", "-z", "--", *deleted)
-    for entry in listed.out.split(b"\0"):
+    with git_view(wanted.base) as view:
+        words = ("--literal-pathspecs", "ls-files", "--stage", "-z", "--", *deleted)
+        listed = view.git(*words).out if isinstance(view, GitView) else b""
+    for entry in listed.split(b"\0"):
         about, _, name = entry.partition(b"\t")
         if about.startswith(b"100755"):
             os.chmod(wanted.base / os.fsdecode(name), 0o755)

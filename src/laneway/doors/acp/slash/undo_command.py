@@ -18,6 +18,7 @@ from laneway.doors.acp.slash import command_words as words
 from laneway.doors.acp.slash import undo as edits
 from laneway.doors.acp.slash.desk import Desk, Invocation
 from laneway.doors.acp.slash.undo import LastTurn
+from laneway.wire.git import in_thread
 
 TAKE_BACK_S = 20.0
 """Seconds for Codex to take a turn back; it takes a hundredth of one. Nobody can cancel meanwhile."""
@@ -36,7 +37,7 @@ async def undo(desk: Desk, *, timeout_s: float = TAKE_BACK_S) -> str:
         return "end_turn"
     found: edits.Outcome | None = None
     if last.diff:
-        found = await asyncio.to_thread(edits.check, last.diff, desk.cwd)
+        found = await in_thread(edits.check, last.diff, desk.cwd)
     elif last.diff is None and (last.changes or last is not desk.last_turn):
         found = edits.Left("it is not known what it edited: that is only kept while a session is open")
     await _untorn(_take_back(desk, last, found, timeout_s))

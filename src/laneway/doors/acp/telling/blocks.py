@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 
-from laneway.doors.acp.telling.outputs import fenced, shortened
+from laneway.base.plain import fenced
+from laneway.doors.acp.telling.outputs import shortened
 
 Content = dict[str, Any]
 """One ACP `ToolCallContent`."""

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from laneway.base.plain import fenced, is_plain_code, quoted
 from laneway.core.model import FileChange
 from laneway.doors.acp.telling import blocks
-from laneway.doors.acp.telling.outputs import fenced, quoted
 
 MAX_DIFF_CHARS = 4 * 1024 * 1024
 """Of all the diffs in one tool call, for the reason of `MAX_OUTPUT_CHARS`. A diff is never cut:
@@ -127,6 +127,9 @@ def contents(
         path = absolute(change.move_path or change.path, cwd)
         if change.move_path:
             made.append(blocks.text(f"Moved {_shown(change.path, cwd)} to {_shown(change.move_path, cwd)}."))
+        elif path is not None and not is_plain_code(path):
+            # A diff carries the true path, which a client may show as it likes.
+            made.append(blocks.text(f"The path of the next file is {quoted(path)}."))
         if size > max_chars:
             added, removed = _counts(change)
             lines = f"{added:,} lines added, {removed:,} removed"

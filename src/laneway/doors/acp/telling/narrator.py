@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.log import bound
-from laneway.base.plain import plain
+from laneway.base.plain import code_label, label, plain
 from laneway.core.model import (
     Activity,
     Asked,
@@ -79,7 +79,7 @@ class Narrator(Narration):
 
     def say(self, text: str) -> None:
         """A message that is ours and not the model's."""
-        self.tell(chunk("agent_message_chunk", self._own_id(), text))
+        self.tell(chunk("agent_message_chunk", self._own_id(), plain(text)))
 
     def notice(self, level: str, title: str) -> None:
         """For the user's eyes. Where there are no notices, a thought: it is no part of any answer."""
@@ -177,7 +177,8 @@ class Narrator(Narration):
 
     def _plan(self, plan: Plan) -> None:
         entries = [
-            {"content": step.text, "priority": "medium", "status": _step_status(step)} for step in plan.steps
+            {"content": plain(step.text), "priority": "medium", "status": _step_status(step)}
+            for step in plan.steps
         ]
         self.tell({"sessionUpdate": "plan", "entries": entries})
 
@@ -187,7 +188,7 @@ class Narrator(Narration):
 
     def _titled(self, event: Titled) -> None:
         if event.title:
-            self.tell({"sessionUpdate": "session_info_update", "title": plain(event.title)})
+            self.tell({"sessionUpdate": "session_info_update", "title": label(event.title)})
 
     def _notice(self, event: Notice) -> None:
         if event.will_retry:
@@ -255,7 +256,8 @@ def words_of(method: str, params: Any) -> str:
         return ""
     if method == "mcpServer/startupStatus/updated" and params.get("status") == "failed":
         return (
-            f"The MCP server {params.get('name')} did not start: {params.get('error') or 'no reason given'}"
+            f"The MCP server {code_label(str(params.get('name')))} did not start: "
+            f"{params.get('error') or 'no reason given'}"
         )
     if method == "model/rerouted":
         return f"The model {params.get('fromModel')} was not used, but {params.get('toModel')}."

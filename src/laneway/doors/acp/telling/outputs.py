@@ -2,15 +2,13 @@
 
 `Outputs` gathers the pieces of running commands and tells them a few times a second: every
 character once where the client keeps a terminal, else the tail so far. Called on the engine's
-reader: it never waits. `fenced` and `shortened` turn foreign text into Markdown that holds.
+reader: it never waits.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
-from laneway.base.plain import plain
 from laneway.core.ports import Clock
 
 EVERY_S = 0.1
@@ -26,25 +24,6 @@ MAX_PIECE_CHARS = 64 * 1024
 MAX_OUTPUT_CHARS = 4 * 1024 * 1024
 """Of one finished command as text. At worst six bytes each in JSON: half of the 50 MB line that
 the official Python client reads."""
-
-_BACKTICKS = re.compile("`+")
-
-
-def fenced(text: str, language: str = "") -> str:
-    """A code block that nothing inside can close."""
-    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    end = "" if not text or text.endswith("\n") else "\n"
-    return f"{fence}{language}\n{text}{end}{fence}"
-
-
-def quoted(text: str) -> str:
-    """Code within a sentence: a path, a word of a command. On one line, with nothing hidden."""
-    shown = plain(text).replace("\n", "\\n").replace("\t", "\\t")
-    longest = max((len(run) for run in _BACKTICKS.findall(shown)), default=0)
-    ticks = "`" * (longest + 1)
-    space = " " if longest else ""
-    return f"{ticks}{space}{shown}{space}{ticks}"
 
 
 def shortened(text: str, max_chars: int) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from laneway.base.plain import plain
+from laneway.base.plain import MAX_UNSEEN_NAMED, UNSEEN, fenced, plain, plain_code, quoted, unseen
 from laneway.core.model import Activity, Question
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.ids import tool_call_id
 from laneway.doors.acp.telling import blocks, diffs
-from laneway.doors.acp.telling.outputs import MAX_OUTPUT_CHARS, fenced, quoted, shortened
-from laneway.doors.acp.telling.views import View, in_full, title, view
+from laneway.doors.acp.telling.outputs import MAX_OUTPUT_CHARS, shortened
+from laneway.doors.acp.telling.views import View, code_title, in_full, title, view
 
 Update = dict[str, Any]
 """The `update` of a `session/update`."""
@@ -251,17 +251,19 @@ def resumed(question: Question, thread_id: str, client: Client, *, call_id: str 
 def _asked_command(question: Question, base: str) -> Update:
     params = question.params if isinstance(question.params, dict) else {}
     command = question.command or ""
-    said = [fenced(plain(command), "sh")] if command else []
+    said = [fenced(plain_code(command), "sh")] if command else []
     if base:
         said.append(f"In {quoted(base)}.")
     said += conditions(question)
     is_network = isinstance(params.get("networkApprovalContext"), dict) or not command
     return {
-        "title": title(question.message if is_network else command),
+        "title": title(question.message) if is_network else code_title(command),
         "kind": "execute",
         "name": "shell",
         "content": [blocks.text("\n\n".join(said))] if said else [],
-        "rawInput": ({"command": command} if command else {}) | ({"cwd": base} if base else {}),
+        # Some clients show this in their dialog.
+        "rawInput": ({"command": plain_code(command)} if command else {})
+        | ({"cwd": plain_code(base)} if base else {}),
     }
 
 
@@ -275,6 +277,9 @@ def conditions(question: Question) -> list[str]:
         said.append(f"It wants to reach {host} by {protocol}.")
     if params.get("additionalPermissions"):
         said.append("With these further permissions:\n\n" + _json(params["additionalPermissions"]))
+    hiding = unseen("".join(change.diff for change in question.changes))
+    if hiding:
+        said.append(UNSEEN.format(", ".join(hiding[:MAX_UNSEEN_NAMED])))
     said += _reason(question)
     if isinstance(params.get("grantRoot"), str):
         said.append(f"A yes for the session covers all files below {quoted(params['grantRoot'])}.")
@@ -287,7 +292,7 @@ def _asked_patch(question: Question, base: str) -> Update:
         said.append("Codex did not tell which changes.")
     content = [blocks.text("\n\n".join(said))] if said else []
     return {
-        "title": title(diffs.edit_title(question.changes)),
+        "title": code_title(diffs.edit_title(question.changes)),
         "kind": diffs.edit_kind(question.changes),
         "name": "apply_patch",
         "content": [*content, *diffs.contents(question.changes, base)],
@@ -313,14 +318,27 @@ def _asked_else(question: Question) -> Update:
     update: Update = {"title": title(question.message), "kind": "other"}
     if said:
         update["content"] = [blocks.text("\n\n".join(said))]
-    return update | {"rawInput": shown} if shown else update
+    return update | {"rawInput": _visible(shown)} if shown else update
+
+
+def _visible(value: Any) -> Any:
+    """The same with all its texts made visible. Codex's JSON is not deep: it was read by a recursion."""
+    match value:
+        case str():
+            return plain_code(value)
+        case list():
+            return [_visible(each) for each in value]
+        case dict():
+            return {plain_code(key): _visible(each) for key, each in value.items()}
+        case _:
+            return value
 
 
 def _reason(question: Question) -> list[str]:
     """The model's words on one line: they must not pass for the command, or for ours."""
-    words = " ".join(plain(question.reason or "").split())
-    return [f"Reason: {words}"] if words else []
+    words = " ".join((question.reason or "").split())
+    return [f"Reason: {plain(words)}"] if words else []
 
 
 def _json(value: Any) -> str:
-    return fenced(plain(blocks.as_json(value)), "json")
+    return fenced(plain_code(blocks.as_json(value)), "json")

@@ -14,10 +14,10 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from laneway.base.plain import plain
+from laneway.base.plain import ELLIPSIS, code_label, fenced, label, plain_code
 from laneway.core.model import Activity, ActivityKind, Location
 from laneway.doors.acp.telling import blocks, diffs
-from laneway.doors.acp.telling.outputs import fenced, shortened
+from laneway.doors.acp.telling.outputs import shortened
 
 MAX_TITLE_CHARS = 200
 """On one line: clients show titles as labels."""
@@ -52,17 +52,29 @@ def view(activity: Activity, cwd: str, max_chars: int) -> View:
 
 
 def title(words: str) -> str:
-    """One line that hides nothing: cut where it says so, control characters made visible."""
-    lines = words.strip().split("\n")
-    first = plain(lines[0].strip())
-    if len(first) > MAX_TITLE_CHARS:
-        return first[:MAX_TITLE_CHARS] + "…"
-    return first if len(lines) == 1 else f"{first} …"
+    """One line of prose that hides nothing, cut where it says so."""
+    first, is_all = _first_line(words)
+    shown = label(first, MAX_TITLE_CHARS)
+    return shown if is_all else f"{shown} {ELLIPSIS}"
+
+
+def code_title(words: str) -> str:
+    """The same of a command, a path or the name of a tool."""
+    first, is_all = _first_line(words)
+    shown = code_label(first, MAX_TITLE_CHARS)
+    return shown if is_all else f"{shown} {ELLIPSIS}"
+
+
+def _first_line(words: str) -> tuple[str, bool]:
+    """And whether it is all that can be shown on one line."""
+    first, _, rest = words.strip().partition("\n")
+    return first.strip(), not rest
 
 
 def in_full(command: str) -> list[blocks.Content]:
     """A command whose title does not show all of it."""
-    return [blocks.text(fenced(plain(command), "sh"))] if command and title(command) != command else []
+    is_whole = not command or code_title(command) == command
+    return [] if is_whole else [blocks.text(fenced(plain_code(command), "sh"))]
 
 
 def _item(activity: Activity) -> dict[str, Any]:
@@ -79,7 +91,7 @@ def _word(value: Any) -> str:
 def _command(activity: Activity, cwd: str, max_chars: int) -> View:
     base = activity.cwd or cwd
     kind, words, locations = _action(activity, base)
-    shown = title(words or activity.title or "Run a command")
+    shown = code_title(words or activity.title or "Run a command")
     return View(
         kind=kind,
         title=shown,
@@ -136,7 +148,7 @@ def _locations(found: Sequence[Location], base: str) -> list[dict[str, Any]]:
 def _edit(activity: Activity, cwd: str, max_chars: int) -> View:
     return View(
         kind=diffs.edit_kind(activity.changes),
-        title=title(diffs.edit_title(activity.changes)),
+        title=code_title(diffs.edit_title(activity.changes)),
         name="apply_patch",
         content=diffs.contents(activity.changes, cwd, max_chars),
         locations=diffs.locations(activity.changes, cwd),
@@ -156,7 +168,7 @@ def _mcp(activity: Activity, cwd: str, max_chars: int) -> View:
         structured = None
     return View(
         kind="other",
-        title=title(activity.title),
+        title=code_title(activity.title),
         name=activity.title,
         raw_input={
             "server": _word(item.get("server")),
@@ -175,7 +187,7 @@ def _tool(activity: Activity, cwd: str, max_chars: int) -> View:
         content = [blocks.text(shortened(activity.output, max_chars))]
     namespace = _word(_item(activity).get("namespace"))
     name = f"{namespace}.{activity.title}" if namespace else activity.title
-    return View(kind="other", title=title(name), name=name, raw_input=activity.input, content=content)
+    return View(kind="other", title=code_title(name), name=name, raw_input=activity.input, content=content)
 
 
 # ── the web, images ────────────────────────────────────────────────────────
@@ -218,7 +230,7 @@ def _image(activity: Activity, cwd: str, max_chars: int) -> View:
     path = locations[0]["path"] if locations else None
     return View(
         kind="read",
-        title=title(f"View {_below(activity.title, cwd)}"),
+        title=code_title(f"View {_below(activity.title, cwd)}"),
         name="view_image",
         content=[blocks.file_link(path)] if path else [],
         locations=locations,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from laneway.base.plain import plain_code
 from laneway.core.model import Activity
 from laneway.doors.acp.ids import tool_call_id
 from laneway.doors.acp.telling import blocks
@@ -105,7 +106,7 @@ def terminal(activity: Activity, thread_id: str, *, cwd: str) -> Update:
     update: Update = {
         "sessionUpdate": "terminal_update",
         "terminalId": call_id(activity, thread_id),
-        "command": activity.title,
+        "command": plain_code(activity.title),
     }
     folder = absolute(activity.cwd or cwd, cwd)
     return update | {"cwd": folder} if folder else update

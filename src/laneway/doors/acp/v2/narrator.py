@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from laneway.base.errors import RemoteError
+from laneway.base.plain import label, plain
 from laneway.core.model import (
     Accepted,
     Activity,
@@ -66,12 +67,12 @@ class Narrator(Narration):
         self.tell({"sessionUpdate": "config_option_update", "configOptions": shapes.options(options)})
 
     def say(self, text: str) -> None:
-        self.tell(shapes.message("agent_message", self._own_id(), [shapes.text(text)]))
+        self.tell(shapes.message("agent_message", self._own_id(), [shapes.text(plain(text))]))
         if not self.inserts.is_serving:  # a question of a turn that no prompt waits for: the next one answers
             self.foreground.rest("end_turn")
 
     def notice(self, level: str, title: str) -> None:
-        self.tell({"sessionUpdate": "notice", "severity": level, "title": title or level})
+        self.tell({"sessionUpdate": "notice", "severity": level, "title": plain(title) or level})
 
     def insert(self, blocks: list[dict[str, Any]]) -> str:
         """A message of the user's that Codex is not given as it stands: a command, an answer."""
@@ -200,7 +201,7 @@ class Narrator(Narration):
 
     def _titled(self, event: Titled) -> None:
         if event.title:
-            self.tell({"sessionUpdate": "session_info_update", "title": event.title})
+            self.tell({"sessionUpdate": "session_info_update", "title": label(event.title)})
 
     def _notice(self, event: Notice) -> None:
         if event.will_retry:

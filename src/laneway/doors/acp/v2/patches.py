@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from laneway.base.plain import fenced
 from laneway.core.model import FileChange
 from laneway.doors.acp.telling import blocks, diffs
-from laneway.doors.acp.telling.outputs import fenced
 
 _UNUSUAL = re.compile(rb'[\x00-\x1f"\\\x7f-\xff]')
 _ESCAPES = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from laneway.base.plain import plain
+from laneway.base.plain import plain, plain_code, prefixed
 from laneway.core.model import Question
 from laneway.doors.acp.asking import permissions
 from laneway.doors.acp.asking.permits import Options
 from laneway.doors.acp.client import Client
 from laneway.doors.acp.line import Line
 from laneway.doors.acp.telling import diffs, tool_calls
-from laneway.doors.acp.telling.views import title
+from laneway.doors.acp.telling.views import code_title
 from laneway.doors.acp.v2 import patches
 
 
@@ -48,7 +48,7 @@ class BySubject:
         cwd = diffs.absolute(question.cwd or self._cwd, self._cwd)
         if cwd is None:
             return None
-        subject = {"type": "command", "command": question.command, "cwd": cwd}
+        subject = {"type": "command", "command": plain_code(question.command or ""), "cwd": plain_code(cwd)}
         if self._call_id is not None:
             subject |= {"toolCallId": self._call_id, "terminalId": self._call_id}
         return subject
@@ -58,7 +58,7 @@ class BySubject:
         base = question.cwd or self._cwd
         call = {
             "toolCallId": call_id,
-            "title": title(diffs.edit_title(question.changes)),
+            "title": code_title(diffs.edit_title(question.changes)),
             "kind": diffs.edit_kind(question.changes),
             "name": "apply_patch",
             "content": patches.contents(question.changes, base),
@@ -88,7 +88,7 @@ def _headed(words: str, question: Question, subject: dict[str, Any] | None) -> d
     if question.kind == "patch" and not question.changes:
         said.append("Codex did not tell which changes.")
     if subject is None:
-        said.insert(0, plain(question.command or ""))
+        said.insert(0, prefixed(plain_code(question.command or "")))
     head = {"title": words, **_described(said)}
     return head if subject is None else head | {"subject": subject}
 

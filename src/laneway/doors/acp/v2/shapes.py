@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from laneway.base.errors import RemoteError
+from laneway.base.plain import plain
 from laneway.core.model import Activity, Plan
 from laneway.doors.acp.slash import commands
 
@@ -28,7 +29,7 @@ def available_commands() -> list[dict[str, Any]]:
 def plan(given: Plan) -> dict[str, Any]:
     entries = [
         {
-            "content": step.text,
+            "content": plain(step.text),
             "priority": "medium",
             "status": "in_progress" if step.status == "running" else step.status,
         }

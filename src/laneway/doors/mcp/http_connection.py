@@ -1,0 +1,92 @@
+"""One HTTP connection: uvicorn's, with a deadline for what its client owes us and a place in the limits.
+
+uvicorn itself waits for ever for the rest of a request. Here a connection is broken off when its time is
+up: for showing the token, for the headers of a request, for a body. (The application answers a late body
+before that; but it may have answered the request already.) Whether a request shows the token is the
+application's to say: it calls what it finds as `PROVE` in the scope's `EXTENSIONS`.
+
+Imported by `http` when uvicorn is known to be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from laneway.core.ports import Clock
+from laneway.doors.connection_limits import Arrival, ConnectionLimits
+from laneway.doors.mcp.http_door import EXTENSIONS, PROVE
+
+Owed: TypeAlias = tuple[Literal["head", "body"], RequestResponseCycle | None]
+"""What a client has begun and not ended; and the request that it belongs to, or the one before."""
+
+
+class Deadlines(NamedTuple):
+    """For what a client has begun to send."""
+
+    head_s: float
+    body_s: float
+
+
+class HttpConnection(H11Protocol):
+    """Made by uvicorn for each connection, by keyword; the first three are ours."""
+
+    def __init__(
+        self, limits: ConnectionLimits, clock: Clock, deadlines: Deadlines, **from_uvicorn: Any
+    ) -> None:
+        super().__init__(**from_uvicorn)
+        self._limits = limits
+        self._clock = clock
+        self._deadlines = deadlines
+        self._arrival: Arrival
+        self._owed: Owed | None = None
+        self._stop_clock: Callable[[], None] | None = None
+        application = self.app
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            scope.setdefault(EXTENSIONS, {})[PROVE] = self._arrival.prove
+            await application(scope, receive, send)
+
+        self.app = app
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        # Before it has shown the token, this is its deadline for everything.
+        self._arrival = self._limits.arrive(transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._arrival.leave()
+        self._expect(None)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._expect(self._now_owed())
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._expect(self._now_owed())  # uvicorn has gone on to what came behind it
+
+    def _now_owed(self) -> Owed | None:
+        if self.transport.is_closing():
+            return None
+        if self.conn.their_state is h11.SEND_BODY:
+            return "body", self.cycle
+        if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+            return "head", self.cycle
+        return None
+
+    def _expect(self, owed: Owed | None) -> None:
+        """Start the clock when something new is owed: what comes by the drop does not start it again."""
+        if owed == self._owed:
+            return
+        self._owed = owed
+        if self._stop_clock is not None:
+            self._stop_clock()
+            self._stop_clock = None
+        if owed is not None:
+            seconds = self._deadlines.head_s if owed[0] == "head" else self._deadlines.body_s
+            self._stop_clock = self._clock.after(seconds, self.transport.abort)
