@@ -12,7 +12,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from laneway import __version__
+from laneway.base.errors import SessionClosed
 from laneway.cli.main import add_common
+from laneway.cli.waiting import say_waiting
 from laneway.doors.acp.reception import Greeting
 from laneway.doors.acp.stdio import serve_stdio
 
@@ -24,9 +26,9 @@ Your editor starts it. For Zed, in settings.json:
 
   "agent_servers": { "Laneway": { "type": "custom", "command": "laneway", "args": ["acp"] } }
 
-`laneway setup zed --door acp` writes that for you, `laneway setup jetbrains` theirs.
+`laneway setup zed --door acp` writes this for you, `laneway setup jetbrains` does it for JetBrains.
 
-Others: docs/acp.md. Until you choose a mode in the editor, your config.toml rules.
+Other editors: docs/acp.md. Until you choose a mode in the editor, your config.toml decides.
 """
 
 
@@ -34,22 +36,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "An ACP agent on standard input and output, or on a WebSocket."
     parser.epilog = EPILOG
     parser.add_argument(
-        "--steer", action="store_true", help="a prompt during a turn goes into it (default: it waits)"
+        "--steer",
+        action="store_true",
+        help="send a prompt that arrives during a turn into that turn (default: it waits)",
     )
     parser.add_argument(
-        "--unstable", action="store_true", help="announce what ACP has not made stable yet (session/fork)"
+        "--unstable", action="store_true", help="announce ACP features that are not stable yet (session/fork)"
     )
     parser.add_argument(
         "--v2", action="store_true", help="speak the draft of ACP 2 with clients that offer it; it may change"
     )
-    parser.add_argument(
-        "--login", action="store_true", help="log in to Codex in this terminal, and serve nobody"
+    parser.add_argument("--login", action="store_true", help="log in to Codex in this terminal, then exit")
+    web = parser.add_argument_group("on a WebSocket, for remote editors (needs the package websockets)")
+    web.add_argument("--ws", metavar="HOST:PORT", help="serve at this address instead; port 0 picks one")
+    web.add_argument(
+        "--ws-remote", action="store_true", help="allow an address that other machines can reach"
     )
-    web = parser.add_argument_group("on a WebSocket, for remote editors (needs laneway[ws])")
-    web.add_argument("--ws", metavar="HOST:PORT", help="serve there instead; 0 picks a port")
-    web.add_argument("--ws-remote", action="store_true", help="allow an address that others can reach")
     for flag, what in (("--ws-host", "name in the Host header"), ("--ws-origin", "Origin of a web page")):
-        web.add_argument(flag, action="append", default=[], metavar="NAME", help=f"allow this {what}, too")
+        web.add_argument(flag, action="append", default=[], metavar="NAME", help=f"also allow this {what}")
     add_common(parser, has_json=False)
     parser.set_defaults(run=run)
 
@@ -79,19 +83,27 @@ def _has_browser() -> bool:
 async def serve(options: argparse.Namespace) -> int:
     greeting = Greeting(__version__, program(), os.environ, options.unstable, options.v2)
     keepers: list[Keeper] = []
+    is_ending = False
 
     def keeper() -> Keeper:
         if not keepers:
+            if is_ending:
+                raise SessionClosed(
+                    "Laneway is shutting down"
+                )  # a client that was greeted in the last moment
             from laneway.cli.editor_house import Keeper  # when the first client has been greeted
 
             keepers.append(Keeper(options, greeting))
         return keepers[0]
 
     async def shutdown() -> None:
+        nonlocal is_ending
+        is_ending = True
         for each in keepers:
             await each.aclose()
 
     if options.ws is None:
+        say_waiting("ACP agent for editors", "laneway setup zed --door acp")
         await serve_stdio(greeting, lambda client, peer: keeper().engage(client, peer), shutdown)
     else:
         await serve_web(options, greeting, keeper())
@@ -114,6 +126,7 @@ async def serve_web(options: argparse.Namespace, greeting: Greeting, keeper: Kee
                 keeper.engage,
                 **place._asdict(),
                 stop=stop,
+                on_stop=keeper.begin_shutdown,
                 may_leave_machine=options.ws_remote,
                 hosts=tuple(options.ws_host),
                 origins=tuple(options.ws_origin),

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from laneway.base.errors import UsageError
 from laneway.base.schema import APPROVALS, SANDBOXES
+from laneway.codex.overrides import merged
 
 Flags: TypeAlias = "argparse.ArgumentParser | argparse._ArgumentGroup"
 
@@ -17,7 +18,7 @@ ONCE = {"on-failure": "on-request"}
 
 def add_model(parser: Flags) -> None:
     parser.add_argument(
-        "-m", "--model", metavar="NAME", help="a model; like -s, -a and -c it overrides your config.toml"
+        "-m", "--model", metavar="NAME", help="the model; like -s, -a and -c, overrides your config.toml"
     )
 
 
@@ -44,7 +45,7 @@ def add_config(parser: Flags) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="any value of Codex's config",
+        help="set any value of Codex's config",
     )
 
 
@@ -54,7 +55,7 @@ def override(pair: str) -> tuple[str, Any]:
 
     key, mark, value = pair.partition("=")
     if not mark or not key.strip():
-        raise UsageError(f"-c wants KEY=VALUE, not {pair!r}.")
+        raise UsageError(f"-c takes KEY=VALUE, not {pair!r}.")
     try:
         return key.strip(), tomllib.loads(f"x = {value}")["x"]
     except tomllib.TOMLDecodeError:
@@ -62,7 +63,8 @@ def override(pair: str) -> tuple[str, Any]:
 
 
 def overrides(pairs: list[str]) -> dict[str, Any]:
-    return dict(override(pair) for pair in pairs)
+    """All of them as one nested table; the last of a key wins, as with Codex itself."""
+    return merged(*({key: value} for key, value in map(override, pairs)))
 
 
 def folder(path: Path) -> Path:

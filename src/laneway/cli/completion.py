@@ -1,7 +1,8 @@
 """`laneway completion bash|zsh|fish`: a script that completes every command, flag and choice.
 
-Written from the argparse parser itself, so it knows whatever the commands know. The script
-stands alone: pressing Tab starts no Python.
+Written from the argparse parser itself, so it knows whatever the commands know. Only the names of
+sessions are asked of `laneway` when Tab is pressed (see `complete_names`); for all else the script
+stands alone and starts no Python.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from laneway.base.schema import KEYS, TABLE_KEYS
+from laneway.cli.complete_names import COMMAND, KINDS
 from laneway.cli.main import build_parser
 
 EPILOG = """\
@@ -22,9 +25,18 @@ Put the script where your shell looks for it:
   laneway completion fish > ~/.config/fish/completions/laneway.fish
 """
 
-Files: TypeAlias = Literal["no", "files", "folders"]
-PATHS: dict[str, Files] = {"DIR": "folders", "PATH": "files", "FILE": "files"}
-"""What a flag's metavar says about its value."""
+Files: TypeAlias = Literal["no", "files", "folders", "live", "ended", "threads"]
+"""What else is offered for a value: files, or names that only `laneway` knows."""
+VALUES: dict[str, Files] = {
+    "DIR": "folders",
+    "PATH": "files",
+    "FILE": "files",
+    "WHO": "live",
+    "SESSION": "ended",
+    "THREAD": "threads",
+}
+"""What a metavar says about a value."""
+ASKED = "|".join(KINDS)
 
 
 class Flag(msgspec.Struct, frozen=True):
@@ -92,11 +104,13 @@ def _flag(action: argparse.Action) -> Flag:
 
 
 def _words(action: argparse.Action) -> tuple[str, ...]:
+    if action.metavar == "KEY":
+        return (*KEYS, *TABLE_KEYS)
     return tuple(str(word) for word in action.choices or ())
 
 
 def _files(action: argparse.Action) -> Files:
-    return PATHS.get(str(action.metavar), "no")
+    return VALUES.get(str(action.metavar), "no")
 
 
 def quoted(text: str) -> str:
@@ -127,6 +141,11 @@ _laneway() {{
     case $kind in
         files) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -f -- "$current")) ;;
         folders) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -d -- "$current")) ;;
+        {ASKED}) if [[ -z $seen || -n $before ]]; then
+            local -a typed=("${{COMP_WORDS[@]:1:COMP_CWORD-1}}")
+            words=$("${{COMP_WORDS[0]/#\\~/$HOME}}" {COMMAND} "$kind" "$current" "${{typed[@]}}" 2>/dev/null)
+            COMPREPLY+=($(compgen -W "$words" -- "$current"))
+        fi ;;
     esac
 }}
 complete -F _laneway laneway
@@ -153,6 +172,12 @@ _laneway() {{
     case $offered[1] in
         files) _files ;;
         folders) _files -/ ;;
+        {ASKED}) if [[ -z $seen || -n $before ]]; then
+            local -a typed names
+            typed=("$words[CURRENT]" "${{(@)words[2,CURRENT-1]}}")
+            names=(${{(f)"$(${{~words[1]}} {COMMAND} $offered[1] "${{(@)typed}}" 2>/dev/null)"}})
+            (( $#names )) && compadd -- $names
+        fi ;;
     esac
 }}
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _laneway "$@"; else compdef _laneway laneway; fi
@@ -225,12 +250,16 @@ def _fish_flag(flag: Flag) -> str:
     if flag.takes:
         value = ["-x", f"-a {quoted(' '.join(flag.words))}"] if flag.words else ["-r"]
         if flag.files != "no":
-            value = ["-r", _fish_files(flag.files)]
+            value = ["-x" if flag.files in KINDS else "-r", _fish_files(flag.files)]
     return " ".join([*names, *value, f"-d {quoted(flag.summary)}"])
 
 
 def _fish_files(files: Files) -> str:
-    return "-F" if files == "files" else "-a '(__fish_complete_directories)'"
+    if files == "files":
+        return "-F"
+    if files == "folders":
+        return "-a '(__fish_complete_directories)'"
+    return f"-a '(laneway {COMMAND} {files} (commandline -ct) (commandline -opc)[2..] 2>/dev/null)'"
 
 
 WRITERS = {"bash": bash, "zsh": zsh, "fish": fish}

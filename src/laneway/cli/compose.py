@@ -21,6 +21,7 @@ from laneway.codex.engine import CodexEngine, codex_engine
 from laneway.core.hub import Equip, Hub, Limits, unequipped
 from laneway.core.session import Compose, Timing, no_context
 from laneway.core.tools import ToolBox
+from laneway.store.releases import ReleaseFiles, releases_folder
 
 if TYPE_CHECKING:
     from laneway.codex.relay import RelayEngine
@@ -37,6 +38,8 @@ class Ground(msgspec.Struct, frozen=True):
     engine: CodexEngine | RelayEngine
     work: Path | None
     """A throw-away folder to work in; only in a rehearsal."""
+    codex_home: str
+    """The folder in which Codex keeps its threads."""
     state: Path | None = None
     """Where a rehearsal keeps its sessions, so that they are not taken for real ones."""
 
@@ -52,8 +55,12 @@ async def ground(
     *,
     tools: ToolBox | None = None,
     equip: Equip = unequipped,
+    asks_login: bool = False,
 ) -> AsyncIterator[Ground]:
-    """A hub on the Codex that the settings choose; nothing is started before it is needed."""
+    """A hub on the Codex that the settings choose; nothing is started before it is needed.
+
+    `asks_login`: as of `CodexEngine`; for front ends that have no way of their own to log in.
+    """
     if settings is None:
         settings = settings_for(options, Path())
     # Looked up before anything is set up: a missing Codex is the first thing to say.
@@ -76,7 +83,8 @@ async def ground(
         else:
             # Not in a rehearsal, whose Codex must see another home than the one that is on its way.
             launched = None if options.rehearse else early.take(found.path)
-            engine = codex_engine(found, environment, launched)
+            releases = ReleaseFiles(releases_folder(state), Path(locate.codex_home(environment)))
+            engine = codex_engine(found, environment, launched, releases, asks_login=asks_login)
         hub = await stack.enter_async_context(
             Hub(
                 engine,
@@ -88,7 +96,7 @@ async def ground(
                 equip=equip,
             )
         )
-        yield Ground(hub, engine, work, state)
+        yield Ground(hub, engine, work, locate.codex_home(environment), state)
 
 
 def script(events: str, transport: str = "app-server") -> Callable[[], Script]:

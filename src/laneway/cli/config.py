@@ -1,4 +1,4 @@
-"""`laneway config`: what holds here, where it comes from, what was ignored; and whom to trust."""
+"""`laneway config`: what is set here, where it comes from, what was ignored; changes, and whom to trust."""
 
 from __future__ import annotations
 
@@ -6,154 +6,214 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from laneway.base import trust
-from laneway.base.config_files import find_repo_file
+from laneway.base.config_files import find_repo_files
 from laneway.base.errors import UsageError
-from laneway.base.kinds import plain, shown
-from laneway.base.redact import HIDDEN
-from laneway.base.schema import Ignored, Keys, Source, display, is_secret, spell
+from laneway.base.kinds import shown
+from laneway.base.schema import display, spell
 from laneway.base.settings import Settings, load
+from laneway.cli import config_trust
+from laneway.cli.config_values import settings_json
 from laneway.cli.terminal import Style
 
 EPILOG = """\
-A value comes from a flag, else from the environment, else from the .atm.toml of the
-repository, else from ~/.config/atm/config.toml, else it is the default. A repository's
-.atm.toml can choose no program, no file and no wider access until you trust it:
+A value comes from a flag, else the environment, else the repository's .laneway.toml or
+.atm.toml, else ~/.config/laneway/config.toml or ~/.config/atm/config.toml, else the default.
+Unless you trust a repository, its settings may only narrow what you allow.
 
-  laneway config                   what holds here, and where it comes from
-  laneway config trust             let this repository's .atm.toml set everything
-  laneway config untrust ../other  take that back
+  laneway config                   show what is set here, and where it comes from
+  laneway config --all             include the defaults
+  laneway config set model gpt-5   write your own file; with --repo the repository's
+  laneway config trust             see what this repository asks for, and allow exactly that
+  laneway config untrust ../other  withdraw that trust
 """
+MAX_VALUE_COLUMNS = 40
+"""Of the column of values; longer ones stand out of it."""
+
+Add = Callable[[argparse.ArgumentParser], None]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Show every setting with its source, or trust a repository."
+    parser.description = "Show the settings with their sources, change them, or trust a repository."
     parser.epilog = EPILOG
+    _add_show(parser)
+    parser.set_defaults(run=show, folder=Path())
+    below = parser.add_subparsers(title="actions", metavar="ACTION")
+    actions: dict[str, tuple[Add, str]] = {
+        "show": (_add_show_in, "show what is set in a folder (the default action, for the current folder)"),
+        "get": (_add_get, "print the value of one setting"),
+        "set": (_add_set, "write one setting"),
+        "unset": (_add_unset, "remove one setting"),
+        "trust": (_add_trust, "trust a repository's settings as they are now"),
+        "untrust": (_add_untrust, "withdraw that trust"),
+    }
+    for name, (add, summary) in actions.items():
+        add(below.add_parser(name, help=summary, argument_default=argparse.SUPPRESS))
+
+
+def _add_show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="include the defaults")
+    parser.add_argument("--team", metavar="NAME", help="as if --team NAME were given")
+    parser.add_argument("--identity", metavar="NAME", help="as if --identity NAME were given")
+    _add_json(parser)
+
+
+def _add_show_in(parser: argparse.ArgumentParser) -> None:
+    _add_show(parser)
+    _add_folder(parser)
+    parser.set_defaults(run=show)
+
+
+def _add_get(parser: argparse.ArgumentParser) -> None:
+    _add_key(parser)
+    _add_json(parser)
+    parser.set_defaults(run=_get)
+
+
+def _add_set(parser: argparse.ArgumentParser) -> None:
+    _add_key(parser)
     parser.add_argument(
-        "action",
-        nargs="?",
-        default="show",
-        choices=("show", "trust", "untrust"),
-        help="show (default), trust, untrust",
+        "value",
+        metavar="VALUE",
+        help="separate list items with commas; - reads the value from standard input",
     )
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="default: here")
-    parser.add_argument("--team", metavar="NAME", help="as if this team were named")
-    parser.add_argument("--identity", metavar="NAME", help="as if this identity were named")
+    _add_repo(parser)
+    parser.set_defaults(run=_set)
+
+
+def _add_unset(parser: argparse.ArgumentParser) -> None:
+    _add_key(parser)
+    _add_repo(parser)
+    parser.set_defaults(run=_unset)
+
+
+def _add_trust(parser: argparse.ArgumentParser) -> None:
+    _add_folder(parser)
+    _add_json(parser)
+    parser.add_argument("--yes", action="store_true", default=False, help="do not ask, for scripts")
+    parser.set_defaults(run=_trust)
+
+
+def _add_untrust(parser: argparse.ArgumentParser) -> None:
+    _add_folder(parser)
+    _add_json(parser)
+    parser.set_defaults(run=_untrust)
+
+
+def _add_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="default: the current folder"
+    )
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object, for programs")
-    parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
+def _add_key(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("key", metavar="KEY", help="for example model, or roles.reviewer.sandbox")
+    parser.add_argument(
+        "-C",
+        "--cwd",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="the folder whose settings are meant (default: the current one)",
+    )
+
+
+def _add_repo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--repo",
+        action="store_true",
+        default=False,
+        help="in the repository's .laneway.toml instead of your own file",
+    )
+
+
+# ── what they do ───────────────────────────────────────────────────────────
+
+
+def show(options: argparse.Namespace) -> int:
+    settings = load({"team": options.team, "identity": options.identity}, *_here(options))
+    if options.json:
+        print(json.dumps(settings_json(settings), indent=2))
+    else:
+        _print(settings, has_defaults=options.all)
+    return 0
+
+
+def _trust(options: argparse.Namespace) -> int:
+    # Loaded first: nobody should trust a file that has a mistake in it.
+    where = _here(options)
+    return config_trust.give(options, load({}, *where), where[1])
+
+
+def _untrust(options: argparse.Namespace) -> int:
+    folder: Path = options.folder.expanduser()  # also one that is gone
+    return config_trust.take_back(options, find_repo_files(folder).root or folder)
+
+
+def _get(options: argparse.Namespace) -> int:
+    from laneway.cli import config_edit  # with the editor of files, which nobody else here needs
+
+    return config_edit.get(options)
+
+
+def _set(options: argparse.Namespace) -> int:
+    from laneway.cli import config_edit
+
+    return config_edit.set_value(options)
+
+
+def _unset(options: argparse.Namespace) -> int:
+    from laneway.cli import config_edit
+
+    return config_edit.unset(options)
+
+
+def _here(options: argparse.Namespace) -> tuple[os._Environ[str], Path, Path]:
     folder: Path = options.folder.expanduser()
-    if options.action == "untrust":  # also for a folder that is gone
-        return _untrust(options, find_repo_file(folder).root or folder)
     if not folder.is_dir():
         raise UsageError(f"There is no folder {shown(folder)}.")
-    flags = {"team": options.team, "identity": options.identity}
-    settings = load(flags, os.environ, folder, Path.home())
-    if options.action == "trust":
-        # Only now: nobody should trust a file that has a mistake in it.
-        return _trust(options, settings, folder)
-    if options.json:
-        print(json.dumps(_data(settings), indent=2))
-    else:
-        _show(settings)
-    return 0
+    return os.environ, folder, Path.home()
 
 
-def _trust(options: argparse.Namespace, before: Settings, folder: Path) -> int:
-    root = before.repo.root
-    if root is None:
-        raise UsageError(
-            f"{shown(folder.absolute())} is in no repository and has no .atm.toml: there is nothing to trust."
-        )
-    has_changed = trust.change(_trust_file(), root, trusted=True)
-    _tell(options, root, "trusted", has_changed)
-    after = load({}, os.environ, folder, Path.home())
-    for each in before.ignored if not options.json else ():
-        if each not in after.ignored:
-            print(f"  from now on: {spell(each.keys)} = {display(each.keys, each.value)} ({each.source})")
-    return 0
+# ── for people ─────────────────────────────────────────────────────────────
 
 
-def _untrust(options: argparse.Namespace, root: Path) -> int:
-    _tell(options, root, "not trusted", trust.change(_trust_file(), root, trusted=False))
-    return 0
-
-
-def _tell(options: argparse.Namespace, root: Path, now: str, has_changed: bool) -> None:
-    real = os.path.realpath(root)
-    if options.json:
-        print(json.dumps({"root": real, "trusted": now == "trusted", "changed": has_changed}))
-    else:
-        print(f"{shown(real)} {'is now' if has_changed else 'was already'} {now}.")
-
-
-def _trust_file() -> Path:
-    return trust.trust_file(os.environ, Path.home())
-
-
-def _show(settings: Settings) -> None:
+def _print(settings: Settings, *, has_defaults: bool) -> None:
     style = Style(sys.stdout)
     rows = [
-        (spell(keys), display(keys, found.value), found.source) for keys, found in settings.values.items()
+        (spell(keys), display(keys, found.value), found.source)
+        for keys, found in settings.values.items()
+        if has_defaults or found.source.kind != "default"
     ]
-    wide = max(len(name) for name, _, _ in rows)
-    middle = min(max(len(value) for _, value, _ in rows), 40)
+    if not rows:
+        print("Nothing is set: `laneway config --all` shows the defaults.")
+    wide = max((len(name) for name, _, _ in rows), default=0)
+    middle = min(max((len(value) for _, value, _ in rows), default=0), MAX_VALUE_COLUMNS)
     for name, value, source in rows:
         line = f"{name:<{wide}}  {value:<{middle}}  {source}"
         print(style.dim(line) if source.kind == "default" else line)
     for each in settings.ignored:
         print(style.yellow(f"ignored  {each}"))
+    for file in settings.repo_files:
+        if file.standing == "changed":
+            print(f"changed since you trusted it: {shown(file.path)}")
+            print("\n".join(config_trust.difference(file)))
     print()
-    for kind, path in settings.files.items():
-        print(f"{kind} file: {shown(path)}{'' if path.exists() else ' (not there)'}")
+    for label, path in settings.files.items():
+        print(f"{label.replace('_', ' ')} file: {shown(path)}{'' if path.exists() else ' (does not exist)'}")
     if settings.repo.root is not None:
         print(f"repository: {shown(settings.repo.root)} ({_standing(settings)})")
 
 
 def _standing(settings: Settings) -> str:
-    given = trust.read(_trust_file())
-    if settings.repo.root is not None and given.covers(settings.repo.root):
-        return "trusted"
-    return f"not trusted: {given.problem}" if given.problem else "not trusted"
-
-
-def _data(settings: Settings) -> dict[str, Any]:
-    root = settings.repo.root
-    return {
-        "settings": {
-            spell(keys): {"value": _public(keys, found.value), "source": _source(found.source)}
-            for keys, found in settings.values.items()
-        },
-        "ignored": [_ignored(each) for each in settings.ignored],
-        "files": {
-            kind: {"path": str(path), "exists": path.exists()} for kind, path in settings.files.items()
-        },
-        "repository": None
-        if root is None
-        else {"root": str(root), "trusted": _standing(settings) == "trusted"},
-    }
-
-
-def _ignored(each: Ignored) -> dict[str, Any]:
-    return {
-        "key": spell(each.keys),
-        "value": _public(each.keys, each.value),
-        "source": _source(each.source),
-        "why": each.why,
-    }
-
-
-def _public(keys: Keys, value: object) -> Any:
-    if is_secret(keys) and value is not None:
-        return HIDDEN
-    # What ATM's tables hold may be anything that TOML knows, dates included.
-    return plain(value) if isinstance(value, (str, int, tuple, Path, type(None))) else shown(value)
-
-
-def _source(source: Source) -> dict[str, Any]:
-    return {"kind": source.kind, "name": source.name, "line": source.line}
+    standings = {file.standing for file in settings.repo_files}
+    for worst in ("not trusted", "changed"):
+        if worst in standings:
+            return "no longer trusted: it has changed" if worst == "changed" else worst
+    return "trusted, as it is" if "trusted" in standings else "asks for nothing that needs trust"

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 DEADLINE_S = 20.0
 """For each check. The slowest takes half a second on a healthy machine."""
+MAX_WORDS_CHARS = 4000
+"""Of one sentence on the screen: it may name several long paths."""
 EXIT = {"ok": 0, "note": 0, "warning": 1, "error": 3}
 
 EPILOG = """\
-It really starts app-server, really runs a command in the sandbox, really writes in our folders.
-It changes nothing of yours: other programs' files are only read, no model is asked.
+It starts app-server, runs a command in the sandbox and writes in Laneway's own folders. It changes
+nothing of yours: it only reads other programs' files, and asks no model.
 
 exit codes of this command:
   0    nothing is wrong (there may be notes)
@@ -38,13 +40,17 @@ exit codes of this command:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = "See whether everything that Laneway needs works on this machine."
+    parser.description = "Check that everything Laneway needs works on this machine."
     parser.epilog = EPILOG
     parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="also write a redacted bundle for a bug report"
+        "--report", type=Path, metavar="FILE", help="also write a redacted report for a bug report"
     )
     parser.add_argument(
-        "--deadline", type=_seconds, default=DEADLINE_S, metavar="S", help="for each check (default: 20)"
+        "--deadline",
+        type=_seconds,
+        default=DEADLINE_S,
+        metavar="S",
+        help="seconds for each check (default: 20)",
     )
     add_common(parser)
     parser.set_defaults(run=run)
@@ -116,14 +122,14 @@ def _probes() -> list[Probe]:
     return [
         Probe("platform", "looking at this machine", machine.look),
         Probe("settings", "reading the settings", settings.look),
-        Probe("folders", "writing in our folders", folders.look),
+        Probe("folders", "writing in Laneway's folders", folders.look),
         Probe("codex", "looking for Codex", codex.look_for_binary, asks_versions_s),
         Probe("app-server", "starting app-server", codex.look_at_handshake),
-        Probe("login", "asking who is logged in", codex.look_at_login),
+        Probe("login", "checking the login", codex.look_at_login),
         Probe("codex-config", "reading Codex's configuration", codex.look_at_config),
         Probe("sandbox", "running a command in the sandbox", sandbox.look),
-        Probe("codex-says", "listening to Codex's own warnings", codex.look_at_warnings),
-        Probe("registrations", "looking into other programs' configs", clients.look),
+        Probe("codex-says", "collecting Codex's own warnings", codex.look_at_warnings),
+        Probe("registrations", "reading other programs' configs", clients.look),
     ]
 
 
@@ -169,11 +175,13 @@ class Board:
             for word in ("error", "warning", "note")
             if (count := sum(check.severity == word for check in checks))
         ]
-        print(f"\n{len(checks)} checks: {', '.join(counted) or 'all is well'}.")
+        print(f"\n{len(checks)} checks: {', '.join(counted) or 'everything works'}.")
         if report is not None:
-            print(f"The report is in {report}; have a look at it before you send it.")
+            print(f"The report is in {report}; look through it before you send it.")
 
 
 def printable(text: str) -> str:
     """Other programs' words without what could command a terminal."""
-    return "".join(character if character.isprintable() else "�" for character in text)
+    from laneway.base.plain import label
+
+    return label(text, MAX_WORDS_CHARS)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from laneway.wire.launch import Launched
 
 COMMANDS = frozenset({"acp", "ask"})
-_CHOOSING = ("--rehearse", "--codex-bin", "-C", "--cwd", "-h", "--help", "--login")
+_CHOOSING = ("--rehearse", "--codex-bin", "-C", "--cwd", "--cd", "-h", "--help", "--login")
 """Words of a command line that make it somebody else's decision, or nobody's."""
 
 _started: tuple[str, Launched] | None = None
@@ -27,7 +27,7 @@ _started: tuple[str, Launched] | None = None
 def begin(arguments: list[str]) -> None:
     """Start app-server if this command line will surely want the one that we would find."""
     global _started
-    if not arguments or arguments[0] not in COMMANDS:
+    if not arguments or arguments[0] not in COMMANDS or not os.environ.get("HOME", "").startswith("/"):
         return
     if any(word.startswith(_CHOOSING) for word in arguments[1:]) or _is_configured():
         return
@@ -94,12 +94,17 @@ def _is_configured() -> bool:
     """Whether a settings file could name another Codex: then they must be read first."""
     if any(os.environ.get(name) for name in ("LANEWAY_CONFIG", "ATM_CONFIG")):
         return True
-    home = os.environ.get("ATM_HOME") or os.path.expanduser("~")
+    home = os.path.expanduser("~")
+    config = os.environ.get("XDG_CONFIG_HOME", "")
+    own = config if config.startswith("/") else os.path.join(home, ".config")
+    shared = os.path.join(os.environ.get("ATM_HOME", "").strip() or home, ".config")
+    if any(os.path.exists(f"{folder}/config.toml") for folder in (f"{own}/laneway", f"{shared}/atm")):
+        return True
     folder = os.getcwd()
     while True:
-        if os.path.exists(os.path.join(folder, ".atm.toml")):
+        if any(os.path.lexists(os.path.join(folder, name)) for name in (".laneway.toml", ".atm.toml")):
             return True
         above = os.path.dirname(folder)
         if above == folder:
-            return os.path.exists(os.path.join(home, ".config", "atm", "config.toml"))
+            return False
         folder = above

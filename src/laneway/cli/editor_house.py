@@ -56,6 +56,7 @@ class Keeper:
                     login,
                     LoopClock(),
                     version=self._greeting.version,
+                    codex_home=base.codex_home,
                     steers=self._options.steer,
                     is_unstable=self._greeting.is_unstable,
                 )
@@ -63,9 +64,17 @@ class Keeper:
                 try:
                     yield house
                 finally:
+                    await login.aclose()
+                    # Before anything is given up that waits for Codex: a request must not start another.
+                    await base.hub.shutdown()
                     warming.cancel()
                     await asyncio.gather(warming, return_exceptions=True)
-                    await login.aclose()
+
+    def begin_shutdown(self) -> None:
+        """Codex ends soon: clients that are sent away until then need not give their threads back to it."""
+        house = self._keeper.house_now
+        if house is not None:
+            house.hub.begin_shutdown()
 
     async def aclose(self) -> None:
         """End every session, then Codex. Raises what kept the house from opening."""

@@ -15,7 +15,7 @@ import msgspec
 
 from laneway import __version__
 from laneway.base.errors import RemoteError, WireBroken, WireError
-from laneway.base.plain import plain
+from laneway.base.plain import code_label, plain, quoted
 from laneway.base.redact import redact
 from laneway.cli.clients.entry import Start
 from laneway.wire.child import Child, Exit
@@ -96,10 +96,10 @@ _REMEDY_PATH = "Check that the program is installed and that its path is right."
 
 def _unstartable(start: Start, problem: OSError | ValueError) -> str:
     if not start.folder.is_dir():
-        return f"The folder {plain(str(start.folder))} is not there."
+        return f"The folder {code_label(str(start.folder))} is not there."
     # `ValueError`: a NUL in a word or in a variable.
     why = problem.strerror if isinstance(problem, OSError) else "it has a character that no command can have"
-    return f"`{plain(start.words[0])}` cannot be started: {why or 'the system refused'}."
+    return f"{quoted(start.words[0])} cannot be started: {why or 'the system refused'}."
 
 
 class _Call:
@@ -219,7 +219,7 @@ def _ignore(method: str, params: Raw, frame: bytes) -> None:
 
 
 def _short(value: Any) -> str:
-    return plain(value[:MAX_NAME_CHARS]) if isinstance(value, str) else ""
+    return code_label(value, MAX_NAME_CHARS) if isinstance(value, str) else ""
 
 
 def _last_words(tail: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 from pathlib import Path
 
 import msgspec
 
-from laneway.base.settings import Settings, load
+from laneway.base.settings import Settings
+from laneway.cli.chosen import settings_here
 from laneway.store.layout import AGENT_SESSIONS, CODEX_SESSIONS, sessions_root
 from laneway.store.retention import Retention
 from laneway.store.store import Store
@@ -16,7 +16,7 @@ from laneway.store.store import Store
 
 def open_store(team: str | None, *, is_flat: bool = False) -> Store:
     """A team's store, to look into or to prune by hand."""
-    settings = load({"team": team}, os.environ, Path(), Path.home())
+    settings = settings_here({"team": team})
     # Whoever looks or prunes by hand removes what was asked for and nothing else; age is for the doors.
     kept = msgspec.structs.replace(retention(settings), session_age=None)
     return store_of(settings, is_flat=is_flat, kept=kept)

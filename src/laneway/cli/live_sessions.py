@@ -1,6 +1,6 @@
 """Finds a live session on this machine: asks every serving process, and says plainly what is wrong.
 
-A session is named by its agent id, its thread id, or its identity within the team.
+A session is named by its agent id, its thread id, or its identity within the team (`session_names`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Literal
 
 import msgspec
 
-from laneway.base.errors import BadName, UsageError, WireBroken, WireError
-from laneway.base.plain import plain
+from laneway.base.errors import BadName, LanewayError, RemoteError, UsageError, WireBroken, WireError
+from laneway.cli.session_names import ambiguous, meant_by
 from laneway.cli.sessions import add_team
 from laneway.doors.local.call import visit
 from laneway.doors.local.places import Spot, standing
@@ -36,10 +36,12 @@ class Heard(msgspec.Struct, frozen=True):
     found: tuple[Found, ...] = ()
     silent: tuple[Spot, ...] = ()
     """Processes that live and do not answer."""
+    refused: tuple[tuple[Spot, str], ...] = ()
+    """Processes that answer that we may not ask, and why."""
 
 
 def add_who(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("who", metavar="WHO", help="an identity, an agent id or a thread id")
+    parser.add_argument("who", metavar="WHO", help="a session's name, or its id, or the end of its id")
     add_team(parser)
     parser.add_argument("--json", action="store_true", help="as data, for programs")
 
@@ -53,44 +55,53 @@ async def find(
     # Whoever holds the lock runs it, as a rule: others may be slow, or hang, and need not be waited for.
     heard = await ask([spot for spot in spots if spot.pid == holder], answer_s)
     meant = _meant(heard, who, store.team)
-    if not meant and not heard.silent:
+    if not meant and not heard.silent and not heard.refused:
         heard = await ask(spots, answer_s)
         meant = _meant(heard, who, store.team)
     if len(meant) > 1:
-        ids = ", ".join(sorted(meant))
-        raise UsageError(f"{who} can mean several sessions: name one of {plain(ids)}.")
+        raise ambiguous(who, ((key, _about(each.seen)) for key, each in meant.items()))
     if not meant:
-        raise absent(store, who, heard.silent, answer_s)
+        raise absent(store, who, heard, answer_s)
     (found,) = meant.values()
     return found
 
 
 def _meant(heard: Heard, who: str, team: str) -> dict[str, Found]:
-    return {each.seen.agent_id: each for each in heard.found if is_meant(each.seen, who, team)}
+    found = meant_by(
+        who,
+        heard.found,
+        lambda each: (each.seen.agent_id, each.seen.thread_id),
+        lambda each: each.seen.identity if each.seen.team == team else None,
+    )
+    return {each.seen.agent_id: each for each in found}
 
 
-def is_meant(seen: Seen, who: str, team: str) -> bool:
-    return who in (seen.agent_id, seen.thread_id) or (who == seen.identity and team == seen.team)
+def _about(seen: Seen) -> str:
+    return f"{seen.identity}@{seen.team}  {seen.state}  process {seen.pid}  {seen.cwd or ''}"
 
 
 async def ask(spots: list[Spot], answer_s: float) -> Heard:
     """The live sessions of these processes."""
     answers = await asyncio.gather(*(_ask(spot, answer_s) for spot in spots))
-    found, silent = [], []
+    found, silent, refused = [], [], []
     for spot, answer in zip(spots, answers, strict=True):
         if isinstance(answer, Listed):
             found += [Found(spot, seen) for seen in answer.sessions]
+        elif isinstance(answer, RemoteError):
+            refused.append((spot, answer.message))
         elif answer == "silent":
             silent.append(spot)
-    return Heard(tuple(found), tuple(silent))
+    return Heard(tuple(found), tuple(silent), tuple(refused))
 
 
-async def _ask(spot: Spot, answer_s: float) -> Listed | Literal["silent", "gone"]:
+async def _ask(spot: Spot, answer_s: float) -> Listed | RemoteError | Literal["silent", "gone"]:
     try:
         async with asyncio.timeout(answer_s), visit(spot.path) as visitor:
             return await visitor.call(LIST, reply=Listed)
     except TimeoutError:
         return "silent"
+    except RemoteError as refused:
+        return refused
     except WireError:
         return "gone"  # it ended while we asked
 
@@ -106,20 +117,31 @@ def pid_of_holder(store: Store, who: str) -> int | None:
 
 
 def kept(store: Store, who: str) -> list[Entry]:
-    return [each for each in store.view().entries if who in (each.agent_id, each.backend_id, each.identity)]
+    """Sessions of the team that are meant, live or not."""
+    return meant_by(
+        who,
+        store.view().entries,
+        lambda entry: (entry.agent_id, entry.backend_id),
+        lambda entry: entry.identity,
+    )
 
 
 # ── if it is not there ─────────────────────────────────────────────────────
 
 
-def absent(store: Store, who: str, silent: tuple[Spot, ...], answer_s: float) -> UsageError | WireBroken:
+def absent(store: Store, who: str, heard: Heard, answer_s: float) -> LanewayError:
     """Why no live session is meant, and what can be done."""
+    silent = heard.silent
     known = kept(store, who)
     running = [entry for entry in known if entry.status == "active"]
     if running:
-        return unreachable(running[0], pid_of_holder(store, running[0].identity), silent, answer_s)
+        holder = pid_of_holder(store, running[0].identity)
+        words = next((text for spot, text in heard.refused if spot.pid == holder), None)
+        return LanewayError(words) if words else unreachable(running[0], holder, silent, answer_s)
     if known:  # nobody holds its lock, so that no process of ours can run it
         return ended(max(known, key=lambda entry: entry.last_active or entry.started_at))
+    if heard.refused:
+        return LanewayError(heard.refused[0][1])
     if silent:
         pids = ", ".join(str(spot.pid) for spot in silent)
         return WireBroken(

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import UsageError
+from laneway.base.plain import plain
 from laneway.cli.chosen import settings_for
 from laneway.codex import binary, locate
 
@@ -20,24 +21,26 @@ STATUS_S = 30.0
 """For `--status`: app-server answers in a tenth of a second."""
 
 EPILOG = """\
-Everything but the options above goes to `codex login` as it is:
+All other arguments go to `codex login` unchanged:
 
   laneway login                                            in the browser
-  laneway login --device-auth                              where there is none
+  laneway login --device-auth                              if there is no browser
   printenv OPENAI_API_KEY | laneway login --with-api-key   with a key
 
-The exit code is Codex's; of --status: 0 somebody is, or nobody needs to be; 1 nobody is.
+The exit code is Codex's own. With --status: 0 if somebody is logged in or no login is needed, else 1.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Log in to Codex: runs `codex login` of the Codex that Laneway uses."
+    parser.description = "Log in to Codex: runs `codex login` with the Codex that Laneway uses."
     parser.epilog = EPILOG
     parser.usage = "laneway login [-h] [--status [--json]] [--codex-bin PATH] [CODEX LOGIN ARGUMENTS …]"
     parser.allow_abbrev = False
     parser.add_argument("--status", action="store_true", help="only say whether somebody is logged in")
     parser.add_argument("--json", action="store_true", help="with --status: for programs")
-    parser.add_argument("--codex-bin", metavar="PATH", help="the codex executable (default: found for you)")
+    parser.add_argument(
+        "--codex-bin", metavar="PATH", help="the codex executable (default: found automatically)"
+    )
     parser.set_defaults(run=login)
     _pass_on_the_rest(parser)
 
@@ -88,5 +91,5 @@ async def status(found: locate.Binary, *, as_json: bool) -> int:
         told = {"logged_in": check.facts["type"] is not None, **check.facts}
         print(msgspec.json.encode(told).decode())
     else:
-        print(check.message + (f" {check.remedy}" if check.remedy else ""))
+        print(plain(check.message + (f" {check.remedy}" if check.remedy else "")))
     return 0 if check.severity == "ok" else 1

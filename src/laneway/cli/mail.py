@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from laneway.base.errors import BadMail, StoreError, UsageError
+from laneway.base.errors import BadMail, StoreError, TeamGone, UsageError
 from laneway.base.plain import plain
-from laneway.base.settings import Settings, load
+from laneway.base.settings import Settings
 from laneway.cli import mail_show as show
+from laneway.cli.chosen import settings_here
 from laneway.cli.kept import open_store
+from laneway.cli.live_sessions import kept
+from laneway.cli.session_names import ambiguous
 from laneway.core.tools import Caller, ToolResult
 from laneway.mail.draft import MAX_TEXT_BYTES
 from laneway.mail.names import check_recipient, check_sender
@@ -80,7 +81,7 @@ def _add_words(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_send(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("to", metavar="TO", help="a member, or member@team")
+    parser.add_argument("to", metavar="TO", help="a member, member@team, or the id of a session")
     _add_words(parser)
     parser.set_defaults(run=send)
 
@@ -126,8 +127,8 @@ def _moment(said: str) -> str:
 
 
 def send(options: argparse.Namespace) -> int:
-    arguments = {"to": options.to, **_words(options)}
     counter = Counter.of(options)
+    arguments = {"to": counter.recipient(options.to), **_words(options)}
     with counter.acting("atm_send") as caller:
         return counter.tell(asyncio.run(counter.mail.send(caller, arguments)), show.sent)
 
@@ -162,7 +163,11 @@ def pending(options: argparse.Namespace) -> int:
 
 def members(options: argparse.Namespace) -> int:
     counter = Counter.of(options)
-    rows = [show.member_row(member) for member in Roster(counter.places, counter.team).read().members]
+    try:
+        found = Roster(counter.places, counter.team).read().members
+    except TeamGone:
+        found = ()  # whoever asks who is there is told: nobody
+    rows = [show.member_row(member) for member in found]
     return counter.tell(ToolResult("", data={"team": counter.team, "members": rows}), show.members)
 
 
@@ -207,7 +212,7 @@ class Counter:
     @classmethod
     def of(cls, options: argparse.Namespace) -> Counter:
         """By the flags and the settings. What waited in the spool is handed over first."""
-        settings = load({"team": options.team}, os.environ, Path(), Path.home())
+        settings = settings_here({"team": options.team})
         places = Places.of()
         said = settings.team if settings.source("team").kind != "default" else None
         # A Claude Code session is a mail address and never the key of what we keep (ruling 1).
@@ -246,9 +251,21 @@ class Counter:
     def looking(self) -> Iterator[Caller]:
         yield Caller(agent_id="", identity=check_recipient(self._name()))
 
+    def recipient(self, said: str) -> str:
+        """A name as it is; for the id of a session of ours, or a part of it, the session's name."""
+        if self._is_member(said):
+            return said
+        return _by_id(self._store, said) or said
+
+    def _is_member(self, name: str) -> bool:
+        try:
+            return Roster(self.places, self.team).read().member(name) is not None
+        except StoreError:
+            return False  # whoever sends says what is wrong with the team
+
     def _name(self) -> str:
         if self._options.name:
-            return str(self._options.name)
+            return _by_id(self._store, self._options.name) or str(self._options.name)
         if self._settings.source("identity").kind == "default":
             raise UsageError("Say who you are: --as NAME, or ATM_IDENTITY, or `identity` in your config.")
         return self._settings.identity
@@ -273,6 +290,20 @@ class Counter:
             self._store.audit.append(line)
         except StoreError as problem:
             _warn(f"This could not be written to the audit log. {problem}")
+
+
+def _by_id(store: Store, said: str) -> str | None:
+    """The name of the session that this is an id of; none if it is none, or somebody's name."""
+    try:
+        found = kept(store, said)
+    except StoreError:
+        return None  # a name needs no look into what is kept
+    names = {entry.identity for entry in found}
+    if not names or said in names:
+        return None
+    if len(names) > 1:
+        raise ambiguous(said, ((entry.agent_id, entry.identity) for entry in found))
+    return names.pop()
 
 
 def _warn(text: str) -> None:

@@ -5,6 +5,7 @@ server that is only asked for its list of tools starts without.
 
     room = Mailroom(said)
     Hub(…, tools=ToolBox(room.tools()), equip=room.equip)      threads have the tools
+    Colleagues(…, may_take=room.may_take)                      no session has a teammate's name
     local_door(colleagues, guests=room.welcome)                also where only a bridge leads
     room.open(colleagues, names, door)                         before the first session
     Server(…, room.offers(), room.shelf, room.news)            clients have them, too
@@ -25,10 +26,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from laneway import __version__
-from laneway.base.errors import StoreError
+from laneway.base.errors import MemberForeign, StoreError
 from laneway.base.settings import Settings
 from laneway.cli.mail_lookout import Lookout
 from laneway.codex import mcp_entry
+from laneway.codex.overrides import merged
 from laneway.core.background import Chores
 from laneway.core.colleague import Colleague
 from laneway.core.colleagues import Colleagues
@@ -122,7 +124,7 @@ class Mailroom:
         self._door = door
         self.acting = Acting(colleagues, names, self._check)
         self.shelf = MailShelf(colleagues, self.acting, lambda: self.mail.team, self._unread)
-        self.news = Subscriptions(self.shelf.may_hear)
+        self.news = Subscriptions(self.shelf.may_hear, self.shelf.may_subscribe)
 
     @property
     def mail(self) -> Mail:
@@ -213,6 +215,8 @@ class Mailroom:
         return self.news.keys() - {colleague.identity for colleague in self.colleagues.live()}
 
     async def _inbox(self, identity: str) -> Inbox:
+        """Of a name that is free, to be looked into; `MemberForeign` if it is a teammate's by now."""
+        await self._check(identity)
         mail = await self.loaded()
         from laneway.mail.inbox import Inbox
 
@@ -234,6 +238,8 @@ class Mailroom:
     ) -> ToolResult:
         try:
             mail = await self.loaded()
+            if not for_client and caller.identity is not None:
+                await self._check(caller.identity)  # a client was checked when it said its name
         except StoreError as problem:
             self._note(name, caller, recipient="", message_summary="", outcome=f"refused: {problem}")
             return ToolResult(str(problem), is_error=True)
@@ -244,6 +250,19 @@ class Mailroom:
 
     async def _unread(self, caller: Caller) -> ToolResult:
         return await self._call("atm_read", caller, {"mark_read": False}, for_client=True)
+
+    async def may_take(self, identity: str) -> None:
+        """`MemberForeign` if a session under this name would be a teammate.
+
+        A team that cannot be looked at keeps no session from its work: it has no mail then, because
+        every reading and sending is checked for itself.
+        """
+        try:
+            await self._check(identity)
+        except MemberForeign:
+            raise
+        except StoreError as problem:
+            log.warning("It is not known whether %s is a name in the team: %s", identity, problem)
 
     async def _check(self, identity: str) -> None:
         from laneway.mail.roster import check_may_act_as
@@ -269,12 +288,13 @@ class Mailroom:
 
     def equip(self, agent_id: str, spec: ThreadSpec) -> ThreadSpec:
         """Give a thread a bridge back to us where our tools would not reach it (`mcp_entry`)."""
+        mcp_entry.check_is_free(SERVER, spec.config)
         if self._door is None or not mcp_entry.is_needed(spec, NAMES, takes_tools=self._takes_tools):
             return spec
         # Isolated, so that nothing in the thread's folder is loaded in the place of Python's own.
         argv = [self._python, "-I", "-S", BRIDGE]
         environment = {SOCKET_VARIABLE: str(self._door.path), KEY_VARIABLE: self._keys.key(agent_id)}
-        extras = {**spec.extras, **mcp_entry.entry(SERVER, argv, environment)}
+        extras = merged(spec.extras, mcp_entry.entry(SERVER, argv, environment))
         return msgspec.structs.replace(spec, extras=extras)
 
     def welcome(self, key: str, peer: Peer) -> Serve | None:

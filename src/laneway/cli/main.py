@@ -19,40 +19,45 @@ from laneway.cli import early
 EXIT_CODES = """\
 exit codes:
   0    done
-  1    the turn failed, or a step of the tour did not do what it says
+  1    the turn failed, you answered a question with “decline and stop”, or a step of the
+       tour failed
   2    the command line or a setting is wrong
   3    no usable Codex was found
-  4    Codex ended, or refused, before it was done
+  4    Codex exited or refused before it was done
   130  interrupted"""
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "ask": ("laneway.cli.ask", "ask Codex one thing and watch it work"),
-    "doctor": ("laneway.cli.doctor", "see whether everything that Laneway needs works here"),
-    "login": ("laneway.cli.login", "log in to Codex, with its own login"),
-    "setup": ("laneway.cli.setup", "register Laneway in Claude Code, Codex, Cursor, VS Code, Zed, …"),
-    "migrate": ("laneway.cli.migrate", "replace the removed `codex mcp-server` in your clients' configs"),
-    "config": ("laneway.cli.config", "every setting, where it comes from, and whom you trust"),
-    "mcp": ("laneway.cli.mcp", "Codex sessions with names, for Claude and every MCP client"),
-    "mcp-server": (
-        "laneway.cli.mcp_server",
-        "the removed `codex mcp-server`, repaired: same tools, same flags",
-    ),
+    "ask": ("laneway.cli.ask.command", "ask Codex one thing and watch it work"),
+    "doctor": ("laneway.cli.doctor", "check that everything Laneway needs works here"),
+    "login": ("laneway.cli.login", "log in to Codex"),
+    "setup": ("laneway.cli.setup", "register Laneway in Claude, Codex, Cursor, VS Code, Zed, …"),
+    "migrate": ("laneway.cli.migrate", "replace the removed `codex mcp-server` in clients' configs"),
+    "uninstall": ("laneway.cli.uninstall", "show what Laneway has left on this machine, and remove it"),
+    "config": ("laneway.cli.config", "show and change settings, or trust a repository's settings"),
+    "mcp": ("laneway.cli.mcp", "MCP server: named Codex sessions for Claude and other clients"),
+    "mcp-server": ("laneway.cli.mcp_server", "the removed `codex mcp-server`, with the same tools and flags"),
     "acp": ("laneway.cli.acp", "Codex in your editor: Zed, JetBrains, Neovim, Emacs, VS Code"),
     "mail": ("laneway.cli.mail", "team mail: send, read, broadcast, pending, members"),
-    "completion": ("laneway.cli.completion", "completion for your shell"),
-    "tour": ("laneway.cli.tour", "a guided walk: the real Codex, offline, in under a minute"),
-    "sessions": ("laneway.cli.sessions", "the sessions that are kept, and their pruning"),
-    "summary": ("laneway.cli.summary", "what a session that ended said of itself"),
-    "version": ("laneway.cli.version", "which Laneway, which Codex"),
+    "completion": ("laneway.cli.completion", "print the completion script for your shell"),
+    "tour": ("laneway.cli.tour", "a guided demo: the real Codex, offline, in under a minute"),
+    "sessions": ("laneway.cli.sessions", "list, watch, stop and prune sessions"),
+    "summary": ("laneway.cli.summary", "show the summary of a session that has ended"),
+    "version": ("laneway.cli.version", "show the versions of Laneway and Codex"),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Never a traceback for what users can cause."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments[:1] == ["--version"]:
+    if arguments[:1] in (["--version"], ["-V"]):
         arguments[0] = "version"
+    if arguments[:1] == ["__complete"]:  # for the completion scripts; nobody types it
+        from laneway.cli import complete_names
+
+        return complete_names.run(arguments[1:])
     arguments = command_first(arguments)
+    if arguments and arguments[0] not in COMMANDS and not arguments[0].startswith("-"):
+        return unknown_command(arguments[0])
     early.begin(arguments)
     gc.disable()  # imports leave no garbage, and looking for it among them takes a tenth of our start
     early.spare_imports(arguments)
@@ -71,6 +76,7 @@ def run(options: argparse.Namespace) -> int:
     from laneway.base.errors import BinaryError, EngineError, LanewayError, SettingError, UsageError
 
     try:
+        check_home()
         configure_logs(options)
         return int(options.run(options))
     except BrokenPipeError:
@@ -87,6 +93,42 @@ def run(options: argparse.Namespace) -> int:
         return _fail(error, 4)
     except LanewayError as error:
         return _fail(error, 1)
+    except OSError as error:
+        text = disk_full(error)
+        if text is None:
+            raise
+        return _fail(LanewayError(text), 1)
+
+
+def check_home() -> None:
+    """Refuse to guess where the user's own files are."""
+    from laneway.base.errors import UsageError
+    from laneway.base.paths import is_home_known
+
+    if not is_home_known():
+        problem = "is not an absolute path" if os.environ.get("HOME") else "is not set"
+        raise UsageError(f"HOME {problem}: set it to your home folder, where your settings and Codex's are.")
+
+
+def disk_full(error: OSError) -> str | None:
+    """A sentence, if it is the disk that is full; then nothing else is wrong."""
+    from laneway.base.disk import full_text, is_full
+
+    if not is_full(error):
+        return None
+    return full_text(os.path.dirname(error.filename) if isinstance(error.filename, str) else "this folder")
+
+
+def unknown_command(word: str) -> int:
+    """A word in the place of a command that is none: say which one was meant."""
+    import difflib
+
+    from laneway.base.errors import UsageError
+    from laneway.base.plain import code_label
+
+    meant = difflib.get_close_matches(word.lower(), COMMANDS, n=1)
+    remedy = f". Did you mean {meant[0]}?" if meant else ": `laneway --help` lists them all."
+    return _fail(UsageError(f"There is no command {code_label(word)}{remedy}"), 2)
 
 
 def command_first(arguments: list[str]) -> list[str]:
@@ -107,7 +149,7 @@ def build_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     formatter = partial(argparse.RawDescriptionHelpFormatter, width=terminal_width() - 2)
     parser = argparse.ArgumentParser(
         prog="laneway",
-        description="OpenAI Codex as a colleague wherever people and agents already work.",
+        description="OpenAI Codex in Claude Code, your editor, your team and your shell.",
         epilog=f"""\
 try it now, with no account and no network:
   laneway tour                        see what works on this machine
@@ -116,7 +158,7 @@ try it now, with no account and no network:
 {EXIT_CODES}""",
         formatter_class=formatter,
     )
-    parser.add_argument("--version", action="store_true", help="show Laneway's version and Codex's")
+    parser.add_argument("-V", "--version", action="store_true", help="show Laneway's version and Codex's")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     # The others would never be asked, and cost a third of a millisecond each.
     names = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else list(COMMANDS)
@@ -141,18 +183,20 @@ def terminal_width() -> int:
 
 def add_common(parser: argparse.ArgumentParser, *, has_json: bool = True) -> None:
     """Flags that every command takes which talks to Codex; a server has no output of its own to shape."""
-    parser.add_argument("--codex-bin", metavar="PATH", help="the codex executable (default: found for you)")
+    parser.add_argument(
+        "--codex-bin", metavar="PATH", help="the codex executable (default: found automatically)"
+    )
     parser.add_argument(
         "--rehearse",
         action="store_true",
         help="real Codex, scripted model on loopback: no account, no network",
     )
     if has_json:
-        parser.add_argument("--json", action="store_true", help="one JSON object a line, for programs")
-    logs = parser.add_argument_group("logs (also settings: see docs/settings.md)")
+        parser.add_argument("--json", action="store_true", help="one JSON object per line, for programs")
+    logs = parser.add_argument_group("logging (also available as settings: see docs/settings.md)")
     levels = ("error", "warning", "info", "debug", "trace")
     logs.add_argument("--log-level", choices=levels, metavar="LEVEL", help=", ".join(levels))
-    logs.add_argument("--log-file", metavar="FILE", help="log there instead of to standard error")
+    logs.add_argument("--log-file", metavar="FILE", help="log to this file instead of standard error")
     logs.add_argument("--log-format", choices=("human", "json"), metavar="FORM", help="human, json")
 
 

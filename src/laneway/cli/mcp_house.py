@@ -12,16 +12,16 @@ import msgspec
 from laneway.base.clock import LoopClock
 from laneway.base.errors import SessionUnknown, UsageError
 from laneway.base.settings import Settings
-from laneway.cli.codex_flags import overrides
 from laneway.cli.compose import Ground, ground, raw_events, script
 from laneway.cli.kept import store_of
 from laneway.cli.local_door import local_door
 from laneway.cli.mailroom import Mailroom
-from laneway.cli.mcp import front_of
+from laneway.cli.mcp import config_of, front_of
 from laneway.codex.engine import CodexEngine
 from laneway.core.briefing import briefer, working_folder
 from laneway.core.colleagues import Colleagues
 from laneway.core.hub import Limits, unequipped
+from laneway.core.identities import MayTake, anybody
 from laneway.core.opening import Budget
 from laneway.core.ports import Clock
 from laneway.core.session import Timing
@@ -31,7 +31,7 @@ from laneway.doors.mcp.mail_shelf import Shelves
 from laneway.doors.mcp.names import CODEX, Names
 from laneway.doors.mcp.offers import offers
 from laneway.doors.mcp.office import Office
-from laneway.doors.mcp.presets import House, Preset
+from laneway.doors.mcp.presets import House, Preset, narrowing
 from laneway.doors.mcp.server import Resources, Server
 from laneway.doors.mcp.stdio import Behind
 from laneway.doors.mcp.transcripts import Transcripts
@@ -41,7 +41,11 @@ from laneway.store.records import StoreRecords
 @asynccontextmanager
 async def opened(options: argparse.Namespace, settings: Settings, names: Names) -> AsyncIterator[Behind]:
     """The server with everything that it stands on; nothing of Codex runs yet."""
-    timing = Timing(turn_s=settings.request_timeout_secs, question_s=settings.approval_timeout_secs)
+    timing = Timing(
+        turn_s=settings.request_timeout_secs,
+        question_s=settings.approval_timeout_secs,
+        retry_s=settings.retry_secs,
+    )
     limits = Limits(sessions=settings.max_concurrent_threads)
     room = mailroom(settings)
     async with AsyncExitStack() as stack:
@@ -53,14 +57,23 @@ async def opened(options: argparse.Namespace, settings: Settings, names: Names) 
                 limits,
                 briefer(settings.team),
                 settings.transport,
+                asks_login=True,
                 tools=ToolBox(room.tools()) if room else None,
-                equip=room.equip if room else unequipped,
+                equip=narrowing(
+                    config_of(options),
+                    is_read_only=options.readonly,
+                    keys=settings.config_keys,
+                    equip=room.equip if room else unequipped,
+                ),
             )
         )
         if room is not None and base.state is not None:
             room.stay_in(base.state.parent)
         clock = LoopClock()
-        colleagues = await stack.enter_async_context(colleagues_of(options, settings, names, base, clock))
+        may_take = room.may_take if room else anybody
+        colleagues = await stack.enter_async_context(
+            colleagues_of(options, settings, names, base, clock, may_take)
+        )
         if options.identity is not None:
             await colleagues.reserve(settings.identity)
         resume = await to_resume(options, settings, colleagues)
@@ -76,7 +89,7 @@ async def opened(options: argparse.Namespace, settings: Settings, names: Names) 
             resume=resume,
             on_auto_mail=room.set_auto if room else None,
         )
-        office = Office(colleagues, names, room.told if room else dict)
+        office = Office(colleagues, names, lambda who: {**(room.told() if room else {}), **desk.status(who)})
         info = front_of(settings, names).info
         offered = offers(names, desk, office, settings.tools)
         door = await stack.enter_async_context(local_door(colleagues, guests=room.welcome if room else None))
@@ -96,7 +109,12 @@ async def opened(options: argparse.Namespace, settings: Settings, names: Names) 
 
 
 def colleagues_of(
-    options: argparse.Namespace, settings: Settings, names: Names, base: Ground, clock: Clock
+    options: argparse.Namespace,
+    settings: Settings,
+    names: Names,
+    base: Ground,
+    clock: Clock,
+    may_take: MayTake,
 ) -> Colleagues:
     """The sessions, kept and bounded as the settings say."""
     return Colleagues(
@@ -108,6 +126,7 @@ def colleagues_of(
         summaries=settings.summaries,
         persist=settings.persist_threads,
         restart="never" if options.http is None else "reported",
+        may_take=may_take,
     )
 
 
@@ -134,9 +153,6 @@ async def to_resume(options: argparse.Namespace, settings: Settings, colleagues:
 
 def house_of(options: argparse.Namespace, settings: Settings, here: Path) -> House:
     """What holds for every session, by flag and setting; `cli.mcp` has checked that it can be had."""
-    config = overrides(options.config)
-    if options.subagents:
-        config.setdefault("features.multi_agent", True)
     roles = {name: Preset(**msgspec.structs.asdict(role)) for name, role in settings.roles.items()}
     return House(
         cwd=working_folder(None, here),
@@ -148,9 +164,11 @@ def house_of(options: argparse.Namespace, settings: Settings, here: Path) -> Hou
         reasoning_effort=settings.reasoning_effort,
         base_prompt_file=settings.base_prompt_file,
         extra_instructions_file=settings.extra_instructions_file,
-        config=config,
+        contents=settings.contents,
+        config=config_of(options),
         roles=roles,
         role=options.role,
         is_read_only=options.readonly,
+        config_keys=settings.config_keys,
         native=raw_events(settings.events),
     )

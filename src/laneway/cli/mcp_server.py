@@ -18,19 +18,22 @@ from laneway.base.settings import Settings
 from laneway.cli import early
 from laneway.cli.chosen import settings_for
 from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, folder, overrides
+from laneway.cli.codex_profile import codex_home, profile
 from laneway.cli.main import add_common
+from laneway.cli.waiting import say_waiting
 from laneway.codex import locate
+from laneway.codex.overrides import merged
 from laneway.doors.mcp.schemas import dropin_front
 from laneway.doors.mcp.stdio import Behind, serve_stdio
 
 EPILOG = """\
 Change one word in your client's config, and nothing else:
 
-  codex -m gpt-5.5 mcp-server          as it was, until Codex 0.154 removed it
-  laneway -m gpt-5.5 mcp-server        as it is now (the flags may stand on either side)
+  codex -m gpt-5.5 mcp-server          before; Codex 0.154 removed it
+  laneway -m gpt-5.5 mcp-server        now (flags may come before or after mcp-server)
 
-`laneway migrate` does that for all clients that it finds. For sessions with names, limits and
-mail see `laneway mcp`.
+`laneway migrate` does that for all clients it finds. For named sessions, limits and mail use
+`laneway mcp`.
 """
 
 
@@ -43,11 +46,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_sandbox(parser)
     add_approval(parser)
     add_config(parser)
-    parser.add_argument("-p", "--profile", metavar="NAME", help="a profile of your config.toml")
-    parser.add_argument("-C", "--cd", type=Path, default=Path(), metavar="DIR", help="where Codex works")
-    parser.add_argument("--add-dir", action="append", default=[], metavar="DIR", help="may be written, too")
-    parser.add_argument("--enable", action="append", default=[], metavar="FEATURE", help="a feature of Codex")
-    parser.add_argument("--disable", action="append", default=[], metavar="FEATURE", help="the opposite")
+    parser.add_argument("-p", "--profile", metavar="NAME", help="a profile from your config")
+    parser.add_argument(
+        "-C", "--cd", type=Path, default=Path(), metavar="DIR", help="the folder Codex works in"
+    )
+    parser.add_argument(
+        "--add-dir", action="append", default=[], metavar="DIR", help="also allow writing here"
+    )
+    parser.add_argument(
+        "--enable", action="append", default=[], metavar="FEATURE", help="turn a Codex feature on"
+    )
+    parser.add_argument(
+        "--disable", action="append", default=[], metavar="FEATURE", help="turn a Codex feature off"
+    )
     parser.add_argument("--search", action="store_true", help="let the model search the web")
     parser.add_argument("--full-auto", action="store_true", help="like -s workspace-write -a on-request")
     parser.add_argument(
@@ -61,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--events",
         choices=("full", "compact", "off"),
         metavar="HOW",
-        help="how much of a turn the client is told as it runs: full (default), compact, off",
+        help="how much of a running turn the client is sent: full (default), compact, off",
     )
     add_common(parser, has_json=False)
     parser.set_defaults(run=lambda options: asyncio.run(serve(options)))
@@ -73,6 +84,7 @@ async def serve(options: argparse.Namespace) -> int:
     settings = settings_for(options, here, events=options.events)
     locate.find(options.codex_bin, configured=settings.codex_bin)
     config = config_of(options)
+    say_waiting("MCP server", "laneway setup claude")
     await serve_stdio(dropin_front(__version__), partial(opened, options, settings, here, config))
     return 0
 
@@ -97,9 +109,9 @@ def config_of(options: argparse.Namespace) -> dict[str, Any]:
     for feature in options.disable:
         config[f"features.{feature}"] = False
     if options.profile:
-        config["profile"] = options.profile
+        config |= profile(options.profile, codex_home())
     if options.search:
         config["web_search"] = "live"
     if options.add_dir:
         config["sandbox_workspace_write.writable_roots"] = [str(folder(Path(d))) for d in options.add_dir]
-    return {**config, **overrides(options.config)}
+    return merged(config, overrides(options.config))

@@ -12,6 +12,7 @@ from laneway import __version__
 from laneway.base.clock import LoopClock
 from laneway.base.settings import Settings
 from laneway.cli.compose import ground, raw_events, script
+from laneway.core.session import Timing
 from laneway.doors.mcp.dropin import DropIn
 from laneway.doors.mcp.presets import House
 from laneway.doors.mcp.stdio import Behind
@@ -22,13 +23,14 @@ async def opened(
     options: argparse.Namespace, settings: Settings, here: Path, config: dict[str, Any]
 ) -> AsyncIterator[Behind]:
     """The server on a hub of its own; nothing of Codex runs yet."""
-    async with ground(options, settings=settings) as base:
-        house = house_of(options, base.work or here, settings.events, config)
+    timing = Timing(retry_s=settings.retry_secs)
+    async with ground(options, timing, settings, asks_login=True) as base:
+        house = house_of(options, settings, base.work or here, config)
         door = DropIn(base.hub, LoopClock(), house, script(settings.events))
         yield Behind(door.server(__version__), base.hub.shutdown)
 
 
-def house_of(options: argparse.Namespace, cwd: Path, events: str, config: dict[str, Any]) -> House:
+def house_of(options: argparse.Namespace, settings: Settings, cwd: Path, config: dict[str, Any]) -> House:
     """What the command line asks for every thread that is started here."""
     sandbox, approval = options.sandbox, options.approval
     if options.yolo:
@@ -42,5 +44,6 @@ def house_of(options: argparse.Namespace, cwd: Path, events: str, config: dict[s
         sandbox=sandbox,
         approval_policy=approval,
         config=config,
-        native=raw_events(events),
+        config_keys=settings.config_keys,
+        native=raw_events(settings.events),
     )

@@ -20,8 +20,9 @@ from laneway.base.errors import ClientFileError, StoreError, UsageError
 from laneway.cli.setup import DEADLINE_S, seconds_of
 
 if TYPE_CHECKING:
+    from laneway.cli.clients.changing import Applied
     from laneway.cli.clients.files import Snapshot
-    from laneway.cli.clients.journal import ChangedFile, Journal
+    from laneway.cli.clients.journal import Journal
     from laneway.cli.handshake import Proof
     from laneway.cli.registrations import Registration
 
@@ -32,7 +33,7 @@ to the root of the repository. In each stale entry `codex` becomes `laneway`; fl
 variables, comments and layout stay. A Codex that was named by its path stays the one that is used.
 
   laneway migrate              show what would change
-  laneway migrate --write      change it: backup, handshake; what does not answer is put back
+  laneway migrate --write      change it, and start it; what does not answer is put back
   laneway migrate --undo       take the last --write back
   laneway migrate ./.mcp.json  only this file
 
@@ -113,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
             )
         from laneway.cli.undo import undo
 
-        return undo(options)
+        return undo("migrate", is_forced=options.force, has_json=options.json)
     report = asyncio.run(migrate(options))
     if options.json:
         sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
@@ -133,7 +134,7 @@ async def migrate(options: argparse.Namespace) -> Report:
     if options.write:
         from laneway.cli.clients import journal
 
-        record = journal.Journal.begin(journal.folder())
+        record = journal.Journal.begin(journal.folder(), "migrate")
         for plan in plans:
             await _carry_out(plan, record, options)
     return report
@@ -186,23 +187,19 @@ def _rewritten(node: dict[str, Any], item: Item, file: Path) -> dict[str, Any] |
     from laneway.base.redact import redact
     from laneway.cli.clients.command import choose
     from laneway.cli.clients.entry import with_words, words_of
-    from laneway.cli.clients.rewrite import rewrite
+    from laneway.cli.clients.keeping import with_laneway
 
     words = words_of(node)
     if words is None:
         item.problem = "One of its arguments is no text."
         return None
     command = choose(shared=_is_shared(file), environment=os.environ)
-    new = rewrite(words, command.words)
-    if new.codex and not _is_there(new.codex):
-        new = rewrite(words, command.words, keep_codex=False)
-        note = f"There is no Codex at {new.codex} any more: Laneway uses the one that it finds."
-        new = msgspec.structs.replace(new, notes=(*new.notes, note))
+    new, notes = with_laneway(words, command.words)
     if new.problem:
         item.problem = f"It was left as it is: {new.problem}. Change it by hand."
         return None
     item.command = [redact(word) for word in new.words]
-    item.notes = [*command.notes, *new.notes]
+    item.notes = [*command.notes, *notes]
     if not item.enabled:
         item.notes.append("It is switched off there, and stays so.")
     if "plugins" in file.parts and ".claude" in file.parts:
@@ -219,62 +216,33 @@ def _is_shared(file: Path) -> bool:
     return project != home and file.is_relative_to(project)
 
 
-def _is_there(codex: str) -> bool:
-    """As far as it can be told: a variable or a relative path is the client's to resolve."""
-    path = os.path.expanduser(codex)
-    if not path.startswith("/") or "$" in path:
-        return True
-    return os.path.isfile(path) and os.access(path, os.X_OK)
-
-
 # ── writing ────────────────────────────────────────────────────────────────
 
 
 async def _carry_out(plan: Plan, record: Journal, options: argparse.Namespace) -> None:
-    """Backup, record, write, prove; in this order, so that a crash anywhere can be undone."""
-    from laneway.cli.clients import files, journal
+    """Change the file so that it can be taken back, then prove each of its entries."""
+    from laneway.cli.clients import changing, journal
     from laneway.cli.clients.proof import prove
 
     if not plan.changes:
         return
-    before, backup = plan.before, None
+    entries = [journal.changed(item.keys, old, new) for item, old, new in plan.changes]
     try:
-        files.check_writable(before)
-        backup = files.back_up(before)
-        told = journal.ChangedFile(
-            str(before.real),
-            str(backup),
-            journal.digest(before.data or b""),
-            journal.digest(before.encoded(plan.text)),
-            [
-                journal.Changed(item.keys, journal.changed_part(old), journal.changed_part(new))
-                for item, old, new in plan.changes
-            ],
-        )
-        record.migration.files.append(told)
-        record.save()
-        after = files.write(before, plan.text)
+        applied = changing.apply(plan.before, plan.text, entries, record)
     except (ClientFileError, StoreError) as problem:
         plan.report.problem = str(problem)
-        if backup is not None:
-            backup.unlink(missing_ok=True)
-        record.migration.files = [each for each in record.migration.files if each.file != str(before.real)]
-        try:
-            record.save()
-        except StoreError:
-            pass  # a record that tells of this file all the same does no harm: the file is as before
         return
-    plan.report.backup = str(backup)
+    plan.report.backup = applied.backup
     for item, _, _ in plan.changes:
         item.state = "migrated"
     for item, _, _ in plan.changes:
-        item.proof = await prove(before.file, item.keys, options.deadline)
+        item.proof = await prove(plan.before.file, item.keys, options.deadline)
         if not item.proof.is_good:
             item.state = "broken" if options.force else "put back"
-    _put_back(plan, after, record, told)
+    _put_back(plan, applied)
 
 
-def _put_back(plan: Plan, after: Snapshot, record: Journal, told: ChangedFile) -> None:
+def _put_back(plan: Plan, applied: Applied) -> None:
     """The entries that do not answer, as they were; the others stay."""
     from laneway.cli.clients import edit, files, journal
 
@@ -283,20 +251,18 @@ def _put_back(plan: Plan, after: Snapshot, record: Journal, told: ChangedFile) -
         return
     try:
         if len(failed) == len(plan.changes):
-            files.restore(plan.before, after)
-            Path(told.backup).unlink(missing_ok=True)
+            applied.take_back()
             plan.report.backup = None
-            record.migration.files.remove(told)
-        else:
-            text = after.text
-            for item, old in failed:
-                text = edit.put(text, after.file, item.keys, old)
-            files.write(after, text)
-            gone = {item.keys for item, _ in failed}
-            told.entries = [entry for entry in told.entries if entry.keys not in gone]
-            told.after_sha256 = journal.digest(after.encoded(text))
-        record.save()
-    except ClientFileError as problem:
+            return
+        after, text = applied.after, applied.after.text
+        for item, old in failed:
+            text = edit.put(text, after.file, item.keys, old)
+        files.write(after, text)
+        gone = {item.keys for item, _ in failed}
+        applied.told.entries = [entry for entry in applied.told.entries if entry.keys not in gone]
+        applied.told.after_sha256 = journal.digest(after.encoded(text))
+        applied.journal.save()
+    except (ClientFileError, StoreError) as problem:
         plan.report.problem = f"{problem} `laneway migrate --undo` takes it back."
         for item, _ in failed:
             item.state = "broken"
@@ -306,6 +272,7 @@ def _put_back(plan: Plan, after: Snapshot, record: Journal, told: ChangedFile) -
 
 
 def _tell(report: Report) -> None:
+    from laneway.base.plain import plain
     from laneway.cli.clients.show import coloured, short
     from laneway.cli.terminal import Style
 
@@ -316,20 +283,22 @@ def _tell(report: Report) -> None:
         for item in file.items:
             _tell_item(item, style)
         if file.problem:
-            print(style.red(f"  ✘ {file.problem}"))
+            print(style.red(f"  ✘ {plain(file.problem)}"))
         if file.backup:
             print(style.dim(f"  The file as it was: {short(Path(file.backup))}"))
         print()
     for each in report.unreadable:
-        print(f"{short(Path(each['file']))} could not be looked at: {each['problem']}.", file=sys.stderr)
+        print(
+            f"{short(Path(each['file']))} could not be looked at: {plain(each['problem'])}.", file=sys.stderr
+        )
     print(_summary(report))
 
 
 def _tell_item(item: Item, style: Any) -> None:
-    from laneway.base.plain import plain
+    from laneway.base.plain import code_label, plain
     from laneway.cli.clients.show import proof_lines
 
-    name = plain(item.server)
+    name = code_label(item.server)
     if item.problem:
         print(style.yellow(f"  ! {name}: {plain(item.problem)}"))
     if item.proof is not None:

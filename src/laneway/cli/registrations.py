@@ -1,17 +1,17 @@
-"""Who still calls `codex mcp-server`, which Codex 0.154 removed: found in other programs' configs.
+"""Which servers other programs are told to start: Laneway, or `codex mcp-server`, which Codex 0.154 removed.
 
 Parsing is pure: a text in, entries out, each with the keys that lead to it, so that whoever
 rewrites a file finds the place again. Files are only read, within bounds; what cannot be
-read is a finding of its own, never an exception. Used by `doctor`, `setup` and `migrate`.
+read is a finding of its own, never an exception. Used by `doctor`, `setup`, `migrate` and `uninstall`.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import shlex
-import stat
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from laneway.base.foreign_files import NotRegular, TooLarge, read_regular
 from laneway.base.repo import find_repo
 from laneway.base.toml_lines import too_deep
 
@@ -34,8 +35,12 @@ MAX_PLUGIN_FILES = 500
 MAX_PLUGIN_FOLDERS = 5000
 
 SHELLS = frozenset({"sh", "bash", "zsh", "dash", "fish", "ksh"})
-_OURS = frozenset({"laneway", "atm-agent-mcp", "codex-mcp"})
-"""Programs that take a Codex as an argument and are no stale registration."""
+OUR_SERVERS = {
+    "laneway": frozenset({"mcp", "mcp-server", "acp"}),
+    "atm-agent-mcp": frozenset({"serve"}),
+    "codex-mcp": frozenset({"serve"}),
+}
+"""Our programs, with the commands by which a client starts them. A Codex among their arguments is theirs."""
 _WITH_VALUE = frozenset(
     {"-c", "--config", "-m", "--model", "-s", "--sandbox", "-a", "--ask-for-approval", "-p", "--profile"}
     | {"-C", "--cd", "--add-dir", "-i", "--image", "--enable", "--disable", "--local-provider"}
@@ -68,6 +73,8 @@ class Scan(msgspec.Struct, frozen=True):
     stale: tuple[Registration, ...]
     unreadable: tuple[Unreadable, ...]
     read: tuple[Path, ...]
+    ours: tuple[Registration, ...] = ()
+    """Entries that start Laneway, under any of its names."""
 
 
 # ── pure ───────────────────────────────────────────────────────────────────
@@ -98,11 +105,24 @@ def is_stale(command: str, args: Sequence[str] = ()) -> bool:
     words = _words(command, args)
     for at, word in enumerate(words):
         name = program(word)
-        if name in _OURS:
+        if name in OUR_SERVERS:
             return False
         if name == "codex" and subcommand(words[at + 1 :]) == "mcp-server":
             return True
     return False
+
+
+def is_ours(command: str, args: Sequence[str] = ()) -> bool:
+    """Whether these words start a server of ours, however wrapped.
+
+    A folder named `laneway` among somebody else's arguments is none: a command of ours must follow.
+    """
+    words = _words(command, args)
+    if [program(word) for word in words] == ["laneway"]:
+        return True
+    return any(
+        subcommand(words[at + 1 :]) in OUR_SERVERS.get(program(word), ()) for at, word in enumerate(words)
+    )
 
 
 def without_comments(text: str) -> str:
@@ -203,6 +223,7 @@ def subcommand_at(words: Sequence[str]) -> int | None:
 def scan(places: Iterable[Path]) -> Scan:
     """Look into the files that exist."""
     stale: list[Registration] = []
+    ours: list[Registration] = []
     unreadable: list[Unreadable] = []
     read: list[Path] = []
     for file in dict.fromkeys(places):
@@ -212,31 +233,28 @@ def scan(places: Iterable[Path]) -> Scan:
                 continue
             read.append(file)
             text = data.decode("utf-8-sig")
-            stale += [entry for entry in entries(text, file) if is_stale(entry.command, entry.args)]
+            found = entries(text, file)
+            stale += [entry for entry in found if is_stale(entry.command, entry.args)]
+            ours += [entry for entry in found if is_ours(entry.command, entry.args)]
         except OSError as problem:
             unreadable.append(Unreadable(file, problem.strerror or "it cannot be read"))
         except ValueError as problem:
             unreadable.append(Unreadable(file, in_words(problem)))
-    return Scan(tuple(stale), tuple(unreadable), tuple(read))
+    return Scan(tuple(stale), tuple(unreadable), tuple(read), tuple(ours))
 
 
 def read_bytes(file: Path) -> bytes | None:
     """A regular file within bounds; None if there is none. Raises `OSError` or `ValueError`."""
     try:
-        # Not to be kept waiting by a pipe that somebody put there.
-        fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return read_regular(file, MAX_CONFIG_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise ValueError("it is no regular file")
-        with open(fd, "rb", closefd=False) as stream:
-            data = stream.read(MAX_CONFIG_BYTES + 1)
-    finally:
-        os.close(fd)
-    if len(data) > MAX_CONFIG_BYTES:
-        raise ValueError(f"it is larger than {MAX_CONFIG_BYTES // 1024**2} MiB")
-    return data
+    except NotRegular as problem:
+        if problem.errno == errno.ELOOP:
+            raise OSError(problem.errno, os.strerror(problem.errno), str(file)) from problem
+        raise ValueError("it is not a regular file") from problem
+    except TooLarge as problem:
+        raise ValueError(f"it is larger than {MAX_CONFIG_BYTES // 1024**2} MiB") from problem
 
 
 def in_words(problem: ValueError) -> str:
@@ -245,9 +263,9 @@ def in_words(problem: ValueError) -> str:
         case UnicodeDecodeError():
             return "it is not UTF-8"
         case json.JSONDecodeError():
-            return f"it is no valid JSON: line {problem.lineno}, column {problem.colno}"
+            return f"it is not valid JSON: line {problem.lineno}, column {problem.colno}"
         case tomllib.TOMLDecodeError():
-            return "it is no valid TOML"
+            return "it is not valid TOML"
         case _:
             return str(problem)
 
@@ -288,6 +306,7 @@ def _of_user(home: Path, environment: Mapping[str, str], platform: str) -> Itera
     yield home / ".codeium" / "windsurf" / "mcp_config.json"
     yield home / ".gemini" / "settings.json"
     yield config / "zed" / "settings.json"
+    yield home / ".jetbrains" / "acp.json"
     yield home / ".mcp.json"
 
 

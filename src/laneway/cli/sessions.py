@@ -1,39 +1,51 @@
-"""`laneway sessions`: the sessions that are kept, of living and of dead processes; and their pruning.
+"""`laneway sessions`: all sessions that are known, live or kept: of `mcp`, of `ask` and of editors.
 
-Watching and stopping live ones is in `sessions_watch` and `sessions_stop`.
+Pruning is in `sessions_prune`; watching and stopping live ones in `sessions_watch` and `sessions_stop`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from datetime import timedelta
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from laneway.base.plain import plain
 from laneway.cli.kept import open_store
 from laneway.cli.terminal import Style
-from laneway.store.registry import Entry
-from laneway.store.store import Store
+from laneway.cli.terminal.style import width
+from laneway.store.stamps import utc_now
+
+if TYPE_CHECKING:
+    from laneway.cli.session_list import KnownSession
 
 EPILOG = """\
-A session marked active whose process is gone is shown as stale. Pruning removes closed and stale
-ones from the list, and their summaries; the transcripts are Codex's and stay. Sessions whose
-identity a living process holds are left alone.
+A session is named by its name, its id, or the last letters of its id. One whose process is gone is
+shown as stale. Pruning removes closed and stale sessions of `laneway mcp` from the list, with their
+summaries, and takes those that were killed out of their team; the transcripts are Codex's and stay.
+Sessions whose identity a living process holds are left alone.
 
-  laneway sessions                          what is going on in your team
+  laneway sessions                          what is going on, and what went on lately
+  laneway sessions --from editor            only those of editors; also: mcp, ask
   laneway sessions --identity codex --json  one identity, for programs
-  laneway sessions --prune --older-than 30  forget what ended more than 30 days ago
+  laneway sessions --prune --dry-run        what would be removed
+  laneway sessions --prune --older-than 30  remove what ended more than 30 days ago
   laneway sessions watch reviewer           see a live one at work, from another terminal
   laneway sessions stop reviewer            cancel what it is doing
 """
+
+MAX_SHOWN = 25
+"""Sessions that are listed for a person who does not ask for all: one screen."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     from laneway.cli import sessions_stop, sessions_watch
 
-    parser.description = "The sessions that are kept, newest first; and the live ones at work."
+    parser.description = "The sessions that are live or kept, newest first."
     parser.epilog = EPILOG
     add_listing(parser)
     parser.set_defaults(run=run, older_than=0.0, is_flat=False)
@@ -58,9 +70,15 @@ def add_listing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--identity", metavar="NAME", help="only this identity's")
     parser.add_argument("--repo", metavar="NAME", help="only those of a repository, by its name or its path")
     parser.add_argument("--status", choices=("active", "stale", "closed", "interrupted"), help="only these")
+    parser.add_argument(
+        "--from", dest="source", choices=("mcp", "ask", "editor"), help="only those that came from there"
+    )
     parser.add_argument("--prune", action="store_true", help="remove closed and stale sessions from the list")
     parser.add_argument("--older-than", type=float, metavar="DAYS", help="prune only what is older")
-    parser.add_argument("--json", action="store_true", help="as data, for programs")
+    parser.add_argument("--dry-run", action="store_true", help="only say what pruning would remove")
+    parser.add_argument("--yes", action="store_true", help="prune without asking")
+    parser.add_argument("--all", action="store_true", help="all, not only the latest")
+    parser.add_argument("--json", action="store_true", help="all as data, for programs")
 
 
 def add_team(parser: argparse.ArgumentParser) -> None:
@@ -69,72 +87,59 @@ def add_team(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     store = open_store(options.team, is_flat=options.is_flat)
-    if options.prune:
+    if options.prune or options.dry_run:
+        from laneway.cli.sessions_prune import prune
+
         return prune(store, options)
-    view = store.view()
-    shown = [
-        entry
-        for entry in sorted(view.entries, key=lambda entry: entry.last_active, reverse=True)
-        if is_meant(options, entry)
-    ]
+    from laneway.cli.session_list import known_sessions, with_digests
+
+    # Those of `ask` and of editors have neither a team nor a name.
+    is_about_team = options.team is not None or options.identity is not None or options.is_flat
+    found = known_sessions(store, with_others=not is_about_team)
+    meant = [each for each in found.sessions if is_meant(options, each)]
     if options.json:
-        print(
-            json.dumps(
-                {"team": store.team, "sessions": [public(e) for e in shown], "problems": view.problems}
-            )
-        )
+        sessions = msgspec.to_builtins(with_digests(meant))
+        print(json.dumps({"team": store.team, "sessions": sessions, "problems": found.problems}))
     else:
-        show(store.team, shown)
-        tell_problems(view.problems)
-    return 1 if view.problems else 0
+        show(store.team, with_digests(meant if options.all else latest(meant)), len(meant))
+        tell_problems(found.problems)
+    return 1 if found.problems else 0
 
 
-def is_meant(options: argparse.Namespace, entry: Entry) -> bool:
+def is_meant(options: argparse.Namespace, session: KnownSession) -> bool:
     """Whether the filters of the command line let it through."""
     return (
-        options.identity in (None, entry.identity)
-        and options.status in (None, entry.status)
-        and options.repo in (None, entry.repo_name, entry.repo_root)
+        options.identity in (None, session.identity)
+        and options.status in (None, session.status)
+        and options.source in (None, session.source)
+        and options.repo in (None, session.repo_name, session.repo_root)
     )
 
 
-def prune(store: Store, options: argparse.Namespace) -> int:
-    pruned = store.prune(timedelta(days=options.older_than), lambda entry: is_meant(options, entry))
-    if options.json:
-        removed = [public(entry) for entry in pruned.removed]
-        print(json.dumps({"removed": removed, "in_use": pruned.in_use, "problems": pruned.problems}))
-    else:
-        print(f"{len(pruned.removed)} removed.")
-        for identity in pruned.in_use:
-            print(f"{identity} is in use and was left alone.")
-        tell_problems(pruned.problems)
-    return 1 if pruned.problems else 0
+def latest(sessions: Sequence[KnownSession]) -> list[KnownSession]:
+    """The first ones, and those behind them that are live: nobody should miss what runs."""
+    return [
+        *sessions[:MAX_SHOWN],
+        *(each for each in sessions[MAX_SHOWN:] if each.status == "active"),
+    ]
 
 
-def public(entry: Entry) -> dict[str, Any]:
-    return {
-        "agent_id": entry.agent_id,
-        "thread_id": entry.backend_id,
-        "identity": entry.identity,
-        "team": entry.team,
-        "status": entry.status,
-        "started_at": entry.started_at,
-        "last_active": entry.last_active,
-        "cwd": entry.cwd,
-        "branch": entry.branch,
-        "tag": entry.tag,
-    }
-
-
-def show(team: str, entries: list[Entry]) -> None:
-    style = Style(sys.stdout)
-    if not entries:
+def show(team: str, sessions: Sequence[KnownSession], total: int) -> None:
+    if not sessions:
         print(f"No sessions in team {team}.")
-    for entry in entries:
-        where = " ".join(part for part in (entry.cwd, entry.branch and f"({entry.branch})") if part)
-        row = plain(f"{entry.identity:<20} {entry.status:<12} {entry.last_active:<26} {where}")
-        print(style.bold(row))
-        print(style.dim(plain(f"  {entry.agent_id}  thread {entry.backend_id or 'none yet'}")))
+        return
+    print_table(sessions)
+    if len(sessions) < total:
+        print(f"{total - len(sessions)} more: --all")
+
+
+def print_table(sessions: Sequence[KnownSession]) -> None:
+    from laneway.cli.session_table import table
+
+    style, columns = Style(sys.stdout), width(sys.stdout)
+    home = os.path.expanduser("~")
+    for line in table(sessions, now=utc_now(), columns=columns, style=style, home=home):
+        print(line)
 
 
 def tell_problems(problems: tuple[str, ...]) -> None:

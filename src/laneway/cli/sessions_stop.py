@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from laneway.base.errors import LanewayError, RemoteError, UsageError, WireBroken
-from laneway.base.plain import plain
+from laneway.base.plain import plain_code
 from laneway.cli.kept import open_store
 from laneway.cli.live_sessions import Found, add_who, find
 from laneway.core.colleague import Ended
@@ -80,7 +80,7 @@ def refusal(refused: RemoteError) -> LanewayError:
 
 
 def tell(options: argparse.Namespace, data: Any, text: str) -> None:
-    print(json.dumps(msgspec.to_builtins(data)) if options.json else plain(text))
+    print(json.dumps(msgspec.to_builtins(data)) if options.json else plain_code(text))
 
 
 def stopped_text(stopped: Stopped) -> str:

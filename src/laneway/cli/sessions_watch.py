@@ -1,4 +1,4 @@
-"""`laneway sessions watch`: see a live session of another process at work."""
+"""`laneway sessions watch`: see a live session of another process at work, and answer what it asks."""
 
 from __future__ import annotations
 
@@ -9,41 +9,38 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import LanewayError, RemoteError, WireBroken
-from laneway.base.plain import plain
+from laneway.base.errors import LanewayError, QuestionGone, RemoteError, WireBroken
 from laneway.cli.kept import open_store
 from laneway.cli.live_sessions import ANSWER_S, Found, add_who, find
-from laneway.cli.terminal import Screen, Style, show_question
-from laneway.core.model import (
-    Asked,
-    Closed,
-    EngineBack,
-    EngineGone,
-    Event,
-    Notice,
-    TurnDone,
-    TurnStarted,
-    UserSaid,
-    Withdrawn,
-)
-from laneway.doors.local.call import visit
+from laneway.cli.prompting.asking import Prompter
+from laneway.cli.prompting.keyboard import find_keyboard
+from laneway.cli.prompting.questions import TerminalQuestions
+from laneway.cli.watch_window import Window
+from laneway.core.model import Answer, Asked, Event, Question
+from laneway.doors.local.call import Visit, visit
 from laneway.doors.local.retold import event_of
 from laneway.doors.local.shapes import (
+    ANSWER,
     EVENT,
+    FROM_AGENT,
+    NOT_A_PERSON,
     NOT_HERE,
+    QUESTION_SETTLED,
     SNAPSHOT,
     TOO_MANY,
     WATCH,
+    Decided,
     Seen,
     Snapshot,
     Told,
     Watched,
 )
-from laneway.wire.messages import Raw
+from laneway.wire.messages import METHOD_NOT_FOUND, Raw
 
 EPILOG = """\
-Shows what happens from now on: questions to the model, its work, its answers. You only look:
-leaving with Ctrl-C, or a slow terminal, does not touch the session.
+Shows what happens from now on: questions to the model, its work, its answers. At a terminal you can
+answer what it asks; whoever answers first decides. Leaving with Ctrl-C, Ctrl-D at a question, or a
+slow terminal does not touch the session.
 
 exit codes: 0 the session was closed, 1 its process ended or does not answer,
             2 there is no such live session, 130 you left
@@ -51,6 +48,7 @@ exit codes: 0 the session was closed, 1 its process ended or does not answer,
   laneway sessions watch reviewer
   laneway sessions watch reviewer --json | grep turn_done
 """
+ELSEWHERE = "waits for an answer where the session was started"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -70,45 +68,48 @@ def run(options: argparse.Namespace) -> int:
 
 async def watch(options: argparse.Namespace) -> int:
     found = await find(open_store(options.team), options.who)
-    window = Lines() if options.json else Window()
+    view = Lines() if options.json else PersonView(found.seen)
     try:
         async with asyncio.timeout(ANSWER_S) as deadline:
-            ears = Ears(window, deadline)
+            ears = Ears(view, deadline)
             async with visit(found.spot.path, ears.hear) as visitor:
+                view.connect(visitor)
                 await visitor.call(WATCH, {"agent_id": found.seen.agent_id}, reply=Watched)
     except TimeoutError:
         raise WireBroken(f"Process {found.spot.pid} did not answer within {ANSWER_S:g} s.") from None
     except RemoteError as refused:
         if refused.code == NOT_HERE:  # closed since we found it
-            window.end(found.seen)
+            await view.end(found.seen)
             return 0
-        if refused.code == TOO_MANY:
+        if refused.code in (TOO_MANY, FROM_AGENT):
             raise LanewayError(refused.message) from None
         raise gone(found) from None
     except WireBroken:
         raise gone(found) from None
-    window.end(found.seen)
+    finally:
+        await view.aclose()
+    await view.end(found.seen)
     return 0
 
 
 class Ears:
     """What the process tells, until it answers. Only the first word has a deadline."""
 
-    def __init__(self, window: Window | Lines, deadline: asyncio.Timeout) -> None:
-        self._window = window
+    def __init__(self, view: PersonView | Lines, deadline: asyncio.Timeout) -> None:
+        self._view = view
         self._deadline = deadline
         self._lost = 0
 
     def hear(self, method: str, params: Raw) -> None:
         if method == SNAPSHOT:
             self._deadline.reschedule(None)
-            self._window.begin(msgspec.json.decode(params, type=Snapshot))
+            self._view.begin(msgspec.json.decode(params, type=Snapshot))
         elif method == EVENT:
             told = msgspec.json.decode(params, type=Told)
             if told.lost > self._lost:
-                self._window.miss(told.lost - self._lost)
+                self._view.miss(told.lost - self._lost)
                 self._lost = told.lost
-            self._window.show(told.event)
+            self._view.show(told.event)
 
 
 def gone(found: Found) -> WireBroken:
@@ -121,6 +122,9 @@ def gone(found: Found) -> WireBroken:
 class Lines:
     """One JSON object a line, as the events come."""
 
+    def connect(self, visitor: Visit) -> None:
+        pass
+
     def begin(self, snapshot: Snapshot) -> None:
         self._print({"event": "session", **msgspec.to_builtins(snapshot.session)})
         for question in snapshot.questions:
@@ -132,73 +136,77 @@ class Lines:
     def show(self, event: dict[str, Any]) -> None:
         self._print(event)
 
-    def end(self, seen: Seen) -> None:
+    async def end(self, seen: Seen) -> None:
         pass  # the `closed` event has said so
+
+    async def aclose(self) -> None:
+        pass
 
     def _print(self, data: dict[str, Any]) -> None:
         sys.stdout.buffer.write(msgspec.json.encode(data) + b"\n")
         sys.stdout.buffer.flush()
 
 
-class Window:
-    """For a person: the answers on standard output, all else on standard error."""
+class PersonView:
+    """For a person: a window, and questions that can be answered where there is a terminal."""
 
-    def __init__(self) -> None:
-        self._screen = Screen()
-        self._style = Style(sys.stderr)
-        self._asked: set[str] = set()
+    def __init__(self, seen: Seen) -> None:
+        self._seen = seen
+        self._window = Window()
+        self._visitor: Visit | None = None
+        keyboard = find_keyboard()
+        self._questions: TerminalQuestions | None = None
+        if keyboard is not None and sys.stderr.isatty():
+            self._questions = TerminalQuestions(self._window, Prompter(keyboard, cwd=seen.cwd), self._deliver)
+
+    def connect(self, visitor: Visit) -> None:
+        self._visitor = visitor
 
     def begin(self, snapshot: Snapshot) -> None:
-        seen = snapshot.session
-        where = " ".join(part for part in (seen.cwd, seen.branch and f"({seen.branch})") if part)
-        self._note(self._style.bold(plain(f"{seen.identity}  {seen.state}  {seen.turns} turns  {where}")))
-        about = f"  {seen.agent_id}  thread {seen.thread_id}  team {seen.team}  process {seen.pid}"
-        self._note(self._style.dim(plain(about)))
+        self._window.begin(snapshot.session)
         for question in snapshot.questions:
-            self._show(Asked(question=question))
+            self._take(Asked(question=question))
 
     def miss(self, count: int) -> None:
-        self._note(self._style.yellow(f"  {count} events were lost: this terminal was too slow"))
+        self._window.miss(count)
 
     def show(self, told: dict[str, Any]) -> None:
         event = event_of(told)
         if event is not None:  # else a newer Laneway's, which this one cannot draw
-            self._show(event)
+            self._take(event)
 
-    def end(self, seen: Seen) -> None:
-        self._note(self._style.dim(f"session {plain(seen.agent_id)} was closed"))
+    def _take(self, event: Event) -> None:
+        if self._questions is not None:
+            self._questions.on_event(event)
+        else:
+            self._window.show(event)
 
-    def _show(self, event: Event) -> None:
-        style = self._style
-        match event:
-            case TurnStarted():
-                self._note(style.dim("── a turn begins"))
-            case UserSaid():
-                self._note("\n".join(style.bold("» ") + line for line in plain(event.text).split("\n")))
-            case Asked(question=question):
-                self._asked.add(question.question_id)
-                self._screen.end_line()
-                show_question(question, sys.stderr, style)
-                self._note(style.dim("    waits for an answer where the session was started"))
-            case Withdrawn() if event.question_id in self._asked:
-                self._asked.discard(event.question_id)
-                how = "declined, because nobody decided in time" if event.is_declined else "settled"
-                self._note(style.dim(f"  the question is {how}"))
-            case TurnDone():
-                self._screen.show(event)
-                why = f": {plain(event.failure.message)}" if event.failure else ""
-                self._note(style.dim(f"── the turn is {event.status}{why}"))
-            case Notice(level="error", will_retry=False):
-                self._note(style.red(f"  {plain(event.message)}"))
-            case EngineGone():
-                self._note(style.red(f"  Codex ended: {plain(event.how)}"))
-            case EngineBack():
-                self._note(style.dim("  Codex is back"))
-            case Closed():
-                pass  # said at the end
-            case _:
-                self._screen.show(event)
+    async def _deliver(self, question: Question, answer: Answer | None) -> None:
+        if answer is None or self._visitor is None:
+            self._window.say(f"The question {ELSEWHERE}.")
+            return
+        given = {
+            "agent_id": self._seen.agent_id,
+            "question_id": question.question_id,
+            "choice_id": answer.choice_id,
+            "values": answer.values,
+        }
+        try:
+            await self._visitor.call(ANSWER, given, reply=Decided)
+        except RemoteError as refused:
+            if refused.code == QUESTION_SETTLED:
+                raise QuestionGone(question.question_id) from None
+            if refused.code in (METHOD_NOT_FOUND, NOT_A_PERSON):
+                why = (
+                    "an older Laneway" if refused.code == METHOD_NOT_FOUND else "you are not at its terminal"
+                )
+                self._window.say(f"It takes no answer from here ({why}): the question {ELSEWHERE}.")
+                return
+            self._window.say(f"The answer was refused: {refused.message}")
 
-    def _note(self, text: str) -> None:
-        self._screen.end_line()
-        print(text, file=sys.stderr, flush=True)
+    async def aclose(self) -> None:
+        if self._questions is not None:
+            await self._questions.aclose()
+
+    async def end(self, seen: Seen) -> None:
+        self._window.end(seen)

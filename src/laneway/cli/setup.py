@@ -1,6 +1,6 @@
 """`laneway setup`: registers Laneway in a client, and proves it by starting what was registered.
 
-Writes one entry of one file. If what was written does not answer, the file is put back as it was.
+Owns the command line and what is said; `laneway.cli.clients.registering` does it.
 """
 
 from __future__ import annotations
@@ -12,23 +12,25 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from laneway.base.errors import ClientFileError, UsageError
+from laneway.base.errors import UsageError
+from laneway.base.plain import plain
 
 if TYPE_CHECKING:
     from laneway.cli.clients.command import Command
-    from laneway.cli.clients.files import Snapshot
     from laneway.cli.clients.known import Client
-    from laneway.cli.handshake import Proof
+    from laneway.cli.clients.registering import Done, Job
 
 CLIENT_NAMES = (
     "claude",
     "claude-project",
+    "claude-desktop",
     "codex",
     "cursor",
+    "windsurf",
     "vscode",
     "zed",
     "opencode",
@@ -50,8 +52,10 @@ The entry starts `laneway` by its full path, unless it lies where every program 
 (/usr/local/bin, /usr/bin, /bin): a client that was started from a desktop does not know the
 PATH of your terminal. A project's file, which others share, gets the plain name if it is on PATH.
 
-Comments and layout of the file stay, a backup lies beside it, and what was registered is then
-started as the client would. If it does not answer, the file is put back (--force keeps it).
+Comments and layout of the file stay, and so do the flags, variables and folder of an entry that
+is there already (`--` alone drops the flags). What was registered is then started as the client
+would. If it does not answer, the file is put back (--force keeps it). --undo takes the last setup
+back, byte for byte; a copy of the old file is kept for that in Laneway's state folder.
 
   laneway setup claude                        Claude Code, in all your projects
   laneway setup claude-project                for everyone who uses this repository
@@ -63,9 +67,10 @@ started as the client would. If it does not answer, the file is put back (--forc
   laneway setup jetbrains                     the same for IntelliJ, PyCharm and the others
   laneway setup generic --file their.json     any client that has `mcpServers`
   laneway setup claude --remove               take it out again
+  laneway setup --undo                        take the last setup back
 
 exit codes of this command:
-  0    registered and proved, or there already, or removed
+  0    registered and proved, or there already, or removed, or taken back
   1    it does not answer, or the file cannot be edited: nothing was changed
   2    the command line is wrong
 """
@@ -74,8 +79,10 @@ exit codes of this command:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "Register Laneway in a client, and prove it by a handshake."
     parser.epilog = EPILOG
-    parser.usage = "laneway setup CLIENT [options] [-- FLAG …]"
-    parser.add_argument("client", choices=CLIENT_NAMES, metavar="CLIENT", help=", ".join(CLIENT_NAMES))
+    parser.usage = "laneway setup CLIENT [options] [-- FLAG …]\n       laneway setup --undo [CLIENT]"
+    parser.add_argument(
+        "client", nargs="?", choices=CLIENT_NAMES, metavar="CLIENT", help=", ".join(CLIENT_NAMES)
+    )
     parser.add_argument("--name", metavar="NAME", help="the server's name there (default: codex; see below)")
     parser.add_argument(
         "--door", choices=("mcp", "mcp-server", "acp"), help="what is started (default: mcp; jetbrains: acp)"
@@ -86,8 +93,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--file", type=Path, metavar="FILE", help="this file, not the client's usual one")
     parser.add_argument("--print", action="store_true", help="only show what would be written")
     parser.add_argument("--remove", action="store_true", help="take the entry out")
+    parser.add_argument("--undo", action="store_true", help="take the last setup, or the client's last, back")
     parser.add_argument(
-        "--force", action="store_true", help="replace another server of that name; keep what does not answer"
+        "--force",
+        action="store_true",
+        help="replace another server of that name; keep what does not answer; undo in a changed file",
     )
     parser.add_argument(
         "--deadline", type=seconds_of, default=DEADLINE_S, metavar="S", help="for the handshake (default: 30)"
@@ -105,7 +115,7 @@ def _split_at_dashes(parser: argparse.ArgumentParser) -> None:
         words = list(args or ())
         at = words.index("--") if "--" in words else len(words)
         found, rest = inner(words[:at], namespace)
-        found.flags = words[at + 1 :]
+        found.flags = tuple(words[at + 1 :]) if at < len(words) else None
         return found, rest
 
     parser.parse_known_args = parse  # type: ignore[method-assign]
@@ -119,49 +129,18 @@ def seconds_of(text: str) -> float:
     return seconds
 
 
-Action = Literal["added", "replaced", "unchanged", "removed", "absent", "printed", "broken", "put back"]
-
-
-class Done(msgspec.Struct, frozen=True):
-    """What `setup` did, as `--json` tells it."""
-
-    client: str
-    file: str | None
-    server: str
-    action: Action
-    command: list[str] = []
-    backup: str | None = None
-    notes: list[str] = []
-    proof: Proof | None = None
-    entry: dict[str, Any] | None = None
-
-    @property
-    def exit_code(self) -> int:
-        return 1 if self.action in ("broken", "put back") else 0
-
-
-class Job(msgspec.Struct, frozen=True):
-    """One call of `setup`: which file, which entry, what to write."""
-
-    client: Client
-    file: Path
-    is_shared: bool
-    door: str
-    name: str
-    words: tuple[str, ...]
-    notes: tuple[str, ...]
-    options: argparse.Namespace
-
-
 def run(options: argparse.Namespace) -> int:
-    if options.name is not None and not options.remove and not _NAME.match(options.name):
-        raise UsageError("A server's name has letters, digits, - and _, at most 64 of them: see --name.")
-    if options.remove and (options.flags or options.print):
-        raise UsageError("--remove goes with neither --print nor flags for the server.")
+    _check(options)
+    if options.undo:
+        from laneway.cli.undo import undo
+
+        return undo("setup", options.client or "", is_forced=options.force, has_json=options.json)
     job, command = _job(options)
     if options.print or job is None:
         return _print(options, command)
-    done = _remove(job) if options.remove else asyncio.run(register(job))
+    from laneway.cli.clients.registering import register, remove
+
+    done = remove(job) if options.remove else asyncio.run(register(job))
     if options.json:
         sys.stdout.write(msgspec.json.encode(done).decode() + "\n")
     else:
@@ -169,11 +148,26 @@ def run(options: argparse.Namespace) -> int:
     return done.exit_code
 
 
+def _check(options: argparse.Namespace) -> None:
+    if options.undo:
+        if options.remove or options.print or options.flags is not None or options.name or options.file:
+            raise UsageError("--undo takes the last setup back as a whole: it goes with a client at most.")
+        return
+    if options.client is None:
+        raise UsageError(f"Name the client: {', '.join(CLIENT_NAMES)}.")
+    if options.name is not None and not options.remove and not _NAME.match(options.name):
+        raise UsageError("A server's name has letters, digits, - and _, at most 64 of them: see --name.")
+    if options.remove and (options.flags is not None or options.print):
+        raise UsageError("--remove goes with neither --print nor flags for the server.")
+
+
 def _job(options: argparse.Namespace) -> tuple[Job | None, Command]:
     from laneway.cli.clients.command import choose
-    from laneway.cli.clients.known import Where
+    from laneway.cli.clients.keeping import Wanted
+    from laneway.cli.clients.known import Where, wsl_note
+    from laneway.cli.clients.registering import Job
 
-    client, door = _client(options)
+    client, default_door = _client(options)
     scopes = tuple(client.files)
     scope = options.scope or (scopes[0] if scopes else "user")
     if options.scope and options.scope not in scopes:
@@ -189,13 +183,19 @@ def _job(options: argparse.Namespace) -> tuple[Job | None, Command]:
         if options.remove:
             raise UsageError("`laneway setup generic --remove` needs the file: name it with --file.")
         return None, command
-    words = (*command.words, door, *options.flags)
+    wanted = Wanted(command.words, options.door, options.flags, default_door)
     name = options.name or client.default_name
-    return Job(client, file, is_shared, door, name, words, command.notes, options), command
+    on_windows = wsl_note(client, (*command.words, default_door), os.environ)
+    notes = (*command.notes, *([on_windows] if on_windows else []))
+    job = Job(client, file, is_shared, name, wanted, notes, options.deadline, options.force)
+    return job, command
 
 
 def _client(options: argparse.Namespace) -> tuple[Client, str]:
-    """By its name and by the door: an editor can be both, each in a table of its own."""
+    """By its name and by the door, with the door that holds if none is named.
+
+    An editor can be a client of both kinds, each in a table of its own.
+    """
     from laneway.cli.clients.known import CLIENTS, EDITORS
 
     door = options.door or ("mcp" if options.client in CLIENTS else "acp")
@@ -206,147 +206,18 @@ def _client(options: argparse.Namespace) -> tuple[Client, str]:
     return client, door
 
 
-# ── writing ────────────────────────────────────────────────────────────────
-
-
-async def register(job: Job) -> Done:
-    """Write the entry, prove it, put the file back if it does not answer."""
-    from laneway.cli.clients import edit, files
-    from laneway.cli.clients.proof import prove
-    from laneway.cli.registrations import in_words
-
-    before = _read(job)
-    try:
-        keys, existing = _existing(job, before)
-        entry, notes = _entry(job, existing)
-        new = before.text if entry == existing else edit.put(before.text, job.file, keys, entry)
-    except ValueError as problem:
-        raise files.refused(job.file, in_words(problem)) from problem
-    notes = [*job.notes, *notes]
-    if entry == existing:
-        proof = await prove(job.file, keys, job.options.deadline, is_agent=job.door == "acp")
-        action: Action = "unchanged" if proof.is_good else "broken"
-        return _done(job, action, notes=notes, proof=proof)
-    files.check_writable(before)
-    backup = files.back_up(before)
-    try:
-        after = files.write(before, new)
-    except ClientFileError:
-        _forget(backup)
-        raise
-    try:
-        proof = await prove(job.file, keys, job.options.deadline, is_agent=job.door == "acp")
-    except BaseException:
-        # Interrupted: what is not proved does not stay.
-        files.restore(before, after)
-        _forget(backup)
-        raise
-    if not proof.is_good and not job.options.force:
-        files.restore(before, after)
-        _forget(backup)
-        return _done(job, "put back", notes=notes, proof=proof)
-    action = "broken" if not proof.is_good else "added" if existing is None else "replaced"
-    return _done(job, action, backup=str(backup) if backup else None, notes=notes, proof=proof)
-
-
-def _read(job: Job) -> Snapshot:
-    from laneway.cli.clients import files
-
-    return files.read(job.file, files.SHARED if job.is_shared else files.PRIVATE)
-
-
-def _existing(job: Job, before: Snapshot) -> tuple[tuple[str, ...], dict[str, Any] | None]:
-    """Where the entry is or will be, and what is there."""
-    from laneway.cli.clients import edit
-    from laneway.cli.registrations import parse
-
-    tree = parse(before.text, job.file) if before.text.strip() else {}
-    keys = (*job.client.table_in(tree), job.name)
-    found = edit.look(tree, keys)
-    if found is not None and not isinstance(found, dict):
-        raise ValueError(f"its {job.name!r} is no entry for a server")
-    return keys, found
-
-
-def _entry(job: Job, existing: dict[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
-    """The entry to write: ours, with what the user has added to the one that is there."""
-    fresh = job.client.entry(list(job.words))
-    if existing is None:
-        return fresh, []
-    if not _is_ours(existing):
-        if not job.options.force:
-            raise UsageError(
-                f"{_short(job.file)} has another server called {job.name!r}: choose another --name, "
-                "or replace it with --force."
-            )
-        return fresh, ["Another server of that name was replaced; the backup has it."]
-    notes = []
-    entry = {**existing, **fresh}
-    if entry.pop("disabled", False) is True or entry.get("enabled") is False:
-        notes.append("It was switched off there; it is switched on now.")
-    if "enabled" in entry:
-        entry["enabled"] = True
-    return entry, notes
-
-
-def _is_ours(entry: dict[str, Any]) -> bool:
-    """Whether it starts Laneway, or the removed server in whose place Laneway comes."""
-    from laneway.cli.clients.entry import words_of
-    from laneway.cli.registrations import is_stale, program
-
-    words = words_of(entry) or [""]
-    return is_stale(words[0], words[1:]) or any(program(word) == "laneway" for word in words[:6])
-
-
-def _remove(job: Job) -> Done:
-    from laneway.cli.clients import edit, files
-    from laneway.cli.registrations import in_words
-
-    before = _read(job)
-    try:
-        keys, existing = _existing(job, before)
-        if existing is None:
-            return _done(job, "absent")
-        if not _is_ours(existing) and not job.options.force:
-            raise UsageError(
-                f"The server {job.name!r} of {_short(job.file)} is not Laneway: remove it with --force."
-            )
-        new = edit.drop(before.text, job.file, keys)
-    except ValueError as problem:
-        raise files.refused(job.file, in_words(problem)) from problem
-    files.check_writable(before)
-    backup = files.back_up(before)
-    try:
-        files.write(before, new)
-    except ClientFileError:
-        _forget(backup)
-        raise
-    return _done(job, "removed", backup=str(backup))
-
-
-def _forget(backup: Path | None) -> None:
-    if backup is not None:
-        backup.unlink(missing_ok=True)
-
-
-def _done(job: Job, action: Action, **facts: Any) -> Done:
-    from laneway.base.redact import redact
-
-    command = [] if action in ("removed", "absent") else [redact(word) for word in job.words]
-    return Done(job.client.name, str(job.file), job.name, action, command, **facts)
-
-
 # ── telling ────────────────────────────────────────────────────────────────
 
 
 def _print(options: argparse.Namespace, command: Command) -> int:
     """The entry as it would be written, to be pasted."""
     from laneway.cli.clients import edit
+    from laneway.cli.clients.registering import Done
 
     job, _ = _job(options)
     client, door = _client(options)
     name = options.name or client.default_name
-    entry = client.entry([*command.words, door, *options.flags])
+    entry = client.entry([*command.words, door, *(options.flags or ())])
     file = job.file if job is not None else Path("mcp.json")
     if options.json:
         told = str(file) if job else None
@@ -357,7 +228,7 @@ def _print(options: argparse.Namespace, command: Command) -> int:
     print(where, file=sys.stderr)
     print(edit.put("", file, (*client.table, name), entry), end="")
     for note in command.notes:
-        print(note, file=sys.stderr)
+        print(plain(note), file=sys.stderr)
     return 0
 
 
@@ -380,17 +251,18 @@ def _tell(job: Job, done: Done) -> None:
         }[done.action]
     )
     if done.command:
-        print(style.dim(f"  starts {command_line(job.words)}"))
+        print(style.dim(f"  starts {command_line(done.command)}"))
     for line in proof_lines(done.proof, style) if done.proof else ():
         print(line)
     if done.action == "put back":
         print("  The file is as it was. --force would keep the entry.")
-    if done.backup:
-        print(style.dim(f"  The file as it was: {_short(Path(done.backup))}"))
     for note in done.notes:
-        print(f"  {note}")
+        print(f"  {plain(note)}")
     if done.action in ("added", "replaced"):
         print(f"  {job.client.after}")
+    if done.can_undo:
+        kept = f" The file as it was: {_short(Path(done.backup))}" if done.backup else ""
+        print(style.dim(f"  `laneway setup --undo` takes it back.{kept}"))
 
 
 def _short(file: Path) -> str:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 
 from laneway.base.errors import UsageError
+from laneway.base.plain import plain
 from laneway.cli.kept import open_store
+from laneway.cli.live_sessions import kept
+from laneway.cli.local_time import when
+from laneway.cli.session_names import ambiguous
 from laneway.cli.sessions import add_team
+from laneway.store.registry import Entry
+from laneway.store.stamps import parse, utc_now
+from laneway.store.store import Store
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "The summary that a session left when it ended."
-    parser.add_argument("session", help="its agent id or thread id, as `laneway sessions` shows them")
+    parser.add_argument("session", metavar="SESSION", help="its name, or its id, or the end of its id")
     add_team(parser)
     parser.add_argument("--json", action="store_true", help="as data, for programs")
     parser.set_defaults(run=run, is_flat=False)
@@ -20,12 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     store = open_store(options.team, is_flat=options.is_flat)
-    found = [e for e in store.view().entries if options.session in (e.agent_id, e.backend_id)]
-    if not found:
-        raise UsageError(
-            f"There is no session {options.session} in team {store.team}: see `laneway sessions`."
-        )
-    entry = found[0]
+    entry = one_of(store, options.session)
     text = store.summary(entry.identity, entry.backend_id) if entry.backend_id else None
     if text is None:
         raise UsageError(f"Session {options.session} left no summary.")
@@ -33,5 +36,23 @@ def run(options: argparse.Namespace) -> int:
         told = {"agent_id": entry.agent_id, "thread_id": entry.backend_id, "identity": entry.identity}
         print(json.dumps({**told, "summary": text}))
     else:
-        print(text)
+        print(plain(text) if sys.stdout.isatty() else text)
     return 0
+
+
+def one_of(store: Store, who: str) -> Entry:
+    """The session that is meant; of several with one name, the only one that left a summary."""
+    found = kept(store, who)
+    if not found:
+        raise UsageError(f"There is no session {who} in team {store.team}: see `laneway sessions`.")
+    with_summary = [
+        each for each in found if each.backend_id and store.summary(each.identity, each.backend_id)
+    ]
+    if len(found) > 1 and len(with_summary) != 1:
+        raise ambiguous(who, ((each.agent_id, about(each)) for each in with_summary or found))
+    return (with_summary or found)[0]
+
+
+def about(entry: Entry) -> str:
+    last = when(parse(entry.last_active or entry.started_at), utc_now())
+    return "  ".join(part for part in (entry.identity, entry.status, last, entry.cwd) if part)

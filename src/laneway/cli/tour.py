@@ -1,4 +1,4 @@
-"""`laneway tour`: a guided walk through what works on this machine, with the real Codex.
+"""`laneway tour`: a guided demo of what works on this machine, with the real Codex.
 
 Each stop does one thing and checks that it happened; the walk is a success only if all of
 them did what they say. Every door adds its stop here.
@@ -18,10 +18,13 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import LanewayError
+from laneway.base.plain import code_label
 from laneway.cli import tour_acp, tour_mail
 from laneway.cli.compose import LOCAL, Ground, ground
 from laneway.cli.main import add_common
-from laneway.cli.terminal import Screen, Style
+from laneway.cli.terminal import Style
+from laneway.cli.terminal.answer import PlainAnswer
+from laneway.cli.terminal.screen import Screen
 from laneway.cli.tour_mcp import visitor
 from laneway.core.model import DECLINE, Activity, Answer, Asked, Diff, Event, Text, UserSaid
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
@@ -31,11 +34,14 @@ from laneway.core.turn import Turn, TurnResult
 STOP_S = 30.0
 """For one stop. All of them together take a few seconds on a slow machine."""
 
+_NO_TEMP = {"exclude_slash_tmp": True, "exclude_tmpdir_env_var": True}
+"""Codex lets every sandbox write to the temp folder, and a home may lie in there: then nothing is outside."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "A guided walk: the real Codex against a scripted model on loopback.\n"
-        "No account, no network, nothing of yours is touched. Needs no answers."
+        "A guided demo: the real Codex against a scripted model on loopback.\n"
+        "It needs no account, no network and no input, and touches nothing of yours."
     )
     add_common(parser)
     parser.set_defaults(run=lambda options: asyncio.run(tour(options)))
@@ -60,7 +66,13 @@ async def tour(options: argparse.Namespace) -> int:
         version = (await here.engine.abilities()).version
         guide.open(version)
         session = await here.hub.start(
-            LOCAL, ThreadSpec(cwd=here.work, sandbox="workspace-write", approval_policy="on-request")
+            LOCAL,
+            ThreadSpec(
+                cwd=here.work,
+                sandbox="workspace-write",
+                approval_policy="on-request",
+                config={"sandbox_workspace_write": _NO_TEMP},
+            ),
         )
         walk = Walk(here, session, guide, options.codex_bin)
         reports = [await guide.visit(title, stop, walk) for title, stop in STOPS]
@@ -97,7 +109,7 @@ class Walk:
                 answer = decide(event) if decide else DECLINE
                 asked = event.question
                 subject = asked.command or ", ".join(change.path for change in asked.changes) or asked.message
-                self._guide.note(f"? {subject} — answered: {answer.choice_id}")
+                self._guide.note(f"? {code_label(subject)} — answered: {answer.choice_id}")
                 await self.session.answer(event.question.question_id, answer)
         return events, await turn.result()
 
@@ -106,7 +118,7 @@ class Walk:
             self._guide.show(event)
             if isinstance(event, Text):
                 return
-        raise Missed("the turn ended before it said anything")
+        raise Missed("the turn ended before it produced any text")
 
 
 # ── the stops ──────────────────────────────────────────────────────────────
@@ -116,7 +128,7 @@ async def stream(walk: Walk) -> str:
     events, result = await walk.play("%stream 24 words over 1 seconds")
     pieces = [event for event in events if isinstance(event, Text)]
     check(len(result.text.split()) == 24, f"24 words were asked for: {result.text!r}")
-    check(len(pieces) > 4, "the words came all at once instead of streaming")
+    check(len(pieces) > 4, "the words arrived all at once instead of streaming")
     return f"24 words in {len(pieces)} pieces, as they were written"
 
 
@@ -128,7 +140,7 @@ async def command(walk: Walk) -> str:
     check(ended[0].status == "completed", f"the sandbox does not work here: {_last_line(ended[0])}")
     check((walk.work / "inside.txt").exists(), "the command could not write in its own folder")
     check(not outside.exists(), "the sandbox let the command write outside its folder")
-    return "it wrote in its folder; the sandbox kept it from writing elsewhere"
+    return "it could write in its folder; the sandbox stopped it from writing elsewhere"
 
 
 async def edit(walk: Walk) -> str:
@@ -138,7 +150,7 @@ async def edit(walk: Walk) -> str:
     diffs = [event.diff for event in events if isinstance(event, Diff)]
     check(path.read_text() == 'print("hello, colleague")\n', "the file was not edited")
     check(bool(diffs) and '+print("hello, colleague")' in diffs[-1], "the diff does not show the edit")
-    return "greeting.py was edited, and the diff says so"
+    return "greeting.py was edited, and the diff shows it"
 
 
 async def approval(walk: Walk) -> str:
@@ -161,8 +173,8 @@ async def interrupt(walk: Walk) -> str:
     turn.cancel()
     result = await turn.result()
     took = time.perf_counter() - began
-    check(result.status == "interrupted", f"the turn ended as {result.status}")
-    _, after = await walk.play("%say And on we go.")
+    check(result.status == "interrupted", f"the turn ended with status {result.status}")
+    _, after = await walk.play("%say Carrying on.")
     check(after.status == "completed", "the turn after the interrupt failed")
     return f"stopped within {took * 1000:.0f} ms, and the next turn ran"
 
@@ -171,16 +183,16 @@ async def resume(walk: Walk) -> str:
     turn = walk.say("%stream 1000 words over 60 seconds")
     await walk.until_text(turn)
     pid = (await walk.engine.link()).pid
-    check(pid is not None, "the engine has no process")
+    check(pid is not None, "Codex has no process")
     os.kill(pid or 0, signal.SIGKILL)
     result = await turn.result()
-    check(result.status == "failed", f"the turn ended as {result.status} though Codex was killed")
+    check(result.status == "failed", f"the turn ended with status {result.status} although Codex was killed")
     _, after = await walk.play("%say I am back, and I remember.")
     check(after.status == "completed", "Codex did not come back")
     page = await walk.session.history()
     said = [event.text for event in page.events if isinstance(event, UserSaid)]
-    check(any("24 words" in text for text in said), "the thread forgot what was said before")
-    return f"kill -9 of process {pid}; the same thread went on in a new one"
+    check(any("24 words" in text for text in said), "the thread lost its history")
+    return f"process {pid} was killed with kill -9; the same thread continued in a new one"
 
 
 async def mcp(walk: Walk) -> str:
@@ -189,15 +201,15 @@ async def mcp(walk: Walk) -> str:
         asks = {"approval-policy": "on-request", "sandbox": "workspace-write", "cwd": str(walk.work)}
         first = await client.call("codex", prompt="%run! touch granted", identity="reviewer", **asks)
         agent_id = first.get("agent_id")
-        second = await client.call("codex-reply", agent_id=agent_id, prompt="%say And on we go.")
+        second = await client.call("codex-reply", agent_id=agent_id, prompt="%say Carrying on.")
         listed = (await client.call("agent_sessions")).get("sessions", [])
         closed = await client.call("agent_close", identity="reviewer")
     check(client.asked == [agent_id], "the approval did not reach the client with its session's id")
-    check(client.events > 0, "the client heard no events")
-    check(second.get("content") == "And on we go.", f"codex-reply said {second.get('content')!r}")
+    check(client.events > 0, "the client received no events")
+    check(second.get("content") == "Carrying on.", f"codex-reply returned {second.get('content')!r}")
     check([row["identity"] for row in listed] == ["reviewer"], "agent_sessions does not list the session")
     check(closed.get("status") == "closed", "agent_close did not close it")
-    return f"a session named reviewer: {client.events} events, an approval granted by the client, closed"
+    return f"a session named reviewer: {client.events} events, an approval from the client, closed"
 
 
 async def mail(walk: Walk) -> str:
@@ -208,9 +220,9 @@ async def mail(walk: Walk) -> str:
     check(came.counted.get("delivered") == 1, f"agent_status does not count the message: {came.counted}")
     check(came.counted.get("turns") == 1, "the message did not start a turn of its own")
     said = [(answer.get("from"), answer.get("text")) for answer in came.answers]
-    check(said == [(tour_mail.REVIEWER, tour_mail.ANSWER)], f"the answer that came back: {said}")
+    check(said == [(tour_mail.REVIEWER, tour_mail.ANSWER)], f"the reply was {said}")
     took_ms = 1000 * (came.counted.get("latency_last_s") or 0)
-    return f"it started a turn of reviewer within {took_ms:.0f} ms, and the answer came back as mail"
+    return f"it started a turn in reviewer within {took_ms:.0f} ms, and the reply came back as mail"
 
 
 async def acp(walk: Walk) -> str:
@@ -221,14 +233,14 @@ async def acp(walk: Walk) -> str:
     chosen = {**came.before, "mode": tour_acp.MODE}
     check(tour_acp.MODE in came.modes and came.after == chosen, f"the options are {came.after}")
     check(len(came.text.split()) == tour_acp.WORDS, f"{tour_acp.WORDS} words were asked for: {came.text!r}")
-    check(came.chunks > 1, "the words came all at once instead of streaming")
-    check(came.statuses == ["completed"], f"the command ended as {came.statuses}")
-    check(tour_acp.OUTPUT in came.output, f"the output that an editor sees: {came.output!r}")
+    check(came.chunks > 1, "the words arrived all at once instead of streaming")
+    check(came.statuses == ["completed"], f"the command ended with status {came.statuses}")
+    check(tour_acp.OUTPUT in came.output, f"the editor was shown {came.output!r}")
     check({"allow_once", "reject_once"} <= set(came.offered), f"the buttons were {came.offered}")
     check(came.is_granted, "an approved command did not run")
     check(came.stops == ["end_turn"] * 3 + ["cancelled"], f"the prompts ended with {came.stops}")
     return (
-        f"text in {came.chunks} pieces, output as content, an approval by its button, "
+        f"text in {came.chunks} pieces, output as content, an approval by button, "
         f"cancelled within {came.cancel_s * 1000:.0f} ms"
     )
 
@@ -239,10 +251,10 @@ STOPS: list[tuple[str, Callable[[Walk], Awaitable[str]]]] = [
     ("An edit with its diff", edit),
     ("An approval, asked and answered", approval),
     ("An interrupt", interrupt),
-    ("A resume after the engine was killed", resume),
-    ("The MCP door, as Claude uses it", mcp),
+    ("A resume after Codex was killed", resume),
+    ("Codex over MCP, as Claude uses it", mcp),
     ("Mail from one Codex to another", mail),
-    ("The ACP door, as an editor uses it", acp),
+    ("Codex over ACP, as an editor uses it", acp),
 ]
 
 
@@ -264,12 +276,12 @@ class _Guide:
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
         self._style = Style(sys.stdout)
-        self._screen = Screen(sys.stdout, sys.stdout)
+        self._screen = Screen(sys.stdout, sys.stdout, answer=PlainAnswer(sys.stdout))
         self._number = 0
 
     def open(self, version: str) -> None:
         line = f"The real Codex {version}, a scripted model on loopback: no account, no network."
-        self.note(self._style.bold("Laneway, a guided walk") + "\n" + line)
+        self.note(self._style.bold("Laneway: a guided demo") + "\n" + line)
 
     def show(self, event: Event) -> None:
         if not self._quiet:
@@ -289,8 +301,8 @@ class _Guide:
         except (Missed, LanewayError) as problem:
             detail, is_good = str(problem), False
         except TimeoutError:
-            detail, is_good = f"nothing came of it within {STOP_S:g} s", False
-        self._screen.end_line()
+            detail, is_good = f"no result within {STOP_S:g} s", False
+        self._screen.end_message()
         mark = self._style.green("✔") if is_good else self._style.red("✘")
         self.note(f"{mark} {detail}")
         return Report(stop.__name__, is_good, detail, round(time.perf_counter() - began, 3))
@@ -302,6 +314,6 @@ class _Guide:
             sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
             return
         seconds = sum(report.seconds for report in reports)
-        self.note(f"\n{good} of {len(reports)} stops did what they say, in {seconds:.1f} s.")
+        self.note(f"\n{good} of {len(reports)} steps passed, in {seconds:.1f} s.")
         if good == len(reports):
             self.note('Next: laneway ask "…" with your own Codex login, or laneway ask --rehearse "%help".')

@@ -14,7 +14,7 @@ import msgspec
 
 from laneway import __version__
 from laneway.base.errors import WireBroken
-from laneway.base.plain import plain
+from laneway.base.plain import label, plain
 from laneway.wire.child import Child
 from laneway.wire.peer import Peer, Raw
 
@@ -108,17 +108,17 @@ class Editor:
             call = self.calls.setdefault(update["toolCallId"], {})
             call |= update
             if kind == "tool_call":
-                self._note(f"▸ {plain(str(call.get('title')))}")
+                self._note(f"▸ {label(str(call.get('title')))}")
 
     async def _on_request(self, method: str, params: Raw, request_id: bytes) -> Any:
         """Whoever sits at this editor allows once, and nothing for ever."""
         asked = msgspec.json.decode(params)
         options = asked.get("options", [])
         self.offered = [option["kind"] for option in options]
-        self._note(f"? {plain(str(asked.get('toolCall', {}).get('title')))}")
+        self._note(f"? {label(str(asked.get('toolCall', {}).get('title')))}")
         for option in options:
             is_pressed = option["kind"] == ALLOW_ONCE
-            self._note(f"  {'[x]' if is_pressed else '[ ]'} {plain(option['name'])}")
+            self._note(f"  {'[x]' if is_pressed else '[ ]'} {label(option['name'])}")
         pressed = next((each["optionId"] for each in options if each["kind"] == ALLOW_ONCE), None)
         if pressed is None:
             return {"outcome": {"outcome": "cancelled"}}
@@ -201,4 +201,4 @@ def shown(call: dict[str, Any]) -> str:
 
 
 def _row(options: dict[str, str]) -> str:
-    return " · ".join(f"{name} {plain(value)}" for name, value in options.items())
+    return " · ".join(f"{name} {label(value)}" for name, value in options.items())

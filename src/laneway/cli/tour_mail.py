@@ -37,7 +37,7 @@ async def exchange(client: Visitor) -> Exchange:
     for identity, auto_mail in ((REVIEWER, True), (AUTHOR, False)):
         began = await client.call("codex", prompt="%say Ready.", identity=identity, auto_mail=auto_mail)
         if began.get("content") != "Ready.":
-            return Exchange(f"the session {identity} said {began.get('content')!r}")
+            return Exchange(f"the session {identity} answered {began.get('content')!r}")
     uri = f"mail://{TEAM}/{AUTHOR}"
     await client.subscribe(uri)
     # What the reviewer's model does when it reads this: answer with a tool of its thread.
@@ -48,7 +48,7 @@ async def exchange(client: Visitor) -> Exchange:
             break
         await asyncio.sleep(JOIN_WAIT_S)
     else:
-        return Exchange(f"the session {REVIEWER} did not become a member of its team")
+        return Exchange(f"the session {REVIEWER} did not join its team")
     await client.wait_updated(uri)
     found = await client.call("atm_read", identity=AUTHOR)
     status = await client.call("agent_status")

@@ -13,6 +13,7 @@ import msgspec
 
 from laneway import __version__
 from laneway.base.errors import WireBroken
+from laneway.base.plain import plain
 from laneway.wire.child import Child
 from laneway.wire.peer import Peer, Raw
 
@@ -74,7 +75,7 @@ class Visitor:
     async def _on_request(self, method: str, params: Raw, request_id: bytes) -> Any:
         asked = msgspec.json.decode(params)
         self.asked.append(str(asked.get("agent_id")))
-        self._note(f"? {asked.get('message')} — answered: accept")
+        self._note(f"? {plain(str(asked.get('message')))} — answered: accept")
         return {"action": "accept"}
 
 

@@ -1,88 +1,117 @@
-"""`laneway migrate --undo`: the last migration taken back, file by file.
+"""`laneway setup --undo` and `laneway migrate --undo`: the last run taken back, file by file.
 
-A file that nobody touched since becomes what it was, byte for byte. One that was changed is
-left alone and the difference shown; with `--force` only the migrated entries are put back in it.
+A file that nobody touched since becomes what it was, byte for byte, and one that was made goes.
+One that was changed is left alone and the difference shown; with `--force` only the entries
+that were written are put back in it.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from laneway.base.errors import ClientFileError
+from laneway.base.plain import plain
 from laneway.cli.clients import edit, files, journal
 from laneway.cli.clients.files import Snapshot
-from laneway.cli.clients.journal import ChangedFile, Journal
+from laneway.cli.clients.journal import Changed, ChangedFile, Journal, Maker
 from laneway.cli.clients.show import coloured, difference, short
 from laneway.cli.registrations import in_words, parse
 from laneway.cli.terminal import Style
 
+State: TypeAlias = Literal["restored", "removed", "entries restored", "as before", "gone", "refused"]
+
+_WORDS: dict[State, str] = {
+    "restored": "is as it was",
+    "removed": "is gone again: there was none before",
+    "entries restored": "has its old entries back; the rest stays as it is now",
+    "as before": "was as before already",
+    "gone": "is gone, so there is nothing to put back",
+    "refused": "was left alone",
+}
+
 
 class Undone(msgspec.Struct):
     file: str
-    state: str
-    """`restored`, `entries restored`, `as before` or `refused`."""
+    state: State
     problem: str = ""
     diff: str = ""
 
 
-def undo(options: argparse.Namespace) -> int:
-    record = Journal.last(journal.folder())
-    told = [] if record is None else _undo_all(record, force=options.force)
-    is_done = all(each.state != "refused" for each in told)
-    if options.json:
+def undo(by: Maker, client: str = "", *, is_forced: bool, has_json: bool) -> int:
+    """Take the last run of a command back; of `setup` the last one for a client, if one is named."""
+    last = Journal.last(journal.folder(), by, client)
+    told = [] if last is None else _undo_all(last, is_forced=is_forced)
+    if has_json:
         sys.stdout.write(msgspec.json.encode({"undone": told}).decode() + "\n")
-    elif record is None:
-        print("There is no migration to take back.")
+    elif last is None:
+        what = "migration" if by == "migrate" else f"setup of {client}" if client else "setup"
+        print(f"There is no {what} to take back.")
     else:
         _tell(told)
-    return 0 if is_done else 1
+    return 1 if any(each.state == "refused" for each in told) else 0
 
 
-def _undo_all(record: Journal, *, force: bool) -> list[Undone]:
+def _undo_all(last: Journal, *, is_forced: bool) -> list[Undone]:
     told = []
-    for changed in list(record.migration.files):
-        done = _undo(changed, force=force)
+    for changed in list(last.record.files):
+        done = _undo(changed, is_forced=is_forced)
         told.append(done)
         if done.state != "refused":
-            record.migration.files.remove(changed)
-            record.save()
+            last.record.files.remove(changed)
+            last.save()
+            if changed.backup:
+                Path(changed.backup).unlink(missing_ok=True)
     return told
 
 
-def _undo(changed: ChangedFile, *, force: bool) -> Undone:
+def _undo(changed: ChangedFile, *, is_forced: bool) -> Undone:
     file = Path(changed.file)
     try:
         now = files.read(file)
-        if journal.digest(now.data or b"") == changed.before_sha256:
+        if _is_as_before(now, changed):
             return Undone(changed.file, "as before")
-        exact = _backup(changed)
-        if exact is not None and journal.digest(now.data or b"") == changed.after_sha256:
-            files.write(now, exact.text)
-            Path(changed.backup).unlink(missing_ok=True)
-            return Undone(changed.file, "restored")
+        if now.data is None:
+            return Undone(changed.file, "gone")
+        is_untouched = journal.digest(now.data) == changed.after_sha256
+        if is_untouched and (state := _restore(now, changed)) is not None:
+            return Undone(changed.file, state)
         new = _with_entries_back(now, changed)
-        if force:
+        if is_forced:
             files.write(now, new)
             return Undone(changed.file, "entries restored")
     except ClientFileError as problem:
         return Undone(changed.file, "refused", str(problem))
     except ValueError as problem:
         return Undone(changed.file, "refused", f"It cannot be edited: {in_words(problem)}.")
-    why = "It was changed since. With --force only the migrated entries are put back."
+    why = "The copy of the old file is gone." if is_untouched else "It was changed since."
+    why += " With --force only the entries that were written are put back."
     return Undone(changed.file, "refused", why, difference(now.text, new, file))
 
 
-def _backup(changed: ChangedFile) -> Snapshot | None:
-    """What the file was, if that is still what lies there."""
+def _is_as_before(now: Snapshot, changed: ChangedFile) -> bool:
+    if changed.is_new or now.data is None:
+        return changed.is_new and now.data is None
+    return journal.digest(now.data) == changed.before_sha256
+
+
+def _restore(now: Snapshot, changed: ChangedFile) -> State | None:
+    """The whole file as it was; none if that is not known any more."""
+    if changed.is_new:
+        files.restore(Snapshot(now.file, now.real, None, now.mode), now)
+        files.remove_folders([Path(folder) for folder in changed.made_folders])
+        return "removed"
     try:
         kept = files.read(Path(changed.backup))
     except ClientFileError:
         return None
-    return kept if journal.digest(kept.data or b"") == changed.before_sha256 else None
+    if journal.digest(kept.data or b"") != changed.before_sha256:
+        return None
+    files.write(now, kept.text)
+    return "restored"
 
 
 def _with_entries_back(now: Snapshot, changed: ChangedFile) -> str:
@@ -90,23 +119,33 @@ def _with_entries_back(now: Snapshot, changed: ChangedFile) -> str:
     text = now.text
     for entry in changed.entries:
         node = edit.look(parse(text, now.file), entry.keys)
-        if isinstance(node, dict) and journal.changed_part(node) == entry.after:
-            kept = {key: value for key, value in node.items() if key not in journal.CHANGED_KEYS}
+        if not _is_still(node, entry):
+            continue
+        if entry.before is None:
+            text = edit.drop(text, now.file, entry.keys)
+        elif isinstance(node, dict):
+            kept = {key: value for key, value in node.items() if key not in (entry.after or {})}
             text = edit.put(text, now.file, entry.keys, {**kept, **entry.before})
+        else:
+            text = edit.put(text, now.file, entry.keys, entry.before)
     return text
+
+
+def _is_still(node: Any, entry: Changed) -> bool:
+    """Whether an entry is what we made of it, in the keys that we changed."""
+    if entry.after is None:
+        return node is None
+    if not isinstance(node, dict):
+        return False
+    touched = {**entry.after, **(entry.before or {})}
+    return all(node.get(key, ...) == entry.after.get(key, ...) for key in touched)
 
 
 def _tell(told: list[Undone]) -> None:
     style = Style(sys.stdout)
-    words = {
-        "restored": "is as it was",
-        "entries restored": "has its old entries back; the rest stays as it is now",
-        "as before": "was as before already",
-        "refused": "was left alone",
-    }
     for each in told:
-        print(f"{short(Path(each.file))} {words[each.state]}.")
+        print(f"{short(Path(each.file))} {_WORDS[each.state]}.")
         if each.problem:
-            print(f"  {each.problem}")
+            print(f"  {plain(each.problem)}")
         if each.diff:
             print(coloured(each.diff, style))

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 
 from laneway import __version__
 from laneway.base.errors import BinaryError, SettingError
-from laneway.base.settings import load
+from laneway.cli.chosen import settings_for
 from laneway.codex import binary, locate
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Which Laneway, and which Codex it would use."
-    parser.add_argument("--codex-bin", metavar="PATH", help="the codex executable (default: found for you)")
+    parser.description = "Show the versions of Laneway and of the Codex it uses."
+    parser.add_argument(
+        "--codex-bin", metavar="PATH", help="the codex executable (default: found automatically)"
+    )
     parser.add_argument("--json", action="store_true", help="as data, for programs")
     parser.set_defaults(run=show)
 
@@ -24,7 +25,7 @@ def show(options: argparse.Namespace) -> int:
     told: dict[str, object] = {"laneway": __version__, "codex": None}
     line = f"laneway {__version__}"
     try:
-        settings = load({"codex_bin": options.codex_bin}, os.environ, Path(), Path.home())
+        settings = settings_for(options, Path())
         found = locate.find(options.codex_bin, configured=settings.codex_bin)
         version = binary.probe(found)
         told |= {"codex": binary.spell(version), "path": found.path, "source": found.source}

@@ -164,10 +164,10 @@ class ClaudeHome(msgspec.Struct, frozen=True):
             await child.stop(OWN_END_S)
 
     @asynccontextmanager
-    async def interactive(self, *options: str) -> AsyncIterator[Terminal]:
-        """Claude Code in a terminal, ready for the first prompt."""
+    async def interactive(self, *options: str, **screen_options: Any) -> AsyncIterator[Terminal]:
+        """Claude Code in a terminal, ready for the first prompt. `screen_options` are those of `terminal`."""
         argv = [str(self.binary), *options]
-        async with terminal(argv, env=self.environment, cwd=self.work) as screen:
+        async with terminal(argv, env=self.environment, cwd=self.work, **screen_options) as screen:
             await screen.wait_for("❯")
             yield screen
 
@@ -181,10 +181,10 @@ async def say(screen: Terminal, prompt: str) -> None:
 
 @asynccontextmanager
 async def claude_home(
-    binary: Path, environment: Mapping[str, str] | None = None
+    binary: Path, environment: Mapping[str, str] | None = None, model: ClaudeModel | None = None
 ) -> AsyncIterator[ClaudeHome]:
     """A home that asks nobody to log in, to choose colours or to trust the folder."""
-    model = ClaudeModel()
+    model = model or ClaudeModel()
     with held_folder() as folder:
         work = folder / "work"
         config = folder / "claude"

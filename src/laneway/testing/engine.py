@@ -120,7 +120,7 @@ class HandThread:
         """Tell that an input is recorded; an older engine does not say which."""
         self.host.on_event(Accepted(turn_id=self.turn_id or "", client_id=ticket))
 
-    def ask(self, question_id: str) -> None:
+    def ask(self, question_id: str, *, is_escalation: bool = True) -> None:
         question = Question(
             question_id=question_id,
             kind="command",
@@ -132,6 +132,7 @@ class HandThread:
                 Choice(choice_id="accept", label="Yes", grants="once"),
                 Choice(choice_id="decline", label="No", grants="nothing"),
             ),
+            is_escalation=is_escalation,
         )
         self.open_questions.add(question_id)
         self.host.on_event(Asked(question=question))
@@ -166,6 +167,7 @@ class HandEngine:
         self.renews = True
         self.is_running = False
         self.ended: str | None = None
+        self.ended_saying = ""
         self.pid: int | None = None
         self._numbers = itertools.count(1)
 

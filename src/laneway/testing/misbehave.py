@@ -4,9 +4,11 @@ Speaks just enough of the protocol to hold a thread; the prompt of a turn says w
 wrong in it. Run as `python -m laneway.testing.misbehave [FLAG…]`:
 
     --mute        never answers `initialize`
+    --broken      complains on standard error instead of answering `initialize`, and ends
     --deaf        ignores SIGTERM and the end of its standard input
 
-Prompts: `exit N`, `signal NAME`, `hang`, `flood` (20 MB on standard error), `garbage`,
+Prompts: `exit N`, `complain` (says why on standard error, and ends),
+`signal NAME`, `hang`, `flood` (20 MB on standard error), `garbage`,
 `early` (`turn/started` before the answer), `ask` (a request that nobody knows), `steered`
 (answers with the turn that is already running), anything else: a plain turn.
 """
@@ -23,6 +25,7 @@ from typing import Any
 
 THREAD = "01a00000-0000-7000-8000-000000000001"
 FLOOD_BYTES = 20 * 1024 * 1024
+COMPLAINT = "\x1b[31mError:\x1b[0m the gears are stuck, api_key=sk-abcdefghijklmnopqrst\u202e"
 OVERLOADS = 2
 """How often `thread/list` is too busy before it answers."""
 
@@ -50,6 +53,8 @@ class Server:
     def on_request(self, request_id: Any, method: str, params: dict[str, Any]) -> None:
         match method:
             case "initialize":
+                if "--broken" in self.flags:
+                    self.complain()
                 if "--mute" not in self.flags:
                     self.reply(request_id, {"userAgent": "misbehave/0.163.0"})
             case "thread/start" | "thread/resume":
@@ -67,6 +72,13 @@ class Server:
                 self.end("interrupted")
             case _:
                 self.reply(request_id, {})
+
+    def complain(self) -> None:
+        """As a program in Rust does, with what must not be shown: colours, a key, a stack."""
+        stack = "".join(f"  {number:2}: <unknown>\n" for number in range(20))
+        sys.stderr.write(f"{COMPLAINT}\n\nStack backtrace:\n{stack}")
+        sys.stderr.flush()
+        sys.exit(7)
 
     def turn(self, request_id: Any, prompt: str) -> None:
         word, _, rest = prompt.partition(" ")
@@ -86,6 +98,8 @@ class Server:
         match word:
             case "exit":
                 sys.exit(int(rest))
+            case "complain":
+                self.complain()
             case "signal":
                 os.kill(os.getpid(), signal.Signals[rest])
             case "hang" | "steered":

@@ -17,12 +17,14 @@ import termios
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from laneway.wire.child import Child, Exit
 
 ROWS, COLUMNS = 50, 160
 """Wide enough that the texts which tests look for stand on one line."""
 READ_BYTES = 64 * 1024
+KEPT_BYTES = 1024 * 1024
 AGAIN_S = 0.3
 """A dialog may ignore a key in its first moments, lest somebody who was typing answers it unread."""
 KEYS = {
@@ -48,6 +50,8 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
+OnOutput: TypeAlias = Callable[[bytes], None]
+
 _LAST = b"\x05"
 """Written behind a program that has ended: whoever reads it has read all that the program wrote."""
 
@@ -55,17 +59,25 @@ _LAST = b"\x05"
 class Terminal:
     """`async with terminal([...]) as screen:`, then `type`, `press` and `wait_for`."""
 
-    def __init__(self, master: int, slave: int, rows: int, columns: int) -> None:
+    def __init__(self, master: int, slave: int, rows: int, columns: int, on_output: OnOutput) -> None:
         import pyte
 
+        self._on_output = on_output
         self._master = master
         self._slave = slave
         self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
+        self.raw = b""
+        """What the program wrote, escape codes and all; the end of it, if it is long."""
         self._changed = asyncio.Event()
         self._ending: Exit | None = None
         self._is_marked = False
         self._end: Exit | None = None
+
+    @property
+    def rows(self) -> list[str]:
+        """The lines on the screen now, the empty ones too."""
+        return [line.rstrip() for line in self._screen.display]
 
     @property
     def text(self) -> str:
@@ -84,8 +96,23 @@ class Terminal:
         """Until `text` stands on the screen, wherever its lines break."""
         await self._wait(lambda: _dense(text) in _dense(self.text), f"“{text}” on", deadline_s)
 
+    async def wait_until(self, is_so: Callable[[], bool], what: str, deadline_s: float = 30.0) -> None:
+        """Until something holds of the screen; `what` names it for whoever reads of a failure."""
+        await self._wait(is_so, what, deadline_s)
+
     async def wait_gone(self, text: str, deadline_s: float = 30.0) -> None:
         await self._wait(lambda: _dense(text) not in _dense(self.text), f"“{text}” gone from", deadline_s)
+
+    async def wait_end(self, deadline_s: float = 60.0) -> Exit:
+        """Until the program has ended and all that it wrote is on the screen."""
+        try:
+            async with asyncio.timeout(deadline_s):
+                while self._end is None:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise TimeoutError(f"the program goes on after {deadline_s} s:\n{self.text}") from None
+        return self._end
 
     async def press_until_gone(self, key: str, text: str, deadline_s: float = 30.0) -> None:
         """Press a key until it is heeded: until `text` has left the screen."""
@@ -116,6 +143,8 @@ class Terminal:
         if self._is_marked and _LAST in data:
             data, self._end = data.replace(_LAST, b""), self._ending
         self._stream.feed(data)
+        self._on_output(data)
+        self.raw = (self.raw + data)[-KEPT_BYTES:]
         self._changed.set()
 
     def on_end(self, end: Exit) -> None:
@@ -138,16 +167,22 @@ async def terminal(
     cwd: Path,
     rows: int = ROWS,
     columns: int = COLUMNS,
+    on_output: OnOutput = lambda data: None,
 ) -> AsyncIterator[Terminal]:
-    """Run a program in a terminal; at the end it and all that it started are gone."""
+    """Run a program in a terminal; at the end it and all that it started are gone.
+
+    `on_output` is given what the program writes as it comes, for a recording.
+    """
     # Our own end of the program's side stays open: it opens its own only after it was started.
     master, slave = pty.openpty()
     try:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.set_blocking(slave, False)
-        screen = Terminal(master, slave, rows, columns)
+        screen = Terminal(master, slave, rows, columns, on_output)
         into = [sys.executable, "-I", "-S", "-c", _INTO_TERMINAL, os.ttyname(slave), *argv]
-        child = await Child.spawn(into, on_stdout=lambda data: None, on_end=screen.on_end, env=env, cwd=cwd)
+        child = await Child.spawn(
+            into, on_stdout=lambda data: None, on_end=screen.on_end, env=env, cwd=cwd, is_agent=False
+        )
         asyncio.get_running_loop().add_reader(master, screen.on_readable)
         try:
             yield screen

@@ -123,7 +123,7 @@ def open_report(path: Path) -> int:
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
-        raise UsageError(f"{path} is there already: name a new file for the report.") from None
+        raise UsageError(f"{path} already exists: name a new file for the report.") from None
     except OSError as problem:
         raise UsageError(f"The report cannot be written to {path}: {problem.strerror}.") from None
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from laneway.base.errors import BinaryError, EngineLost, EngineRefused
+from laneway.base.errors import BinaryError, DiskFull, EngineLost, EngineRefused
 from laneway.base.redact import redact
 from laneway.cli.checks.model import UNTESTED, Case, Check, in_thread, sentence
 from laneway.codex import binary, locate
-from laneway.codex.engine import CodexEngine, app_server
+from laneway.codex.engine import CodexEngine, app_server, home_of
 from laneway.codex.link import Link
 
 MAX_OTHERS = 4
@@ -24,8 +24,8 @@ async def look_for_binary(case: Case) -> list[Check]:
     versions = Check(
         "codex-versions",
         "ok",
-        f"Tested with this Laneway: {', '.join(binary.TESTED)}; any from {binary.spell(binary.OLDEST)} on"
-        " can be driven.",
+        f"Tested with this Laneway: {', '.join(binary.TESTED)}; any from"
+        f" {binary.spell(binary.OLDEST)} on can be used.",
         facts={"tested": binary.TESTED, "oldest": binary.spell(binary.OLDEST)},
     )
     try:
@@ -76,14 +76,17 @@ def _version_of(path: str) -> str | None:
 async def look_at_handshake(case: Case) -> list[Check]:
     if case.found is None:
         return [not_looked("app-server", "there is no Codex")]
-    case.engine = CodexEngine(app_server(case.found, case.codex_environment), is_greeted=True)
+    home = home_of(case.codex_environment)
+    case.engine = CodexEngine(app_server(case.found, case.codex_environment), is_greeted=True, home=home)
     began = time.perf_counter()
     try:
         link = case.link = await case.engine.link()
+    except DiskFull as full:
+        return [Check("app-server", "error", "app-server does not start: the disk is full.", str(full))]
     except EngineLost as lost:
         case.stderr_tail = lost.stderr_tail
-        said = _last_line(lost.stderr_tail)
-        problem = f"app-server does not start: {lost.how}{f', after it said: {said}' if said else ''}"
+        words = " ".join(lost.last_words.split())
+        problem = f"app-server does not start: {lost.how}{f', after it said: {words}' if words else ''}"
         return [Check("app-server", "error", sentence(problem), UNTESTED)]
     took = time.perf_counter() - began
     message = f"app-server {link.abilities.version} answered within {took * 1000:.0f} ms."
@@ -173,8 +176,3 @@ async def look_at_warnings(case: Case) -> list[Check]:
 
 def not_looked(name: str, why: str) -> Check:
     return Check(name, "note", f"Not checked, because {why}.")
-
-
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return redact(lines[-1])[:SHOWN_WARNING_CHARS] if lines else ""

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from laneway.base.disk import is_full
 from laneway.base.paths import cache_home
 from laneway.base.trust import trust_file
 from laneway.cli.checks.model import Case, Check, Severity, in_thread
@@ -64,10 +65,10 @@ def on_folder(folder: Folder) -> list[Check]:
         problems = _of_existing(folder) if is_there else _of_future(folder)
     except OSError as problem:
         what = f"{folder.path} cannot be used: {problem.strerror}."
-        problems = [("error", what, "See that its parent folders are there and yours.")]
+        problems = [("error", what, "Check that its parent folders exist and are yours.")]
     if problems:
         return [Check(name, severity, message, remedy, facts) for severity, message, remedy in problems]
-    state = "is there and works" if is_there else "is not there yet and can be made"
+    state = "exists and works" if is_there else "does not exist yet and can be created"
     return [Check(name, "ok", f"{folder.path} {state}.", facts=facts)]
 
 
@@ -98,9 +99,13 @@ def _of_future(folder: Folder) -> list[_Problem]:
     try:
         Path(tempfile.mkdtemp(prefix=".laneway-", dir=parent)).rmdir()
     except OSError as problem:
-        message = f"{path} cannot be made: {parent}: {problem.strerror}."
+        message = f"{path} cannot be created: {parent}: {problem.strerror}."
         return [
-            ("error", message, f"Make {parent} writable for you, or name another place by {folder.variable}.")
+            (
+                "error",
+                message,
+                f"Make {parent} writable for you, or choose another place with {folder.variable}.",
+            )
         ]
     return _room(parent)
 
@@ -119,9 +124,12 @@ def _unwritable(path: Path) -> list[_Problem]:
             stream.flush()
             os.fsync(stream.fileno())
     except OSError as problem:
-        return [
-            ("error", f"{path} cannot be written in: {problem.strerror}.", f"Run `chmod u+rwx '{path}'`.")
-        ]
+        if is_full(problem):
+            full_for_us: list[_Problem] = [
+                ("error", f"The disk of {path} is full for you.", "Make room on it.")
+            ]
+            return [] if _room(path) else full_for_us  # a quota: there is room for others
+        return [("error", f"{path} is not writable: {problem.strerror}.", f"Run `chmod u+rwx '{path}'`.")]
     return []
 
 
@@ -152,7 +160,7 @@ def _open_files(top: Path) -> list[_Problem]:
 
 
 def _foreign(path: Path) -> _Problem:
-    remedy = f"Run `sudo chown -R \"$USER\" '{path}'`, and Laneway without sudo from then on."
+    remedy = f"Run `sudo chown -R \"$USER\" '{path}'`, and from then on run Laneway without sudo."
     return ("error", f"{path} belongs to another user.", remedy)
 
 
@@ -161,4 +169,4 @@ def on_leftovers(rehearsals: Path) -> list[Check]:
     if not removed:
         return []
     of = "a killed rehearsal" if len(removed) == 1 else f"{len(removed)} killed rehearsals"
-    return [Check("leftovers", "note", f"The leftovers of {of} were removed.")]
+    return [Check("leftovers", "note", f"Leftovers of {of} were removed.")]

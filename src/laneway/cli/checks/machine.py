@@ -20,12 +20,12 @@ def on_platform(system: str, named: str) -> Check:
         case "linux":
             return Check("platform", "ok", f"{named}: supported and tested.", facts=facts)
         case "darwin":
-            return Check("platform", "note", f"{named}: meant to work, not tested yet.", facts=facts)
+            return Check("platform", "note", f"{named}: expected to work, not tested yet.", facts=facts)
         case "win32":
             remedy = "Use Laneway in WSL 2."
             return Check("platform", "error", "Windows is not supported for now.", remedy, facts)
         case _:
-            return Check("platform", "warning", f"{named}: nobody has tried Laneway there.", facts=facts)
+            return Check("platform", "warning", f"{named}: Laneway has not been tried there.", facts=facts)
 
 
 def on_python(version: tuple[int, ...]) -> Check:

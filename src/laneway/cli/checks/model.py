@@ -79,15 +79,19 @@ async def run_probe(probe: Probe, case: Case, deadline_s: float) -> list[Check]:
             return await probe.look(case)
     except TimeoutError:
         problem = f"There was no result within {bound_s:g} s."
-        remedy = "Try again with a longer --deadline; if that does not help, send us a --report."
+        remedy = (
+            "Try again with a longer --deadline; if that does not help, send us a report (--report FILE)."
+        )
         return [Check(probe.name, "error", problem, remedy)]
     except LanewayError as error:
         return [Check(probe.name, "error", sentence(str(error)))]
     except msgspec.ValidationError:
-        return [Check(probe.name, "error", "Codex answered in a way that we do not understand.", UNTESTED)]
+        return [
+            Check(probe.name, "error", "Codex gave an answer that Laneway does not understand.", UNTESTED)
+        ]
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        return [Check(probe.name, "error", f"This could not be checked: {error.strerror}{where}.")]
+        return [Check(probe.name, "error", f"It could not be checked: {error.strerror}{where}.")]
 
 
 UNTESTED = "Use a Codex that is tested with this Laneway: see the line `codex-versions`."

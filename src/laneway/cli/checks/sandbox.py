@@ -150,7 +150,7 @@ def on_outcome(outcome: Outcome, *, helps_landlock: bool = False, is_container: 
         "wrote_outside": outcome.wrote_outside,
     }
     if outcome.is_good:
-        message = "The sandbox works: a command wrote in its folder and was refused outside."
+        message = "The sandbox works: a command could write in its folder and was refused outside it."
         return Check("sandbox", "ok", message, facts=facts)
     if not outcome.ran:
         reason = redact(" ".join(outcome.said.split()))[:SHOWN_CHARS] or "no reason was given"
@@ -160,10 +160,10 @@ def on_outcome(outcome: Outcome, *, helps_landlock: bool = False, is_container: 
         return Check("sandbox", "error", message, remedy, facts)
     if outcome.wrote_outside:
         message = "The sandbox let a command write outside its folder."
-        remedy = "Do not let Codex run commands unwatched here; send us a --report."
+        remedy = "Do not let Codex run commands unattended here, and send us a report (--report FILE)."
         return Check("sandbox", "error", message, remedy, facts)
     message = "A command in the sandbox cannot write in its own folder."
-    return Check("sandbox", "error", message, "Look at `sandbox_mode` in Codex's config.toml.", facts)
+    return Check("sandbox", "error", message, "Check `sandbox_mode` in Codex's config.toml.", facts)
 
 
 def _remedy(said: str, *, helps_landlock: bool, is_container: bool) -> str:
@@ -177,7 +177,7 @@ def _remedy(said: str, *, helps_landlock: bool, is_container: bool) -> str:
         )
     if is_container:
         return (
-            "Let the container make user namespaces (Docker: `--security-opt seccomp=unconfined`, or a"
+            "Let the container create user namespaces (Docker: `--security-opt seccomp=unconfined`, or a"
             " profile that allows them); if the container is sandbox enough, run Codex in the mode"
             " danger-full-access."
         )

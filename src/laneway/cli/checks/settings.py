@@ -13,12 +13,12 @@ async def look(case: Case) -> list[Check]:
     try:
         found = await in_thread(lambda: load(flags, case.environment, case.folder, case.home))
     except SettingError as error:
-        problem = sentence(redact(f"A setting is wrong: {error}"))
-        return [Check("settings", "error", problem, "Until then most commands refuse to start.")]
+        problem = sentence(redact(f"A setting is invalid: {error}"))
+        return [Check("settings", "error", problem, "Correct it: until then most commands refuse to start.")]
     case.settings = found
     chosen = sum(value.source.kind != "default" for value in found.values.values())
     files = {kind: str(path) for kind, path in found.files.items()}
-    what = "all are defaults" if not chosen else f"{chosen} of them not the default"
+    what = "all are defaults" if not chosen else f"{chosen} differ from the default"
     good = Check("settings", "ok", f"The settings can be read; {what}.", facts={"files": files})
     remedy = "See `laneway config`."
     return [

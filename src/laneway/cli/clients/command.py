@@ -15,6 +15,8 @@ from pathlib import Path
 
 import msgspec
 
+from laneway.base.installed import installed_how
+
 PLAIN_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
 """Where a program looks that was started from a desktop and not from a terminal."""
 NAME = "laneway"
@@ -51,8 +53,8 @@ def _notes(path: str, *, shared: bool) -> tuple[str, ...]:
         notes.append("The path is of this machine: others who use the project need their own.")
     if {".cache", "Caches", "archive-v0"} & set(Path(path).parts):
         notes.append(
-            "This Laneway lies in a cache that may be emptied: install it with `uv tool install laneway` "
-            "or `pipx install laneway`, then run this again."
+            f"This Laneway lies in a cache that may be emptied: install it with {installed_how().staying()}, "
+            "then run this again."
         )
     return tuple(notes)
 

@@ -33,7 +33,7 @@ def put(text: str, file: Path, keys: Keys, value: Any) -> str:
     for key in keys[:-1]:
         table = table.setdefault(key, {})
         if not isinstance(table, dict):
-            raise ValueError(f"its {key!r} is no table")
+            raise ValueError(f"its {key!r} is not a table")
     if isinstance(table.get(keys[-1]), dict) and isinstance(value, dict):
         return _merge(text, file, keys, table[keys[-1]], value)
     table[keys[-1]] = value
@@ -75,7 +75,7 @@ def _pruned(wanted: Any, seen: Any) -> Any:
 def _tree(text: str, file: Path) -> Any:
     tree = parse(text, file)
     if not isinstance(tree, dict):
-        raise ValueError("it is no object with keys")
+        raise ValueError("it is not an object with keys")
     return tree
 
 

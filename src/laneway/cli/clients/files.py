@@ -1,4 +1,4 @@
-"""Another program's file: read whole, replaced in one step, with a backup beside it.
+"""Another program's file: read whole, and replaced in one step.
 
 Keeps what is the owner's: the mode, the group, the link that leads to it, a byte order mark,
 the ends of lines. Refuses what it cannot read, what is meant to be read-only, and to write
@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -25,8 +24,6 @@ PRIVATE = 0o600
 SHARED = 0o644
 """A project's is for everyone who has the project."""
 BOM = "\ufeff"
-MAX_BACKUPS = 100
-"""Backups of one file within one second: past it something is wrong, not slow."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -57,7 +54,7 @@ def read(file: Path, new_mode: int = PRIVATE) -> Snapshot:
         mode = new_mode if data is None else stat.S_IMODE(os.stat(real).st_mode)
         (data or b"").decode("utf-8-sig")
     except OSError as problem:
-        raise _trouble(file, "read", problem) from problem
+        raise trouble(file, "read", problem) from problem
     except ValueError as problem:
         raise refused(file, in_words(problem)) from problem
     return Snapshot(file, real, data, mode)
@@ -88,9 +85,9 @@ def write(before: Snapshot, text: str) -> Snapshot:
             raise
         _sync(before.real.parent)
     except BaseException as problem:
-        _unmake(made)
+        remove_folders(made)
         if isinstance(problem, OSError):
-            raise _trouble(before.file, "write", problem) from problem
+            raise trouble(before.file, "write", problem) from problem
         raise
     return Snapshot(before.file, before.real, data, before.mode)
 
@@ -105,24 +102,6 @@ def check_writable(before: Snapshot) -> None:
         )
 
 
-def back_up(before: Snapshot) -> Path | None:
-    """A copy beside the file, as private as it is; None if there is nothing to copy."""
-    if before.data is None:
-        return None
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    for number in range(1, MAX_BACKUPS):
-        again = f"-{number}" if number > 1 else ""
-        copy = before.real.with_name(f"{before.real.name}.laneway-backup-{stamp}{again}")
-        try:
-            _write_new(copy, before.data, before)
-        except FileExistsError:
-            continue
-        except OSError as problem:
-            raise _trouble(copy, "write", problem) from problem
-        return copy
-    raise ClientFileError(f"There are too many backups of {plain(str(before.file))}: remove some.")
-
-
 def restore(before: Snapshot, after: Snapshot) -> None:
     """Put back what was there before we wrote `after`; a file that we made goes."""
     if before.data is not None:
@@ -132,7 +111,7 @@ def restore(before: Snapshot, after: Snapshot) -> None:
         _still(after)
         after.real.unlink()
     except OSError as problem:
-        raise _trouble(after.file, "write", problem) from problem
+        raise trouble(after.file, "write", problem) from problem
 
 
 def _still(before: Snapshot) -> None:
@@ -179,17 +158,22 @@ def _own_as(fd: int, like: Snapshot) -> None:
 def _make_folders(before: Snapshot) -> list[Path]:
     made: list[Path] = []
     try:
-        for folder in reversed((before.real.parent, *before.real.parent.parents)):
-            if not folder.exists():
-                os.mkdir(folder, 0o755 if before.mode & 0o044 else 0o700)
-                made.append(folder)
+        for folder in missing_folders(before):
+            os.mkdir(folder, 0o755 if before.mode & 0o044 else 0o700)
+            made.append(folder)
     except OSError as problem:
-        _unmake(made)
-        raise _trouble(before.file, "write", problem) from problem
+        remove_folders(made)
+        raise trouble(before.file, "write", problem) from problem
     return made
 
 
-def _unmake(made: list[Path]) -> None:
+def missing_folders(before: Snapshot) -> list[Path]:
+    """Those that must be made for it, the outermost first."""
+    return [folder for folder in reversed(before.real.parents) if not os.path.exists(folder)]
+
+
+def remove_folders(made: list[Path]) -> None:
+    """Those of them that are empty; they come the outermost first."""
     for folder in reversed(made):
         try:
             folder.rmdir()
@@ -205,15 +189,16 @@ def _sync(folder: Path) -> None:
         os.close(fd)
 
 
-def _trouble(file: Path, doing: str, problem: OSError) -> ClientFileError:
+def trouble(file: Path, doing: str, problem: OSError) -> ClientFileError:
+    """The refusal of the system, in words. `doing` is `read` or `write`."""
     why = {
-        errno.ELOOP: "its links lead in a circle",
-        errno.EACCES: "you may not",
-        errno.EPERM: "you may not",
-        errno.EROFS: "it lies on a disk that cannot be written",
+        errno.ELOOP: "its symbolic links form a loop",
+        errno.EACCES: "permission denied",
+        errno.EPERM: "permission denied",
+        errno.EROFS: "the file system is read-only",
         errno.ENOSPC: "the disk is full",
-        errno.EDQUOT: "your part of the disk is full",
-        errno.ENOTDIR: "a part of its path is no folder",
+        errno.EDQUOT: "your disk quota is used up",
+        errno.ENOTDIR: "a part of its path is not a folder",
         errno.ENAMETOOLONG: "its name is too long",
     }.get(problem.errno or 0, problem.strerror or "the system refused")
     return ClientFileError(

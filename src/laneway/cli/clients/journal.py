@@ -1,17 +1,17 @@
-"""What `laneway migrate` has changed, so that `--undo` can take it back: one private file a migration.
+"""What `laneway setup` and `laneway migrate` have changed, so that `--undo` can take it back.
 
-Written before the file that it tells of is touched. An entry keeps the two keys that a
-migration changes and nothing else of it.
+One private file for each run, written before the file that it tells of is touched. Of an entry
+it keeps the keys that were changed and nothing else of it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -19,85 +19,118 @@ from laneway.base.errors import FileDamaged, FileNewer
 from laneway.base.paths import state_home
 from laneway.store.files import make_folder, read_whole, write_whole
 
-VERSION = 1
+VERSION = 2
 MAX_KEPT = 50
-"""Migrations that can be looked up; whoever wants an older one has its backups."""
+"""Runs that can be taken back; whoever wants an older one has the copies of its files."""
 MAX_BYTES = 8 * 1024 * 1024
 """Thousands of entries; more is not ours."""
-CHANGED_KEYS = ("command", "args")
+OLD_FOLDER = "migrations"
+"""Where version 1 kept its records, which only `migrate` wrote. They are still read."""
+
+Maker: TypeAlias = Literal["migrate", "setup"]
 
 
 class Changed(msgspec.Struct):
-    """One entry: what its changed keys held, and what they hold now."""
+    """One entry: what its changed keys held, and what they hold now. None where there was no entry."""
 
     keys: tuple[str, ...]
-    before: dict[str, Any]
-    after: dict[str, Any]
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
 
 
 class ChangedFile(msgspec.Struct):
     file: str
     backup: str
+    """Empty if there was no file."""
     before_sha256: str
     after_sha256: str
     entries: list[Changed]
+    made_folders: list[str] = []
+    """Those that were made for it, the outermost first."""
+
+    @property
+    def is_new(self) -> bool:
+        return not self.backup
 
 
-class Migration(msgspec.Struct):
+class ChangeRecord(msgspec.Struct):
     at: str
     files: list[ChangedFile]
     version: int = VERSION
+    by: Maker = "migrate"
+    client: str = ""
+    """What `setup` was called for."""
 
 
 def folder(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path:
-    return state_home(environment, home) / "migrations"
+    return state_home(environment, home) / "changes"
 
 
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def changed_part(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of an entry that a migration may change."""
-    return {key: entry[key] for key in CHANGED_KEYS if key in entry}
+def changed(keys: tuple[str, ...], before: dict[str, Any] | None, after: dict[str, Any] | None) -> Changed:
+    """What differs between two states of an entry."""
+    if before is None or after is None:
+        return Changed(keys, before, after)
+    differs = [key for key in {**before, **after} if before.get(key, ...) != after.get(key, ...)]
+    return Changed(keys, _part(before, differs), _part(after, differs))
+
+
+def _part(entry: Mapping[str, Any], keys: list[str]) -> dict[str, Any]:
+    return {key: entry[key] for key in keys if key in entry}
 
 
 class Journal:
-    """The record of one migration: `save` after each change of `migration`."""
+    """The record of one run: `save` after each change of `record`."""
 
-    def __init__(self, path: Path, migration: Migration) -> None:
+    def __init__(self, path: Path, record: ChangeRecord) -> None:
         self.path = path
-        self.migration = migration
+        self.record = record
 
     @classmethod
-    def begin(cls, where: Path) -> Journal:
+    def begin(cls, where: Path, by: Maker, client: str = "") -> Journal:
         now = datetime.now(UTC)
         name = f"{now.strftime('%Y%m%dT%H%M%S%fZ')}-{os.urandom(4).hex()}.json"
-        return cls(where / name, Migration(now.isoformat(timespec="seconds"), []))
+        return cls(where / name, ChangeRecord(now.isoformat(timespec="seconds"), [], by=by, client=client))
 
     @classmethod
-    def last(cls, where: Path) -> Journal | None:
-        """The newest one; None if there is none. Raises `StoreError`."""
-        newest = max(where.glob("*.json"), default=None)
-        data = read_whole(newest, MAX_BYTES) if newest is not None else None
-        if newest is None or data is None:
+    def last(cls, where: Path, by: Maker, client: str = "") -> Journal | None:
+        """The newest one of this kind, and of this client if one is named. Raises `StoreError`."""
+        for path in _newest_first(where):
+            found = cls._read(path)
+            if found is not None and found.record.by == by and client in ("", found.record.client):
+                return found
+        return None
+
+    @classmethod
+    def _read(cls, path: Path) -> Journal | None:
+        data = read_whole(path, MAX_BYTES)
+        if data is None:
             return None
         try:
-            told = msgspec.json.decode(data)
-            version = told.get("version") if isinstance(told, dict) else None
+            tree = msgspec.json.decode(data)
+            version = tree.get("version") if isinstance(tree, dict) else None
             if isinstance(version, int) and version > VERSION:
-                raise FileNewer(str(newest), version, VERSION)
-            return cls(newest, msgspec.json.decode(data, type=Migration))
+                raise FileNewer(str(path), version, VERSION)
+            return cls(path, msgspec.json.decode(data, type=ChangeRecord))
         except msgspec.DecodeError as problem:
-            remedy = "Remove it, then put the backups beside the files back by hand."
-            raise FileDamaged(f"The record {newest} is damaged. {remedy}", str(newest)) from problem
+            copies = path.parent.parent / "backups"
+            remedy = f"Remove it, then put the files back by hand: their copies are in {copies}."
+            raise FileDamaged(f"The record {path} is damaged. {remedy}", str(path)) from problem
 
     def save(self) -> None:
         """Keep it, or remove it once it tells of nothing."""
-        if not self.migration.files:
+        if not self.record.files:
             self.path.unlink(missing_ok=True)
             return
         make_folder(self.path.parent)
-        write_whole(self.path, msgspec.json.encode(self.migration))
+        write_whole(self.path, msgspec.json.encode(self.record))
         for old in sorted(self.path.parent.glob("*.json"))[:-MAX_KEPT]:
             old.unlink(missing_ok=True)
+
+
+def _newest_first(where: Path) -> Iterator[Path]:
+    records = [*where.glob("*.json"), *(where.parent / OLD_FOLDER).glob("*.json")]
+    yield from sorted(records, key=lambda path: path.name, reverse=True)

@@ -6,8 +6,9 @@ left out of an entry. `laneway.cli.registrations` knows where else to look for o
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -55,12 +56,26 @@ class Client(msgspec.Struct, frozen=True):
     default_name: str = "codex"
     after: str = "Restart it to see the new tools."
     """What the user does next."""
+    on_windows: bool = False
+    """Whether people who work in WSL have it on the Windows side, where its file is another one."""
 
     def table_in(self, tree: Any) -> tuple[str, ...]:
         """The keys of the table of servers in a file that is there already."""
         if self.name == "opencode" and _is_table_of_servers(look(tree, ("mcp", "servers"))):
             return ("mcp", "servers")  # OpenCode 2; both read the older, flat form
         return self.table
+
+
+def wsl_note(client: Client, command: Sequence[str], environment: Mapping[str, str]) -> str | None:
+    """How a client on the Windows side starts this Laneway, for whoever sets it up from within WSL."""
+    distribution = environment.get("WSL_DISTRO_NAME", "")
+    if not client.on_windows or not distribution:
+        return None
+    line = shlex.join(["wsl.exe", "-d", distribution, "-e", *command])
+    return (
+        f"If {client.title} runs on Windows it reads its own file there, which must start `{line}`: "
+        "see docs/clients.md."
+    )
 
 
 def _is_table_of_servers(node: Any) -> bool:
@@ -131,6 +146,15 @@ CLIENTS: dict[str, Client] = {
             after="Start `claude` anew here; it asks once whether you trust the project's servers.",
         ),
         Client(
+            "claude-desktop",
+            "Claude Desktop",
+            {"user": lambda where: where.apps / "Claude" / "claude_desktop_config.json"},
+            ("mcpServers",),
+            _plain,
+            after="Quit Claude Desktop (closing its window is not enough), then start it again.",
+            on_windows=True,
+        ),
+        Client(
             "codex",
             "Codex",
             {"user": _codex_user, "project": lambda where: where.project / ".codex" / "config.toml"},
@@ -149,6 +173,15 @@ CLIENTS: dict[str, Client] = {
             ("mcpServers",),
             _plain,
             after="Restart Cursor, and switch it on under MCP in its settings.",
+        ),
+        Client(
+            "windsurf",
+            "Windsurf",
+            {"user": lambda where: where.home / ".codeium" / "windsurf" / "mcp_config.json"},
+            ("mcpServers",),
+            _plain,
+            after="Refresh the MCP servers in Cascade's settings, or restart Windsurf.",
+            on_windows=True,
         ),
         Client(
             "vscode",

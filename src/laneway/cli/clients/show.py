@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from laneway.base.plain import plain
+from laneway.base.plain import code_label, label, plain, plain_code
 from laneway.base.redact import redact
 from laneway.cli.handshake import Proof
 from laneway.cli.terminal import Style
@@ -16,13 +16,15 @@ CONTEXT_LINES = 2
 """Around a change: enough to know the place, little enough to show nobody's other keys."""
 MAX_LINE_CHARS = 200
 """Some files are one line of a megabyte."""
+MAX_PROOF_CHARS = 1000
+"""Of who answered and what it offers: eight names of tools and a version."""
 MAX_DIFF_LINES = 20_000
 """`difflib` takes time by the square of them."""
 
 
 def short(file: Path) -> str:
     home = Path.home()
-    return plain(f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(file))
+    return plain_code(f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(file))
 
 
 def difference(before: str, after: str, file: Path) -> str:
@@ -58,8 +60,7 @@ def _moved(line: str, offset: int) -> str:
 
 
 def _cut(line: str) -> str:
-    line = plain(line)
-    return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]} …"
+    return code_label(line.expandtabs(4), MAX_LINE_CHARS)
 
 
 def coloured(diff: str, style: Style) -> str:
@@ -74,20 +75,21 @@ def coloured(diff: str, style: Style) -> str:
 def command_line(words: Sequence[str]) -> str:
     import shlex
 
-    return plain(redact(shlex.join(words)))
+    return plain_code(redact(shlex.join(words)))
 
 
 def proof_lines(proof: Proof, style: Style) -> Iterator[str]:
     """What the handshake found, a line each."""
     if not proof.is_good:
-        yield style.red(f"  ✘ {proof.problem}")
+        yield style.red(f"  ✘ {plain(proof.problem)}")
         for line in proof.stderr.splitlines():
-            yield style.dim(f"    | {line}")
+            yield style.dim(f"    | {plain(line)}")
         if proof.remedy:
-            yield f"    → {proof.remedy}"
+            yield f"    → {plain(proof.remedy)}"
         return
     who = " ".join(part for part in (proof.server or "a server without a name", proof.version) if part)
-    yield style.green("  ✔ ") + f"It answers: {who}, {_offers(proof)} ({proof.seconds:.1f} s)."
+    told = label(f"It answers: {who}, {_offers(proof)}", MAX_PROOF_CHARS)
+    yield style.green("  ✔ ") + f"{told} ({proof.seconds:.1f} s)."
     if proof.strange_lines:
         lines = "1 line that is" if proof.strange_lines == 1 else f"{proof.strange_lines} lines that are"
         yield style.yellow(f"  ! On its standard output {lines} no message; some clients mind.")

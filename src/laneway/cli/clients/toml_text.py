@@ -177,18 +177,30 @@ def _insert(text: str, found: list[Statement], keys: Keys, value: Any) -> str:
             prefix, last = "", _last_under(found, each)
             break
     else:
-        own = [each for each in found if each.keys[: len(outer)] == outer and not each.is_header]
-        if not own:
+        if not any(each.keys[: len(outer)] == outer for each in found):
             raise ValueError(f"it has no table for {keys[-1]!r}")
-        last = own[-1]
-        # Dotted keys: spelled as their neighbour is.
-        prefix = text[last.begin : last.start].split("=")[0].rstrip().rpartition(".")[0]
-        prefix = f"{prefix}." if prefix else ""
+        own = _dotted_into(found, outer)
+        if not own:  # only tables inside of it have headers: then it can have one as well
+            return _append(text, outer, {keys[-1]: value})
+        header, last = own[-1]
+        prefix = "".join(f"{_key(part)}." for part in outer[len(header) :])
     end = text.find("\n", last.end)
     newline = _newline(text)
     if end < 0:
         return f"{text}{newline}{prefix}{_key(keys[-1])} = {spell(value)}{newline}"
     return f"{text[: end + 1]}{prefix}{_key(keys[-1])} = {spell(value)}{newline}{text[end + 1 :]}"
+
+
+def _dotted_into(found: list[Statement], outer: Keys) -> list[tuple[Keys, Statement]]:
+    """What sets keys of a table from outside of it, with the header that it stands under."""
+    header: Keys = ()
+    own = []
+    for each in found:
+        if each.is_header:
+            header = each.keys
+        elif each.keys[: len(outer)] == outer and len(header) < len(outer):
+            own.append((header, each))
+    return own
 
 
 def _last_under(found: list[Statement], header: Statement) -> Statement:

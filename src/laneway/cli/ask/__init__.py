@@ -1,0 +1,1 @@
+"""`laneway ask`: one turn with Codex from a shell, for a person at a terminal or for a pipe."""

@@ -1,0 +1,214 @@
+"""`laneway ask`: its flags, and one turn from them."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from laneway.base.errors import UsageError
+from laneway.base.settings import Settings
+from laneway.cli.ask.ending import exit_code, how_to_go_on, summary, write_last_message
+from laneway.cli.ask.follow import Follower, Interrupts
+from laneway.cli.ask.inputs import images_of, output_file, prompt_of, schema_of
+from laneway.cli.ask.view import JsonLines, TerminalView
+from laneway.cli.chosen import settings_for
+from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, folder, overrides
+from laneway.cli.codex_profile import codex_home, profile
+from laneway.cli.compose import LOCAL, ground
+from laneway.cli.main import add_common
+from laneway.cli.prompting.asking import Prompter
+from laneway.cli.prompting.keyboard import find_keyboard
+from laneway.core.hub import Hub
+from laneway.core.ports import ImagePart, Part, TextPart, ThreadSpec, TurnSpec
+from laneway.core.session import Session, Timing
+
+EPILOG = """\
+The answer goes to standard output, everything else to standard error, so a pipe gets only the answer.
+Before Codex leaves its sandbox you are asked at the terminal, even if the prompt came through a pipe;
+without a terminal the answer is no. Ctrl-C stops the turn, a second Ctrl-C exits.
+
+  laneway ask "why does test_x fail?"
+  git diff | laneway ask "is this change safe?"    piped text is added after the prompt
+  laneway ask --last "and now fix it"              continue the last thread in this folder
+  laneway ask -i screen.png "what is wrong here?"
+  laneway ask --rehearse "%help"                   list what the scripted model can do
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Ask Codex one thing and watch it work."
+    parser.epilog = EPILOG
+    parser.add_argument("prompt", nargs="?", help="what to ask; - or no prompt reads it from standard input")
+    parser.add_argument(
+        "-i",
+        "--image",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="attach this image (repeatable)",
+    )
+    parser.add_argument(
+        "-C",
+        "--cwd",
+        "--cd",
+        dest="cwd",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="the folder Codex works in (default: the current one)",
+    )
+    parser.add_argument(
+        "--add-dir",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="DIR",
+        help="also let Codex write here, if its sandbox allows writing (repeatable)",
+    )
+    add_model(parser)
+    parser.add_argument(
+        "-p", "--profile", metavar="NAME", help="apply $CODEX_HOME/NAME.config.toml on top of config.toml"
+    )
+    add_sandbox(parser)
+    add_approval(parser)
+    add_config(parser)
+    thread = parser.add_mutually_exclusive_group()
+    thread.add_argument("--last", action="store_true", help="continue the last thread in this folder")
+    thread.add_argument("--thread", metavar="THREAD", help="continue this thread")
+    _add_output(parser)
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        metavar="S",
+        help="stop the turn after S seconds, not counting your time for answers",
+    )
+    add_common(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output-last-message", metavar="FILE", help="also write the last message to this file"
+    )
+    parser.add_argument("--output-schema", metavar="FILE", help="a JSON Schema that the answer must follow")
+    parser.add_argument("--full", action="store_true", help="show everything commands print, and whole diffs")
+    parser.add_argument(
+        "--thoughts", action="store_true", help="show all of Codex's reasoning, not just a line of it"
+    )
+
+
+class AskRequest(msgspec.Struct, frozen=True):
+    """What the command line asks for, checked before anything is started."""
+
+    turn: TurnSpec
+    spec: ThreadSpec
+    settings: Settings
+    thread_id: str | None
+    output: Path | None
+
+
+def run(options: argparse.Namespace) -> int:
+    request = read(options)
+    return asyncio.run(ask(options, request))
+
+
+def read(options: argparse.Namespace) -> AskRequest:
+    here = folder(options.cwd)
+    images = images_of(options.image)
+    schema = schema_of(options.output_schema)
+    output = output_file(options.output_last_message)
+    settings, config = configuration(options, here)
+    roots = tuple(str(folder(each)) for each in options.add_dir)
+    thread_id = options.thread
+    if options.last:
+        from laneway.cli.ask import recent  # not needed for a start that goes on with nothing
+
+        thread_id = None if options.rehearse else recent.last_thread(here, codex_home())
+        if thread_id is None:
+            raise UsageError(f"`laneway ask` has no earlier thread in {here}: ask without --last.")
+    # Read last: whatever is wrong is said before somebody has typed a long prompt.
+    prompt = prompt_of(options.prompt)
+    parts: tuple[Part, ...] = (TextPart(prompt), *(ImagePart(path=str(image)) for image in images))
+    spec = ThreadSpec(
+        cwd=here,
+        model=settings.model,
+        sandbox=settings.sandbox,
+        approval_policy=settings.approval_policy,
+        config=config,
+        writable_roots=roots,
+    )
+    return AskRequest(TurnSpec(parts=parts, output_schema=schema), spec, settings, thread_id, output)
+
+
+def configuration(options: argparse.Namespace, here: Path) -> tuple[Settings, dict[str, Any]]:
+    """The settings, and what Codex's own configuration is overridden with: a flag goes before a profile."""
+    config: dict[str, Any] = {}
+    if options.profile is not None:
+        if options.rehearse:
+            raise UsageError("--profile cannot be used with --rehearse, which has its own configuration.")
+        config = profile(options.profile, codex_home())
+    settings = settings_for(
+        options,
+        here,
+        model=options.model or config.pop("model", None),
+        sandbox=options.sandbox or config.pop("sandbox_mode", None),
+        approval_policy=options.approval or config.pop("approval_policy", None),
+    )
+    config |= overrides(options.config)
+    if settings.reasoning_effort is not None:
+        config.setdefault("model_reasoning_effort", settings.reasoning_effort)
+    return settings, config
+
+
+async def ask(options: argparse.Namespace, request: AskRequest) -> int:
+    keyboard = find_keyboard()
+    prompter = Prompter(keyboard, cwd=str(request.spec.cwd)) if keyboard is not None else None
+    view = JsonLines() if options.json else TerminalView(is_full=options.full, with_thoughts=options.thoughts)
+    timing = Timing(turn_s=options.timeout, retry_s=request.settings.retry_secs)
+    with view:
+        async with ground(options, timing, request.settings, asks_login=True) as base:
+            session = await open_thread(base.hub, request)
+            view.begin(session)
+            if request.spec.writable_roots and is_read_only(session):
+                view.say("--add-dir has no effect: the sandbox is read-only (try -s workspace-write)")
+            turn = session.say(request.turn)
+            follower = Follower(session, view, prompter)
+            if not options.rehearse:
+                follower.on_accepted = partial(keep_thread, session, request)
+            with Interrupts(turn, partial(leave, view, prompter)):
+                result = await follower.follow(turn)
+    if request.output is not None:
+        write_last_message(request.output, result.text)
+    go_on = None if options.rehearse else how_to_go_on(session.thread_id, request.spec.cwd)
+    view.note_end(summary(view.seconds, view.tokens), go_on)
+    return exit_code(result, is_stopped=follower.is_stopped)
+
+
+async def open_thread(hub: Hub, request: AskRequest) -> Session:
+    if request.thread_id is not None:
+        return await hub.resume(LOCAL, request.thread_id, request.spec)
+    return await hub.start(LOCAL, request.spec)
+
+
+def is_read_only(session: Session) -> bool:
+    sandbox = session.info.native.get("sandbox")
+    return isinstance(sandbox, dict) and sandbox.get("type") == "readOnly"
+
+
+def keep_thread(session: Session, request: AskRequest) -> None:
+    """For `--last`."""
+    from laneway.cli.ask import recent
+
+    recent.remember(session.thread_id, request.spec.cwd, codex_home())
+
+
+def leave(view: JsonLines | TerminalView, prompter: Prompter | None) -> None:
+    """Whoever goes at once leaves the terminal as it was."""
+    view.close()
+    if prompter is not None:
+        prompter.restore()

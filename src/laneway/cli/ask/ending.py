@@ -1,0 +1,64 @@
+"""How a turn ended, for the shell and for people: the exit code, one sentence, and how to go on."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from laneway.base.errors import EngineLost, LanewayError
+from laneway.base.plain import plain
+from laneway.base.redact import redact
+from laneway.cli.terminal.status import count, elapsed
+from laneway.core.turn import TurnResult
+
+
+def exit_code(result: TurnResult, *, is_stopped: bool = False) -> int:
+    """0 done, 1 failed or stopped by an answer, 4 Codex ended, 130 interrupted; one sentence says why."""
+    if result.status == "completed":
+        return 0
+    if result.stopped_by == "timeout":
+        return _fail("the turn took longer than --timeout and was stopped")
+    if result.status == "interrupted" and is_stopped and result.stopped_by is None:
+        return _fail("you declined, and the turn was stopped as you chose")
+    if result.status == "interrupted":
+        _fail("interrupted")
+        return 130
+    failure = result.failure
+    if failure is not None and failure.kind == "engine_lost":
+        raise EngineLost(failure.message.partition(": ")[2] or failure.message)
+    why = plain(redact(failure.message)) if failure else "no reason given"
+    return _fail(f"the turn failed: {why}")
+
+
+def _fail(sentence: str) -> int:
+    print(f"laneway: {sentence}", file=sys.stderr)
+    return 1
+
+
+def summary(seconds: float, tokens: int) -> str:
+    return f"{elapsed(seconds)}" + (f" · {count(tokens)} tokens" if tokens else "")
+
+
+def how_to_go_on(thread_id: str, folder: Path) -> str:
+    """The command that goes on with this thread, from where the user stands."""
+    where = "" if folder == Path.cwd() else f" -C {shlex.quote(_short(folder))}"
+    return f'go on: laneway ask{where} --last "…"   or with --thread {thread_id}'
+
+
+def _short(folder: Path) -> str:
+    near = os.path.relpath(folder)
+    return near if len(near) < len(str(folder)) else str(folder)
+
+
+def write_last_message(file: Path, text: str) -> None:
+    """For `-o`. An empty file where no message came: an older one would be taken for this one."""
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as problem:
+        raise LanewayError(
+            f"The last message could not be written to {file}: {problem.strerror}."
+        ) from problem
+    if not text:
+        print(f"laneway: no message came: {file} is empty", file=sys.stderr)

@@ -1,0 +1,106 @@
+"""Follows one turn from its first event to its end, and sees that its questions get an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Protocol
+
+from laneway.cli.prompting.asking import Prompter
+from laneway.cli.prompting.drawing import draw_question
+from laneway.cli.prompting.questions import Canvas, TerminalQuestions
+from laneway.cli.terminal.style import Style, width
+from laneway.core.model import DECLINE, Accepted, Answer, Event, Question, Text, TurnDone
+from laneway.core.session import Session
+from laneway.core.turn import Turn, TurnResult
+
+NOBODY = "declined: nobody is at a terminal to ask"
+LEFT = "declined: the input has ended"
+
+
+class TurnView(Canvas, Protocol):
+    """Whoever shows a turn."""
+
+    def on_event(self, event: Event) -> None:
+        """Every event as it comes; `show` gets those that are not questions when the screen is free."""
+        ...
+
+    async def wait_drawable(self) -> None: ...
+
+
+class Follower:
+    """One turn before a view. `is_stopped` tells afterwards whether the person who was asked ended it."""
+
+    def __init__(self, session: Session, view: TurnView, prompter: Prompter | None) -> None:
+        self.is_stopped = False
+        self.on_accepted: Callable[[], None] = lambda: None
+        """Called when Codex has the prompt: from then on the thread can be gone on with."""
+        self._session = session
+        self._view = view
+        self._prompter = prompter
+        self._questions = TerminalQuestions(view, prompter, self._deliver)
+
+    async def follow(self, turn: Turn) -> TurnResult:
+        try:
+            async for event in turn.events:
+                self._view.on_event(event)
+                if isinstance(event, Accepted):
+                    self.on_accepted()
+                elif isinstance(event, Text):
+                    await self._view.wait_drawable()
+                elif isinstance(event, TurnDone):
+                    await self._questions.aclose()
+                self._questions.on_event(event)
+                if isinstance(event, TurnDone):
+                    break
+        finally:
+            await self._questions.aclose()
+        return await turn.result()
+
+    async def _deliver(self, question: Question, answer: Answer | None) -> None:
+        if answer is None:
+            answer = DECLINE
+            self._tell_declined(question)
+        choice = next((each for each in question.choices if each.choice_id == answer.choice_id), None)
+        self.is_stopped = self.is_stopped or (choice is not None and choice.grants == "stop")
+        await self._session.answer(question.question_id, answer)
+
+    def _tell_declined(self, question: Question) -> None:
+        style = Style(sys.stderr)
+        if self._prompter is None:
+            drawn = draw_question(question, style, width(sys.stderr))
+            for row in (drawn.title, *drawn.subject, *drawn.about):
+                print(row, file=sys.stderr)
+        print(style.yellow(f"  {NOBODY if self._prompter is None else LEFT}"), file=sys.stderr, flush=True)
+
+
+class Interrupts:
+    """The first Ctrl-C stops the turn; the second leaves."""
+
+    def __init__(self, turn: Turn, on_leaving: Callable[[], None] = lambda: None) -> None:
+        self._turn = turn
+        self._on_leaving = on_leaving
+        self._count = 0
+
+    def __enter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._on_signal)
+
+    def __exit__(self, *exc: object) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+    def _on_signal(self) -> None:
+        self._count += 1
+        if self._count == 1:
+            self._turn.cancel()
+        else:
+            # At once, whatever hangs: the guardian ends Codex when our pipe to it closes.
+            self._on_leaving()
+            sys.stdout.flush()
+            os._exit(130)

@@ -1,0 +1,134 @@
+"""What `laneway ask` shows: a turn on a terminal, or one JSON object a line."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+
+import msgspec
+
+from laneway.cli.terminal import markdown
+from laneway.cli.terminal.answer import PlainAnswer
+from laneway.cli.terminal.screen import Detail, Screen
+from laneway.cli.terminal.status import StatusLine
+from laneway.cli.terminal.style import Style
+from laneway.core.model import Event, public
+from laneway.core.session import Session
+
+log = logging.getLogger(__name__)
+
+
+class TerminalView:
+    """For a person: a `Canvas` with a status line, which is gone when the block ends."""
+
+    def __init__(self, *, is_full: bool, with_thoughts: bool) -> None:
+        is_rendered = markdown.can_render(sys.stdout)
+        self._status = StatusLine(sys.stderr)
+        self._screen = Screen(
+            answer=markdown.MarkdownAnswer(sys.stdout) if is_rendered else None,
+            status=self._status,
+            detail=Detail(is_full=is_full, with_thoughts=with_thoughts, hint="--full"),
+        )
+        self._loading: asyncio.Future[None] | None = None
+        self._began = time.monotonic()
+        if is_rendered:
+            # While Codex starts: whoever pipes the answer on never pays for it.
+            self._loading = asyncio.ensure_future(asyncio.to_thread(markdown.load))
+
+    def __enter__(self) -> TerminalView:
+        self._status.start("Starting Codex", lambda: self._screen.is_free)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing of ours moves on the screen from here on. Safe to call again."""
+        self._status.close()
+
+    def begin(self, session: Session) -> None:
+        self._status.tell("Thinking")
+
+    async def wait_drawable(self) -> None:
+        """Until a text can be drawn."""
+        loading, self._loading = self._loading, None
+        if loading is not None:
+            try:
+                await loading
+            except ImportError as problem:
+                log.warning("Markdown is not rendered: %s", problem)
+                self._screen.answer_with(PlainAnswer(sys.stdout))
+
+    def on_event(self, event: Event) -> None:
+        pass
+
+    def show(self, event: Event) -> None:
+        self._screen.show(event)
+
+    def pause(self) -> None:
+        self._screen.pause()
+
+    def resume(self) -> None:
+        self._screen.resume()
+
+    def say(self, text: str) -> None:
+        self._screen.say(text)
+
+    def note_end(self, summary: str, how_to_go_on: str | None) -> None:
+        """The last words: what it took, and how to go on."""
+        style = Style(sys.stderr)
+        self._screen.note(*(style.dim(line) for line in (summary, how_to_go_on) if line is not None))
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    @property
+    def tokens(self) -> int:
+        return self._screen.tokens
+
+
+class JsonLines:
+    """For a program: every event at once, also while a person is asked something."""
+
+    seconds = 0.0
+    tokens = 0
+
+    def __enter__(self) -> JsonLines:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def begin(self, session: Session) -> None:
+        self._print({"event": "session", "thread_id": session.thread_id, "agent_id": session.agent_id})
+
+    async def wait_drawable(self) -> None:
+        pass
+
+    def on_event(self, event: Event) -> None:
+        self._print(public(event))
+
+    def show(self, event: Event) -> None:
+        pass  # printed as it came
+
+    def pause(self) -> None:
+        pass
+
+    def resume(self) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        print(f"laneway: {text}", file=sys.stderr)
+
+    def note_end(self, summary: str, how_to_go_on: str | None) -> None:
+        pass  # the events have told both
+
+    def _print(self, data: dict[str, object]) -> None:
+        sys.stdout.buffer.write(msgspec.json.encode(data) + b"\n")
+        sys.stdout.buffer.flush()

@@ -1,0 +1,179 @@
+"""One entry of one client's file: written, proved by starting it, or removed; put back if it does not answer.
+
+Every change can be taken back by `laneway setup --undo`. Only `laneway.cli.setup` calls this.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from laneway.base.errors import UsageError
+from laneway.base.redact import redact
+from laneway.cli.clients import changing, edit, files, journal, keeping
+from laneway.cli.clients.entry import with_words, words_of
+from laneway.cli.clients.files import Snapshot
+from laneway.cli.clients.keeping import CommandLine, Wanted
+from laneway.cli.clients.known import Client
+from laneway.cli.clients.proof import prove
+from laneway.cli.clients.show import command_line, short
+from laneway.cli.handshake import Proof
+from laneway.cli.registrations import in_words, is_ours, is_stale, parse, program
+
+Action: TypeAlias = Literal[
+    "added", "replaced", "unchanged", "removed", "absent", "printed", "broken", "put back"
+]
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What `setup` did, as `--json` tells it."""
+
+    client: str
+    file: str | None
+    server: str
+    action: Action
+    command: list[str] = []
+    backup: str | None = None
+    can_undo: bool = False
+    """Whether something was written."""
+    notes: list[str] = []
+    proof: Proof | None = None
+    entry: dict[str, Any] | None = None
+
+    @property
+    def exit_code(self) -> int:
+        return 1 if self.action in ("broken", "put back") else 0
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One call of `setup`: which file, which entry, what to write."""
+
+    client: Client
+    file: Path
+    is_shared: bool
+    name: str
+    wanted: Wanted
+    notes: tuple[str, ...]
+    deadline_s: float
+    is_forced: bool
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    keys: tuple[str, ...]
+    before: dict[str, Any] | None
+    after: dict[str, Any]
+    line: CommandLine
+    notes: list[str]
+
+
+async def register(job: Job) -> Done:
+    """Write the entry, prove it, put the file back if it does not answer."""
+    before = _read(job)
+    try:
+        plan = _plan(job, before)
+        is_new = plan.after != plan.before
+        text = edit.put(before.text, job.file, plan.keys, plan.after) if is_new else before.text
+    except ValueError as problem:
+        raise files.refused(job.file, in_words(problem)) from problem
+    if not is_new:
+        proof = await _proof(job, plan)
+        return _done(job, "unchanged" if proof.is_good else "broken", plan, proof=proof)
+    record = journal.Journal.begin(journal.folder(), "setup", job.client.name)
+    applied = changing.apply(before, text, [journal.changed(plan.keys, plan.before, plan.after)], record)
+    try:
+        proof = await _proof(job, plan)
+    except BaseException:
+        applied.take_back()  # interrupted: what is not proved does not stay
+        raise
+    if not proof.is_good and not job.is_forced:
+        applied.take_back()
+        return _done(job, "put back", plan, proof=proof)
+    action: Action = "broken" if not proof.is_good else "added" if plan.before is None else "replaced"
+    return _done(job, action, plan, backup=applied.backup, can_undo=True, proof=proof)
+
+
+def remove(job: Job) -> Done:
+    """Take the entry out."""
+    before = _read(job)
+    try:
+        keys, existing = _existing(job, before)
+        if existing is None:
+            return _done(job, "absent")
+        if not can_renew(existing) and not job.is_forced:
+            raise UsageError(
+                f"The server {job.name!r} of {short(job.file)} is not Laneway: remove it with --force."
+            )
+        text = edit.drop(before.text, job.file, keys)
+    except ValueError as problem:
+        raise files.refused(job.file, in_words(problem)) from problem
+    record = journal.Journal.begin(journal.folder(), "setup", job.client.name)
+    applied = changing.apply(before, text, [journal.changed(keys, existing, None)], record)
+    return _done(job, "removed", backup=applied.backup, can_undo=True)
+
+
+def can_renew(entry: dict[str, Any]) -> bool:
+    """Whether it starts Laneway, or the removed server in whose place Laneway comes."""
+    words = words_of(entry) or [""]
+    starts_laneway = any(program(word) == "laneway" for word in words) and is_ours(words[0], words[1:])
+    return starts_laneway or is_stale(words[0], words[1:])
+
+
+def _read(job: Job) -> Snapshot:
+    return files.read(job.file, files.SHARED if job.is_shared else files.PRIVATE)
+
+
+def _existing(job: Job, before: Snapshot) -> tuple[tuple[str, ...], dict[str, Any] | None]:
+    """Where the entry is or will be, and what is there."""
+    tree = parse(before.text, job.file) if before.text.strip() else {}
+    keys = (*job.client.table_in(tree), job.name)
+    found = edit.look(tree, keys)
+    if found is not None and not isinstance(found, dict):
+        raise ValueError(f"its {job.name!r} is not an entry for a server")
+    return keys, found
+
+
+def _plan(job: Job, before: Snapshot) -> _Plan:
+    """The entry to write: ours, with what the user has added to the one that is there."""
+    keys, existing = _existing(job, before)
+    if existing is None:
+        line = keeping.fresh(job.wanted)
+        return _Plan(keys, None, job.client.entry(list(line.words)), line, list(job.notes))
+    words = words_of(existing)
+    if not can_renew(existing) or words is None:
+        return _instead(job, keys, existing)
+    line = keeping.renewed(words, job.wanted)
+    notes = [*job.notes, *line.notes]
+    entry = {**existing, **job.client.entry(list(line.words))}
+    if isinstance(existing.get("command"), dict):  # Zed's older shape, with the variables inside
+        entry = with_words(existing, list(line.words))
+    if entry.pop("disabled", False) is True or entry.get("enabled") is False:
+        notes.append("It was switched off there; it is switched on now.")
+    if "enabled" in entry:
+        entry["enabled"] = True
+    return _Plan(keys, existing, entry, line, notes)
+
+
+def _instead(job: Job, keys: tuple[str, ...], existing: dict[str, Any]) -> _Plan:
+    """In the place of somebody else's server, if that is meant."""
+    if not job.is_forced:
+        raise UsageError(
+            f"{short(job.file)} has another server called {job.name!r}: choose another --name, "
+            "or replace it with --force."
+        )
+    line = keeping.fresh(job.wanted)
+    words = words_of(existing)
+    what = f": `{command_line(words)}`" if words else ""
+    note = f"Another server of that name was replaced{what}. `laneway setup --undo` brings it back."
+    return _Plan(keys, existing, job.client.entry(list(line.words)), line, [*job.notes, note])
+
+
+async def _proof(job: Job, plan: _Plan) -> Proof:
+    return await prove(job.file, plan.keys, job.deadline_s, is_agent=plan.line.door == "acp")
+
+
+def _done(job: Job, action: Action, plan: _Plan | None = None, **facts: Any) -> Done:
+    command = [redact(word) for word in plan.line.words] if plan else []
+    notes = plan.notes if plan else []
+    return Done(job.client.name, str(job.file), job.name, action, command, notes=notes, **facts)

@@ -1,0 +1,62 @@
+"""Codex's configuration profiles (`-p NAME`), for a Codex that is driven through its app-server.
+
+`codex exec -p` lays `$CODEX_HOME/NAME.config.toml` over the user's own `config.toml`. The app-server
+knows no profiles (0.163), so the file is read here and sent along as what a thread overrides.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from laneway.base.errors import UsageError
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def codex_home(environment: Mapping[str, str] | None = None) -> Path:
+    """Where Codex keeps its configuration and its threads."""
+    named = (os.environ if environment is None else environment).get("CODEX_HOME")
+    return Path(named) if named else Path.home() / ".codex"
+
+
+def profile(name: str, home: Path) -> dict[str, Any]:
+    """What a profile says, as overrides with dotted keys; a sentence if there is no such profile."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"A profile name consists of letters, digits, - and _, unlike {name!r}.")
+    file = home / f"{name}.config.toml"
+    said = _read(file)
+    if said is None:
+        tables = (_read(home / "config.toml") or {}).get("profiles")
+        said = tables.get(name) if isinstance(tables, dict) else None  # where older versions keep them
+    if not isinstance(said, dict):
+        raise UsageError(f"There is no profile {name}: Codex looks for it in {file}.")
+    return flat(said)
+
+
+def flat(table: dict[str, Any], above: str = "") -> dict[str, Any]:
+    """A table as dotted keys, so that a single value of it can be overridden by another."""
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        # A key with a dot in it cannot be spelt that way: its table goes along whole.
+        if isinstance(value, dict) and value and not any("." in inner for inner in value):
+            values |= flat(value, f"{above}{key}.")
+        else:
+            values[f"{above}{key}"] = value
+    return values
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    import tomllib
+
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise UsageError(f"{file} cannot be read: {problem.strerror}.") from problem
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise UsageError(f"{file} is not valid TOML: {problem}.") from problem

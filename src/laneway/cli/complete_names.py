@@ -1,0 +1,88 @@
+"""`laneway __complete KIND CURRENT [WORD …]`: names of sessions, one a line, for the completion scripts.
+
+A shell runs it while somebody waits for the Tab key: it reads the kept records and asks no
+process, imports little, and whatever is wrong, it says nothing and offers nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from laneway.store.registry import Entry
+
+COMMAND = "__complete"
+KINDS = ("live", "ended", "threads")
+"""Sessions that run, sessions that do not, and threads of Codex that can be gone on with."""
+MAX_NAMES = 200
+"""More than anybody reads; a shell would ask whether to show them."""
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""Shells expand what they are offered, and registries of other programs hold anything. A colon parts
+words in bash, so ids that have one are left out; the same sessions have others."""
+
+
+def run(arguments: list[str]) -> int:
+    """Print what fits. Never fails, and never says a word on standard error."""
+    from laneway.base.errors import LanewayError
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    try:
+        kind, current, *words = arguments
+        names = [name for name in found(kind, current, words) if name.startswith(current)]
+        sys.stdout.write("".join(f"{name}\n" for name in dict.fromkeys(names[:MAX_NAMES])))
+        sys.stdout.flush()
+    except (LanewayError, OSError, ValueError):
+        pass
+    return 0
+
+
+def found(kind: str, current: str, words: list[str]) -> Iterator[str]:
+    """Names of this kind, the latest session first. Ids that nobody remembers only once they are begun."""
+    entries = sorted(_entries(_team(words)), key=lambda entry: entry.last_active, reverse=True)
+    if kind == "threads":
+        yield from filter(_is_safe, (*_asked_threads(), *(entry.backend_id for entry in entries)))
+        return
+    for entry in entries:
+        if (entry.status == "active") is (kind == "live"):
+            names = [entry.identity] if kind == "live" else []
+            names += [entry.agent_id]
+            names += [entry.backend_id] if current and entry.backend_id else []
+            yield from filter(_is_safe, names)
+
+
+def _is_safe(name: str | None) -> bool:
+    return name is not None and _SAFE.fullmatch(name) is not None
+
+
+def _team(words: list[str]) -> str | None:
+    """The team that the command line names so far."""
+    for at, word in enumerate(words):
+        if word.startswith("--team="):
+            return word.removeprefix("--team=")
+        if word == "--team" and at + 1 < len(words):
+            return words[at + 1]
+    return None
+
+
+def _entries(team: str | None) -> Iterable[Entry]:
+    from laneway.base.settings import load
+    from laneway.store.layout import sessions_root
+    from laneway.store.store import Store
+
+    settings = load({"team": team}, os.environ, Path(), Path.home())
+    return Store(sessions_root(), settings.team).view().entries
+
+
+def _asked_threads() -> list[str]:
+    """Those that `laneway ask` had in this folder."""
+    from laneway.cli.ask.recent import last_thread
+    from laneway.cli.codex_flags import folder
+    from laneway.cli.codex_profile import codex_home
+
+    last = last_thread(folder(Path()), codex_home())
+    return [last] if last else []

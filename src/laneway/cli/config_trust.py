@@ -1,0 +1,174 @@
+"""`laneway config trust|untrust`: shows what a repository's settings ask for, and keeps what was agreed to.
+
+What is kept is what was shown: a file that changes while its user reads is not trusted by their yes.
+Everything that is shown here was written by a stranger: it is fenced, and every character that could
+move a cursor or hide is spelt out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from laneway.base import trust, vetting
+from laneway.base.errors import ContentUnreadable, UsageError
+from laneway.base.kinds import shown
+from laneway.base.layers import RepoFile
+from laneway.base.plain import plain
+from laneway.base.schema import spell
+from laneway.base.settings import Settings, load
+from laneway.cli.confirming import confirm
+from laneway.cli.prompting.keyboard import find_keyboard
+
+FENCE = "  │ "
+MAX_PREVIEW_LINES = 40
+"""Of a prompt file on the screen: who wants to read more opens it."""
+MAX_PREVIEW_CHARS = 200
+"""Of one of its lines."""
+
+
+class SettingChange(NamedTuple):
+    """A setting that trust is asked for: what it was when it was last trusted, and what it is now."""
+
+    key: str
+    before: str | None
+    now: str | None
+    is_same: bool
+
+    def __str__(self) -> str:
+        if self.now is None:
+            return f"{self.key} is no longer set (it was {self.before})"
+        if self.before is None or self.is_same:
+            return f"{self.key} = {self.now}"
+        return f"{self.key} = {self.before} → {self.now}"
+
+
+def give(options: argparse.Namespace, before: Settings, folder: Path) -> int:
+    """Show, ask, keep."""
+    root = before.repo.root
+    if root is None:
+        here = shown(folder.absolute())
+        raise UsageError(
+            f"{here} is not in a repository and has no settings file: there is nothing to trust."
+        )
+    if (why := vetting.why_never(root, trust_file())) is not None:
+        raise UsageError(f"Nothing was trusted: {why}.")
+    asking = [file for file in before.repo_files if file.standing in ("not trusted", "changed")]
+    try:
+        requests = {file.path: vetting.request_of(file) for file in asking}
+    except ContentUnreadable as problem:
+        raise UsageError(f"{problem}: nothing was trusted.") from problem
+    out = sys.stderr if options.json else sys.stdout
+    for file in asking:
+        for line in lines_of(file, requests[file.path]):
+            print(line, file=out)
+    if asking and not options.yes:
+        _confirm()
+    given = [
+        trust.give(trust_file(), file.root, {file.path: requests[file.path].settings}) for file in asking
+    ]
+    _report(options, root, before, has_changed=any(given))
+    _tell_rest(folder, out)
+    return 0
+
+
+def take_back(options: argparse.Namespace, root: Path) -> int:
+    has_changed = trust.take_back(trust_file(), root)
+    real = os.path.realpath(root)
+    if options.json:
+        print(json.dumps({"root": real, "trusted": False, "changed": has_changed}))
+    else:
+        print(f"{shown(real)} {'is now' if has_changed else 'was already'} not trusted.")
+    return 0
+
+
+def trust_file() -> Path:
+    return trust.trust_file(os.environ, Path.home())
+
+
+def lines_of(file: RepoFile, asked: vetting.TrustRequest) -> Iterator[str]:
+    """What a file asks for, for whoever must decide."""
+    word = "has changed since you trusted it, and asks" if file.standing == "changed" else "asks"
+    yield f"{shown(file.path)} {word} for your trust in:"
+    yield ""
+    named = {spell(each.keys): each.value for each in file.asks}
+    for change in changes(file, asked):
+        yield FENCE + visible(str(change))
+        content = asked.contents.get(named.get(change.key, Path()))
+        if content is not None:
+            yield from (f"{FENCE}  {line}" for line in _preview(content))
+    yield ""
+
+
+def changes(file: RepoFile, asked: vetting.TrustRequest) -> list[SettingChange]:
+    """Key by key, what was trusted and is gone at the end."""
+    now, before = asked.settings, file.before
+    found = []
+    for key, seen in now.items():
+        old = before.get(key)
+        is_same = old is not None and old.digest == seen.digest
+        found.append(SettingChange(key, None if old is None else old.text, seen.text, is_same))
+    return found + [
+        SettingChange(key, old.text, None, False) for key, old in before.items() if key not in now
+    ]
+
+
+def difference(file: RepoFile) -> list[str]:
+    """What is not as it was trusted, in lines that are safe to show."""
+    try:
+        found = [str(change) for change in changes(file, vetting.request_of(file)) if not change.is_same]
+    except ContentUnreadable as problem:
+        found = [str(problem)]
+    return [FENCE + visible(line) for line in found]
+
+
+def visible(line: str) -> str:
+    """Foreign text on one line: also without characters that take no room, in which orders can hide."""
+    return "".join(
+        letter if letter.isprintable() or letter == "\t" else f"\\u{ord(letter):04x}"
+        for letter in plain(line)
+    )
+
+
+def _preview(content: bytes) -> Iterator[str]:
+    lines = content.decode(errors="backslashreplace").removesuffix("\n").split("\n")
+    for line in lines[:MAX_PREVIEW_LINES]:
+        yield visible(line[:MAX_PREVIEW_CHARS]) + (" …" if len(line) > MAX_PREVIEW_CHARS else "")
+    if len(lines) > MAX_PREVIEW_LINES:
+        yield f"… {len(lines) - MAX_PREVIEW_LINES} more lines: read the file before you agree"
+
+
+def _confirm() -> None:
+    """Raises `UsageError` unless somebody says yes, after all of it stood on the screen."""
+    keyboard = find_keyboard()
+    if keyboard is None or not sys.stderr.isatty():
+        raise UsageError(
+            "Nothing was trusted: there is no terminal to ask at. In a script, use"
+            " `laneway config trust --yes`."
+        )
+    question = "Trust exactly this? If it changes, you are asked again."
+    if not asyncio.run(confirm(keyboard, question)):
+        raise UsageError("Nothing was trusted.")
+
+
+def _report(options: argparse.Namespace, root: Path, before: Settings, *, has_changed: bool) -> None:
+    is_any = any(file.standing != "asks for nothing" for file in before.repo_files)
+    if options.json:
+        told: dict[str, Any] = {"root": str(root), "trusted": is_any, "changed": has_changed}
+        print(json.dumps(told))
+    elif not is_any:
+        print(f"Nothing in the settings of {shown(root)} needs your trust.")
+    else:
+        print(f"{shown(root)} {'is now' if has_changed else 'was already'} trusted, as it is.")
+
+
+def _tell_rest(folder: Path, out: Any) -> None:
+    """What is ignored all the same."""
+    for each in load({}, os.environ, folder, Path.home()).ignored:
+        print(f"  still ignored: {each}", file=out)

@@ -1,0 +1,23 @@
+"""A yes or a no of the person at the terminal, before something is removed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from laneway.cli.prompting.asking import SETTLE_S
+from laneway.cli.prompting.keyboard import Keyboard
+
+YES, NO = ("y", "yes"), ("n", "no", "")
+
+
+async def confirm(keyboard: Keyboard, question: str) -> bool:
+    """Whether it was a clear yes. What was typed before the question stood there does not count."""
+    keyboard.write(f"{question}\n")
+    await asyncio.sleep(SETTLE_S)
+    while True:
+        typed = await keyboard.read_line("  y or n; Enter means no: ")
+        if typed is None:
+            keyboard.write("\n")
+            return False
+        if typed.lower() in YES + NO:
+            return typed.lower() in YES

@@ -1,0 +1,228 @@
+"""All sessions that Laneway knows of on this machine: those of `mcp`, of `ask` and of editors.
+
+Joins what is kept (registries, the notes of `ask`, the editors' records), what live processes say
+over their sockets, and what Codex wrote down of each thread. Changes nothing that is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from laneway.base.errors import StoreError
+from laneway.base.paths import state_home
+from laneway.cli.ask.recent import MAX_BYTES, AskedThread
+from laneway.cli.live_sessions import ask as ask_processes
+from laneway.cli.session_names import short_id
+from laneway.codex.locate import codex_home
+from laneway.codex.thread_digest import ThreadDigest, ThreadDigests
+from laneway.codex.thread_files import has_writer
+from laneway.doors.local.places import standing
+from laneway.doors.local.shapes import Seen
+from laneway.store import stamps
+from laneway.store.database import Database, database_path
+from laneway.store.editor_sessions import EditorSessions
+from laneway.store.files import read_whole
+from laneway.store.listing import SessionRow
+from laneway.store.registry import Status
+from laneway.store.store import Store
+
+ANSWER_S = 2.0
+"""For a process to say what its sessions do. One that is stopped must not hold up a list for long: of
+its sessions the list says what was written down last."""
+
+Source: TypeAlias = Literal["mcp", "ask", "editor"]
+State: TypeAlias = Literal["idle", "working", "waits for you", "open", "stale", "closed", "interrupted"]
+"""What a person sees. `open`: an editor has it, and only the editor knows what it does."""
+
+
+class KnownSession(msgspec.Struct, frozen=True, kw_only=True):
+    """One session, as `--json` shows it. Times are UTC."""
+
+    source: Source
+    name: str
+    """Its identity; of a session that has none, the short form of its id."""
+    agent_id: str | None = None
+    thread_id: str | None = None
+    session_id: str | None = None
+    """What an editor calls it."""
+    identity: str | None = None
+    team: str | None = None
+    status: Status
+    state: State
+    open_questions: int = 0
+    pid: int | None = None
+    first_prompt: str | None = None
+    turns: int | None = None
+    tokens: int | None = None
+    started_at: str = ""
+    last_active: str = ""
+    cwd: str | None = None
+    branch: str | None = None
+    repo_root: str | None = None
+    repo_name: str | None = None
+    tag: str | None = None
+    role: str | None = None
+    model: str | None = None
+
+    @property
+    def whole_id(self) -> str:
+        return self.agent_id or self.session_id or self.thread_id or ""
+
+    @property
+    def active_at(self) -> datetime:
+        return stamps.parse(self.last_active or self.started_at) or datetime.min.replace(tzinfo=UTC)
+
+
+class Known(msgspec.Struct, frozen=True):
+    """The newest first."""
+
+    sessions: tuple[KnownSession, ...]
+    problems: tuple[str, ...] = ()
+
+
+def known_sessions(store: Store, *, with_others: bool) -> Known:
+    """Those of the team; `with_others` also those of `ask` and of editors, which have no team."""
+    found = store.rows()
+    problems = list(found.problems)
+    live = live_sessions() if any(row.status == "active" for row in found.rows) else {}
+    sessions = [of_row(row, live.get(row.agent_id)) for row in found.rows]
+    if with_others:
+        sessions += asked_threads()
+        sessions += editor_sessions(problems)
+    ordered = sorted(sessions, key=lambda each: (each.active_at, each.whole_id), reverse=True)
+    return Known(tuple(ordered), tuple(problems))
+
+
+def live_sessions() -> dict[str, Seen]:
+    """What live processes say of their sessions, by agent id. Whoever may not ask learns nothing."""
+    spots = standing()
+    if not spots:
+        return {}
+    heard = asyncio.run(ask_processes(spots, ANSWER_S))
+    return {each.seen.agent_id: each.seen for each in heard.found}
+
+
+def of_row(row: SessionRow, seen: Seen | None) -> KnownSession:
+    is_busy = (seen.state if seen else row.state) == "busy"
+    state: State = row.status if row.status != "active" else "working" if is_busy else "idle"
+    if row.status == "active" and seen is not None and seen.open_questions:
+        state = "waits for you"
+    if row.status != "active":
+        seen = None  # another life of it
+    return KnownSession(
+        source="mcp",
+        name=row.identity,
+        agent_id=row.agent_id,
+        thread_id=row.backend_id,
+        identity=row.identity,
+        team=row.team,
+        status=row.status,
+        state=state,
+        open_questions=seen.open_questions if seen else 0,
+        pid=seen.pid if seen else None,
+        turns=seen.turns if seen else row.turns,
+        tokens=seen.tokens if seen else row.tokens,
+        started_at=row.started_at,
+        last_active=max(row.last_active, seen.last_active) if seen else row.last_active,
+        cwd=row.cwd,
+        branch=row.branch,
+        repo_root=row.repo_root,
+        repo_name=row.repo_name,
+        tag=row.tag,
+        role=row.role,
+        model=row.model,
+    )
+
+
+# ── sessions without a name ────────────────────────────────────────────────
+
+
+def asked_threads() -> Iterator[KnownSession]:
+    """The newest thread of `laneway ask` in each folder."""
+    folder = state_home() / "ask"
+    try:
+        notes = [folder / name for name in os.listdir(folder) if name.endswith(".json")]
+    except OSError:
+        return
+    for note in notes:
+        try:
+            written = note.stat().st_mtime
+            data = read_whole(note, MAX_BYTES)
+            asked = msgspec.json.decode(data, type=AskedThread) if data else None
+        except (OSError, StoreError, msgspec.DecodeError, UnicodeDecodeError):
+            continue  # `ask --last` says what is wrong with it
+        if asked is None:
+            continue
+        is_open = has_writer(Path(asked.codex_home), asked.thread_id)
+        yield KnownSession(
+            source="ask",
+            name=short_id(asked.thread_id),
+            thread_id=asked.thread_id,
+            status="active" if is_open else "closed",
+            state="working" if is_open else "closed",
+            last_active=_stamp(written),
+            cwd=asked.cwd,
+        )
+
+
+def editor_sessions(problems: list[str]) -> Iterator[KnownSession]:
+    """What cannot be read is added to `problems`."""
+    path = database_path()
+    if not path.exists():
+        return  # nothing is made by looking
+    try:
+        with Database(path) as database:
+            records = EditorSessions(database).latest()
+            problems += database.reports
+    except StoreError as problem:
+        problems.append(str(problem))
+        return
+    home = Path(codex_home(os.environ))
+    for record in records:
+        is_open = has_writer(home, record.thread_id)
+        yield KnownSession(
+            source="editor",
+            name=short_id(record.session_id),
+            thread_id=record.thread_id,
+            session_id=record.session_id,
+            status="active" if is_open else "closed",
+            state="open" if is_open else "closed",
+            started_at=_stamp(record.created_at),
+            last_active=_stamp(record.updated_at),
+            cwd=record.cwd,
+            model=record.defaults.model,
+        )
+
+
+def _stamp(seconds: float) -> str:
+    try:
+        return stamps.stamp(datetime.fromtimestamp(seconds, UTC))
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+# ── what they are about ────────────────────────────────────────────────────
+
+
+def with_digests(sessions: Iterable[KnownSession]) -> list[KnownSession]:
+    """With what Codex wrote down of each. It costs a file each: only for those that are shown."""
+    digests = ThreadDigests(Path(codex_home(os.environ)))
+    return [_with_digest(each, digests.read(each.thread_id) if each.thread_id else None) for each in sessions]
+
+
+def _with_digest(session: KnownSession, digest: ThreadDigest | None) -> KnownSession:
+    if digest is None:
+        return session
+    return msgspec.structs.replace(
+        session,
+        first_prompt=digest.first_prompt,
+        turns=session.turns if session.turns is not None else digest.turns,
+        tokens=session.tokens if session.tokens is not None else digest.tokens,
+    )

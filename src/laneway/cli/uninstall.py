@@ -1,0 +1,183 @@
+"""`laneway uninstall`: shows everything that Laneway has left on this machine, and removes it when told to.
+
+The program itself goes by the installer that brought it; the line for that is shown at the end.
+Never touches Codex's transcripts, nor anything that others own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from laneway.base.errors import LanewayError, UsageError
+from laneway.base.plain import plain
+
+if TYPE_CHECKING:
+    from laneway.base.installed import Installation
+    from laneway.cli.uninstalling.model import Remnant, Surroundings
+
+EPILOG = """\
+Looks for Laneway's entries in the clients that `laneway setup` knows, yours and those of this
+project, in teams, and for its own state, caches, copies and sessions' records. What others share
+stays, and is named with the way to remove it. Codex's transcripts are never touched.
+
+  laneway uninstall --dry-run      only show it
+  laneway uninstall                show it, ask, remove it
+  laneway uninstall --yes          for scripts: do not ask
+
+exit codes of this command:
+  0    removed, or only shown
+  1    something could not be removed, or Laneway is still running, or you said no
+  2    the command line is wrong, or there is no terminal to ask at
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Show what Laneway has left on this machine, and remove it."
+    parser.epilog = EPILOG
+    parser.add_argument("--dry-run", action="store_true", help="only show what there is, and how it goes")
+    parser.add_argument("--yes", action="store_true", help="do not ask: for scripts")
+    parser.add_argument("--settings", action="store_true", help="remove your own settings file, too")
+    parser.add_argument("--json", action="store_true", help="one JSON object, for programs")
+    parser.set_defaults(run=run)
+
+
+class Outcome(msgspec.Struct):
+    """One remnant, as `--json` tells of it."""
+
+    kind: str
+    what: str
+    path: str
+    goes: bool
+    why: str
+    is_removed: bool = False
+    problem: str = ""
+
+
+def run(options: argparse.Namespace) -> int:
+    from laneway.base.installed import installed_how
+    from laneway.cli.uninstalling.model import Surroundings
+    from laneway.doors.local.places import standing
+
+    around = Surroundings(Path.home(), Path.cwd(), dict(os.environ), options.settings)
+    remnants = find(around)
+    outcomes = [Outcome(each.kind, each.what, str(each.path), each.goes, each.why) for each in remnants]
+    running = sorted({spot.pid for spot in standing(around.environment)})
+    installation = installed_how()
+    if not options.json:
+        _show(outcomes, running)
+    goes = any(each.goes for each in remnants)
+    if goes and not options.dry_run:
+        if running:
+            raise LanewayError(f"Nothing was removed: {_running(running)}")
+        if not options.yes and not asyncio.run(_is_agreed()):
+            print("Nothing was removed.", file=sys.stderr)
+            return 1
+        _remove(remnants, outcomes)
+    _tell(options, outcomes, running, installation)
+    return 1 if any(each.problem for each in outcomes) else 0
+
+
+def find(around: Surroundings) -> list[Remnant]:
+    """Everything, in the order in which it is removed."""
+    from laneway.cli.uninstalling import clients, folders, teams
+    from laneway.cli.uninstalling.model import TITLES
+
+    found = [*clients.find(around), *teams.find(around), *folders.find(around)]
+    order = list(TITLES)
+    return sorted(found, key=lambda remnant: order.index(remnant.kind))
+
+
+async def _is_agreed() -> bool:
+    """Asks at the terminal; whatever is no clear yes is a no."""
+    from laneway.cli.prompting.keyboard import find_keyboard
+
+    keyboard = find_keyboard()
+    if keyboard is None:
+        raise UsageError(
+            "Nothing was removed: there is no terminal to ask on. A script says `laneway uninstall --yes`."
+        )
+    typed = await keyboard.read_line("Remove everything that is marked with ✘? [y/N] ")
+    return (typed or "").casefold() in ("y", "yes")
+
+
+def _remove(remnants: list[Remnant], outcomes: list[Outcome]) -> None:
+    """Each by itself: what cannot be removed keeps nothing else."""
+    for remnant, outcome in zip(remnants, outcomes, strict=True):
+        if remnant.remove is None:
+            continue
+        try:
+            remnant.remove()
+            outcome.is_removed = True
+        except LanewayError as problem:
+            outcome.problem = str(problem)
+        except OSError as problem:
+            outcome.problem = f"It could not be removed: {problem.strerror or 'the system refused'}."
+
+
+# ── telling ────────────────────────────────────────────────────────────────
+
+
+def _running(running: list[int]) -> str:
+    pids = ", ".join(map(str, running))
+    processes = "process" if len(running) == 1 else "processes"
+    return f"Laneway is still running ({processes} {pids}). End the programs that use it, then try again."
+
+
+def _show(outcomes: list[Outcome], running: list[int]) -> None:
+    from laneway.cli.terminal import Style
+    from laneway.cli.uninstalling.model import TITLES
+
+    style = Style(sys.stdout)
+    for kind, title in TITLES.items():
+        of_kind = [each for each in outcomes if each.kind == kind]
+        if of_kind:
+            print(style.bold(title))
+        for each in of_kind:
+            mark = style.red("✘") if each.goes else style.dim("·")
+            why = f": {plain(each.why)}" if each.why else ""
+            print(f"  {mark} {plain(each.what)}{'' if each.goes else ' stays'}{why}")
+    if not outcomes:
+        print("Laneway has left nothing on this machine.")
+    elif running:
+        print(_running(running))
+
+
+def _tell(
+    options: argparse.Namespace, outcomes: list[Outcome], running: list[int], installation: Installation
+) -> None:
+    if options.json:
+        told: dict[str, Any] = {
+            "remnants": outcomes,
+            "running": running,
+            "is_dry_run": options.dry_run,
+            "installed": installation.how,
+            "uninstall": installation.removing(),
+        }
+        sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+        return
+    for each in outcomes:
+        if each.problem:
+            print(f"laneway: {plain(each.what)}: {plain(each.problem)}", file=sys.stderr)
+    removed = sum(each.is_removed for each in outcomes)
+    if removed:
+        print(f"Removed: {removed} of {sum(each.goes for each in outcomes)}.")
+    elif options.dry_run and any(each.goes for each in outcomes):
+        print("Nothing was removed: `laneway uninstall` removes what is marked with ✘.")
+    print(_of_program(installation))
+
+
+def _of_program(installation: Installation) -> str:
+    line = installation.removing()
+    if line is not None:
+        kept = f" The folder {installation.source} stays." if installation.is_editable else ""
+        return f"The program itself: `{line}`.{kept}"
+    if installation.how == "temporary":
+        return "The program itself is not installed: it runs from a cache, which its owner empties."
+    return "The program itself is not installed: it runs from a source folder."

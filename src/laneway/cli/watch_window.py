@@ -1,0 +1,98 @@
+"""A live session of another process on this terminal: the answers on standard output, all else beside."""
+
+from __future__ import annotations
+
+import sys
+
+from laneway.base.counting import counted
+from laneway.base.plain import MAX_QUOTED_CHARS, code_label, label
+from laneway.cli.prompting.drawing import draw_question
+from laneway.cli.terminal import Style
+from laneway.cli.terminal.foreign import fenced
+from laneway.cli.terminal.screen import Screen
+from laneway.cli.terminal.style import width
+from laneway.core.model import (
+    Asked,
+    Closed,
+    EngineBack,
+    EngineGone,
+    Event,
+    Notice,
+    Question,
+    TurnDone,
+    TurnStarted,
+    UserSaid,
+    Withdrawn,
+)
+from laneway.doors.local.shapes import Seen
+
+NOTICE_CHARS = 1000
+"""Of why a turn failed: a provider's error may be a page of JSON."""
+
+
+class Window:
+    """Draws events of any number of turns; a `Canvas` for those who ask beside it."""
+
+    def __init__(self) -> None:
+        self._screen = Screen()
+        self._style = Style(sys.stderr)
+        self._asked: set[str] = set()
+
+    def begin(self, seen: Seen) -> None:
+        where = " ".join(part for part in (seen.cwd, seen.branch and f"({seen.branch})") if part)
+        head = code_label(
+            f"{seen.identity}  {seen.state}  {counted(seen.turns, 'turn')}  {where}", MAX_QUOTED_CHARS
+        )
+        about = f"  {seen.agent_id}  thread {seen.thread_id}  team {seen.team}  process {seen.pid}"
+        self._screen.note(self._style.bold(head), self._style.dim(code_label(about, MAX_QUOTED_CHARS)))
+
+    def miss(self, count: int) -> None:
+        lost = counted(count, "event was", "events were")
+        self._screen.note(self._style.yellow(f"  {lost} lost: this terminal was too slow"))
+
+    def end(self, seen: Seen) -> None:
+        self._screen.note(self._style.dim(f"session {code_label(seen.agent_id)} was closed"))
+
+    def pause(self) -> None:
+        self._screen.pause()
+
+    def resume(self) -> None:
+        self._screen.resume()
+
+    def say(self, text: str) -> None:
+        self._screen.say(text)
+
+    def show(self, event: Event) -> None:
+        style, note = self._style, self._screen.note
+        match event:
+            case TurnStarted():
+                note(style.dim("── a turn begins"))
+            case UserSaid():
+                note(*fenced(event.text, width(sys.stderr), mark=style.bold("» "), goes_on="  "))
+            case Asked(question=question):
+                self._show_question(question)
+            case Withdrawn() if event.question_id in self._asked:
+                self._asked.discard(event.question_id)
+                how = "declined, because nobody decided in time" if event.is_declined else "settled"
+                note(style.dim(f"  the question is {how}"))
+            case TurnDone():
+                self._screen.show(event)
+                why = f": {label(event.failure.message, NOTICE_CHARS)}" if event.failure else ""
+                note(style.dim(f"── the turn is {event.status}{why}"))
+            case Notice(level="error", will_retry=False):
+                note(*map(style.red, fenced(event.message, width(sys.stderr), mark="  ! ")))
+            case EngineGone():
+                note(style.red(f"  Codex ended: {label(event.how)}"))
+            case EngineBack():
+                note(style.dim("  Codex is back"))
+            case Closed():
+                pass  # said at the end
+            case _:
+                self._screen.show(event)
+
+    def _show_question(self, question: Question) -> None:
+        """Where it cannot be answered."""
+        self._asked.add(question.question_id)
+        drawn = draw_question(question, self._style, width(sys.stderr))
+        waits = self._style.dim("  waits for an answer where the session was started")
+        self._screen.note(drawn.title, *drawn.subject, *drawn.about, waits)
