@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
 import shlex
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 from laneway.cli.main import COMMANDS, build_parser, command_first
 from laneway.rehearsal.script import HELP
+from tests.cli.support import start
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -17,7 +20,7 @@ TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MUL
 MADE = {".venv", ".venv/bin/pytest", "bench/results.json"}
 """Paths that exist only after set-up."""
 
-every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -57,6 +60,10 @@ def test_every_command_line_in_a_document_is_understood(document: Path) -> None:
                 continue
             words = command_first(words)
             assert words[0] in COMMANDS, words
+            if words[-1] == "--help":
+                with pytest.raises(SystemExit, match=r"^0$"):
+                    build_parser(words).parse_args(words)
+                continue
             options = build_parser(words).parse_args(words)
             assert callable(options.run)
 
@@ -84,6 +91,57 @@ def test_the_command_lines_are_really_found() -> None:
     """A test that checks nothing would pass for ever."""
     text = 'git diff | laneway ask -  # why\nlaneway ask "%think\n%run ls" -m x\n'
     assert command_lines(text) == [["ask", "-"], ["ask", "%think\n%run ls", "-m", "x"]]
+
+
+EXITS = re.compile(r"[ \t]+# .*exits with (\d+).*$", re.MULTILINE)
+RUN_S = 120
+"""For one command line: the slowest takes five seconds on a quiet machine."""
+EXITS_OF_DOCTOR = {0, 1, 3}
+"""Which of them it is depends on the machine; 2 would be a wrong command line."""
+
+
+def rehearsed(text: str) -> dict[tuple[str, ...], int]:
+    """Every command line of a page that needs no account, with the exit code that its comment promises."""
+    found: dict[tuple[str, ...], int] = {}
+    for block in blocks(text, "sh"):
+        for words in command_lines(EXITS.sub(r" exits-with=\1", block)):
+            code = int(words.pop().partition("=")[2]) if words[-1].startswith("exits-with=") else 0
+            if "--rehearse" in words:
+                found[tuple(words)] = code
+    return found
+
+
+REHEARSED = {words: code for page in DOCUMENTS for words, code in rehearsed(page.read_text()).items()}
+
+
+def test_the_exit_code_that_a_comment_promises_is_found() -> None:
+    """Behind a prompt of several lines, too."""
+    text = '```sh\nlaneway ask --rehearse "%think\n%fail 500"   # as it exits with 1\nlaneway ask hi\n```\n'
+    assert rehearsed(text) == {("ask", "--rehearse", "%think\n%fail 500"): 1}
+    assert len(REHEARSED) > 5
+    assert 1 in REHEARSED.values()
+
+
+@pytest.mark.parametrize("words", REHEARSED, ids=" ".join)
+async def test_a_command_line_that_needs_no_account_exits_as_documented(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Run in an empty folder with the real Codex. Nobody is at a terminal, so questions are declined."""
+    path = os.pathsep.join(
+        str(ROOT / part) for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part
+    )
+    async with asyncio.timeout(RUN_S):
+        process = await start(*words, env={"PYTHONPATH": path}, cwd=tmp_path)
+        out, err = await process.communicate()
+    expected = EXITS_OF_DOCTOR if words[0] == "doctor" else {REHEARSED[words]}
+    assert process.returncode in expected, (out + err).decode()
+
+
+def test_every_page_is_in_the_index() -> None:
+    """Whoever opens the folder finds it."""
+    index = (ROOT / "docs" / "README.md").read_text()
+    pages = {page.name for page in ROOT.glob("docs/*.md")} - {"README.md"}
+    assert {page for page in pages if f"({page})" not in index} == set()
 
 
 def test_the_script_language_is_documented_word_for_word() -> None:

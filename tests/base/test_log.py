@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,6 +95,7 @@ def test_a_log_file_is_private_turns_over_and_is_bounded(
 ) -> None:
     """Also the older ones."""
     monkeypatch.setattr(logs, "FILE_BYTES", 2000)
+    (tmp_path / "logs").mkdir()
     configure("info", "human", tmp_path / "logs" / "log")
     for number in range(300):
         log.info("line %d", number)
@@ -133,3 +135,19 @@ def test_a_very_long_line_is_cut_visibly(tmp_path: Path) -> None:
     (line,) = lines(tmp_path / "log")
     assert str(line["message"]).endswith("x [cut]")
     assert len(str(line["message"])) < logs.MAX_LINE_CHARS + 10
+
+
+def test_a_pipe_that_nobody_reads_is_no_log_file(tmp_path: Path) -> None:
+    """It is refused at once; one with a reader serves, and so does a device."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match=r"No such device"):
+        configure("info", "human", tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        configure("info", "human", tmp_path / "pipe")
+        log.info("heard")
+        assert b"heard" in os.read(reader, 1000)
+    finally:
+        os.close(reader)
+    configure("info", "human", Path(os.devnull))
+    log.info("unheard")

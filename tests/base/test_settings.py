@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from laneway.base import trust
 from laneway.base.errors import SettingError
+from laneway.base.schema import KEYS
 from laneway.base.settings import Role, Source, load
 from tests.base.folders import Folders, make_repository
 
@@ -25,7 +25,7 @@ def test_the_flag_goes_before_the_environment_before_the_repo_before_the_global_
     assert (folders.load().model, folders.load().source("model")) == (None, Source("default"))
     folders.global_file.write_text('[laneway]\n\nmodel = "from-global"\n')
     assert folders.load().source("model") == Source("global", str(folders.global_file), 3)
-    folders.repo_file.write_text('# ours\n[laneway]\nmodel = "from-repo"\n')
+    folders.say('# ours\n[laneway]\nmodel = "from-repo"\n')
     settings = folders.load(folders.deep)
     assert (settings.model, settings.source("model")) == (
         "from-repo",
@@ -35,6 +35,50 @@ def test_the_flag_goes_before_the_environment_before_the_repo_before_the_global_
     assert folders.load(**environment).source("model") == Source("environment", "LANEWAY_MODEL")
     by_flag = load({"model": "from-flag"}, environment, folders.repo, folders.home)
     assert (by_flag.value("model"), by_flag.source("model")) == ("from-flag", Source("flag", "--model"))
+
+
+def test_our_own_files_go_before_those_that_we_share_with_atm(folders: Folders) -> None:
+    """Key by key: the repository's two, then the user's two, with the same tables in each."""
+    folders.own_file.parent.mkdir(parents=True)
+    files = {
+        "atm": folders.global_file,
+        "own": folders.own_file,
+        "repo-atm": folders.repo_file,
+        "repo-own": folders.own_repo_file,
+    }
+    for count, (name, file) in enumerate(files.items(), start=1):
+        file.write_text(f'[plugins.codex-mcp]\nmodel = "{name}"\n[laneway.roles.r{count}]\nmodel = "m"\n')
+        folders.trust()
+        settings = folders.load(folders.deep)
+        assert (settings.model, settings.source("model").name) == (name, str(file))
+        assert len(settings.roles) == count, "what a lower file says stays"
+    assert folders.load().files == {
+        "global": folders.global_file,
+        "laneway_global": folders.own_file,
+        "repo": folders.repo_file,
+        "laneway_repo": folders.own_repo_file,
+    }
+
+
+def test_the_users_own_file_is_where_xdg_says_and_never_in_the_repository(folders: Folders) -> None:
+    """A relative XDG_CONFIG_HOME is none, as the specification has it."""
+    moved = folders.home / "moved" / "laneway" / "config.toml"
+    moved.parent.mkdir(parents=True)
+    moved.write_text('[laneway]\nmodel = "moved"\n')
+    (folders.repo / "laneway").mkdir()
+    (folders.repo / "laneway" / "config.toml").write_text('[laneway]\nmodel = "evil"\n')
+    assert folders.load(XDG_CONFIG_HOME=str(moved.parent.parent)).model == "moved"
+    assert folders.load(XDG_CONFIG_HOME=".").model is None
+
+
+def test_the_nearest_of_each_name_counts(folders: Folders) -> None:
+    """Two files of a repository need not lie in one folder; ours goes first wherever it is."""
+    folders.own_repo_file.write_text('[laneway]\nmodel = "own"\n')
+    (folders.deep / ".atm.toml").write_text('[laneway]\nmodel = "shared"\nreasoning_effort = "low"\n')
+    folders.trust(folders.deep)
+    settings = folders.load(folders.deep)
+    assert (settings.model, settings.reasoning_effort) == ("own", "low")
+    assert settings.repo.files == (folders.deep / ".atm.toml", folders.own_repo_file)
 
 
 def test_our_variables_go_before_the_seeds_and_an_empty_one_is_unset(folders: Folders) -> None:
@@ -60,9 +104,9 @@ def test_atm_home_moves_the_global_file(folders: Folders, tmp_path: Path) -> Non
 @pytest.mark.parametrize("table", ["laneway", "plugins.atm-agent-mcp", "plugins.codex-mcp"])
 def test_one_schema_goes_by_three_names(folders: Folders, table: str) -> None:
     """With `default_identity` and `identity` alike."""
-    folders.repo_file.write_text(f'[{table}]\nmodel = "x"\ndefault_identity = "scout"\n')
+    folders.say(f'[{table}]\nmodel = "x"\ndefault_identity = "scout"\n')
     assert (folders.load().model, folders.load().identity) == ("x", "scout")
-    folders.repo_file.write_text(f'[{table}]\nidentity = "right"\ndefault_identity = "left"\n')
+    folders.say(f'[{table}]\nidentity = "right"\ndefault_identity = "left"\n')
     assert folders.load().identity == "right"
 
 
@@ -71,23 +115,23 @@ def test_within_a_file_our_table_goes_before_the_plugins_before_atms_own(folders
     tables = ["core", "atm", "plugins.codex-mcp", "plugins.atm-agent-mcp", "laneway"]
     for count, table in enumerate(tables, start=1):
         lines = [f'[{name}]\nidentity = "of-{name.split(".")[-1]}"\n' for name in reversed(tables[:count])]
-        folders.repo_file.write_text("".join(lines))
+        folders.say("".join(lines))
         assert folders.load().identity == f"of-{table.split('.')[-1]}"
 
 
 def test_a_repo_file_without_core_leaves_the_global_team_and_identity(folders: Folders) -> None:
     """ATM's own reader resets them there."""
     folders.global_file.write_text('[core]\ndefault_team = "crew"\nidentity = "ada"\n')
-    folders.repo_file.write_text('[laneway]\nmodel = "x"\n')
+    folders.say('[laneway]\nmodel = "x"\n')
     settings = folders.load()
     assert (settings.team, settings.identity, settings.model) == ("crew", "ada", "x")
-    folders.repo_file.write_text('[core]\nidentity = "bob"\n')
+    folders.say('[core]\nidentity = "bob"\n')
     assert (folders.load().team, folders.load().identity) == ("crew", "bob")
 
 
 def test_atms_word_for_nobody_is_no_identity(folders: Folders) -> None:
     """It is what ATM writes for people who have not said who they are."""
-    folders.repo_file.write_text('[core]\ndefault_team = "crew"\nidentity = "human"\n')
+    folders.say('[core]\ndefault_team = "crew"\nidentity = "human"\n')
     settings = folders.load()
     assert (settings.identity, settings.source("identity").kind, settings.ignored) == ("codex", "default", ())
 
@@ -95,7 +139,7 @@ def test_atms_word_for_nobody_is_no_identity(folders: Folders) -> None:
 @pytest.mark.parametrize("said", ['"../../etc"', '"a/b"', '"-x"', '""', "7", '["x"]'])
 def test_what_atm_may_like_and_we_cannot_use_is_set_aside_and_told(folders: Folders, said: str) -> None:
     """Its tables are not ours to be strict in; but a team becomes a folder, so it is never a path."""
-    folders.repo_file.write_text(f'[core]\nidentity = "ada"\ndefault_team = {said}\n')
+    folders.say(f'[core]\nidentity = "ada"\ndefault_team = {said}\n')
     settings = folders.load()
     assert (settings.team, settings.identity) == ("default", "ada")
     (ignored,) = settings.ignored
@@ -105,19 +149,19 @@ def test_what_atm_may_like_and_we_cannot_use_is_set_aside_and_told(folders: Fold
 
 def test_other_programs_tables_are_left_alone(folders: Folders) -> None:
     """Whatever is in them."""
-    folders.repo_file.write_text(
+    folders.say(
         "top = 1\n[display]\nformat = 7\n[plugins.bridge]\nmodel = 3\n"
         '[[atm.post_send_hooks]]\ncommand = ["x"]\n'
         '[roles]\nmodel = "y"\n[retention]\nmax_age = 1979-05-27\n'
     )
     assert (folders.load().model, folders.load().ignored) == (None, ())
-    folders.repo_file.write_text("plugins = 3\ncore = 4\n")
+    folders.say("plugins = 3\ncore = 4\n")
     assert folders.load().ignored == ()
 
 
 def test_the_search_ends_at_the_first_folder_with_git(folders: Folders) -> None:
     """Whether `.git` is a folder, a file or a broken link; an empty folder is what Codex leaves behind."""
-    folders.repo_file.write_text('[laneway]\nmodel = "outer"\n')
+    folders.say('[laneway]\nmodel = "outer"\n')
     assert folders.load(folders.deep).model == "outer"
     (folders.deep / ".git").mkdir()
     assert folders.load(folders.deep).model == "outer"
@@ -131,8 +175,9 @@ def test_the_search_ends_at_the_first_folder_with_git(folders: Folders) -> None:
 
 def test_the_nearest_file_of_a_repository_counts(folders: Folders) -> None:
     """One file, not one for each folder: as in ATM."""
-    folders.repo_file.write_text('[laneway]\nmodel = "outer"\nidentity = "outer"\n')
+    folders.say('[laneway]\nmodel = "outer"\nidentity = "outer"\n')
     (folders.deep / ".atm.toml").write_text('[laneway]\nmodel = "inner"\n')
+    folders.trust(folders.deep)
     assert (folders.load(folders.deep).model, folders.load(folders.deep).identity) == ("inner", "codex")
     assert folders.load(folders.deep).repo.root == folders.repo
 
@@ -141,7 +186,7 @@ def test_a_file_can_be_named_by_a_variable(folders: Folders) -> None:
     """It goes before the repository's; one that is missing is an error, since somebody meant it."""
     named = folders.home / "mine.toml"
     named.write_text('[laneway]\nmodel = "named"\nsandbox = "read-only"\n')
-    folders.repo_file.write_text('[laneway]\nmodel = "repo"\nidentity = "scout"\n')
+    folders.say('[laneway]\nmodel = "repo"\nidentity = "scout"\n')
     settings = folders.load(ATM_CONFIG=str(named))
     assert (settings.model, settings.identity, settings.sandbox) == ("named", "scout", "read-only")
     assert folders.load(LANEWAY_CONFIG="~/mine.toml").source("model").kind == "named"
@@ -156,7 +201,7 @@ def test_roles_are_merged_field_by_field(folders: Folders) -> None:
         '[laneway.roles.reviewer]\nsandbox = "workspace-write"\nmodel = "slow"\n'
         '[plugins.atm-agent-mcp.roles.scout]\nreasoning_effort = "low"\n'
     )
-    folders.repo_file.write_text('[plugins.codex-mcp]\nroles = { reviewer = { model = "quick" } }\n')
+    folders.say('[plugins.codex-mcp]\nroles = { reviewer = { model = "quick" } }\n')
     settings = folders.load()
     assert settings.roles == {
         "reviewer": Role(model="quick", sandbox="workspace-write"),
@@ -168,7 +213,7 @@ def test_roles_are_merged_field_by_field(folders: Folders) -> None:
 def test_mail_is_switched_for_single_sessions_entry_by_entry(folders: Folders) -> None:
     """By agent id, which TOML wants in quotes."""
     folders.global_file.write_text('[laneway.per_thread_auto_mail]\n"codex:1" = false\n"codex:2" = false\n')
-    folders.repo_file.write_text('[laneway]\nper_thread_auto_mail = { "codex:2" = true }\n')
+    folders.say('[laneway]\nper_thread_auto_mail = { "codex:2" = true }\n')
     assert folders.load().per_thread_auto_mail == {"codex:1": False, "codex:2": True}
 
 
@@ -182,15 +227,18 @@ def test_words_of_the_past_are_read_as_todays(folders: Folders) -> None:
 
 def test_paths_in_a_file_are_relative_to_it_and_others_to_the_shell(folders: Folders) -> None:
     """A bare name of a program is looked up on PATH, so it stays one."""
-    trust.change(trust.trust_file({}, folders.home), folders.repo, trusted=True)
-    folders.repo_file.write_text(
-        '[laneway]\ncodex_bin = "bin/codex"\nbase_prompt_file = "~/p.md"\nlog_file = "/var/l.log"\n'
+    (folders.home / "p.md").write_text("")
+    (folders.repo / "q.md").write_text("")
+    folders.say(
+        '[laneway]\nbase_prompt_file = "~/p.md"\nextra_instructions_file = "q.md"\nlog_file = "/var/l.log"\n'
     )
     settings = folders.load(folders.deep)
-    assert settings.codex_bin == str(folders.repo / "bin" / "codex")
     assert (settings.base_prompt_file, settings.log_file) == (folders.home / "p.md", Path("/var/l.log"))
+    assert settings.extra_instructions_file == folders.repo / "q.md"
+    folders.global_file.write_text('[laneway]\ncodex_bin = "bin/codex"\n')
+    assert folders.load().codex_bin == str(folders.global_file.parent / "bin" / "codex")
     assert folders.load(LANEWAY_CODEX_BIN="./codex").codex_bin == "codex"
-    folders.repo_file.write_text('[laneway]\ncodex_bin = "codex-beta"\n')
+    folders.say('[laneway]\ncodex_bin = "codex-beta"\n')
     assert folders.load().codex_bin == "codex-beta"
 
 
@@ -207,10 +255,17 @@ def test_variables_spell_every_kind(folders: Folders) -> None:
     assert (settings.tools, settings.log_file) == (("codex", "mail"), folders.home / "l.log")
 
 
+def test_a_list_of_tools_with_jobs_goes_on_to_work(folders: Folders) -> None:
+    """It was the default once, and people copy defaults; nothing is offered for it."""
+    folders.say('[laneway]\ntools = ["codex", "sessions", "mail", "jobs"]\n')
+    assert folders.load().tools == ("codex", "sessions", "mail") == KEYS["tools"].default
+    assert folders.load(LANEWAY_TOOLS="codex,jobs").tools == ("codex",)
+
+
 def test_loading_needs_no_folder_and_makes_none(tmp_path: Path) -> None:
     """A home without any file, a folder that is gone."""
     make_repository(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     settings = load({}, {}, tmp_path / "gone", tmp_path / "nobody")
-    assert (settings.identity, settings.team, settings.repo.file) == ("codex", "default", None)
+    assert (settings.identity, settings.team, settings.repo.files) == ("codex", "default", ())
     assert sorted(tmp_path.rglob("*")) == before

@@ -17,7 +17,7 @@ from laneway.base.schema import KEYS, SourceKind
 from laneway.base.settings import load
 from tests.base.folders import Folders
 
-# The highest last. Only keys that an untrusted repository may set, so that every layer counts.
+# The highest last. The repository is trusted, so that every layer counts.
 LAYERS: tuple[SourceKind, ...] = ("global", "repo", "named", "environment", "flag")
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "model": st.text("abc", min_size=1, max_size=3),
@@ -56,6 +56,7 @@ def test_the_highest_source_wins_key_by_key_and_no_key_touches_another(layers: L
         named = folders.home / "named.toml"
         for path, kind in ((folders.global_file, "global"), (folders.repo_file, "repo"), (named, "named")):
             path.write_text(toml(layers[kind]))  # type: ignore[index]
+        folders.trust(folders.deep)
         environment = {f"LANEWAY_{name.upper()}": str(value) for name, value in layers["environment"].items()}
         settings = load(
             layers["flag"], {**environment, "LANEWAY_CONFIG": str(named)}, folders.deep, folders.home

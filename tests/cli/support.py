@@ -7,8 +7,13 @@ import os
 import stat
 import sys
 from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+import laneway as package
+from laneway.testing.terminal import Terminal, terminal
 
 LANEWAY = [sys.executable, "-m", "laneway"]
 
@@ -35,9 +40,33 @@ async def laneway(*words: str, env: dict[str, str] | None = None, stdin: str | N
         return Ran(process.returncode, out, err)
 
 
+@asynccontextmanager
+async def in_terminal(*words: str, env: dict[str, str], cwd: Path) -> AsyncIterator[Terminal]:
+    """`laneway` where a person sees it."""
+    source = str(Path(package.__file__).parent.parent)  # PYTHONPATH may be relative to another folder
+    surroundings = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": source, **env}
+    async with terminal([*LANEWAY, *words], env=surroundings, cwd=cwd) as screen:
+        yield screen
+
+
 def misbehaving_codex(folder: Path, *flags: str) -> str:
     """Something to name with --codex-bin that goes wrong on demand."""
     path = folder / "codex"
     path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m laneway.testing.misbehave {" ".join(flags)}\n')
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
+
+
+async def read_until(fd: int, text: bytes) -> bytes:
+    """Read a terminal until it shows something."""
+    loop = asyncio.get_running_loop()
+    seen, ready = b"", asyncio.Event()
+    loop.add_reader(fd, ready.set)
+    try:
+        while text not in seen:
+            await ready.wait()
+            ready.clear()
+            seen += os.read(fd, 65536)
+    finally:
+        loop.remove_reader(fd)
+    return seen

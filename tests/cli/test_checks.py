@@ -63,7 +63,7 @@ async def test_a_probe_that_fails_is_an_error_in_a_sentence(tmp_path: Path) -> N
     first = await run_probe(Probe("a", "", lost), case(tmp_path), PATIENT_S)
     second = await run_probe(Probe("b", "", denied), case(tmp_path), PATIENT_S)
     assert first == [Check("a", "error", "Codex ended unexpectedly: exit code 3.")]
-    message = f"This could not be checked: No such file or directory ({tmp_path / 'none'})."
+    message = f"It could not be checked: No such file or directory ({tmp_path / 'none'})."
     assert second == [Check("b", "error", message)]
 
 
@@ -256,10 +256,13 @@ def test_a_folder_that_takes_nothing_is_an_error() -> None:
         for check in folders.on_folder(Folder("x", Path("/proc/self"), "X_HOME", is_private=False))
     ]
     assert messages[0].startswith("The disk of /proc/self is full")
-    assert messages[1].startswith("/proc/self cannot be written in")
+    assert messages[1].startswith("/proc/self is not writable")
     [check] = folders.on_folder(private(Path("/proc/self/laneway")))
-    assert (check.severity, check.message[:46]) == ("error", "/proc/self/laneway cannot be made: /proc/self:")
-    assert check.remedy.endswith("or name another place by X_HOME.")
+    assert (check.severity, check.message[:49]) == (
+        "error",
+        "/proc/self/laneway cannot be created: /proc/self:",
+    )
+    assert check.remedy.endswith("or choose another place with X_HOME.")
 
 
 def test_leftovers_of_killed_rehearsals_are_removed_and_told(tmp_path: Path) -> None:
@@ -268,7 +271,7 @@ def test_leftovers_of_killed_rehearsals_are_removed_and_told(tmp_path: Path) -> 
     (tmp_path / "home-dead").mkdir()
     (tmp_path / "home-dead/.lock").touch()
     [check] = folders.on_leftovers(tmp_path)
-    assert check == Check("leftovers", "note", "The leftovers of a killed rehearsal were removed.")
+    assert check == Check("leftovers", "note", "Leftovers of a killed rehearsal were removed.")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -302,6 +305,17 @@ def test_a_file_that_cannot_be_read_is_a_note() -> None:
     """It may well be none of ours."""
     found = Scan((), (Unreadable(Path("/x/a.json"), "it is not UTF-8"),), ())
     assert [(check.severity, check.message) for check in clients.on_scan(found, None)] == [
-        ("note", "/x/a.json could not be looked at: it is not UTF-8."),
-        ("ok", "No program here is told to start the removed `codex mcp-server` (0 files were read)."),
+        ("note", "/x/a.json could not be read: it is not UTF-8."),
+        ("ok", "No program here is configured to start the removed `codex mcp-server` (0 files were read)."),
     ]
+
+
+async def test_copies_that_an_earlier_version_left_beside_configs_are_told(tmp_path: Path) -> None:
+    """They may hold keys, and lie where a repository could take them in."""
+    assert clients.on_copies([]) == []
+    for number in range(4):
+        (tmp_path / f".mcp.json.laneway-backup-2026010{number}T000000Z").write_text("{}")
+    found = [check for check in await clients.look(case(tmp_path)) if check.name == "old-copies"]
+    assert told(found) == [("old-copies", "note")]
+    assert f"{tmp_path}/.mcp.json.laneway-backup-20260100T000000Z" in found[0].message
+    assert found[0].message.endswith(" and 1 more.")

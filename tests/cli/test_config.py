@@ -43,6 +43,7 @@ async def test_every_key_is_shown_with_its_value_and_source(folders: Folders) ->
         "config",
         "show",
         str(folders.repo),
+        "--all",
         "--team",
         "crew",
         env={**surroundings(folders), "LANEWAY_MODEL": "m"},
@@ -56,7 +57,29 @@ async def test_every_key_is_shown_with_its_value_and_source(folders: Folders) ->
     assert rows["roles.scout.model"] == ["small", f"{folders.global_file}, line 4"]
     assert rows["http_token"][0] == "[redacted]"
     assert "hunter2" not in ran.out
-    assert f"repository: {folders.repo} (not trusted)" in ran.out
+    assert f"repository: {folders.repo} (asks for nothing that needs trust)" in ran.out
+
+
+async def test_without_all_only_what_is_set_is_shown(folders: Folders) -> None:
+    """And what was ignored, with the reason; where nothing is set, that is said."""
+    home = surroundings(folders)
+    bare = await laneway("config", "show", str(folders.repo), env=home)
+    assert bare.out.startswith("Nothing is set: `laneway config --all` shows the defaults.\n\n")
+    folders.own_file.parent.mkdir(parents=True)
+    folders.own_file.write_text('[laneway]\nmodel = "mine"\n')
+    folders.own_repo_file.write_text('[laneway]\nteam = "crew"\nmax_turns = 3\n')
+    ran = await laneway("config", "show", str(folders.repo), env=home)
+    assert ran.out.splitlines() == [
+        f"model      mine  {folders.own_file}, line 2",
+        f"max_turns  3     {folders.own_repo_file}, line 3",
+        f"ignored  {folders.own_repo_file}, line 2: team = crew is ignored: {folders.repo} is not trusted;"
+        " `laneway config trust` in it allows this.",
+        "",
+        f"global file: {folders.global_file} (does not exist)",
+        f"laneway global file: {folders.own_file}",
+        f"laneway repo file: {folders.own_repo_file}",
+        f"repository: {folders.repo} (not trusted)",
+    ]
 
 
 async def test_json_says_the_same_as_data(folders: Folders) -> None:
@@ -80,49 +103,6 @@ async def test_json_says_the_same_as_data(folders: Folders) -> None:
     assert ignored["why"] == f"{folders.repo} is not trusted; `laneway config trust` in it allows this"
     assert told["repository"] == {"root": str(folders.repo), "trusted": False}
     assert told["files"]["global"] == {"path": str(folders.global_file), "exists": True}
-
-
-async def test_trust_tells_what_it_lets_in_and_can_be_taken_back(folders: Folders) -> None:
-    """By any folder inside; twice is no error."""
-    folders.repo_file.write_text('[laneway]\nsandbox = "danger-full-access"\n')
-    home = surroundings(folders)
-    ran = await laneway("config", "trust", str(folders.deep), env=home)
-    assert (ran.code, ran.out) == (
-        0,
-        f"{folders.repo} is now trusted.\n"
-        f"  from now on: sandbox = danger-full-access ({folders.repo_file}, line 2)\n",
-    )
-    told = await show(folders)
-    assert (told["settings"]["sandbox"]["value"], told["ignored"]) == ("danger-full-access", [])
-    assert told["repository"]["trusted"]
-    again = await laneway("config", "trust", str(folders.repo), "--json", env=home)
-    assert json.loads(again.out) == {"root": str(folders.repo), "trusted": True, "changed": False}
-    back = await laneway("config", "untrust", str(folders.repo), env=home)
-    assert back.out == f"{folders.repo} is now not trusted.\n"
-    assert (await show(folders))["settings"]["sandbox"]["value"] is None
-
-
-async def test_a_file_with_a_mistake_is_not_trusted(folders: Folders) -> None:
-    """Nobody has seen yet what it says."""
-    folders.repo_file.write_text("[laneway]\nsandbocks = 1\n")
-    ran = await laneway("config", "trust", str(folders.repo), env=surroundings(folders))
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == (
-        f"laneway: {folders.repo_file}, line 2: there is no setting sandbocks; did you mean sandbox?\n"
-    )
-    folders.repo_file.write_text("")
-    assert not (await show(folders))["repository"]["trusted"]
-
-
-async def test_nothing_to_trust_is_said(folders: Folders, tmp_path: Path) -> None:
-    """A folder that is missing, too; a folder that is gone can still be trusted no more."""
-    home = surroundings(folders)
-    missing = await laneway("config", "trust", str(tmp_path / "none"), env=home)
-    assert (missing.code, missing.err) == (2, f"laneway: There is no folder {tmp_path / 'none'}.\n")
-    nowhere = await laneway("config", "trust", "/", env=home)
-    assert nowhere.err == "laneway: / is in no repository and has no .atm.toml: there is nothing to trust.\n"
-    gone = await laneway("config", "untrust", str(tmp_path / "none"), env=home)
-    assert gone.code == 0
 
 
 async def test_what_an_untrusted_repository_wants_is_told_once_and_not_done(

@@ -15,8 +15,7 @@ import pytest
 from laneway.cli.checks.bundle import Person, clean
 from laneway.cli.doctor import printable
 from laneway.codex import binary, locate
-from tests.cli.support import laneway, misbehaving_codex, start
-from tests.cli.test_ask import read_until
+from tests.cli.support import laneway, misbehaving_codex, read_until, start
 
 NAMES = [
     "platform",
@@ -185,7 +184,7 @@ async def test_a_read_only_state_folder_is_an_error(home: Path) -> None:
     """And only that: it names the folder."""
     code, checks = await doctor(home, "--rehearse", XDG_STATE_HOME="/proc/sys")
     assert code == 3
-    assert checks["folder-state"]["message"].startswith("/proc/sys/laneway cannot be made: /proc/sys:")
+    assert checks["folder-state"]["message"].startswith("/proc/sys/laneway cannot be created: /proc/sys:")
     assert [name for name, check in checks.items() if check["severity"] == "error"] == ["folder-state"]
 
 
@@ -293,4 +292,4 @@ def test_a_name_is_removed_as_a_word_and_not_inside_of_others() -> None:
 
 def test_other_programs_words_cannot_command_a_terminal() -> None:
     """A server's name may hold anything."""
-    assert printable("a\x1b[2Jb\r\nc\u202e") == "a�[2Jb��c�"
+    assert printable("a\x1b[2Jb\r\nc\u202e") == "a\\x1b[2Jb\\nc\\u202e"

@@ -62,10 +62,11 @@ async def test_nothing_is_started_for_a_command_line_that_needs_no_codex(
     assert starts(tmp_path) == 0
 
 
-async def test_where_a_settings_file_may_choose_it_is_read_first(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", ["atm", "laneway"])
+async def test_where_a_settings_file_may_choose_it_is_read_first(tmp_path: Path, program: str) -> None:
     """A configured Codex is the one that is used, and the only one that is started."""
     env = counting(tmp_path, "/bin/false")
-    config = tmp_path / ".config" / "atm" / "config.toml"
+    config = tmp_path / ".config" / program / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text(f'[laneway]\ncodex_bin = "{misbehaving_codex(tmp_path)}"\n')
     ran = await laneway("ask", "hello", env={**env, "HOME": str(tmp_path)})

@@ -224,9 +224,25 @@ async def test_what_cannot_be_done_is_said_in_a_sentence(
     assert desk.town.entries("worker") == []
 
 
-async def test_members_of_a_team_that_is_not_there_are_an_error(desk: Desk) -> None:
-    """Not an empty list."""
-    assert "There is no team nowhere" in await desk.refused("members", "--team", "nowhere")
+async def test_a_team_that_nobody_is_in_yet_says_how_sessions_join(desk: Desk) -> None:
+    """Whether it was never made or is empty; it is no error, and nothing is made by looking."""
+    desk.town.found("empty")
+    for team in ("nowhere", "empty"):
+        ran = await desk.mail("members", "--team", team)
+        assert (ran.code, ran.err, ran.out.count("\n")) == (0, "", 1)
+        assert f"Nobody is in team {team} yet. A session joins when it starts" in ran.out
+        assert (await desk.data("members", "--team", team))["members"] == []
+    assert not desk.town.places.team("nowhere").exists()
+
+
+async def test_mail_to_nobody_says_what_to_do(desk: Desk) -> None:
+    """Who is there; in a team that nobody has made yet, how a session joins it."""
+    named = await desk.refused("send", "reviewer", "hi", "--as", "ann")
+    assert "Nobody called reviewer is in the team crew. In it now: team-lead, worker.\n" in named
+    fresh = await desk.refused("send", "reviewer", "hi", "--as", "ann", "--team", "default")
+    assert "Nobody called reviewer is in the team default. Nobody is in it now." in fresh
+    assert "ask Claude Code, or any client of `laneway mcp`, for a Codex session" in fresh
+    assert "the identity reviewer" in fresh
 
 
 async def test_mail_that_found_a_locked_inbox_goes_out_with_the_next_command(desk: Desk) -> None:

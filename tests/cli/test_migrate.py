@@ -48,7 +48,7 @@ def states(told: Any) -> list[str]:
 
 
 def backups(folder: Path) -> set[str]:
-    return {name for name in everything(folder) if "laneway-backup" in name}
+    return {name for name in everything(folder) if "laneway/backups/" in name}
 
 
 async def test_a_diff_is_shown_and_nothing_is_changed(here: Machine) -> None:
@@ -215,10 +215,32 @@ async def test_undo_works_without_the_backup(here: Machine) -> None:
     assert (await here.run("migrate", "--write")).code == 0
     [name] = backups(here.home)
     (here.home / name).unlink()
+    refused = await here.run("migrate", "--undo")
+    assert refused.code == 1
+    assert "The copy of the old file is gone. With --force only the entries" in refused.out
     assert (await here.run("migrate", "--undo", "--force")).code == 0
     assert json.loads(file.read_text().replace("// my own", "")) == json.loads(
         CLAUDE.replace("// my own", "")
     )
+
+
+async def test_a_migration_of_an_earlier_version_can_be_taken_back(here: Machine) -> None:
+    """Its record lies elsewhere, and its copy beside the file."""
+    file = put(here.home / ".mcp.json", json.dumps({"gpt": SERVER}))
+    before = file.read_bytes()
+    assert (await here.run("migrate", "--write")).code == 0
+    state = here.home / ".local/state/laneway"
+    [record] = (state / "changes").iterdir()
+    told = json.loads(record.read_text())
+    [changed] = told["files"]
+    beside = here.home / ".mcp.json.laneway-backup-20260101T000000Z"
+    os.rename(changed["backup"], beside)
+    del changed["made_folders"]
+    old = {"at": told["at"], "files": [{**changed, "backup": str(beside)}], "version": 1}
+    put(state / "migrations" / record.name, json.dumps(old))
+    record.unlink()
+    assert (await here.run("migrate", "--undo")).code == 0
+    assert everything(here.home) == {".mcp.json": before}
 
 
 async def test_a_damaged_record_is_told(here: Machine) -> None:
@@ -242,7 +264,7 @@ async def test_what_cannot_be_changed_is_told_and_the_rest_is_done(here: Machine
     assert "is read-only, so another program may be making it" in ran.out
     assert "b: The file cannot be edited: the key 'b' is there twice." in ran.out
     assert "c: One of its arguments is no text." in ran.out
-    assert "~/.config/zed/settings.json could not be looked at: it is no valid JSON" in ran.err
+    assert "~/.config/zed/settings.json could not be looked at: it is not valid JSON" in ran.err
     assert here.laneway in good.read_text()
     after = everything(here.home)
     assert {name: after[name] for name in before} == before
@@ -282,12 +304,12 @@ def test_the_newest_record_is_the_last(tmp_path: Path) -> None:
     from laneway.cli.clients import journal
 
     for number in range(journal.MAX_KEPT + 3):
-        record = Journal.begin(tmp_path)
-        record.migration.files.append(journal.ChangedFile(str(number), "", "", "", []))
-        record.save()
-    last = Journal.last(tmp_path)
+        run = Journal.begin(tmp_path, "migrate")
+        run.record.files.append(journal.ChangedFile(str(number), "", "", "", []))
+        run.save()
+    last = Journal.last(tmp_path, "migrate")
     assert last is not None
-    assert last.migration.files[0].file == str(journal.MAX_KEPT + 2)
+    assert last.record.files[0].file == str(journal.MAX_KEPT + 2)
     assert len(os.listdir(tmp_path)) == journal.MAX_KEPT
 
 

@@ -291,12 +291,12 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_read(tmp_path: Path) -> Non
     assert found.unreadable == tuple(
         Unreadable(tmp_path / name, problem)
         for name, problem in [
-            ("folder", "it is no regular file"),
-            ("pipe", "it is no regular file"),
+            ("folder", "it is not a regular file"),
+            ("pipe", "it is not a regular file"),
             ("loop", "Too many levels of symbolic links"),
-            ("json", "it is no valid JSON: line 1, column 8"),
+            ("json", "it is not valid JSON: line 1, column 8"),
             ("latin", "it is not UTF-8"),
-            ("x.toml", "it is no valid TOML"),
+            ("x.toml", "it is not valid TOML"),
             ("deep", "it is nested too deeply"),
             ("large", "it is larger than 32 MiB"),
         ]

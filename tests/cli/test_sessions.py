@@ -10,6 +10,7 @@ import pytest
 
 from laneway.base.settings import load
 from laneway.cli.kept import retention
+from laneway.cli.sessions import MAX_SHOWN
 from laneway.store.layout import sessions_root
 from laneway.store.registry import Entry
 from laneway.store.retention import Retention
@@ -21,7 +22,12 @@ OLD = "2020-01-01T00:00:00.000Z"
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
-    return {"ATM_HOME": str(tmp_path)}
+    return {
+        "ATM_HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "CODEX_HOME": str(tmp_path / "codex"),
+        "TZ": "Asia/Tokyo",
+    }
 
 
 @pytest.fixture
@@ -51,6 +57,45 @@ async def test_sessions_are_listed_with_what_they_are(store: Store, env: dict[st
     assert "bob" not in stale.out
 
 
+async def test_people_see_the_latest_and_what_is_live_and_programs_see_all(
+    store: Store, env: dict[str, str]
+) -> None:
+    """The others are counted, and `--all` shows them."""
+    with store.claim("crowd") as claim, store.claim("live") as live:
+        for number in range(60):
+            claim.registry.update(
+                Entry(
+                    agent_id=f"codex:{number:02}",
+                    identity="crowd",
+                    team="default",
+                    status="closed",
+                    last_active=f"2026-01-01T00:00:{number:02}.000Z",
+                )
+            )
+        live.registry.update(
+            Entry(agent_id="codex:live", identity="live", team="default", last_active="2025-01-01T00:00:00Z")
+        )
+        ran = await laneway("sessions", env=env)
+        whole = await laneway("sessions", "--all", env=env)
+        told = json.loads((await laneway("sessions", "--json", env=env)).out)["sessions"]
+    head, *rows, last = [line.split() for line in ran.out.splitlines()]
+    assert head[:3] == ["NAME", "FROM", "STATE"]
+    # Namesakes are told apart by the end of their ids.
+    crowd = [["crowd", f"codex:{number:02}"[-8:], "mcp"] for number in range(59, 59 - MAX_SHOWN, -1)]
+    assert [row[:3] for row in rows] == [*crowd, ["live", "mcp", "idle"]]
+    assert " ".join(last) == f"{61 - len(rows)} more: --all"
+    assert len(whole.out.splitlines()) - 1 == len(told) == 61
+    assert "more: --all" not in whole.out
+
+
+async def test_people_see_local_time_and_programs_utc(store: Store, env: dict[str, str]) -> None:
+    """Four in the morning of the next day in Tokyo."""
+    keep(store, "ann", "closed", last_active="2026-01-01T20:00:00.000Z")
+    assert "2026-01-02" in (await laneway("sessions", env=env)).out
+    (told,) = json.loads((await laneway("sessions", "--json", env=env)).out)["sessions"]
+    assert told["last_active"] == "2026-01-01T20:00:00.000Z"
+
+
 async def test_a_session_in_use_is_active_and_survives_a_pruning(store: Store, env: dict[str, str]) -> None:
     """What nobody holds goes; transcripts are never touched."""
     keep(store, "ann", "closed")
@@ -72,7 +117,7 @@ async def test_pruning_by_age_keeps_what_is_young(store: Store, env: dict[str, s
     keep(store, "old", "closed", last_active=OLD, started_at=OLD)
     keep(store, "young", "closed")
     ran = await laneway("sessions", "--prune", "--older-than", "30", env=env)
-    assert (ran.code, ran.out) == (0, "1 removed.\n")
+    assert (ran.code, ran.out) == (0, "1 session removed: old.\n")
     assert {entry.identity for entry in store.view().entries} == {"young"}
 
 

@@ -45,7 +45,7 @@ async def test_a_person_sees_who_it_is_what_is_said_and_how_it_ends(tmp_path: Pa
         await until(lambda: ann.session.questions)
         async with watching("ann", *TEAM, env=env) as there:
             await there.wait_for(lambda: "where the session was started" in there.err)
-            assert f"ann  busy  1 turns  {home.here.root}" in there.err
+            assert f"ann  busy  1 turn  {home.here.root}" in there.err
             assert f"{ann.agent_id}  thread {ann.thread_id}  team crew  process {os.getpid()}" in there.err
             assert "? May I?" in there.err
             home.here.clock.advance(301)

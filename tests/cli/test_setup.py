@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import laneway as package
-from laneway.cli.clients.known import CLIENTS, EDITORS, Where
+from laneway.cli.clients.known import CLIENTS, EDITORS, Where, wsl_note
 from laneway.cli.main import build_parser
 from laneway.cli.setup import CLIENT_NAMES
 from laneway.codex import locate
@@ -30,6 +30,11 @@ def names(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
+def records(home: Path) -> set[str]:
+    """What is kept so that a setup can be taken back."""
+    return {name for name in names(home) if name.startswith(".local/state/laneway/changes/")}
+
+
 def data(file: Path) -> Any:
     return tomllib.loads(file.read_text()) if file.suffix == ".toml" else json.loads(file.read_text())
 
@@ -38,6 +43,16 @@ FORMS: list[tuple[str, str, Any]] = [
     ("claude", ".claude.json", {"mcpServers": {"codex": {"type": "stdio", "command": 0, "args": ["mcp"]}}}),
     ("codex", ".codex/config.toml", {"mcp_servers": {"laneway": {"command": 0, "args": ["mcp"]}}}),
     ("cursor", ".cursor/mcp.json", {"mcpServers": {"codex": {"command": 0, "args": ["mcp"]}}}),
+    (
+        "claude-desktop",
+        ".config/Claude/claude_desktop_config.json",
+        {"mcpServers": {"codex": {"command": 0, "args": ["mcp"]}}},
+    ),
+    (
+        "windsurf",
+        ".codeium/windsurf/mcp_config.json",
+        {"mcpServers": {"codex": {"command": 0, "args": ["mcp"]}}},
+    ),
     (
         "vscode",
         ".config/Code/User/mcp.json",
@@ -79,7 +94,8 @@ async def test_every_client_gets_its_own_form(here: Machine, client: str, file: 
     written = path.read_bytes()
     again = await here.run("setup", client, "--json")
     assert (again.code, json.loads(again.out)["action"]) == (0, "unchanged")
-    assert (path.read_bytes(), names(here.home)) == (written, {file})
+    assert (path.read_bytes(), names(here.home)) == (written, {file, *records(here.home)})
+    assert len(records(here.home)) == 1
     removed = await here.run("setup", client, "--remove", "--json")
     assert json.loads(removed.out)["action"] == "removed"
     assert "laneway" not in path.read_text()
@@ -145,15 +161,29 @@ def test_the_environment_moves_the_files() -> None:
     }
     assert files == {
         "claude": "/d/.claude.json",
+        "claude-desktop": "/e/Claude/claude_desktop_config.json",
         "codex": "/c/config.toml",
         "cursor": "/h/.cursor/mcp.json",
+        "windsurf": "/h/.codeium/windsurf/mcp_config.json",
         "vscode": "/e/Code/User/mcp.json",
         "zed": "/e/zed/settings.json",
         "opencode": "/o.json",
         "gemini": "/h/.gemini/settings.json",
     }
     mac = Where(Path("/h"), Path("/p"), {}, "darwin")
-    assert str(CLIENTS["vscode"].files["user"](mac)) == "/h/Library/Application Support/Code/User/mcp.json"
+    apps = "/h/Library/Application Support"
+    assert str(CLIENTS["vscode"].files["user"](mac)) == f"{apps}/Code/User/mcp.json"
+    assert str(CLIENTS["claude-desktop"].files["user"](mac)) == f"{apps}/Claude/claude_desktop_config.json"
+
+
+def test_in_wsl_the_windows_side_is_told_how_to_start_it() -> None:
+    """Only for clients that are there, and only in WSL."""
+    wsl = {"WSL_DISTRO_NAME": "Ubuntu-24.04"}
+    note = wsl_note(CLIENTS["claude-desktop"], ("/h/bin/laneway", "mcp"), wsl)
+    assert note is not None
+    assert "`wsl.exe -d Ubuntu-24.04 -e /h/bin/laneway mcp`" in note
+    assert wsl_note(CLIENTS["claude-desktop"], ("laneway", "mcp"), {}) is None
+    assert wsl_note(CLIENTS["gemini"], ("laneway", "mcp"), wsl) is None
 
 
 def listed(codex_home: Path) -> Any:
@@ -188,7 +218,7 @@ async def test_door_flags_and_name_reach_the_entry(here: Machine) -> None:
     servers = data(here.home / ".cursor" / "mcp.json")["mcpServers"]
     assert servers == {"second": {"command": here.laneway, "args": ["mcp-server", "--name", "x", "--", "y"]}}
     options = build_parser(["setup"]).parse_args(["setup", "zed", "--print", "--", "-m"])
-    assert (options.client, options.print, options.flags) == ("zed", True, ["-m"])
+    assert (options.client, options.print, options.flags) == ("zed", True, ("-m",))
 
 
 async def test_a_projects_file_gets_the_plain_name(here: Machine, tmp_path: Path) -> None:
@@ -260,7 +290,7 @@ async def test_the_removed_servers_entry_is_taken_over(here: Machine) -> None:
     )
     entry = data(file)["mcpServers"]["codex"]
     assert entry == {"command": here.laneway, "args": ["mcp"], "env": {"A": "1"}}
-    assert data(file.parent / told["backup"])["mcpServers"]["codex"] == old
+    assert data(here.home / told["backup"])["mcpServers"]["codex"] == old
 
 
 async def test_somebody_elses_server_is_left_alone(here: Machine) -> None:
@@ -309,11 +339,11 @@ async def test_any_client_can_be_set_up_by_its_file(here: Machine, tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"a": 1', "it is no valid JSON: line 1, column 8"),
+        ('{"a": 1', "it is not valid JSON: line 1, column 8"),
         ('{"mcpServers": {}, "mcpServers": {}}', "the key 'mcpServers' is there twice"),
-        ('{"mcpServers": 7}', "its 'mcpServers' is no table"),
-        ('{"mcpServers": {"codex": 7}}', "its 'codex' is no entry for a server"),
-        ("[]", "it is no object with keys"),
+        ('{"mcpServers": 7}', "its 'mcpServers' is not a table"),
+        ('{"mcpServers": {"codex": 7}}', "its 'codex' is not an entry for a server"),
+        ("[]", "it is not an object with keys"),
     ],
 )
 async def test_a_file_that_cannot_be_edited_stays_as_it_is(here: Machine, text: str, why: str) -> None:

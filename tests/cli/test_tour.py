@@ -28,7 +28,7 @@ async def test_a_person_sees_each_stop_and_its_outcome() -> None:
         assert f"{number}  {title}" in ran.out
     assert '+print("hello, colleague")' in ran.out
     assert "\x1b[" not in ran.out
-    shown = ran.out[ran.out.index("The ACP door") :]
+    shown = ran.out[ran.out.index("Codex over ACP") :]
     for line in (
         "  mode config · model ",
         "\n  hello from the sandbox\n",
@@ -46,3 +46,11 @@ async def test_a_stop_that_does_not_do_what_it_says_fails_the_tour(tmp_path: Pat
     assert not told["ok"]
     found = {stop["stop"]: stop["ok"] for stop in told["stops"]}
     assert not any(found[name] for name in ("stream", "command", "edit", "approval", "acp"))
+
+
+async def test_a_home_in_the_temp_folder_is_no_false_alarm(tmp_path: Path) -> None:
+    """As containers often have it: Codex lets every sandbox write there, unless it is told otherwise."""
+    ran = await laneway("tour", "--json", env={"HOME": str(tmp_path), "TMPDIR": str(tmp_path.parent)})
+    told = json.loads(ran.out)
+    assert ran.code == 0, told
+    assert [stop["ok"] for stop in told["stops"]] == [True] * len(STOPS)

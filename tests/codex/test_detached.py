@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laneway.base.errors import EngineLost
 from laneway.codex.items import activity
 from laneway.codex.outputs import MAX_LEFT, MAX_LIVE_CHARS, Outputs
 from laneway.codex.translate import Delta, Translator
@@ -37,7 +38,7 @@ class Thread:
         self._tell("turn/completed", turn={"id": turn, "status": status, "error": error})
 
     def dies(self) -> None:
-        self._translator.lost("killed")
+        self._translator.lost(EngineLost("killed"))
 
     def run(self, turn: str, item: str = "c") -> None:
         self._tell("item/started", turnId=turn, item=command(item, status="inProgress"))

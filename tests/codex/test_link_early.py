@@ -10,7 +10,7 @@ import msgspec
 
 from laneway.codex.engine import CodexEngine
 from laneway.codex.link import KEPT_EARLY
-from laneway.core.model import Event, Other
+from laneway.core.model import Event, Notice, Other
 from laneway.core.ports import ThreadSpec
 from laneway.core.tools import ToolResult
 
@@ -39,6 +39,7 @@ class Hasty:
                     self._tell({"method": STARTUP, "params": {"threadId": f"other-{number}", "name": "x"}})
                 for name in ("first", "second"):
                     self._tell({"method": STARTUP, "params": {"threadId": "ours", "name": name}})
+                self._tell({"method": "warning", "params": {"threadId": "ours", "message": "beware"}})
             if "id" in asked:
                 result = {"userAgent": "laneway/0.163.0", "thread": {"id": "ours"}, "config": {}}
                 self._tell({"id": asked["id"], "result": result})
@@ -68,4 +69,5 @@ async def test_what_is_said_of_a_thread_before_it_is_open_is_heard_once_it_is(tm
         await engine.start(ThreadSpec(cwd=tmp_path), ear)
         names = [event.params["name"] for event in ear.heard if isinstance(event, Other)]
         assert names == ["first", "second"]
+        assert [event.message for event in ear.heard if isinstance(event, Notice)] == ["beware"]
         await engine.aclose()

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from laneway.base.errors import ConfigRefused
 from laneway.core.model import Activity
 from laneway.testing.processes import wait_gone
 from tests.codex.mail_support import ME, bridges, environment_of, stage
 from tests.mail.tools_support import TEAM, entry
+
+STARTS = 12
+"""Threads in a row: each used to fail, or to lack the bridge, in seven of ten."""
+
+
+def left_in(folder: Path) -> list[Path]:
+    """What the caller's servers have left behind."""
+    return list(folder.glob("theirs-*"))
 
 
 def call(tool: str, **arguments: Any) -> str:
@@ -73,6 +83,30 @@ async def test_a_thread_that_was_started_without_tools_gets_them_over_a_bridge(
             assert line["turn_id"] == used[0].turn_id
 
 
+async def test_a_bridge_does_nothing_under_a_name_that_is_somebody_elses_by_now(
+    tmp_path: Path, run: Path
+) -> None:
+    """A teammate registered it while the session was at work; the model is told why, the log as well."""
+    async with stage(tmp_path) as here:
+        async with here.office(run, with_mail=False) as office:
+            ann = await office.open("ann")
+            await office.play(ann, "%say hello")
+        async with here.office(run) as office:
+            again = await office.colleagues.resume(ME, agent_id=ann.agent_id)
+            here.town.enrol(TEAM, "team-lead", "worker", "Ann")
+            here.town.drop("ann", entry("worker", "for the other one"))
+            for tool, words in (("atm_send", {"to": "worker", "message": "x"}), ("atm_read", {})):
+                heard = await office.play(again, call(tool, **words))
+                assert {event.title for event in heard if isinstance(event, Activity)} == {
+                    f"laneway_mail.{tool}"
+                }
+                assert "registered Ann in the team crew" in here.told
+            assert here.town.entries("worker") == []
+            assert [found["read"] for found in here.town.entries("ann")] == [False]
+            lines = await office.audit()
+            assert [line["outcome"].partition(":")[0] for line in lines] == ["refused", "refused"]
+
+
 @pytest.mark.covers("FR-20.4", "FR-20.5")
 @pytest.mark.needs("subagents")
 async def test_what_a_subagent_sends_the_session_sends(tmp_path: Path, run: Path) -> None:
@@ -92,6 +126,33 @@ async def test_what_a_subagent_sends_the_session_sends(tmp_path: Path, run: Path
         assert here.town.places.config(TEAM).read_bytes() == before
         inboxes = {path.name for path in here.town.places.inboxes(TEAM).glob("*.json")}
         assert inboxes == {"worker.json", "ann.json"}  # the session can be answered, its subagent is nobody
+
+
+@pytest.mark.needs("subagents")
+async def test_a_callers_own_servers_start_beside_the_bridge_every_time(tmp_path: Path, run: Path) -> None:
+    """Given as a table beside our entry; Codex takes keys in no fixed order, so one run proves nothing."""
+    config: dict[str, Any] = {"features.multi_agent": True}
+    async with stage(tmp_path) as here, here.office(run) as office:
+        for number in range(STARTS):
+            theirs = {"command": "/bin/sh", "args": ["-c", f"touch {tmp_path}/theirs-{number}; cat"]}
+            dotted = {"mcp_servers.other.command": "/bin/sh", "mcp_servers.other.args": ["-c", "cat"]}
+            await office.open(f"ann-{number}", config={**config, "mcp_servers": {"theirs": theirs}, **dotted})
+        async with asyncio.timeout(30):
+            while len(bridges(office.door)) < STARTS or len(left_in(tmp_path)) < STARTS:
+                await asyncio.sleep(0.05)
+
+
+async def test_a_callers_server_of_the_bridges_name_is_refused(tmp_path: Path, run: Path) -> None:
+    """Neither is mixed with the other, nor may its tools pass for ours; and no session is left behind."""
+    async with stage(tmp_path) as here, here.office(run) as office:
+        for config in (
+            {"mcp_servers": {"laneway_mail": {"command": "true"}}},
+            {"mcp_servers.laneway_mail.command": "true", "features.multi_agent": True},
+        ):
+            with pytest.raises(ConfigRefused, match=r"mcp_servers\.laneway_mail is Laneway's own entry"):
+                await office.open("ann", config=config)
+        assert office.colleagues.live() == []
+        await office.open("ann")
 
 
 @pytest.mark.needs("subagents")

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from laneway.codex.mcp_entry import entry, is_needed
+from laneway.base.errors import ConfigRefused
+from laneway.codex.mcp_entry import check_is_free, entry, is_needed
 from laneway.core.ports import ThreadSpec
 
 TOOLS = ("atm_send", "atm_read")
@@ -31,7 +32,8 @@ def spec(config: dict[str, Any] | None = None, had: tuple[str, ...] = TOOLS) -> 
         ({"features": {"multi_agent": False, "multi_agent_v2": True}}, TOOLS, True, True),
         ({"features.multi_agent_v2": {"enabled": True}}, TOOLS, True, True),
         ({"features.multi_agent_v2.enabled": True}, TOOLS, True, True),
-        ({"features": "nonsense", "features.multi_agent": "yes"}, TOOLS, True, False),
+        ({"features": "nonsense"}, TOOLS, True, False),
+        ({"features.multi_agent": "yes"}, TOOLS, True, False),
     ],
 )
 def test_a_process_is_paid_for_only_where_tools_would_not_reach(
@@ -41,12 +43,38 @@ def test_a_process_is_paid_for_only_where_tools_would_not_reach(
     assert is_needed(spec(config, had), TOOLS, takes_tools=takes_tools) is expected
 
 
-def test_an_entry_is_dotted_keys_beside_everything_else() -> None:
-    """So that it takes nothing away from the user's own servers."""
+def test_an_entry_is_one_server_in_a_table_that_codex_merges_with_the_users_own() -> None:
+    """Nested, so that nothing depends on the order in which Codex takes keys."""
     assert entry("ours", ["python", "-I", "bridge.py"], {"KEY": "k"}) == {
-        "mcp_servers.ours.command": "python",
-        "mcp_servers.ours.args": ["-I", "bridge.py"],
-        "mcp_servers.ours.env": {"KEY": "k"},
-        "mcp_servers.ours.default_tools_approval_mode": "approve",
-        "mcp_servers.ours.tool_timeout_sec": 120,
+        "mcp_servers": {
+            "ours": {
+                "command": "python",
+                "args": ["-I", "bridge.py"],
+                "env": {"KEY": "k"},
+                "default_tools_approval_mode": "approve",
+                "tool_timeout_sec": 120,
+            }
+        }
     }
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"mcp_servers": {"ours": {"command": "x"}, "theirs": {"command": "y"}}},
+        {"mcp_servers.ours.command": "x"},
+        {'mcp_servers."ours"': {"url": "http://127.0.0.1:1"}},
+        {"mcp_servers.ours": None},
+    ],
+)
+def test_a_caller_cannot_have_a_server_of_our_name(config: dict[str, Any]) -> None:
+    """In whatever spelling, and whether or not our entry is needed: its tools would pass for ours."""
+    with pytest.raises(ConfigRefused, match=r"mcp_servers\.ours is Laneway's own entry") as refused:
+        check_is_free("ours", config)
+    assert refused.value.key == "mcp_servers.ours"
+
+
+def test_servers_of_other_names_are_left_alone() -> None:
+    """Also one whose name only begins like ours."""
+    for config in ({}, {"mcp_servers.ours2.command": "x"}, {"mcp_servers": "nonsense"}):
+        check_is_free("ours", config)

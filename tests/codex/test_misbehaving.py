@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from laneway.base.clock import LoopClock
-from laneway.base.errors import EngineLost, EngineRefused, SessionStuck
+from laneway.base.errors import EngineLost, EngineRefused, EngineSilent, SessionStuck
 from laneway.codex.engine import CodexEngine
 from laneway.core.hub import Hub
 from laneway.core.model import Failure, Other, Text, TurnDone, TurnStarted
@@ -26,12 +26,12 @@ from tests.codex.support import ME, only, play, say
 SPEC = ThreadSpec(cwd=Path("/"))
 
 
-def engine(*flags: str, handshake_s: float = 30.0) -> CodexEngine:
+def engine(*flags: str, handshake_s: float = 30.0, diagnose: Callable[[], None] | None = None) -> CodexEngine:
     async def connect(on_bytes: Callable[[bytes], None], on_end: Callable[[Exit], None]) -> Child:
         argv = [sys.executable, "-m", "laneway.testing.misbehave", *flags]
         return await Child.spawn(argv, on_stdout=on_bytes, on_end=on_end)
 
-    return CodexEngine(connect, handshake_s=handshake_s)
+    return CodexEngine(connect, handshake_s=handshake_s, diagnose=diagnose)
 
 
 @asynccontextmanager
@@ -89,6 +89,18 @@ async def test_an_engine_that_never_shakes_hands_is_an_error_not_a_hang() -> Non
     """And its process is gone."""
     mute = engine("--mute", "--deaf", handshake_s=0.3)
     with pytest.raises(EngineLost, match="no answer to initialize"):
+        await mute.abilities()
+    await mute.aclose()
+
+
+async def test_a_silent_engine_is_called_silent_after_the_time_that_is_named() -> None:
+    """Nobody runs it a second time to learn more, and waits again: that would be said after another time."""
+
+    def diagnose() -> None:
+        raise AssertionError("it was asked for its version as well")
+
+    mute = engine("--mute", handshake_s=0.3, diagnose=diagnose)
+    with pytest.raises(EngineSilent, match=r"^Codex does not answer, and was ended: .* within 0\.3 s$"):
         await mute.abilities()
     await mute.aclose()
 

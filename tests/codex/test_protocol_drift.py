@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from laneway.codex import engine, link, protocol, questions, thread, translate
+from laneway.codex import engine, link, protocol, questions, releases, thread, translate
 from laneway.codex.protocol.methods import (
     CLIENT_REQUESTS,
     CODEX_VERSION,
@@ -61,7 +61,7 @@ def test_generating_the_protocol_anew_changes_nothing(tmp_path: Path) -> None:
     assert f'CODEX_VERSION = "{CODEX_VERSION}"' in fresh["methods.py"]
 
 
-@pytest.mark.parametrize("module", [link, thread, engine])
+@pytest.mark.parametrize("module", [link, thread, engine, releases])
 def test_every_method_that_we_call_is_one_of_codex(module: ModuleType) -> None:
     """A call that Codex does not know would only fail when somebody needs it."""
     called = called_in(module)

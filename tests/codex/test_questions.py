@@ -35,7 +35,7 @@ def test_a_command_offers_exactly_what_codex_takes_and_a_decline() -> None:
     assert (question.command, question.cwd, question.reason) == ("git pull", "/w", "to be up to date")
     assert [(c.choice_id, c.label, c.grants) for c in question.choices] == [
         ("accept", "Allow once", "once"),
-        ("amendment-1", "Always allow git pull", "always"),
+        ("amendment-1", "Always allow git pull with anything after it", "always"),
         ("cancel", "Decline and stop", "stop"),
         ("decline", "Decline and go on", "nothing"),
     ]
@@ -109,6 +109,29 @@ def test_a_tool_of_an_mcp_server_can_be_allowed_for_longer_where_codex_offers_it
         reply = questions.reply(method, question, Answer(choice_id=choice))
         assert reply == {"action": "accept", "content": {}, "_meta": {"persist": reach}}
         assert questions.reply(method, ask(method, params), Answer(choice_id=choice)) == {"action": "decline"}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "is_escalation"),
+    [
+        ("item/commandExecution/requestApproval", {"command": "ls"}, True),
+        ("item/fileChange/requestApproval", {}, True),
+        ("item/permissions/requestApproval", {"permissions": {}}, True),
+        ("execCommandApproval", {"command": ["ls"]}, True),
+        ("applyPatchApproval", {}, True),
+        ("item/tool/requestUserInput", {"questions": [{"id": "colour", "question": "Which?"}]}, False),
+        ("item/tool/requestUserInput", {"questions": [{"id": "mcp_tool_call_approval_call_1"}]}, True),
+        ("mcpServer/elicitation/request", {"message": "Who?", "requestedSchema": {}}, False),
+        ("mcpServer/elicitation/request", {"message": "Who?", "_meta": {"theirs": 1}}, False),
+        ("mcpServer/elicitation/request", {"_meta": {"codex_approval_kind": "mcp_tool_call"}}, True),
+        ("mcpServer/elicitation/request", {"_meta": {"persist": "session"}}, True),
+    ],
+)
+def test_what_a_yes_would_widen_is_told_from_what_somebody_only_wants_to_know(
+    method: str, params: dict[str, Any], is_escalation: bool
+) -> None:
+    """Codex asks to run an MCP tool by a form or by a choice; a read-only session must know."""
+    assert ask(method, {"threadId": "t", **params}).is_escalation is is_escalation
 
 
 def test_a_rule_that_blocks_a_host_grants_nothing() -> None:

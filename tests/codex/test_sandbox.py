@@ -34,12 +34,9 @@ def test_only_a_sandbox_that_writes_takes_the_detour(
 
 
 def test_the_users_own_settings_of_the_sandbox_are_kept() -> None:
-    """Under those that came along with the call, in either spelling."""
+    """Under those that came along with the call."""
     users = {"network_access": True, "writable_roots": ["/a"], "exclude_slash_tmp": None, "new": 1}
-    came = {
-        "sandbox_workspace_write.network_access": False,
-        "sandbox_workspace_write": {"exclude_slash_tmp": True},
-    }
+    came = {"sandbox_workspace_write": {"network_access": False, "exclude_slash_tmp": True}}
 
     assert policy("workspace-write", users, came) == {
         "type": "workspaceWrite",

@@ -72,6 +72,7 @@ async def test_fr_5_2_a_new_session_is_on_the_disk_with_all_its_fields_before_op
             "config": {"a": {"b": 1}},
             "native": {},
             "ephemeral": False,
+            "is_empty": True,
             "tools": [],
             "turns": 0,
             "tokens": 0,

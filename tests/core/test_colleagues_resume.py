@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from laneway.base.errors import EngineRefused, IdentityTaken, SessionUnknown
+from laneway.base.errors import EngineRefused, IdentityTaken, SessionUnknown, ThreadUnknown
 from laneway.core.farewell import SUMMARY_PROMPT
 from laneway.core.opening import Opening
 from laneway.core.ports import ThreadSpec
@@ -46,6 +46,30 @@ def leave_two(root: Path, when: datetime) -> None:
                     last_active=active,
                 )
             )
+
+
+async def test_a_session_that_nothing_was_said_in_gets_another_thread_where_its_own_was_never_written(
+    tmp_path: Path,
+) -> None:
+    """Its process was killed before its first turn: same id, same name, and all that it was opened with."""
+    async with stage(tmp_path, summaries=False) as here:
+        await here.open("other")
+        colleague = await here.open("dev", sandbox="read-only", developer_instructions="dev")
+        agent_id, thread_id = colleague.agent_id, colleague.thread_id
+    async with stage(tmp_path, summaries=False) as here:
+        here.engine.unknown.add(thread_id)
+        colleague = await here.colleagues.resume(ME, agent_id=agent_id)
+        assert (colleague.agent_id, colleague.identity) == (agent_id, "dev")
+        assert colleague.thread_id != thread_id
+        spec = here.engine.specs[-1]
+        assert (spec.cwd, spec.sandbox, spec.developer_instructions) == (tmp_path, "read-only", "dev")
+        (entry,) = here.entries("dev")
+        assert (entry["thread_id"], entry["is_empty"]) == (colleague.thread_id, True)
+        await here.turn(colleague)
+    async with stage(tmp_path, summaries=False) as here:
+        here.engine.unknown.add(colleague.thread_id)
+        with pytest.raises(ThreadUnknown):
+            await here.colleagues.resume(ME, agent_id=agent_id)
 
 
 async def test_fr_6_2_fr_16_3_a_session_of_a_former_process_is_resumed_with_all_it_had(

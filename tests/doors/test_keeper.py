@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from laneway.base.errors import StoreError
+from laneway.base.errors import SessionClosed, StoreError
 from laneway.doors.keeper import Keeper
 
 
@@ -110,4 +110,16 @@ async def test_a_house_that_nobody_wanted_is_never_opened() -> None:
     """A client that hangs up before it says anything costs nothing."""
     house = House()
     await Keeper(house.open).aclose()
+    assert house.noted == []
+
+
+async def test_what_is_closed_is_not_opened_for_whoever_comes_late() -> None:
+    """A request that was read before the end, and is served behind it."""
+    house = House()
+    keeper = Keeper(house.open)
+    await keeper.aclose()
+    keeper.begin()
+    with pytest.raises(SessionClosed, match="Laneway is shutting down"):
+        await keeper.house()
+    await keeper.aclose()
     assert house.noted == []

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from laneway.base import settings, trust
-from laneway.base.errors import FileDamaged, FileNewer, SettingError, StoreError
+from laneway.base.errors import EngineLost, FileDamaged, FileNewer, SettingError, StoreError
 from laneway.codex.link import Link
 from laneway.codex.thread import CodexThread
 from laneway.codex.translate import Translator
@@ -162,7 +162,7 @@ def translate(data: bytes) -> None:
     translator.begin(TURN)
     for method, params in Shapes(data).notifications():
         translator.notification(method, params, b"")
-    translator.lost("the fuzzer is through")
+    translator.lost(EngineLost("the fuzzer is through"))
     check_events(events)
 
 
@@ -264,7 +264,7 @@ def trusted(data: bytes) -> None:
     file.write_bytes(data)
     file.chmod(0o600)
     given = trust.read(file)
-    assert not given.covers(Path("/nowhere at all"))
+    assert given.entry(Path("/nowhere"), Path("/nowhere/.atm.toml")) is None
 
 
 def durable(name: str, data: bytes) -> bytes:

@@ -48,7 +48,7 @@ def check_free(target: Path) -> None:
 
 
 def check_busy(target: Path) -> None:
-    with pytest.raises(MailBusy, match=r"codex\.json for 0\.05 s\. Try again\."), locked(target, AT_ONCE):
+    with pytest.raises(MailBusy, match=r"codex\.json locked for 0\.05 s\. Try"), locked(target, AT_ONCE):
         pytest.fail("two holders")
 
 

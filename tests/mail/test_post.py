@@ -83,7 +83,7 @@ def test_who_writes_to_the_team_can_be_answered_without_being_in_it(places: Plac
 @pytest.mark.covers("FR-4.2")
 def test_nobody_and_nowhere_are_told_in_a_sentence(places: Places) -> None:
     """Nothing is made, nothing is spooled."""
-    with pytest.raises(MemberUnknown, match=rf"Nobody called ann is in the team {TEAM}\. See"):
+    with pytest.raises(MemberUnknown, match=rf"Nobody called ann is in the team {TEAM}\.$"):
         post(places).send(letter("x"), Address("ann", TEAM))
     with pytest.raises(TeamGone, match="no team crew"):
         post(places).send(letter("x"), Address("ann", "crew"))

@@ -27,6 +27,18 @@ async def test_mail_for_an_idle_session_becomes_a_turn_as_soon_as_it_is_written(
         assert await here.turn(codex) == ["hello codex"]
 
 
+async def test_of_mail_that_codex_has_recorded_only_one_memory_is_left(tmp_path: Path) -> None:
+    """That it was brought. What it was tried for before is nobody's question any more."""
+    async with town(tmp_path) as here:
+        codex = await here.open()
+        for number in range(5):
+            here.write(f"message {number}")
+            assert await here.turn(codex, number + 1) == [f"message {number}"]
+            await here.end(codex)
+        depot = here.postman._depot
+        assert (len(depot.tried), len(depot.brought) >= 5) == (0, True)
+
+
 @pytest.mark.covers("FR-8.2")
 async def test_where_nothing_is_heard_the_poll_finds_it(tmp_path: Path) -> None:
     """The floor in every case; an empty poll changes nothing."""

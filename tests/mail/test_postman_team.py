@@ -35,6 +35,14 @@ def remove(places: Places, team: str) -> None:
     shutil.rmtree(away)
 
 
+def register(places: Places, name: str) -> None:
+    """Another program adds a member of its own beside ours."""
+    config = places.config(TEAM)
+    team = json.loads(config.read_text())
+    team["members"].append({"agentId": f"{name}@{TEAM}", "name": name})
+    config.write_text(json.dumps(team))
+
+
 # ── joining and leaving ────────────────────────────────────────────────────
 
 
@@ -118,6 +126,60 @@ async def test_a_name_that_somebody_else_has_in_the_team_gets_no_mail_and_says_s
         assert here.members() == ["team-lead"]  # asked again only after a while
         await here.later(60)
         await until(lambda: here.members() == ["team-lead", "codex"])
+
+
+@pytest.mark.parametrize("name", ["codex", "Codex"])
+async def test_a_name_that_somebody_else_registers_while_we_have_it_is_theirs_at_once(
+    tmp_path: Path, name: str
+) -> None:
+    """Nothing is looked at between two rounds either; we leave, say so once, and come back behind them."""
+    async with town(tmp_path) as here:
+        codex = await here.open()
+        register(here.places, name)
+        here.write("for the other one")
+        await until(lambda: here.notices)
+        for _ in range(3):
+            await here.poll()
+        assert [notice.kind for notice in here.notices] == ["join"]
+        assert here.members() == ["team-lead", name]
+        assert (here.turns(codex), here.unread(), here.postman.pending()) == ([], ["for the other one"], 0)
+        Roster(here.places, TEAM)._remove(lambda member: member.name == name)
+        await here.later(60)
+        assert await here.turn(codex) == ["for the other one"]
+
+
+async def test_mail_that_codex_has_is_not_marked_in_an_inbox_that_is_somebody_elses_by_now(
+    tmp_path: Path,
+) -> None:
+    """It was ours to read and is not ours to write."""
+    async with town(tmp_path) as here:
+        codex = await here.open()
+        here.stage.thread(codex).records = False
+        here.write("hello")
+        assert await here.turn(codex) == ["hello"]
+        register(here.places, "codex")
+        here.accept(codex)
+        await here.end(codex)
+        await until(lambda: here.notices)
+        assert here.unread() == ["hello"]
+
+
+async def test_in_a_team_whose_roster_cannot_be_read_nothing_is_read_or_marked(tmp_path: Path) -> None:
+    """Nobody can say whose the name is. It is said once, and goes on when the roster is back."""
+    async with town(tmp_path) as here:
+        codex = await here.open()
+        await here.quiet()
+        config = here.places.config(TEAM)
+        good = config.read_bytes()
+        config.write_text('{"members": [')
+        here.write("hello")
+        await until(lambda: here.notices)
+        await here.poll()
+        assert [notice.kind for notice in here.notices] == ["inbox"]
+        assert (here.turns(codex), here.unread()) == ([], ["hello"])
+        config.write_bytes(good)
+        await here.poll()
+        assert await here.turn(codex) == ["hello"]
 
 
 async def test_a_member_that_was_dropped_from_the_roster_joins_again(tmp_path: Path) -> None:

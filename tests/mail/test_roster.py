@@ -163,8 +163,46 @@ def test_a_member_that_somebody_else_registered_is_theirs(places: Places) -> Non
     twin = config(places)
     twin["members"].append({"agentId": "a.b@x", "name": "a.b"})
     places.config(TEAM).write_text(json.dumps(twin))
-    with pytest.raises(MemberForeign):
+    with pytest.raises(MemberForeign, match=r"registered a\.b .* a-b could be mistaken for it"):
         roster(places).register("a-b")
+    for name in ("Worker", "WORKER", "A-b"):
+        with pytest.raises(MemberForeign):
+            roster(places).register(name)
+        with pytest.raises(MemberForeign):
+            check_may_act_as(places, TEAM, name)
+
+
+def test_a_name_of_ours_in_other_letters_is_another_name_and_is_refused(places: Places) -> None:
+    """On some disks both would have one inbox; the record of ours stays as it is."""
+    roster(places).register("codex", cwd="/w")
+    before = places.config(TEAM).read_bytes()
+    with pytest.raises(MemberForeign, match=r"codex .* Codex could be mistaken for it"):
+        roster(places).register("Codex", cwd="/w")
+    with pytest.raises(MemberForeign):
+        check_may_act_as(places, TEAM, "CODEX")
+    assert places.config(TEAM).read_bytes() == before
+    check_may_act_as(places, TEAM, "codex")
+
+
+def test_a_record_of_ours_is_no_right_beside_somebody_elses_of_the_same_name(places: Places) -> None:
+    """Wherever theirs stands."""
+    roster(places).register("codex", cwd="/w")
+    team = config(places)
+    theirs = {"agentId": "codex@x", "name": "codex"}
+    for members in ([*team["members"], theirs], [theirs, *team["members"]]):
+        places.config(TEAM).write_text(json.dumps({**team, "members": members}))
+        with pytest.raises(MemberForeign):
+            roster(places).register("codex", cwd="/w")
+        with pytest.raises(MemberForeign):
+            check_may_act_as(places, TEAM, "codex")
+
+
+def test_what_a_dead_laneway_left_in_other_letters_is_taken_over(places: Places, tmp_path: Path) -> None:
+    """One record then, under the name of whoever lives."""
+    with Process(OTHER, tmp_path, TEAM) as other:
+        assert other.hear() == "added"
+    assert roster(places).register("CODEX", cwd="/w") == "renewed"
+    assert names(places) == ["team-lead", "worker", "CODEX"]
 
 
 def test_a_living_laneways_member_is_its_own_and_a_dead_ones_is_free(places: Places, tmp_path: Path) -> None:

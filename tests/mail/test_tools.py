@@ -33,7 +33,12 @@ async def test_what_is_sent_stands_in_the_inbox_for_all_three_programs_under_the
     (found,) = town.entries("bob")
     assert (found["from"], found["text"], found["read"]) == ("ann", text, False)
     assert found["summary"] == "Hello Bob,..."
-    assert sent == {"to": "bob@crew", "message_id": found["message_id"], "outcome": "delivered"}
+    assert sent == {
+        "to": "bob@crew",
+        "message_id": found["message_id"],
+        "outcome": "delivered",
+        "is_gone": False,
+    }
     (line,) = desk.noted
     assert line == {
         "event_type": "atm_send",
@@ -94,7 +99,7 @@ async def test_what_cannot_be_sent_is_refused_in_a_sentence_and_nothing_is_writt
 
 async def test_whoever_is_unknown_is_told_whom_there_is(town: Town) -> None:
     """So that a model can correct itself."""
-    assert "They are: team-lead, ann, bob." in await Desk(town).refused(
+    assert "In it now: team-lead, ann, bob." in await Desk(town).refused(
         "ann", "atm_send", to="Bob", message="x"
     )
 

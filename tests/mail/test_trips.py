@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from laneway.mail.inbox import Inbox
 from laneway.mail.marking import Marking
 from laneway.mail.membership import Membership
 from laneway.mail.pace import BACKOFF_S
+from laneway.mail.places import Places
 from laneway.mail.post import Post
 from laneway.mail.teams import Choice
 from laneway.mail.trips import Trips
@@ -49,7 +51,7 @@ class Log:
 
 
 def written(root: Path, *said: str) -> tuple[Inbox, tuple[Message, ...]]:
-    box = inbox(found(root, "codex"))
+    box = inbox(found(root))
     for text in said:
         box.append(letter(text))
     return box, box.read().unread()
@@ -98,7 +100,7 @@ async def test_a_mark_that_failed_is_made_again_after_a_pause(tmp_path: Path, *,
     """Not at once: whoever holds the inbox would be asked without end. The alarm says when to look."""
     box, messages = written(tmp_path, "hello")
     clock, looks = HandClock(), []
-    marking = Marking(clock, lambda: looks.append(clock.now()))
+    marking = Marking(Places.of({}, tmp_path), clock, lambda: looks.append(clock.now()))
     aside = box.path.with_name("aside")
     box.path.rename(aside)
     box.path.mkdir()
@@ -118,11 +120,27 @@ async def test_marks_in_a_team_that_is_gone_are_nobodys_business(tmp_path: Path)
     team = box.path.parent.parent
     team.rename(team.with_name("away"))
     clock, looks = HandClock(), []
-    marking = Marking(clock, lambda: looks.append(clock.now()))
+    marking = Marking(Places.of({}, tmp_path), clock, lambda: looks.append(clock.now()))
     marking.add(box, messages)
     await marking.run()
     clock.advance(1000)
     assert looks == []
+
+
+async def test_an_inbox_that_has_become_somebody_elses_is_not_marked(tmp_path: Path) -> None:
+    """What Codex had of it stays unread for whoever has the name now; nobody tries again."""
+    box, messages = written(tmp_path, "hello")
+    clock, looks = HandClock(), []
+    marking = Marking(Places.of({}, tmp_path), clock, lambda: looks.append(clock.now()))
+    config = box.path.parent.parent / "config.json"
+    team = json.loads(config.read_text())
+    team["members"].append({"agentId": "Codex@x", "name": "Codex"})
+    config.write_text(json.dumps(team))
+    marking.add(box, messages)
+    await marking.run()
+    clock.advance(1000)
+    assert looks == []
+    assert [entry["read"] for entry in on_disk(box)] == [False]
 
 
 # ── membership ─────────────────────────────────────────────────────────────

@@ -294,11 +294,12 @@ SCHEMAS: dict[str, Result] = {
 class Shelf:
     """Resources: two that are listed, and one for each id of a template."""
 
-    async def listed(self, call: Call) -> list[Result]:
-        return [
+    async def listed(self, call: Call, cursor: str | None) -> tuple[list[Result], str | None]:
+        found: list[Result] = [
             {"uri": "test://static-text", "name": "static-text", "mimeType": "text/plain"},
             {"uri": "test://static-binary", "name": "static-binary", "mimeType": "image/png"},
         ]
+        return found, None
 
     def templates(self) -> list[Result]:
         return [

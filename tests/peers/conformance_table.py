@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import msgspec
 
-NO_PROMPTS = "Laneway offers no prompts: its tools say what they do."
-NO_COMPLETION = "There are no prompts or templates whose arguments could be completed."
-NO_SUBSCRIPTIONS = "Resources are read, not subscribed to. Events of a session come with its calls."
-NO_TASKS = "The tasks extension is not declared. A call that takes long reports its progress."
-NO_POLLING = "No stream ends before its answer, so there is nothing to come back for by polling."
-NO_LISTENING = "There is no `subscriptions/listen`; all checks about it are skipped."
-NO_PARAM_HEADERS = "No tool asks for its arguments in headers (`x-mcp-header`); the suite finds none to try."
-UNDECLARED_PROMPTS = "What is not declared is not found in this era; the suite expects an empty list."
+NO_PROMPTS = "Laneway has no prompts; its tools describe themselves."
+NO_COMPLETION = "There are no prompts or templates with arguments to complete."
+NO_SUBSCRIPTIONS = (
+    "The resources of this test cannot be subscribed to. A session's events arrive during its calls."
+)
+NO_TASKS = "The tasks extension is not declared. Long calls report progress instead."
+NO_POLLING = "No stream ends before its answer, so there is nothing to poll for."
+NO_LISTENING = "The server of this test has no `subscriptions/listen`; all checks about it are skipped."
+NO_PARAM_HEADERS = "No tool takes arguments in headers (`x-mcp-header`), so the suite has nothing to try."
+UNDECLARED_PROMPTS = (
+    "In this version a method that is not declared is not found; the suite expects an empty list."
+)
 
 
 class Suite(msgspec.Struct, frozen=True):
@@ -81,7 +85,7 @@ SUITES = (
     Suite(
         "0.2.0-alpha.12",
         ("--requirements", "2025-11-25"),
-        "Coming suite, version 2025-11-25",
+        "Upcoming suite, version 2025-11-25",
         (*_HANDSHAKE, "server-session-lifecycle", "json-schema-2020-12"),
         _HANDSHAKE_GAPS,
         {"server-sse-polling": NO_POLLING},
@@ -89,7 +93,7 @@ SUITES = (
     Suite(
         "0.2.0-alpha.12",
         ("--requirements", "2026-07-28"),
-        "Coming suite, version 2026-07-28 (stateless)",
+        "Upcoming suite, version 2026-07-28 (stateless)",
         (
             *_BOTH_ERAS,
             "server-stateless",
@@ -114,7 +118,7 @@ SUITES = (
             "completion-complete": NO_COMPLETION,
             "prompts-list": UNDECLARED_PROMPTS,
             **_PROMPTS,
-            "caching": f"All but the check of prompts/list pass. {UNDECLARED_PROMPTS}",
+            "caching": f"All checks pass except the one of prompts/list. {UNDECLARED_PROMPTS}",
             "input-required-result-non-tool-request": NO_PROMPTS,
             "http-custom-header-server-validation": NO_PARAM_HEADERS,
             "tasks-lifecycle": NO_TASKS,

@@ -133,3 +133,21 @@ async def test_a_session_of_a_child_that_is_gone_goes_on_with_its_summary(codex:
     assert again["content"] == "Two."
     assert again["agent_id"] == first["agent_id"]
     assert again["threadId"] != first["threadId"]
+
+
+async def test_a_read_only_server_stays_so_on_the_real_child(codex: str, tmp_path: Path) -> None:
+    """No program by config, and no escalation, though the client would accept it."""
+    mark = tmp_path / "mark"
+    evil = {"mcp_servers.evil": {"command": "/bin/sh", "args": ["-c", f"touch {mark}"]}}
+    async with (
+        stage(tmp_path / "state") as here,
+        here.server(*words(codex), "--readonly", capabilities=FORMS, env=QUIET) as client,
+    ):
+        client.on_ask = lambda message: {"decision": "approved", "action": "accept"}
+        error = await client.error("codex", prompt="%say x", config=evil)
+        done = await client.content("codex", prompt="%run! touch made\n%say went on", cwd=str(tmp_path))
+        assert not [message for message in client.heard if "id" in message]
+
+    assert (error["code"], error["data"]["key"]) == (-32007, "mcp_servers.evil.command")
+    assert "Declined, because this server was started with --readonly" in done["content"]
+    assert sorted(os.listdir(tmp_path)) == ["state"]

@@ -16,8 +16,16 @@ from hypothesis import strategies as st
 
 from laneway.base.errors import StoreError
 from laneway.base.redact import HIDDEN
-from laneway.store.audit import MAX_OLD_FILES, MAX_READ_LINE_BYTES, SEEN_CHARS, AuditEvent, AuditLog
+from laneway.store.audit import (
+    MAX_OLD_FILES,
+    MAX_READ_LINE_BYTES,
+    SEEN_CHARS,
+    AuditEvent,
+    AuditLog,
+    AuditPage,
+)
 from laneway.store.retention import Retention
+from tests.adversary.odd_files import SPARSE_BYTES, Maker, not_regular, sparse_file
 from tests.store.support import WallClock, event
 
 KEY = "sk-" + "a1B2" * 10
@@ -244,3 +252,37 @@ def test_more_old_files_than_a_reader_can_open_are_never_kept(tmp_path: Path) ->
     for number in range(MAX_OLD_FILES + 20):
         log.append(event(str(number)))
     assert texts(log) == [str(number) for number in range(19, MAX_OLD_FILES + 20)]
+
+
+@not_regular
+def test_an_odd_thing_in_the_place_of_the_log_is_a_sentence_at_once(tmp_path: Path, make: Maker) -> None:
+    """Nothing is waited for, whether lines are written, read or put away; and it stays as it is."""
+    log = log_at(tmp_path, retention=Retention(audit_max_bytes=1), now=WallClock())
+    make(tmp_path / "audit.jsonl")
+    before = os.lstat(tmp_path / "audit.jsonl")
+    for attempt in (lambda: log.append(event("x")), log.tidy):
+        with pytest.raises(StoreError, match="something of another kind lies there"):
+            attempt()
+    assert log.read() == AuditPage((), damaged=1)
+    assert os.path.samestat(os.lstat(tmp_path / "audit.jsonl"), before)
+
+
+@not_regular
+def test_an_odd_thing_among_the_old_files_costs_no_line(tmp_path: Path, make: Maker) -> None:
+    """It is not read, not counted as one of them, and not moved."""
+    log = log_at(tmp_path, now=WallClock())
+    log.append(event("kept"))
+    make(tmp_path / "audit.jsonl.7")
+    assert log.tidy() == 0
+    assert texts(log) == ["kept"]
+    log_at(tmp_path, retention=Retention(audit_max_bytes=1), now=WallClock()).append(event("next"))
+    assert texts(log) == ["kept", "next"]
+    assert os.path.lexists(tmp_path / "audit.jsonl.7")
+
+
+def test_of_a_file_without_measure_only_the_end_is_read(tmp_path: Path) -> None:
+    """Ten gigabytes of nothing, and one line."""
+    log = log_at(tmp_path, retention=Retention(audit_max_bytes=2 * SPARSE_BYTES))
+    sparse_file(tmp_path / "audit.jsonl")
+    log.append(event("seen"))
+    assert texts(log) == ["seen"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import sqlite3
 import stat
 import subprocess
@@ -17,6 +18,7 @@ from laneway import __version__
 from laneway.base.errors import FileDamaged, FileNewer, StoreError
 from laneway.store.database import Database, database_path
 from laneway.store.migrations import MIGRATIONS
+from tests.adversary.odd_files import Maker, not_regular
 
 
 def put(database: Database, key: str, value: str) -> None:
@@ -52,6 +54,20 @@ def test_sqlite_is_loaded_only_when_it_is_used() -> None:
     code = "import sys, laneway.store.store, laneway.store.database; print('sqlite3' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert told.stdout.strip() == b"False"
+
+
+@not_regular
+@pytest.mark.parametrize("name", ["laneway.db", "laneway.db-wal", "laneway.db-shm", "laneway.db-journal"])
+def test_an_odd_thing_in_the_place_of_a_file_is_told_at_once(tmp_path: Path, make: Maker, name: str) -> None:
+    """And left alone: it is none of ours. SQLite itself would wait for a pipe."""
+    make(tmp_path / name)
+    before = os.lstat(tmp_path / name)
+    with (
+        Database(tmp_path / "laneway.db") as database,
+        pytest.raises(StoreError, match=rf"{name}: something of another kind"),
+    ):
+        put(database, "n", "1")
+    assert os.path.samestat(os.lstat(tmp_path / name), before)
 
 
 def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:

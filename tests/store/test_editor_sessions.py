@@ -115,6 +115,46 @@ def test_many_are_fetched_at_once_and_one_is_deleted(tmp_path: Path) -> None:
         assert sessions.get("sess_b") is not None
 
 
+def test_those_that_nothing_was_said_in_are_found_by_home_folder_and_age(tmp_path: Path) -> None:
+    """The newest first, no more than asked for; a row that cannot be read is in nobody's way."""
+    clock = WallClock()
+    with Database(tmp_path / "db") as database:
+        sessions = EditorSessions(database, clock)
+        sessions.put(record("old", defaults=Defaults(empty_in="/home")))
+        clock.move(seconds=100)
+        sessions.put(record("spoken"))
+        sessions.put(record("damaged"))
+        database.write(
+            lambda c: c.execute("UPDATE editor_sessions SET defaults = '{' WHERE thread_id = 'damaged'")
+        )
+        sessions.put(record("elsewhere", defaults=Defaults(empty_in="/other")))
+        for name in ("a", "b", "c"):
+            cwd = "/x" if name == "b" else "/päth"
+            sessions.put(record(name, cwd=cwd, defaults=Defaults(empty_in="/home")))
+
+        def found(age_s: int, limit: int, cwd: str | None = None) -> list[str]:
+            return [each.thread_id for each in sessions.empty("/home", age_s, limit, cwd)]
+
+        assert found(50, 10) == ["c", "b", "a"]
+        assert found(50, 2) == ["c", "b"]
+        assert found(50, 10, "/päth") == ["c", "a"]
+        assert found(101, 10) == ["c", "b", "a", "old"]
+        sessions.put(record("c"))
+        assert found(50, 10) == ["b", "a"]
+
+
+def test_of_several_who_give_it_another_thread_the_first_does(tmp_path: Path) -> None:
+    """The others see that it has another than they thought."""
+    with Database(tmp_path / "db") as one, Database(tmp_path / "db") as other:
+        EditorSessions(one).put(record())
+        assert EditorSessions(one).change_thread("sess_a", "a", "mine")
+        assert not EditorSessions(other).change_thread("sess_a", "a", "yours")
+        assert not EditorSessions(other).change_thread("sess_b", "a", "yours")
+        kept = EditorSessions(other).get("sess_a")
+        assert kept is not None
+        assert kept.thread_id == "mine"
+
+
 def test_two_processes_write_side_by_side(tmp_path: Path) -> None:
     """Each its own sessions, and one that both have: none is lost, the shared one is whole."""
     path = tmp_path / "db"

@@ -144,7 +144,7 @@ def test_what_is_no_registry_is_told_as_damaged(data: bytes) -> None:
 
 def test_a_newer_format_is_told_as_such() -> None:
     """With both numbers."""
-    with pytest.raises(FileNewer, match="format 2; this one knows 1") as told:
+    with pytest.raises(FileNewer, match="format 2; this one supports 1") as told:
         decode(b'{"version":2,"sessions":"anything"}'.replace(b'"anything"', b"[]"), "here")
     assert (told.value.version, told.value.known, told.value.path) == (2, 1, "here")
 

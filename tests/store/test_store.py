@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from laneway.base.errors import BadName, ClaimLost, IdentityHeld, StoreError
+from laneway.base.errors import BadName, ClaimLost, FileDamaged, IdentityHeld, StoreError
 from laneway.store.layout import CODEX_SESSIONS, sessions_root
 from laneway.store.retention import Retention
 from laneway.store.store import Store, View
 from laneway.store.summaries import MAX_SUMMARY_BYTES
+from tests.adversary.odd_files import Maker, folder, not_regular, unreadable
 from tests.store.support import WallClock, entry, event, store_at
 
 
@@ -130,18 +131,6 @@ def test_a_claim_that_was_given_up_writes_nothing_more(tmp_path: Path) -> None:
     assert store.layout.registry("codex").read_bytes() == before
 
 
-def test_a_claim_whose_lock_file_was_removed_writes_nothing_more(tmp_path: Path) -> None:
-    """Somebody else may hold the identity by now, and the sessions are theirs."""
-    store = store_at(tmp_path)
-    with store.claim("codex") as first:
-        store.layout.lock("codex").unlink()
-        with store.claim("codex") as second:
-            second.registry.update(entry("theirs"))
-            with pytest.raises(ClaimLost, match="removed or replaced"):
-                first.registry.update(entry("ours"))
-            assert shown(store) == [("theirs", "active")]
-
-
 def test_a_session_of_somebody_else_is_refused(tmp_path: Path) -> None:
     """By identity and by team."""
     with store_at(tmp_path).claim("codex") as claim:
@@ -211,6 +200,77 @@ def test_a_damaged_registry_is_shown_as_a_problem_and_kept_aside_by_its_owner(
         claim.registry.update(entry("a"))
     assert shown(store) == [("a", "stale")]
     assert aside.read_bytes() == content
+
+
+@unreadable
+def test_an_odd_registry_is_one_identitys_problem_and_its_next_owner_puts_it_aside(
+    tmp_path: Path, make: Maker
+) -> None:
+    """The others are listed as ever; nothing is waited for and nothing is lost."""
+    store = store_at(tmp_path, now=WallClock())
+    with store.claim("fine") as claim:
+        claim.registry.update(entry("a", "fine"))
+    store.claim("odd").release()
+    path = store.layout.registry("odd")
+    path.unlink(missing_ok=True)
+    make(path)
+    before = os.lstat(path)
+    view = store.view()
+    assert [e.agent_id for e in view.entries] == ["a"]
+    assert len(view.problems) == 1
+    assert str(path) in view.problems[0]
+    with store.claim("odd") as claim:
+        assert "kept as registry.json.corrupt-20260218T120000Z" in claim.reports[0]
+        claim.registry.update(entry("b", "odd"))
+    aside = path.with_name("registry.json.corrupt-20260218T120000Z")
+    assert os.path.samestat(os.lstat(aside), before)
+    assert sorted(shown(store)) == [("a", "stale"), ("b", "stale")]
+
+
+@not_regular
+def test_an_odd_thing_in_the_place_of_an_identity_is_nobodys_problem(tmp_path: Path, make: Maker) -> None:
+    """What has no registry is no identity; who asks for it by name is told why not."""
+    store = store_at(tmp_path)
+    with store.claim("fine") as claim:
+        claim.registry.update(entry("a", "fine"))
+    make(store.layout.home("odd"))
+    assert shown(store) == [("a", "stale")]
+    if make is not folder:
+        with pytest.raises(StoreError, match="something of another kind lies there"):
+            store.claim("odd")
+
+
+@not_regular
+def test_an_odd_audit_log_keeps_nobody_from_working(tmp_path: Path, make: Maker) -> None:
+    """It is told to whoever claims, and to whoever prunes."""
+    store = store_at(tmp_path)
+    store.claim("codex").release()
+    make(store.layout.audit)
+    with store.claim("codex") as claim:
+        assert "audit.jsonl" in claim.reports[0]
+        claim.registry.update(entry("a", status="closed"))
+    pruned = store.prune()
+    assert [e.agent_id for e in pruned.removed] == ["a"]
+    assert len(pruned.problems) == 1
+    assert "audit.jsonl" in pruned.problems[0]
+
+
+@unreadable
+def test_an_odd_summary_is_told_to_whoever_reads_it(tmp_path: Path, make: Maker) -> None:
+    """And replaced by the next one, unless it is a folder."""
+    store = store_at(tmp_path)
+    with store.claim("codex") as claim:
+        claim.summaries.write("t", "first")
+        store.layout.summary("codex", "t").unlink()
+        make(store.layout.summary("codex", "t"))
+        with pytest.raises(FileDamaged):
+            store.summary("codex", "t")
+        if make is folder:
+            with pytest.raises(StoreError, match="something of another kind lies there"):
+                claim.summaries.write("t", "second")
+        else:
+            claim.summaries.write("t", "second")
+            assert store.summary("codex", "t") == "second"
 
 
 def test_a_registry_of_a_newer_laneway_is_kept_aside_too(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from laneway.base.errors import IdentityHeld, StoreError
 from laneway.store.audit import AuditEvent
 from laneway.store.database import Database
 from laneway.store.registry import Entry
+from laneway.store.releases import ReleaseFiles
 from laneway.store.store import Store
 
 TEAM = "crew"
@@ -48,6 +49,14 @@ def hold(root: str, identity: str) -> None:
         say({"won": os.getpid()})
         sys.stdin.read()
         claim.release()
+
+
+def release(folder: str, home: str, thread_id: str) -> None:
+    """Begin the release of a thread, and never end it."""
+    record = ReleaseFiles(Path(folder), Path(home)).begin(thread_id)
+    say("begun")
+    signal.pause()
+    record.remove()
 
 
 def parent(root: str) -> None:
@@ -230,6 +239,6 @@ def mount(*arguments: str) -> None:
 if __name__ == "__main__":
     MODES: dict[str, Callable[..., None]] = {
         mode.__name__: mode
-        for mode in (hold, parent, look, append, write, count, increase, full, read_only, limited)
+        for mode in (hold, release, parent, look, append, write, count, increase, full, read_only, limited)
     }
     MODES[sys.argv[1]](*sys.argv[2:])

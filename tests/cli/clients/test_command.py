@@ -47,7 +47,7 @@ def test_a_laneway_in_a_cache_is_told_of(tmp_path: Path) -> None:
     path = executable(tmp_path / ".cache" / "uv" / "archive-v0" / "x" / "bin" / "laneway")
     found = choose(shared=False, environment={"PATH": ""}, argv0=path)
     assert found.words == (path,)
-    assert "uv tool install laneway" in found.notes[0]
+    assert "install it with `uv tool install " in found.notes[0]
 
 
 def test_the_one_beside_this_python_is_the_last_resort(tmp_path: Path) -> None:

@@ -94,10 +94,10 @@ def test_an_entry_is_removed_with_its_comma(before: str, after: str) -> None:
     [
         ('{"mcpServers": {"codex": {}, "codex": {}}}', "the key 'codex' is there twice"),
         ('{"mcpServers": {}, "mcpServers": {}}', "the key 'mcpServers' is there twice"),
-        ('{"mcpServers": []}', "its 'mcpServers' is no table"),
-        ('{"mcpServers": null}', "its 'mcpServers' is no table"),
-        ("[]", "it is no object with keys"),
-        ("7", "it is no object with keys"),
+        ('{"mcpServers": []}', "its 'mcpServers' is not a table"),
+        ('{"mcpServers": null}', "its 'mcpServers' is not a table"),
+        ("[]", "it is not an object with keys"),
+        ("7", "it is not an object with keys"),
         ('{"a": 1', "Expecting"),
         ("[" * 100_000, "it is nested too deeply"),
     ],
@@ -191,6 +191,21 @@ def test_a_toml_entry_is_added_at_the_end() -> None:
     assert put('model = "x" # mine\n', TOML, SERVERS, ENTRY) == (
         'model = "x" # mine\n\n[mcp_servers.codex]\ncommand = "laneway"\nargs = ["mcp"]\n'
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("[t]\n# why\na = 1\n\n[u]\n", '[t]\n# why\na = 1\nb = "x"\n\n[u]\n'),
+        ("[t.inner]\na = 1 # why\n", '[t.inner]\na = 1 # why\n\n[t]\nb = "x"\n'),
+        ("t.inner.a = 1\n[u]\nc = 1\n", 't.inner.a = 1\nt.b = "x"\n[u]\nc = 1\n'),
+        ("t = { a = 1 }\n", 't = { a = 1, b = "x" }\n'),
+        ("[t]\nb = 'y' # why\n", '[t]\nb = "x" # why\n'),
+    ],
+)
+def test_a_single_key_is_set_in_the_table_as_it_is_written(before: str, after: str) -> None:
+    """Under its header, dotted, inline, or under a header of its own where only inner tables have one."""
+    assert put(before, TOML, ("t", "b"), "x") == after
 
 
 @pytest.mark.parametrize("text", ["mcp_servers = 7\n", "= 1\n", "[[mcp_servers]]\na = 1\n", 'a = "\n'])

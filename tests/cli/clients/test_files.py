@@ -1,7 +1,8 @@
-"""Other programs' files: whole or untouched, with their mode, their links and a backup."""
+"""Other programs' files: whole or untouched, with their mode and their links."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -82,16 +83,16 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     with (tmp_path / "large").open("wb") as stream:
         stream.truncate(MAX_CONFIG_BYTES + 1)
     for name, why in [
-        ("loop", "its links lead in a circle"),
-        ("folder", "it is no regular file"),
-        ("pipe", "it is no regular file"),
+        ("loop", "its symbolic links form a loop"),
+        ("folder", "it is not a regular file"),
+        ("pipe", "it is not a regular file"),
         ("latin", "it is not UTF-8"),
         ("large", "it is larger than 32 MiB"),
     ]:
         with pytest.raises(ClientFileError, match=why) as caught:
             files.read(tmp_path / name)
         assert caught.value.path == str(tmp_path / name)
-    with pytest.raises(ClientFileError, match="a part of its path is no folder"):
+    with pytest.raises(ClientFileError, match="a part of its path is not a folder"):
         files.write(files.read(tmp_path / "latin" / "x.json"), "{}")
 
 
@@ -105,15 +106,21 @@ def test_nothing_is_left_of_a_write_that_failed(tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
-def test_backups_never_replace_each_other(tmp_path: Path) -> None:
-    """Within one second too; each as private as its file."""
-    file = tmp_path / "x.json"
-    file.write_text("{}")
-    file.chmod(0o600)
-    kept = {files.back_up(files.read(file)) for _ in range(3)}
-    assert len(kept) == 3
-    assert all(path is not None and (path.read_text(), mode(path)) == ("{}", 0o600) for path in kept)
-    assert files.back_up(files.read(tmp_path / "none")) is None
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (errno.EACCES, "permission denied"),
+        (errno.EPERM, "permission denied"),
+        (errno.EROFS, "the file system is read-only"),
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EDQUOT, "your disk quota is used up"),
+        (errno.EIO, os.strerror(errno.EIO)),
+    ],
+)
+def test_what_the_system_refuses_is_said_as_everybody_says_it(number: int, why: str) -> None:
+    """In words that can be searched for."""
+    problem = files.trouble(Path("/x/y.json"), "write", OSError(number, os.strerror(number)))
+    assert str(problem) == f"Laneway could not write /x/y.json: {why}. Nothing was changed."
 
 
 def test_what_was_written_can_be_taken_back(tmp_path: Path) -> None:

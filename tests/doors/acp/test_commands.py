@@ -182,7 +182,7 @@ async def test_words_behind_plan_are_planned_in_one_turn(desk: HandDesk) -> None
 async def test_a_codex_without_plan_mode_says_so(desk: HandDesk) -> None:
     """With the remedy; and nothing is pretended."""
     assert (await serve(desk, "/plan on")).startswith(
-        "/plan does not work here. This Codex is too old for it (it knows no thread/settings/update): upgrade"
+        "/plan does not work here. This Codex is too old for that (it has no thread/settings/update): upgrade"
     )
     assert not desk.is_planning
 

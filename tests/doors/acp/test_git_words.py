@@ -9,6 +9,7 @@ import pytest
 
 from laneway.doors.acp.slash import git as a_git
 from laneway.doors.acp.slash import repo_diff, reviews, undo
+from laneway.wire.git import git
 from tests.doors.acp.repos import Repo
 
 ASK = " Say what to review: `/review the error handling in app.py`."
@@ -67,12 +68,12 @@ def test_a_repository_that_git_cannot_read_is_told_in_gits_own_words(tmp_path: P
     repo = Repo(tmp_path / "r")
     (repo.root / ".git").rename(tmp_path / "elsewhere")
     (repo.root / ".git").write_text("gitdir: /no/\u202esuch")
-    assert told(repo.root) == (f"Git does not work in {repo.root}: not a git repository: /no/\\x202esuch.")
+    assert told(repo.root) == (f"Git does not work in {repo.root}: not a git repository: /no/\\u202esuch.")
 
 
 def test_a_long_complaint_is_shortened(tmp_path: Path) -> None:
     """It may repeat a name."""
-    complaint = a_git.git(tmp_path, "x" * 4000).complaint
+    complaint = git(tmp_path, "x" * 4000).complaint
     assert len(a_git.first_line(complaint)) == a_git.MAX_LINE_CHARS
 
 

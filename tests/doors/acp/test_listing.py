@@ -21,6 +21,7 @@ from laneway.doors.acp.history.listing import (
 )
 from laneway.doors.acp.ids import session_id
 from laneway.doors.acp.sessions.prompts import parts
+from laneway.store.editor_sessions import SessionRecord
 from tests.codex.support import play, real
 from tests.doors.acp.lint import Lint
 
@@ -71,6 +72,30 @@ async def test_each_thread_is_a_session_and_pages_follow_codexs_own_cursor() -> 
     check(second)
     assert second == {"sessions": [{"sessionId": "sess_t2", "cwd": "/w"}]}
     assert shelf.asked == [(Path("/w"), None, SESSIONS_A_PAGE), (None, "1", SESSIONS_A_PAGE)]
+
+
+async def test_sessions_without_a_prompt_stand_before_those_that_codex_lists() -> None:
+    """On the first page only, and none twice."""
+    shelf = Shelf(ThreadInfo(thread_id="t1", cwd="/w"), ThreadInfo(thread_id="t2", cwd="/w"))
+    asked: list[str | None] = []
+
+    async def empties(cwd: str | None) -> list[SessionRecord]:
+        asked.append(cwd)
+        new = SessionRecord(session_id="sess_new", thread_id="new", cwd="/w", updated_at=1_794_835_134)
+        return [new, SessionRecord(session_id="sess_t1", thread_id="t1", cwd="/w")]
+
+    first = await listed(shelf, {"cwd": "/w"}, names, empties)
+    check(first)
+    assert first == {
+        "sessions": [
+            {"sessionId": "sess_new", "cwd": "/w", "updatedAt": "2026-11-16T13:18:54Z"},
+            {"sessionId": "sess_t1", "cwd": "/w"},
+        ],
+        "nextCursor": "1",
+    }
+    second = await listed(shelf, {"cursor": "1"}, names, empties)
+    assert second == {"sessions": [{"sessionId": "sess_t2", "cwd": "/w"}]}
+    assert asked == ["/w"]
 
 
 @pytest.mark.parametrize("params", [{"cwd": "w"}, {"cwd": 7}, {"cursor": 7}, {"cursor": "nonsense"}])

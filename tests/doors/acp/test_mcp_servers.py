@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -36,7 +37,7 @@ def stdio(name: str = "echo", **fields: Any) -> dict[str, Any]:
 
 
 def test_programs_and_addresses_become_entries_of_the_thread() -> None:
-    """By dotted keys, which leave the user's other servers alone."""
+    """In a table that Codex merges with the user's own: other servers are left alone."""
     wanted = [
         stdio("files", args=["--root", "/"], env=[{"name": "TOKEN", "value": "t"}]),
         {
@@ -48,12 +49,11 @@ def test_programs_and_addresses_become_entries_of_the_thread() -> None:
         {"type": "http", "name": "open", "url": "http://127.0.0.1:1/mcp", "headers": []},
     ]
     assert servers(wanted).config == {
-        "mcp_servers.files.command": "/bin/echo",
-        "mcp_servers.files.args": ["--root", "/"],
-        "mcp_servers.files.env": {"TOKEN": "t"},
-        "mcp_servers.web.url": "https://x.test/mcp",
-        "mcp_servers.web.http_headers": {"X-Key": "k"},
-        "mcp_servers.open.url": "http://127.0.0.1:1/mcp",
+        "mcp_servers": {
+            "files": {"command": "/bin/echo", "args": ["--root", "/"], "env": {"TOKEN": "t"}},
+            "web": {"url": "https://x.test/mcp", "http_headers": {"X-Key": "k"}},
+            "open": {"url": "http://127.0.0.1:1/mcp"},
+        }
     }
 
 
@@ -61,7 +61,7 @@ def test_a_server_of_the_users_own_keeps_its_name() -> None:
     """Codex would mix the two, key by key."""
     config = {"mcp_servers": {"mine": {"command": "x"}, "off": {"enabled": False}}}
     found = servers([stdio("mine"), stdio("other")], names(config))
-    assert {key.split(".")[1] for key in found.config} == {"other"}
+    assert set(found.config["mcp_servers"]) == {"other"}
     assert len(found.notes) == 1
     assert "mine" in found.notes[0]
 
@@ -80,11 +80,10 @@ def test_no_servers_are_no_config(nothing: Any) -> None:
 
 @given(st.text(min_size=1))
 def test_a_name_is_made_safe_or_refused(name: str) -> None:
-    """It becomes part of a key with dots, and of the names of tools."""
+    """It becomes part of the names of tools, and older Codex refuses most of the rest."""
     if any(letter.isascii() and letter.isalnum() for letter in name):
-        for key in servers([stdio(name)]).config:
-            assert key.count(".") == 2
-            assert key.isascii()
+        (made,) = servers([stdio(name)]).config["mcp_servers"]
+        assert re.fullmatch(r"[A-Za-z0-9_-]+", made)
     else:
         with pytest.raises(RemoteError, match="needs a name"):
             servers([stdio(name)])

@@ -292,7 +292,7 @@ def test_the_modes_are_also_there_for_clients_without_options() -> None:
         ("mode", True, "There is no mode True. Choose one of: config, ask, code, read-only, full."),
         ("mode", "kept", "There is no mode kept. Choose one of: config, ask, code, read-only, full."),
         ("model", None, "There is no model None. Choose one of: big, small."),
-        ("model", "x" * 500, f"There is no model {'x' * 80}…. Choose one of: big, small."),
+        ("model", "x" * 500, f"There is no model {'x' * 79}…. Choose one of: big, small."),
         ("thought_level", "low", "There is no thought level low. Choose one of: medium, xhigh."),
         (
             "reasoning_summary",

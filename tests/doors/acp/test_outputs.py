@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laneway.base.plain import fenced, quoted
 from laneway.doors.acp.telling.outputs import (
     EVERY_S,
     LATEST_S,
@@ -16,8 +17,6 @@ from laneway.doors.acp.telling.outputs import (
     NEW_SHARE,
     TAIL_CHARS,
     Outputs,
-    fenced,
-    quoted,
     shortened,
 )
 from laneway.testing.clock import HandClock

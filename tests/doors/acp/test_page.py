@@ -24,7 +24,8 @@ COLUMNS = 5
 
 
 def section(title: str) -> str:
-    return PAGE.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
+    after = PAGE.split(f"\n### {title}\n", 1)[1]
+    return re.split(r"\n##+ ", after, maxsplit=1)[0]
 
 
 def rows(text: str) -> list[list[str]]:

@@ -203,6 +203,7 @@ async def test_a_session_is_opened_with_a_key_and_closed_to_those_without(tmp_pa
 async def test_a_key_is_kept_by_codex_and_by_nobody_else(tmp_path: Path) -> None:
     """Neither in the record nor in a log that tells everything, nor on standard error."""
     logs = tmp_path / "logs"
+    logs.mkdir()
     words = ("--log-level", "trace", "--log-file", str(logs / "acp.log"))
     async with strict(tmp_path) as here, here.agent(*words) as client:
         await client.ask("authenticate", WITH_KEY)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from laneway.doors.acp.slash import repo_diff, reviews
-from laneway.doors.acp.slash.git import git
 from tests.doors.acp.repos import Repo, files
 
 
@@ -161,38 +160,6 @@ def test_without_git_there_is_a_sentence(repo: Repo, monkeypatch: pytest.MonkeyP
     """Nothing needs git but what is about git."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert repo_diff.changes(repo.root).problem == "There is no git on this machine."
-
-
-def test_more_output_than_wanted_is_never_read(repo: Repo) -> None:
-    """Git is ended, and what was wanted is there."""
-    repo.write("a.txt", "x\n" * 2_000_000)
-    ran = git(repo.root, "diff", max_bytes=1000)
-    assert len(ran.out) == 1000
-    assert ran.is_cut
-    assert git(repo.root, "rev-parse", "HEAD").code == 0
-
-
-def test_a_git_that_hangs_is_ended_with_all_that_it_started(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Also where git is gone and a program of its holds the pipe."""
-    slow = tmp_path / "bin" / "git"
-    slow.parent.mkdir()
-    for script in ("exec sleep 600", "sleep 600 & exit 0", "exec >&-; exec sleep 600"):
-        slow.write_text(f"#!/bin/sh\n{script}\n")
-        slow.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
-        ran = git(repo.root, "status", timeout_s=0.1)
-        assert ran.out == b""
-        assert ran.code == 0 if "exit 0" in script else ran.code < 0
-
-
-def test_what_git_has_against_a_command_is_kept(repo: Repo) -> None:
-    """For whoever asked, and bounded."""
-    ran = git(repo.root, "show", "no-such-thing")
-    assert ran.code > 0
-    assert "no-such-thing" in ran.complaint
-    assert ran.out == b""
 
 
 # ── what to review ─────────────────────────────────────────────────────────

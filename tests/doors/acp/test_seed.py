@@ -252,6 +252,7 @@ async def test_a_session_is_kept_with_the_fields_of_the_seed(tmp_path: Path) -> 
 async def test_what_is_kept_is_private_and_holds_no_secret(tmp_path: Path) -> None:
     """Neither the file nor a log that tells everything has what the client said of MCP servers."""
     log = tmp_path / "logs" / "acp.log"
+    log.parent.mkdir()
     async with stage(tmp_path / "state") as here:
         here.environment["XDG_STATE_HOME"] = str(tmp_path / "kept")
         await configured(here, "--log-level", "trace", "--log-file", str(log))

@@ -316,7 +316,8 @@ except UsageError as problem:
     print(problem)
 """
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "Serving on a WebSocket needs one more package: pip install 'laneway[ws]'"
+    assert ran.stdout.startswith("Serving on a WebSocket needs one more package: install it with `")
+    assert ran.stdout.endswith(" websockets`.\n")
 
 
 async def _refusal(url: str, headers: dict[str, str], **where: Any) -> int:

@@ -164,7 +164,7 @@ def test_a_long_command_is_shown_in_full_beside_its_title() -> None:
     assert texts(printed(command(words, ended=False), THREAD, BARE, "out")) == [fence, "```\nout\n```"]
     assert texts(ended(command(words, aggregatedOutput="out"), THREAD, BARE)) == [fence, "```\nout\n```"]
     long = opened(command("x" * 500, ended=False), THREAD, BARE)
-    assert long["title"] == "x" * 200 + "…"
+    assert long["title"] == "x" * 199 + "…"
     assert texts(long) == [f"```sh\n{'x' * 500}\n```"]
 
 

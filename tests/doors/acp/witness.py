@@ -82,10 +82,11 @@ def configure(here: Stage, lines: str, tables: str = "") -> None:
 
 
 def enable(here: Stage, *features: str) -> None:
-    """Features of Codex that are off by default."""
+    """Features of Codex that are off by default, as somebody has them who knows what that means."""
     path = here.home / "config.toml"
     lines = "".join(f"{feature} = true\n" for feature in features)
-    path.write_text(path.read_text().replace("[features]\n", f"[features]\n{lines}"))
+    config = path.read_text().replace("[features]\n", f"[features]\n{lines}")
+    path.write_text(f"suppress_unstable_features_warning = true\n{config}")
 
 
 @contextmanager

@@ -16,7 +16,17 @@ from laneway.core.model import DECLINE, Activity
 from laneway.core.subscription import MAX_EVENTS
 from laneway.doors.local.call import visit
 from laneway.doors.local.counter import STOP_S
-from laneway.doors.local.shapes import CLOSE, LIST, NOT_HERE, STOP, WATCH, Listed, Stopped
+from laneway.doors.local.shapes import (
+    ANSWER,
+    CLOSE,
+    LIST,
+    NOT_A_PERSON,
+    NOT_HERE,
+    STOP,
+    WATCH,
+    Listed,
+    Stopped,
+)
 from tests.core.support import until
 from tests.doors.local.support import House, Stranger, house, onlooker
 
@@ -269,3 +279,30 @@ async def test_a_watcher_that_never_reads_does_not_keep_the_door_open(tmp_path: 
             await home.door.__aexit__(None, None, None)
             with pytest.raises((EOFError, ConnectionResetError)):
                 await slow.lines_until(lambda message: False)
+
+
+async def test_a_question_is_not_answered_by_a_program(tmp_path: Path, run: Path) -> None:
+    """Only by a person at a terminal; it stays open, and nothing is noted."""
+    async with house(tmp_path, run) as home:
+        ann = await home.here.open("ann")
+        await home.here.busy(ann)
+        home.here.thread(ann).ask("q1")
+        await until(lambda: ann.session.questions)
+        with pytest.raises(RemoteError) as caught:
+            await ask(home, ANSWER, Any, identity="ann", question_id="q1", choice_id="accept")
+        assert caught.value.code == NOT_A_PERSON
+        assert home.here.thread(ann).answers == {}
+        assert "answer" not in noted(home)
+        home.here.thread(ann).end()
+
+
+@pytest.mark.parametrize("params", [{}, {"question_id": "q1"}, {"question_id": 1, "choice_id": "accept"}])
+async def test_an_answer_without_its_question_is_no_request(
+    params: dict[str, Any], tmp_path: Path, run: Path
+) -> None:
+    """Said as such, before anybody is looked at."""
+    async with house(tmp_path, run) as home:
+        await home.here.open("ann")
+        with pytest.raises(RemoteError) as caught:
+            await ask(home, ANSWER, Any, identity="ann", **params)
+        assert caught.value.code == -32602

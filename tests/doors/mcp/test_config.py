@@ -35,6 +35,7 @@ async def test_a_setting_holds_unless_a_nearer_one_says_otherwise(tmp_path: Path
     """Default, global file, repository, environment, flag, call; and no model where nobody names one."""
     repo = repository(tmp_path / "project")
     async with stage(tmp_path / "state") as here:
+        here.environment["HOME"] = str(tmp_path)  # where trust is kept
         async with here.server("mcp", cwd=repo, env=QUIET) as client:
             await started(client)
             assert here.requests[-1]["model"] == "gpt-5.5", "config.toml of the stage"
@@ -44,6 +45,9 @@ async def test_a_setting_holds_unless_a_nearer_one_says_otherwise(tmp_path: Path
             assert here.requests[-1]["model"] == "gpt-5.4"
             assert here.requests[-1]["reasoning"]["effort"] == "low"
         (repo / ".atm.toml").write_text(TABLE + 'model = "gpt-5.2"\n')
+        trusting = await here.spawn("-m", "laneway", "config", "trust", "--yes", cwd=repo)
+        await trusting.communicate()
+        assert trusting.returncode == 0
         async with here.server("mcp", cwd=repo, env=QUIET) as client:
             await started(client)
             assert here.requests[-1]["model"] == "gpt-5.2"
@@ -218,13 +222,13 @@ async def test_a_wrong_key_is_told_with_its_place_and_logs_stay_off_the_protocol
 
 @pytest.mark.covers("FR-12.3")
 async def test_a_repository_that_nobody_trusts_widens_nothing(tmp_path: Path) -> None:
-    """What it may not set is named once on standard error (ruling 3)."""
+    """What it may not set is named once on standard error; what it may, counts."""
     repo = repository(tmp_path / "project")
     evil = tmp_path / "evil"
     evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     evil.chmod(0o700)
     (repo / ".atm.toml").write_text(
-        TABLE + f'codex_bin = "{evil}"\nsandbox = "danger-full-access"\nmodel = "gpt-5.4"\n'
+        TABLE + f'codex_bin = "{evil}"\nsandbox = "danger-full-access"\nreasoning_effort = "low"\n'
     )
     git(repo, "add", ".atm.toml")
     async with stage(tmp_path / "state") as here, here.server("mcp", cwd=repo, env=QUIET) as client:
@@ -233,6 +237,46 @@ async def test_a_repository_that_nobody_trusts_widens_nothing(tmp_path: Path) ->
         await client.aclose()
 
     assert sandbox(how) != "danger-full-access"
-    assert here.requests[-1]["model"] == "gpt-5.4"
+    assert here.requests[-1]["reasoning"]["effort"] == "low"
     assert client.stderr.count("is ignored") == 2
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("command", ["mcp", "mcp-server"])
+async def test_the_settings_can_forbid_calls_to_set_what_is_not_harmless(
+    tmp_path: Path, command: str
+) -> None:
+    """By default every key passes; with `harmless` the call is refused, and its flags still hold."""
+    repo = repository(tmp_path / "project")
+    asked = {"prompt": "%say x", "config": {"features": {"multi_agent": True}}}
+    async with stage(tmp_path / "state") as here:
+        async with here.server(command, cwd=repo, env=QUIET) as client:
+            await client.content("codex", **asked)
+        (repo / ".atm.toml").write_text('[laneway]\nconfig_keys = "harmless"\n')
+        flags = ("-c", "features.multi_agent=true", "-s", "workspace-write")
+        async with here.server(command, cwd=repo, env=QUIET) as client:
+            answer = await client.call("codex", **asked)
+            assert "features.multi_agent" in str(answer)
+            assert "config_keys" in str(answer)
+            assert ("error" in answer) == (command == "mcp")
+            await client.content("codex", prompt="%say x", config={"model_reasoning_effort": "low"})
+            assert here.requests[-1]["reasoning"]["effort"] == "low"
+        async with here.server(command, *flags, cwd=repo, env=QUIET) as client:
+            await client.content("codex", **asked)
+            await client.content("codex", prompt="%run touch made\n%say x")
+
+    assert (repo / "made").exists(), "the sandbox is another matter"
+
+
+async def test_a_config_that_contradicts_itself_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    """Codex would take it one way or the other, from call to call."""
+    async with stage(tmp_path) as here, here.server("mcp", env=QUIET) as client:
+        for config, key in (
+            ({"features": "all", "features.multi_agent": True}, "features"),
+            ({"mcp_servers.laneway_mail.command": "true"}, "mcp_servers.laneway_mail"),
+            ({"a..b": 1}, "a..b"),
+        ):
+            error = await client.error("codex", prompt="%say x", identity="dev", config=config)
+            assert (error["code"], error["data"]["key"]) == (-32007, key)
+            assert key in error["message"]
+        await client.content("codex", prompt="%say x", identity="dev")

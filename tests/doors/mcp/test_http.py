@@ -12,7 +12,7 @@ from functools import partial
 import httpx2
 import pytest
 
-from laneway.base.errors import UsageError
+from laneway.base.errors import UsageError, WireBroken
 from laneway.doors import listening
 from laneway.doors.mcp.http_sessions import Timing
 from tests.doors.mcp.http_support import (
@@ -235,6 +235,46 @@ async def test_what_is_told_after_a_call_goes_to_the_stream_that_was_opened_for_
             assert told["params"] == {"n": 2}
 
 
+async def test_what_is_asked_after_a_call_is_asked_on_that_stream_or_not_at_all() -> None:
+    """Nobody is kept waiting for a client that is not connected."""
+    bench = Bench()
+    bench.release.set()
+    async with serving(bench.server) as place:
+        session = await place.shake_hands()
+        await place.post(call("wait"), session)
+        with pytest.raises(WireBroken):
+            await bench.line.call("elicitation/create", {})
+        async with place.streamed(None, session, method="GET") as stream:
+            asking = asyncio.ensure_future(bench.line.call("elicitation/create", {"message": "May I?"}))
+            _, asked = await next_message(stream)
+            assert asked["method"] == "elicitation/create"
+            await place.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}}, session)
+            assert await asking == {"action": "accept"}
+
+
+async def test_who_loses_the_stream_with_a_question_may_come_back_for_it_but_not_for_ever() -> None:
+    """It is asked again on the next stream; after a while whoever asked is told that nobody answers."""
+    bench = Bench()
+    bench.release.set()
+    async with serving(bench.server, timing=PATIENT) as place:
+        session = await place.shake_hands()
+        await place.post(call("wait"), session)
+        async with place.streamed(None, session, method="GET") as stream:
+            asking = asyncio.ensure_future(bench.line.call("elicitation/create", {"message": "May I?"}))
+            last, asked = await next_message(stream)
+        last = f"{last.partition('.')[0]}.0"
+        async with place.streamed(None, session, method="GET", last_event_id=last) as stream:
+            _, again = await next_message(stream)
+            assert again == asked
+            place.clock.advance(PATIENT.resume_s + 1)
+            assert not asking.done()
+        while not asking.done():
+            place.clock.advance(PATIENT.resume_s + 1)
+            await asyncio.sleep(0)
+        with pytest.raises(WireBroken):
+            await asking
+
+
 async def test_a_session_that_is_not_heard_of_for_long_ends() -> None:
     """An open stream keeps it; silence does not."""
     async with serving(Bench().server) as place:
@@ -384,11 +424,12 @@ import asyncio, sys
 import laneway.doors.mcp.http as door
 assert not {"uvicorn", "mcp", "starlette"} & set(sys.modules), sys.modules
 sys.modules["uvicorn"] = None
-from laneway.base.errors import UsageError
+from laneway.base.errors import UsageError, WireBroken
 try:
     asyncio.run(door.serve_http(None, host="127.0.0.1", port=0, tokens=[], stop=None, on_ready=print))
 except UsageError as problem:
     print(problem)
 """
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "Serving over HTTP needs one more package: pip install 'laneway[http]'"
+    assert ran.stdout.startswith("Serving over HTTP needs one more package: install it with `")
+    assert ran.stdout.endswith(" uvicorn`.\n")

@@ -125,7 +125,18 @@ async def test_whoever_hangs_up_takes_its_subscriptions_along(tmp_path: Path, to
         assert home.room.news.keys() == frozenset()
 
 
-@pytest.mark.parametrize("uri", ["laneway://sessions/agent-1/transcript", "mail://crew/user", "x", None, 7])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "laneway://sessions/agent-1/transcript",
+        "mail://crew/user",
+        "mail://crew/worker",
+        "mail://crew/WORKER",
+        "x",
+        None,
+        7,
+    ],
+)
 async def test_only_mail_that_one_may_know_of_can_be_subscribed_to(
     tmp_path: Path, town: Town, uri: Any
 ) -> None:
@@ -153,7 +164,7 @@ async def test_an_open_request_is_acknowledged_then_told_and_answered_at_the_end
     """What is not offered is left out of the acknowledgement; everything names the request that it is for."""
     async with house(tmp_path, town) as home:
         client = home.client()
-        open_request = await listening(client, ANN, "mail://crew/team-lead")
+        open_request = await listening(client, ANN, "mail://crew/team-lead", "mail://crew/worker")
         meta = {SUBSCRIPTION: 1}
         assert client.heard == [
             (ACKNOWLEDGED, {"notifications": {"resourceSubscriptions": [ANN]}, "_meta": meta})
@@ -167,6 +178,19 @@ async def test_an_open_request_is_acknowledged_then_told_and_answered_at_the_end
         assert answer["resultType"] == "complete"
         assert answer["_meta"][SUBSCRIPTION] == 1
         assert home.room.news.notify("ann") == 0
+
+
+async def test_a_request_that_comes_as_we_end_is_answered(tmp_path: Path, town: Town) -> None:
+    """Whether one may know of a resource takes a look at a disk; the end can come meanwhile."""
+    async with house(tmp_path, town) as home:
+        client = home.client()
+        wanted = {"resourceSubscriptions": [ANN]}
+        open_request = asyncio.ensure_future(
+            client.ask("subscriptions/listen", notifications=wanted, _meta=STATELESS)
+        )
+        await asyncio.sleep(0)  # it has begun, and looks
+        home.server.end_news()
+        assert (await open_request)["resultType"] == "complete"
 
 
 async def test_a_request_that_is_given_up_is_told_nothing_more(tmp_path: Path, town: Town) -> None:

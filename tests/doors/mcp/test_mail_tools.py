@@ -154,6 +154,8 @@ async def test_a_name_that_another_process_holds_is_refused(tmp_path: Path, town
     ("identity", "code"),
     [
         ("worker", -32001),
+        ("Worker", -32001),
+        ("a-b", -32001),
         ("team-lead", -32007),
         ("Team-Lead", -32007),
         ("user", -32007),
@@ -167,7 +169,8 @@ async def test_a_name_that_another_process_holds_is_refused(tmp_path: Path, town
 async def test_names_that_are_somebody_elses_or_no_names_are_refused(
     tmp_path: Path, town: Town, identity: Any, code: int
 ) -> None:
-    """`worker` is a member that Claude Code registered; the others are reserved, or paths."""
+    """`worker` and `a.b` are members that Claude Code registered; the others are reserved, or paths."""
+    town.enrol(TEAM, "team-lead", "worker", "a.b")
     async with house(tmp_path, town) as home:
         client = home.client()
         assert await client.code("atm_send", identity=identity, to="worker", message="hi") == code

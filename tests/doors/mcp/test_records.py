@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from tests.doors.mcp.support import stage
-from tests.doors.mcp.views import QUIET, audit, hanging
+from tests.doors.mcp.views import QUIET, audit, hanging, registry
 
 SECRET = "sk-proj-" + "a1B2" * 12
 
@@ -43,6 +44,28 @@ async def test_the_audit_log_follows_every_call_by_its_ids_and_keeps_no_secret(t
     assert len(asked["prompt_summary"]) == 200
     assert SECRET not in text
     assert SECRET[:20] not in text
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_instructions_are_kept_word_for_word_only_where_a_resume_needs_them(
+    tmp_path: Path, is_kept: bool
+) -> None:
+    """In a file of the user's alone; docs/sessions.md says so. The audit log has none of it."""
+    env = {**QUIET, "LANEWAY_PERSIST_THREADS": "true" if is_kept else "false"}
+    async with stage(tmp_path) as here, here.server("mcp", env=env) as client:
+        said = f"The key is {SECRET}."
+        asked = {"developer-instructions": said, "base-instructions": f"Base. {said}"}
+        await client.content("codex", prompt="%say x", identity="dev", **asked)
+        await client.hang_up()
+        path = here.sessions / "default" / "dev" / "registry.json"
+        (entry,) = registry(here, "dev")
+        assert entry["developer_instructions"] == (said if is_kept else None)
+        assert entry["base_instructions"] == (f"Base. {said}" if is_kept else None)
+        assert (SECRET in path.read_text()) is is_kept
+        for place, mode in ((path, 0o600), (path.parent, 0o700), (path.parent.parent, 0o700)):
+            assert stat.S_IMODE(place.stat().st_mode) == mode
+        assert SECRET not in (here.sessions / "default" / "audit.jsonl").read_text()
+        assert SECRET not in client.stderr
 
 
 async def test_transcripts_and_summaries_are_resources(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ async def test_atm_agent_mcp_serves_lists_shows_and_prunes(tmp_path: Path) -> No
     """`serve`, then `sessions` with its filters, `summary`, `config` and `--prune`."""
     one, two = repository(tmp_path / "one"), repository(tmp_path / "two")
     async with stage(tmp_path / "state") as here:
+        here.environment["XDG_STATE_HOME"] = str(tmp_path / "own")  # other tests' editors keep sessions there
         configure(here, '[plugins.atm-agent-mcp.roles.reader]\nsandbox = "read-only"\n')
         words = ("serve", "--identity", "dev", "--role", "reader")
         async with here.server(*words, program=ATM) as client:
@@ -68,6 +69,7 @@ async def test_codex_mcp_has_the_names_the_folder_and_the_early_child_of_its_see
 ) -> None:
     """`codex_id` in and out, `codex_threads|status|close`, and no team in its paths (ruling 7)."""
     async with stage(tmp_path) as here:
+        here.environment["XDG_STATE_HOME"] = str(tmp_path / "own")
         configure(here, '[plugins.codex-mcp]\nidentity = "older"\n')
         async with here.server("serve", program=CODEX, env=QUIET) as client:
             tools = {tool["name"] for tool in (await client.ask("tools/list"))["result"]["tools"]}

@@ -140,3 +140,32 @@ async def test_summaries_are_asked_for_only_where_they_are_wanted_and_can_be_use
     is_kept = setting == "summaries"
     assert row["resumable"] is is_kept
     assert ("result" in back) is is_kept
+
+
+@pytest.mark.parametrize("end", ["SIGTERM", "EOF"])
+@pytest.mark.parametrize("words", [("mcp",), ("mcp-server",), ("mcp", "--backend", "mcp-server")])
+async def test_calls_that_wait_for_a_codex_that_says_nothing_start_one_and_no_other(
+    tmp_path: Path, words: tuple[str, ...], end: str
+) -> None:
+    """One of them is given up by its client, then the server ends: the others start none of their own."""
+    mute, starts = tmp_path / "codex", tmp_path / "starts"
+    mute.write_text(f'#!/bin/sh\necho "$1" >> {starts}\nexec cat > /dev/null\n')
+    mute.chmod(0o755)
+    env = {"LANEWAY_CODEX_BIN": str(mute)}
+    async with stage(tmp_path) as here, here.server(*words, env=env) as client:
+        given_up, *others = [client.start("codex", prompt=f"%say {number}") for number in range(3)]
+        while not starts.exists():
+            await asyncio.sleep(0)
+        client.tell("notifications/cancelled", {"requestId": client.last_id - 2})
+        await client.ask("ping")  # behind the cancel
+        if end == "EOF":
+            await client.hang_up()
+        else:
+            client.process.send_signal(signal.SIGTERM)
+            assert await client.process.wait() == 0
+        await asyncio.gather(*others, return_exceptions=True)
+        given_up.cancel()
+    assert [word for word in starts.read_text().split() if word.endswith("-server")] in (
+        ["app-server"],
+        ["mcp-server"],
+    )

@@ -80,7 +80,7 @@ async def test_codex_is_started_by_the_first_call_that_needs_it_once_and_ends_wi
     async with stage(tmp_path) as here, here.server("mcp", env=QUIET) as client:
         for method in ("ping", "tools/list", "resources/list", "resources/templates/list", "prompts/list"):
             assert "result" in await client.ask(method, {})
-        assert await client.content("agent_sessions") == {"sessions": [], "problems": []}
+        assert await client.content("agent_sessions") == {"sessions": [], "total": 0, "problems": []}
         before = await client.content("agent_status")
         assert (before["child_alive"], before["child_pid"]) == (False, None)
         assert _below(client) == set()
