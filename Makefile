@@ -2,16 +2,16 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-SOURCES := $(shell find src -name '*.py') pyproject.toml README.md LICENSE
+SOURCES := $(shell find src -name '*.py') man/laneway.1 pyproject.toml README.md LICENSE
 # The system's pip installs into the environment: Debian splits off what would put a pip inside it.
 PIP    := $(PYTHON) -m pip --python $(BIN)/python
 WORKERS ?= 4
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test lint fmt bench chaos fuzz test-peers golden golden-mcp protocol lock clean
+.PHONY: help setup demo test lint fmt bench chaos fuzz test-peers golden golden-mcp protocol man recording lock clean
 
 help:
-	@echo "make demo        a guided walk with the real Codex, offline"
+	@echo "make demo        a guided demo with the real Codex, offline"
 	@echo "make test        all that must hold: format, lint, types, rings, tests"
 	@echo "make setup       .venv with the locked tools and the built wheel"
 	@echo "make fmt         format and fix"
@@ -23,6 +23,8 @@ help:
 	@echo "make golden      record the golden traces anew from the real Codex"
 	@echo "make golden-mcp  record the removed mcp-server anew (needs what test-peers fetches)"
 	@echo "make protocol    generate the protocol tables anew from the real Codex"
+	@echo "make man         write the man page anew from the command line"
+	@echo "make recording   record the picture of the README anew, with the real Claude Code and Codex"
 	@echo "make lock        resolve the dependencies anew"
 
 setup: $(VENV)/.installed
@@ -78,14 +80,20 @@ golden: setup
 golden-mcp: setup
 	$(BIN)/python scripts/record_mcp_traces.py tests/golden --peers .peers
 
+recording: setup
+	$(BIN)/python -m scripts.record_demo
+
 protocol: setup
 	$(BIN)/python scripts/generate_protocol.py
+
+man: setup
+	$(BIN)/python scripts/generate_man.py
 
 # Upgrades everything within pyproject's bounds; commit the result after `make test`.
 lock: $(VENV)/.tools
 	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --python-version 3.11 \
-	  --extra codex --extra http --extra ws --group dev pyproject.toml -o requirements/dev.txt
+	  --extra codex --extra http --extra terminal --extra ws --group dev pyproject.toml -o requirements/dev.txt
 
 clean:
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

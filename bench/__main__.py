@@ -16,6 +16,7 @@ from bench import (
     acp_stream,
     cost,
     latency,
+    listing,
     mail,
     mcp_calls,
     mcp_load,
@@ -41,6 +42,7 @@ SUBJECTS = {
     "acp-start": acp_start.run,
     "acp-stream": acp_stream.run,
     "acp-sessions": acp_sessions.run,
+    "listing": listing.run,
     "mail": mail.run,
 }
 RESULTS = Path(__file__).with_name("results.json")

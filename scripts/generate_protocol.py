@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from laneway.codex import binary, engine, link, locate, questions, thread, translate
+from laneway.codex import binary, engine, link, locate, questions, releases, thread, translate
 
 TARGET = Path(__file__).resolve().parent.parent / "src" / "laneway" / "codex" / "protocol"
 HEADER = (
@@ -68,7 +68,7 @@ Schema = dict[str, Any]
 def called_methods() -> set[str]:
     """The client requests in our code: every `….call("method", …)` and `self._open(…, "method", …)`."""
     found = set()
-    for module in (link, thread, engine):
+    for module in (link, thread, engine, releases):
         for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
             match node:
                 case ast.Call(func=ast.Attribute(attr="call"), args=[ast.Constant(value=str(method)), *_]):
