@@ -86,7 +86,9 @@ class Stage(Scene):
                 if process.returncode is None:
                     assert await client.hang_up() == 0, client.stderr
         except Exception as failure:
-            failure.add_note(f"The agent's last words:\n{client.stderr[-MAX_LAST_WORDS:]}")
+            await client.aclose()  # so that its exit code and all that it said are known
+            words = client.stderr[-MAX_LAST_WORDS:]
+            failure.add_note(f"The agent's exit code: {process.returncode}; its last words:\n{words}")
             raise
         finally:
             await client.aclose()
