@@ -8,7 +8,7 @@ PIP    := $(PYTHON) -m pip --python $(BIN)/python
 WORKERS ?= 4
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test lint fmt bench chaos fuzz test-peers golden golden-mcp protocol man recording lock clean
+.PHONY: help setup demo test lint fmt bench chaos flakes fuzz test-peers golden golden-mcp protocol man modules recording lock clean
 
 help:
 	@echo "make demo        a guided demo with the real Codex, offline"
@@ -18,12 +18,14 @@ help:
 	@echo "make lint        format, lint, types, rings"
 	@echo "make bench       one table of ratios against the raw Codex"
 	@echo "make chaos       the full counts of the rough tests"
+	@echo "make flakes      the tests ten times over, under load: which fail sometimes?"
 	@echo "make fuzz        coverage-guided fuzzing of what reads foreign bytes"
 	@echo "make test-peers  tests against other versions of Codex and other programs"
 	@echo "make golden      record the golden traces anew from the real Codex"
 	@echo "make golden-mcp  record the removed mcp-server anew (needs what test-peers fetches)"
 	@echo "make protocol    generate the protocol tables anew from the real Codex"
 	@echo "make man         write the man page anew from the command line"
+	@echo "make modules     write the index of modules anew from their docstrings"
 	@echo "make recording   record the picture of the README anew, with the real Claude Code and Codex"
 	@echo "make lock        resolve the dependencies anew"
 
@@ -61,6 +63,11 @@ chaos: setup
 	LANEWAY_CHAOS=1 $(BIN)/pytest -n $(WORKERS) -m chaos --timeout 1800
 	$(MAKE) fuzz
 
+# make flakes ROUNDS=2 TESTS=tests/core: fewer rounds, and only these.
+ROUNDS ?= 10
+flakes: setup
+	$(BIN)/python scripts/flakes.py --rounds $(ROUNDS) --workers $$((2 * $(WORKERS))) $(TESTS)
+
 # SECONDS_EACH=300 make fuzz: longer than the twenty seconds that each target has in make chaos.
 SECONDS_EACH ?= 20
 fuzz: setup
@@ -85,6 +92,9 @@ recording: setup
 
 protocol: setup
 	$(BIN)/python scripts/generate_protocol.py
+
+modules: setup
+	$(BIN)/python scripts/generate_modules.py
 
 man: setup
 	$(BIN)/python scripts/generate_man.py

@@ -1,6 +1,6 @@
-"""Measures Laneway beside the raw Codex, as ratios within one run: `python -m bench`.
+"""Benchmarks: Laneway beside the raw Codex, as ratios within one run: `python -m bench`.
 
-Every number is taken in a fresh process of its own, so that no side pays for another's
-imports, garbage or warm caches. Nothing here is asserted by a test: the table says what
-was seen, and which goal was missed by how much.
+Every number is measured in a fresh process, so that no side pays for another's imports, garbage
+or warm caches. No test asserts these numbers: the table shows what was measured, and which goal
+was missed by how much.
 """

@@ -1,4 +1,4 @@
-"""`python -m bench [--only NAME] [--quick]`: one run, one table, one JSON file."""
+"""The command `python -m bench [--only NAME] [--quick]`: prints one table, writes one JSON file."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from bench import (
     mcp_calls,
     mcp_load,
     mcp_start,
+    mcp_turns,
     memory,
     startup,
     stream,
@@ -38,6 +39,7 @@ SUBJECTS = {
     "memory": memory.run,
     "mcp-start": mcp_start.run,
     "mcp-calls": mcp_calls.run,
+    "mcp-turns": mcp_turns.run,
     "mcp-load": mcp_load.run,
     "acp-start": acp_start.run,
     "acp-stream": acp_stream.run,
@@ -56,11 +58,11 @@ def main() -> None:
     before = time.perf_counter()
     load_before = os.getloadavg()[0]
     sections = {}
-    with rig() as ready:
+    with rig() as bench_rig:
         codex = binary.spell(binary.probe(locate.find()))
         for name in options.only or SUBJECTS:
             print(f"measuring {name} …", flush=True)
-            sections[name] = SUBJECTS[name](ready, quick=options.quick)
+            sections[name] = SUBJECTS[name](bench_rig, quick=options.quick)
     machine = {
         "cpus": os.cpu_count(),
         "load_before": load_before,
@@ -74,7 +76,7 @@ def main() -> None:
     if load_before > 0.5:
         print("Others were using this machine: believe no ratio that another run does not repeat.\n")
     print(render(list(sections.values())))
-    told = {
+    results = {
         "laneway": __version__,
         "codex": codex,
         "quick": options.quick,
@@ -84,7 +86,7 @@ def main() -> None:
             for name, section in sections.items()
         },
     }
-    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(told)) + b"\n")
+    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
 
 
 if __name__ == "__main__":

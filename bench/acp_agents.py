@@ -1,8 +1,8 @@
 """The ACP agents that are measured side by side, and a client for each of them.
 
-Ours; the official adapter, told to use the same Codex; the older one, which has a Codex of its own inside;
-and app-server itself, which is what they all stand before. The two others are fetched by `make test-peers`
-into `.peers`; an agent that is not there is named aloud, and its rows are left out.
+Ours; the official adapter, set to use the same Codex; the older one, which contains a Codex of its own;
+and app-server itself, without an adapter. The two others are fetched by `make test-peers` into `.peers`; a
+missing agent is reported, and its rows are left out.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ GREETING: dict[str, Any] = {
     "clientInfo": {"name": "bench", "version": "0"},
 }
 READ_BYTES = 64 * 1024
-"""One read of the editor: what a pipe holds."""
+"""One read of the client: what a pipe holds."""
 LEAVE_S = 3.0
-"""For an agent to end when its client has hung up. The older one never does, and is ended."""
+"""For an agent to end after its client has disconnected. The older one never does, and is killed."""
 CHUNK = b'"agent_message_chunk"'
 END = b'"stopReason"'
 
 
 def agents(rig: Rig) -> dict[str, Server]:
-    """All that are here, by name; ours first."""
+    """The installed agents by name; ours first."""
     environment = {
         **rig.environment,
         "ATM_HOME": str(rig.home.parent / "state"),
         "LANEWAY_CODEX_BIN": rig.codex,
         "CODEX_PATH": rig.codex,
     }
-    found = {
+    commands = {
         OURS: (sys.executable, "-m", "laneway", "acp"),
         OFFICIAL: _official(),
         OLDER: _older(),
         RAW: (rig.codex, "app-server"),
     }
-    for name, argv in found.items():
+    for name, argv in commands.items():
         if argv is None:
             print(f"left out: {name} is not in .peers (make test-peers brings it)")
     return {
         name: Server(name, argv, environment, str(rig.work))
-        for name, argv in found.items()
+        for name, argv in commands.items()
         if argv is not None
     }
 
@@ -66,7 +66,7 @@ def _official() -> tuple[str, ...] | None:
 
 
 def _older() -> tuple[str, ...] | None:
-    """Its npm package is a starter in Node; the program alone is what editors run."""
+    """The executable alone, as editors run it: its npm package is a launcher in Node."""
     folder = PEERS / "zed-codex-acp-0.16.0/node_modules/@zed-industries"
     programs = folder.glob("codex-acp-*/bin/codex-acp")
     program = next((path for path in programs if os.access(path, os.X_OK)), None)
@@ -74,38 +74,38 @@ def _older() -> tuple[str, ...] | None:
 
 
 def open_client(server: Server) -> Client:
-    """Start an agent and greet it not yet."""
+    """Start an agent, without initializing it."""
     return Bare(server) if server.name == RAW else Editor(server)
 
 
 class Client(Talk):
-    """What an editor does, whatever stands on the other side."""
+    """What an editor does, with an ACP agent or with app-server itself."""
 
     def wait_ready(self) -> None:
-        """Until Codex is there, too: some agents greet before it is."""
+        """Wait until Codex is ready, too: some agents answer `initialize` before it is."""
         raise NotImplementedError
 
     def new(self, work: Path) -> str:
-        """The id of a new session."""
+        """Open a session; returns its id."""
         raise NotImplementedError
 
     def prompt(self, session_id: str, text: str) -> None:
-        """Begin; `wait_chunk` and `wait_end` tell how it goes."""
+        """Start a turn; use `wait_chunk` and `wait_end` to follow it."""
         raise NotImplementedError
 
     def cancel(self, session_id: str) -> None:
         raise NotImplementedError
 
     def wait_chunk(self) -> None:
-        """Until the first text of the answer."""
+        """Wait for the first text of the answer."""
         raise NotImplementedError
 
     def wait_end(self) -> None:
-        """Until the prompt's turn is over."""
+        """Wait for the end of the turn."""
         raise NotImplementedError
 
     def load(self, thread_id: str, work: Path) -> int:
-        """A session of an earlier process; return how many messages told of it."""
+        """Open a session of an earlier process; returns the number of messages in its replay."""
         raise NotImplementedError
 
     def hang_up(self) -> None:
@@ -118,7 +118,7 @@ class Client(Talk):
 
 
 class Editor(Client):
-    """An ACP client without abilities, which reads as fast as anybody can."""
+    """An ACP client without optional capabilities, which reads as fast as possible."""
 
     def greet(self) -> None:
         self.ask("initialize", GREETING)
@@ -159,20 +159,20 @@ class Editor(Client):
         self._number += 1
         params = {"sessionId": name, "cwd": str(work), "mcpServers": []}
         self.send("session/load", params, self._number)
-        told = 0
+        updates = 0
         while True:
             message = self.read()
             if message.get("id") == self._number and "method" not in message:
                 if "error" in message:
                     raise RuntimeError(f"the session was not loaded: {str(message)[:500]}")
-                return told
-            told += message.get("method") == "session/update"
+                return updates
+            updates += message.get("method") == "session/update"
 
     def words(self) -> tuple[int, int]:
         """Words and messages with text until the prompt's answer.
 
-        Decodes nothing, so as to take no time from the agent: none of these writes a space outside a
-        string, and in a chunk of text no string but the text has any.
+        Decodes nothing, to leave the CPU to the agent: none of these agents writes a space outside a
+        string, and in a text chunk no other string contains one.
         """
         words = chunks = 0
         tail = b""
@@ -194,7 +194,7 @@ class Editor(Client):
 
 
 class Bare(Client):
-    """The client that app-server itself would have."""
+    """A client of app-server itself."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
@@ -212,8 +212,8 @@ class Bare(Client):
         return str(self.ask("thread/start", {"cwd": str(work)})["thread"]["id"])
 
     def prompt(self, session_id: str, text: str) -> None:
-        asked = {"threadId": session_id, "input": [{"type": "text", "text": text}]}
-        self._turn_id = self.ask("turn/start", asked)["turn"]["id"]
+        params = {"threadId": session_id, "input": [{"type": "text", "text": text}]}
+        self._turn_id = self.ask("turn/start", params)["turn"]["id"]
 
     def cancel(self, session_id: str) -> None:
         self._number += 1
@@ -226,7 +226,7 @@ class Bare(Client):
         self._wait("turn/completed")
 
     def load(self, thread_id: str, work: Path) -> int:
-        """All turns in one answer."""
+        """The number of items: app-server sends all turns in one answer."""
         resumed = self.ask("thread/resume", {"threadId": thread_id, "cwd": str(work)})
         return sum(len(turn["items"]) for turn in resumed["thread"]["turns"])
 

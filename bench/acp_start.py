@@ -1,7 +1,7 @@
-"""From the start of an ACP agent to the first word of its first answer, each agent in turn, round by round.
+"""Benchmark of the start-up of ACP agents, up to the first text; the agents take turns in each round.
 
-An agent may answer `initialize` before its Codex is there, so the way to the session is told as well; most
-of that is Codex's own.
+An agent may answer `initialize` before its Codex is ready, so the time to the first session is measured
+as well; most of that is Codex's own.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ GOALS = {("initialize", OFFICIAL): HALF}
 
 def run(rig: Rig, *, quick: bool = False) -> Section:
     rounds = 3 if quick else 15
-    found = agents(rig)
-    samples: dict[str, dict[str, list[float]]] = {name: {step: [] for step in STEPS} for name in found}
+    servers = agents(rig)
+    samples: dict[str, dict[str, list[float]]] = {name: {step: [] for step in STEPS} for name in servers}
     for number in range(rounds + 1):
-        for name, server in found.items():
+        for name, server in servers.items():
             for step, seconds in first_answers(rig, server).items():
                 if number:  # the first round warms the disk's cache
                     samples[name][step].append(seconds)
@@ -46,7 +46,7 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
         )
         for step, what in STEPS.items()
         for base in (OFFICIAL, OLDER, RAW)
-        if base in found
+        if base in servers
     ]
     return Section("ACP agent, start-up", rows, [], {"seconds": samples})
 
@@ -55,15 +55,20 @@ def first_answers(rig: Rig, server: Server) -> dict[str, float]:
     """Seconds of each step, in one process."""
     client = open_client(server)
     client.greet()
-    greeted = client.seconds
+    initialized_s = client.seconds
     session_id = client.new(rig.work)
-    begun = client.seconds
+    session_s = client.seconds
     client.prompt(session_id, "%say hi")
     client.wait_chunk()
-    said = client.seconds
+    chunk_s = client.seconds
     client.wait_end()
     client.hang_up()
-    return {"initialize": greeted, "new": begun - greeted, "session": begun, "chunk": said - begun}
+    return {
+        "initialize": initialized_s,
+        "new": session_s - initialized_s,
+        "session": session_s,
+        "chunk": chunk_s - session_s,
+    }
 
 
 def _ms(seconds: list[float]) -> float:
@@ -71,6 +76,6 @@ def _ms(seconds: list[float]) -> float:
 
 
 def _quarters(ours: list[float], base: list[float]) -> tuple[float, float]:
-    """Where the middle half of the rounds' own ratios lies: single rounds on a shared machine stray."""
+    """The middle half of the rounds' ratios: on a shared machine there are outliers."""
     ratios = sorted(mine / theirs for mine, theirs in zip(ours, base, strict=True))
     return ratios[len(ratios) // 4], ratios[-1 - len(ratios) // 4]

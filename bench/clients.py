@@ -1,10 +1,9 @@
-"""Four clients of the same real stream, each run as a process: `python -m bench.clients SIDE …`.
+"""Four clients for one stream of the real app-server, each a process: `python -m bench.clients SIDE …`.
 
-`alone` looks into the pipe every few milliseconds and so leaves app-server undisturbed: the
-most that it can deliver. `raw` reads whatever comes at once and decodes nothing; `decoding`
-decodes each line, as any client must. `ours` is engine, hub, session and a subscriber that
-reads every event. Each prints one JSON line about the turn: words, seconds, CPU seconds of
-its own process.
+`alone` reads the pipe every few milliseconds and so leaves app-server undisturbed: the most that
+it can deliver. `raw` reads whatever comes at once and decodes nothing; `decoding` decodes each
+line, as any client must. `ours` is engine, hub, session and a subscriber that reads every event.
+Each prints one JSON line about the turn: words, seconds, CPU seconds of its own process.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ from laneway.wire.child import PIPE_BYTES
 READ_BYTES = 64 * 1024
 """One read of a raw client. Asked for more, Python may fetch fresh pages from the kernel every time."""
 LOOK_S = 0.005
-"""How often `alone` looks: the wide pipe holds twenty times what comes in between."""
+"""How often `alone` reads: the enlarged pipe holds twenty times what arrives in between."""
 DELTA = b'"method":"item/agentMessage/delta"'
 COMPLETED = b'"method":"turn/completed"'
 
 
 class RawClient:
-    """The least that can follow a turn: looks for two strings in whole lines."""
+    """The minimal client: searches whole lines for two strings."""
 
     def __init__(self) -> None:
         self.words = 0
@@ -75,7 +74,7 @@ class RawClient:
 
 
 class DecodingClient(RawClient):
-    """Decodes every line and takes each word out of its delta."""
+    """Decodes every line and counts the words of each delta."""
 
     def take(self, lines: bytes) -> None:
         for line in lines.split(b"\n"):
@@ -90,7 +89,7 @@ class DecodingClient(RawClient):
 
 
 def at_once(client: RawClient, fd: int) -> Callable[[], None]:
-    """Read whenever something is there; return how to stop."""
+    """Read whenever there is data; returns a function that stops it."""
     loop = asyncio.get_running_loop()
     loop.add_reader(fd, client.on_readable, fd)
 
@@ -100,8 +99,8 @@ def at_once(client: RawClient, fd: int) -> Callable[[], None]:
     return stop
 
 
-def now_and_then(client: RawClient, fd: int) -> Callable[[], None]:
-    """Read all that is there every `LOOK_S`; return how to stop."""
+def periodically(client: RawClient, fd: int) -> Callable[[], None]:
+    """Read all data every `LOOK_S`; returns a function that stops it."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
 
@@ -132,7 +131,7 @@ async def follow_raw(
     stdin, fd = process.stdin, process.stdout.fileno()
     os.set_blocking(fd, False)
     if sys.platform == "linux":
-        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # as wide as ours
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # as large as ours
     stop = listen(client, fd)
 
     async def call(number: int, method: str, params: dict[str, Any]) -> Any:
@@ -147,11 +146,11 @@ async def follow_raw(
     text = [{"type": "text", "text": prompt}]
     await call(3, "turn/start", {"threadId": started["thread"]["id"], "input": text})
     await client.completed.wait()
-    found = watch.stop(client.words)
+    result = watch.stop(client.words)
     stop()
     stdin.close()
     process.wait()
-    return {**found, "reads": client.reads}
+    return {**result, "reads": client.reads}
 
 
 async def follow_ours(prompt: str, work: str) -> dict[str, float]:
@@ -165,8 +164,8 @@ async def follow_ours(prompt: str, work: str) -> dict[str, float]:
             events += 1
             if type(event) is Text:
                 words += event.text.count(" ")
-        found = watch.stop(words)
-    return {**found, "events": events, "lost": turn.events.lost}
+        result = watch.stop(words)
+    return {**result, "events": events, "lost": turn.events.lost}
 
 
 class Watch:
@@ -189,7 +188,7 @@ class Watch:
 
 def main(side: str, prompt: str, work: str) -> None:
     following = {
-        "alone": lambda: follow_raw(RawClient(), prompt, work, now_and_then),
+        "alone": lambda: follow_raw(RawClient(), prompt, work, periodically),
         "raw": lambda: follow_raw(RawClient(), prompt, work, at_once),
         "decoding": lambda: follow_raw(DecodingClient(), prompt, work, at_once),
         "ours": lambda: follow_ours(prompt, work),

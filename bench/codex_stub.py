@@ -1,8 +1,7 @@
-"""An app-server that answers at once, as a program: `python -m bench.codex_stub app-server`.
+"""A stub app-server that answers at once, as a program: `python -m bench.codex_stub app-server`.
 
-Threads and turns as the real one tells them, with nothing behind: every turn says one word. What
-a caller then waits for is the way to it and back. Where `BENCH_STAMPS` names a pipe, it says there when
-each turn was asked for.
+Sends the same messages about threads and turns as the real one, but every turn is one word: a caller
+waits only for the transport. If `BENCH_STAMPS` names a pipe, it writes there when each turn was requested.
 """
 
 from __future__ import annotations
@@ -25,40 +24,40 @@ def main() -> None:
     write = sys.stdout.buffer.write
     turns = 0
     for line in sys.stdin.buffer:
-        asked = msgspec.json.decode(line)
-        if "id" not in asked:
+        request = msgspec.json.decode(line)
+        if "id" not in request:
             continue
-        result = codex.answer(asked["method"], asked.get("params"))
-        if asked["method"] == "turn/start":
+        result = codex.answer(request["method"], request.get("params"))
+        if request["method"] == "turn/start":
             if stamps is not None:
                 os.write(stamps, b"%f\n" % time.perf_counter())
             turns += 1
             result["turn"]["id"] = stub.turn_id(turns)
-        write(msgspec.json.encode({"id": asked["id"], "result": result}) + b"\n")
-        if asked["method"] == "turn/start":
-            write(whole_turn(asked["params"], result["turn"]))
+        write(msgspec.json.encode({"id": request["id"], "result": result}) + b"\n")
+        if request["method"] == "turn/start":
+            write(whole_turn(request["params"], result["turn"]))
         sys.stdout.buffer.flush()
 
 
 def whole_turn(params: dict[str, Any], turn: dict[str, Any]) -> bytes:
-    """What follows the answer to `turn/start`, in one write."""
+    """The notifications after the answer to `turn/start`, in one write."""
 
-    def told(method: str, **fields: Any) -> bytes:
+    def notification(method: str, **fields: Any) -> bytes:
         body = {"method": method, "params": {"threadId": params["threadId"], "turnId": turn["id"], **fields}}
         return msgspec.json.encode(body) + b"\n"
 
-    said = {"type": "userMessage", "id": "item-1", "clientId": params.get("clientUserMessageId")}
-    said["content"] = params["input"]
-    spoken = {"type": "agentMessage", "id": "msg_2", "text": "hi ", "phase": None}
+    user_item = {"type": "userMessage", "id": "item-1", "clientId": params.get("clientUserMessageId")}
+    user_item["content"] = params["input"]
+    agent_item = {"type": "agentMessage", "id": "msg_2", "text": "hi ", "phase": None}
     return b"".join(
         (
-            told("turn/started", turn=turn),
-            told("item/started", item=said),
-            told("item/completed", item=said),
-            told("item/started", item={**spoken, "text": ""}),
-            told("item/agentMessage/delta", itemId="msg_2", delta="hi "),
-            told("item/completed", item=spoken),
-            told("turn/completed", turn={**turn, "status": "completed"}),
+            notification("turn/started", turn=turn),
+            notification("item/started", item=user_item),
+            notification("item/completed", item=user_item),
+            notification("item/started", item={**agent_item, "text": ""}),
+            notification("item/agentMessage/delta", itemId="msg_2", delta="hi "),
+            notification("item/completed", item=agent_item),
+            notification("turn/completed", turn={**turn, "status": "completed"}),
         )
     )
 

@@ -1,7 +1,7 @@
-"""CPU per delta with 1 and with 50 busy sessions, and which part of ours takes how much of it.
+"""Benchmark of CPU time per delta with 1 and 50 busy sessions, and of the share of each stage.
 
-The same bytes, in reads as large as app-server's under load, go through ever longer pieces
-of our own pipeline; what a piece adds is its cost. No profiler, so nothing is distorted.
+The same bytes, in reads as large as app-server's under load, go through longer and longer parts of
+our pipeline; what a stage adds is its cost. Without a profiler, so nothing is distorted.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from laneway.wire.peer import Peer
 SESSIONS = (1, 50)
 DELTAS = 60_000
 READ_FRAMES = 2
-"""Deltas in one read: what a reader sees that keeps up with app-server at full speed."""
+"""Deltas in one read, for a reader that keeps up with app-server at full speed."""
 FLAT = Goal(1.25)
-"""How much dearer a delta may be with 50 sessions than with one and still count as flat.
-Compared at one delta a read: otherwise one session alone can merge and fifty cannot."""
+"""How much more a delta may cost with 50 sessions than with one and still count as flat.
+Compared at one delta per read: otherwise a single session can merge deltas and fifty cannot."""
 STAGES = ("loop", "lines", "peer", "link", "translate", "whole")
 NAMES = {
     "loop": "a turn of the loop (asyncio)",
@@ -47,9 +47,9 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
     names += [(stage, 1, READ_FRAMES) for stage in STAGES[:-1]]
     runs: dict[tuple[str, int, int], list[dict[str, float]]] = {name: [] for name in names}
     for _ in range(rounds):
-        for name, found in runs.items():
-            found.append(rig.measure("bench.cost", *name))
-    cost = {name: middle(found, lambda run: run["us"]) for name, found in runs.items()}
+        for name, results in runs.items():
+            results.append(rig.measure("bench.cost", *name))
+    cost = {name: middle(results, lambda run: run["us"]) for name, results in runs.items()}
     rows = [
         Row(
             what=f"CPU per delta, {sessions} busy",
@@ -72,29 +72,30 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
     )
     shares = _shares({stage: cost[stage, 1, READ_FRAMES] for stage in STAGES})
     samples = {
-        f"{side}, {sessions} busy, {frames} a read": found for (side, sessions, frames), found in runs.items()
+        f"{side}, {sessions} busy, {frames} a read": results
+        for (side, sessions, frames), results in runs.items()
     }
     return Section("Cost per delta", rows, [shares], {"runs": samples})
 
 
 def _shares(cost: dict[str, float]) -> str:
-    """Where the time goes, as shares of the whole."""
+    """The time of each stage, as a share of the whole."""
     words, before = [], 0.0
     for stage in STAGES:
-        here = cost[stage]
-        words.append(f"{NAMES[stage]} {here - before:.2f} µs ({(here - before) / cost['whole']:.0%})")
-        before = here
+        stage_us = cost[stage]
+        words.append(f"{NAMES[stage]} {stage_us - before:.2f} µs ({(stage_us - before) / cost['whole']:.0%})")
+        before = stage_us
     return "Where a delta's time goes, without the pipe:\n  " + "\n  ".join(words)
 
 
 def reads(sessions: int, in_one: int) -> list[bytes]:
-    """The stream as it is read: sessions take turns, some frames in one read."""
+    """The stream as reads: sessions take turns, several frames in one read."""
     frames = [stub.delta(number % sessions, "word ") for number in range(DELTAS)]
     return [b"".join(frames[at : at + in_one]) for at in range(0, DELTAS, in_one)]
 
 
 async def through(feed: Callable[[bytes], Any], data: list[bytes]) -> float:
-    """Feed one read in each turn of the loop, as the selector would; return µs per delta."""
+    """Feed one read per iteration of the event loop, as the selector would; returns µs per delta."""
     before = time.process_time()
     for read in data:
         feed(read)
@@ -117,35 +118,35 @@ async def measure(name: str, sessions: int, in_one: int) -> dict[str, float]:
         if sum(text.count(" ") for _, text in side.taken) != DELTAS:
             raise RuntimeError("words were lost")
         return {"us": us}
-    return {"us": await through(await _piece(name), data)}
+    return {"us": await through(await _pipeline_up_to(name), data)}
 
 
-async def _piece(name: str) -> Callable[[bytes], Any]:
-    """Our pipeline up to one place, with nothing behind it."""
+async def _pipeline_up_to(name: str) -> Callable[[bytes], Any]:
+    """Our pipeline up to this stage, with nothing after it."""
     match name:
         case "loop":
             return len
         case "lines":
             return LineDecoder().feed
         case "peer":
-            return Peer(lambda data: None, on_request=_refuse, on_notification=lambda *seen: None).feed
+            return Peer(lambda data: None, on_request=_refuse, on_notification=lambda *arguments: None).feed
     codex = stub.StubCodex()
     link = await Link.open(codex.connect)
-    kind = DeafThread if name == "link" else CodexThread
-    thread = kind(link, DeafHost(), await link.call("thread/start", {}))
+    kind = IgnoringThread if name == "link" else CodexThread
+    thread = kind(link, IgnoringHost(), await link.call("thread/start", {}))
     thread._translator.begin(stub.turn_id(0))
     return codex.feed
 
 
-class DeafThread(CodexThread):
-    """Leaves a delta where the link has brought it."""
+class IgnoringThread(CodexThread):
+    """Ignores deltas: only the link's work is measured."""
 
     def on_delta(self, method: str, delta: Any, frame: bytes) -> None:
         pass
 
 
-class DeafHost:
-    """Leaves an event where the thread has brought it."""
+class IgnoringHost:
+    """Ignores events: only the thread's work is measured."""
 
     def on_event(self, event: Event) -> None:
         pass

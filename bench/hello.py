@@ -1,17 +1,17 @@
-"""A fresh process of ours on the way to Codex: says when it is answered, and when it has a thread.
+"""Starts Codex in a fresh process; prints when `initialize` is answered and when a thread is started.
 
-Run by `bench.startup`. Starts Codex as `laneway ask` does, before the imports (with `--late` as other
-callers do, behind them), and imports what a door would and nothing of the bench, which would count.
+Run by `bench.startup`. Starts Codex before the imports, as `laneway ask` does (with `--late` after them,
+as other callers do). Imports what a front end would and nothing of the bench, which would count.
 """
 
 from __future__ import annotations
 
 import sys
 
-from laneway.cli import early
+from laneway.app import prestart
 
 if "--late" not in sys.argv:
-    early.begin(["ask", "hello"])
+    prestart.begin(["ask", "hello"])
 
 import asyncio
 import time
@@ -26,8 +26,8 @@ from laneway.core.ports import ThreadSpec
 
 async def greet(work: Path) -> None:
     before = time.perf_counter()
-    found = locate.find()
-    engine = codex_engine(found, launched=early.take(found.path))
+    codex = locate.find()
+    engine = codex_engine(codex, launched=prestart.take(codex.path))
     async with Hub(engine, LoopClock()) as hub:
         await engine.link()
         print("hello", time.perf_counter() - before, flush=True)

@@ -1,8 +1,8 @@
-"""What we add between a frame's arrival and its reader: p50 and p99, with 1 and with 50 busy sessions.
+"""Benchmark of the latency that we add to each delta: p50 and p99, with 1 and 50 busy sessions.
 
-Inside one process: each frame is stamped when its bytes are fed in and again when the
-session's reader holds the text. Frames come as a fast model sends them, every session at
-its own pace, each in a read of its own: the case in which nothing can be saved by merging.
+Within one process: the time is taken when a frame's bytes are fed in and again when the session's
+reader has the text. Frames come as fast as a quick model sends them, each in a read of its own: the
+case in which merging saves nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bench.rig import Rig, tell
 from bench.table import Goal, Row, Section, middle
 
 WORDS_PER_S = 100
-"""Of each session: about twice as fast as today's quick models speak."""
+"""Of each session: about twice as fast as today's quick models."""
 SESSIONS = (1, 50)
 P50_MS = Goal(0.5, of="ours")
 P99_MS = Goal(5.0, of="ours")
@@ -31,11 +31,11 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
     for sessions in SESSIONS:
         runs: dict[str, list[dict[str, float]]] = {"thin": [], "ours": []}
         for _ in range(rounds):
-            for side, found in runs.items():
-                found.append(rig.measure("bench.latency", side, sessions, seconds))
+            for side, results in runs.items():
+                results.append(rig.measure("bench.latency", side, sessions, seconds))
         samples[f"{sessions} busy"] = runs
         for name, goal in (("p50", P50_MS), ("p99", P99_MS)):
-            thin, ours = (middle(found, itemgetter(name)) for found in runs.values())
+            thin, ours = (middle(results, itemgetter(name)) for results in runs.values())
             rows.append(
                 Row(
                     what=f"added latency {name}, {sessions} busy",
@@ -62,17 +62,17 @@ async def measure(name: str, sessions: int, seconds: float) -> dict[str, float]:
     for number in range(sessions):
         feed(stub.completed(number))
     await side.finish()
-    # Every word is the number of its frame, so a merged text tells of all its frames.
-    late = [(taken - fed[int(word)]) * 1e3 for taken, text in side.taken for word in text.split()]
+    # Every word is the number of its frame, so a merged text identifies all its frames.
+    latencies_ms = [(taken - fed[int(word)]) * 1e3 for taken, text in side.taken for word in text.split()]
     await side.aclose()
-    if len(late) != len(fed):
-        raise RuntimeError(f"{name} lost {len(fed) - len(late)} of {len(fed)} words")
-    cuts = statistics.quantiles(late, n=100, method="inclusive")
-    return {"frames": len(fed), "p50": cuts[49], "p99": cuts[98], "worst": max(late)}
+    if len(latencies_ms) != len(fed):
+        raise RuntimeError(f"{name} lost {len(fed) - len(latencies_ms)} of {len(fed)} words")
+    cuts = statistics.quantiles(latencies_ms, n=100, method="inclusive")
+    return {"frames": len(fed), "p50": cuts[49], "p99": cuts[98], "worst": max(latencies_ms)}
 
 
 async def _pace(feed: stub.Feed, sessions: int, seconds: float) -> list[float]:
-    """Feed every session its words in time, evenly spread; return the moment of each frame."""
+    """Feed every session its words, evenly spread over time; returns the time of each frame."""
     loop = asyncio.get_running_loop()
     fed: list[float] = []
     total = int(sessions * WORDS_PER_S * seconds)

@@ -1,7 +1,7 @@
-"""What it takes to list the sessions of a team of thousands of identities: at first, and again.
+"""Benchmark of listing the sessions of a team with thousands of identities: the first time, and again.
 
-Beside it, the least that anybody could do: open and read every registry. Live and closed ones apart,
-because whether a session is live is asked of a lock.
+The base is the minimum: open and read every registry. Live and closed sessions are measured
+separately, because a lock must be checked to know whether a session is live.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 
 from bench.rig import Rig, tell
 from bench.table import Goal, Row, Section
-from laneway.core import roll
-from laneway.core.records import Record, Status
+from laneway.core.named import listing
+from laneway.core.named.records import Record, Status
 from laneway.store.listing import SETTLED_S
 from laneway.store.records import StoreRecords, entry_of
 from laneway.store.registry import Book
@@ -34,16 +34,16 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
     rows: list[Row] = []
     samples: dict[str, object] = {}
     for status, kind in (("closed", "closed"), ("active", "left by dead processes")):
-        found = rig.measure("bench.listing", count, status)
-        samples[status] = found
+        result = rig.measure("bench.listing", count, status)
+        samples[status] = result
         for what, goal in (("first", FIRST_MS), ("again", AGAIN_MS)):
             rows.append(
                 Row(
                     what=f"a page of {count:,} sessions that are {kind}, {what}",
                     unit="ms",
-                    base=found["read_ms"],
+                    base=result["read_ms"],
                     base_is="opening and reading every registry",
-                    ours=found[f"{what}_ms"],
+                    ours=result[f"{what}_ms"],
                     goal=goal if status == "closed" else None,
                     digits=0,
                 )
@@ -52,7 +52,7 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
 
 
 def fill(store: Store, count: int, status: Status) -> None:
-    """One session for each identity, written by a process that is gone, a while ago."""
+    """One session for each identity, written some time ago by a process that has ended."""
     store.layout.folder.mkdir(parents=True)
     store.layout.claims_gate.touch()
     for number in range(count):
@@ -73,7 +73,7 @@ def fill(store: Store, count: int, status: Status) -> None:
         store.layout.home(record.identity).mkdir()
         store.layout.registry(record.identity).write_bytes(Book().put(entry_of(record)).render())
         store.layout.lock(record.identity).touch()
-    time.sleep(SETTLED_S + 0.1)  # as long as a file must lie before it is remembered
+    time.sleep(SETTLED_S + 0.1)  # as old as a file must be before it is cached
 
 
 def read_all(store: Store) -> float:
@@ -86,10 +86,10 @@ def read_all(store: Store) -> float:
 async def page(records: StoreRecords) -> float:
     began = time.perf_counter()
     view = await records.view()
-    shown = roll.page(view.records, {}, "me", roll.Filters(), limit=20)
-    took = time.perf_counter() - began
-    assert len(shown.rows) == 20
-    return took
+    listed = listing.page(view.records, {}, "me", listing.Filters(), limit=20)
+    took_s = time.perf_counter() - began
+    assert len(listed.rows) == 20
+    return took_s
 
 
 def main(count: int, status: Status) -> None:

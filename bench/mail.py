@@ -1,7 +1,7 @@
-"""Team mail: from the write of an inbox to the turn, and what polling and sending cost as inboxes grow.
+"""Benchmark of team mail: delivery from inbox to turn, and the cost of polling and sending by inbox size.
 
-`bench.mail_delivery` has the first, with a server, a stub Codex and a writer in processes of their
-own; `bench.mail_boxes` has the files.
+`bench.mail_delivery` measures delivery, with a server, a stub Codex and a writer in processes of
+their own; `bench.mail_boxes` measures the files.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
     shared = [_boxes(rig, "shared", WRITERS, times) for _ in range(rounds)]
     memory = _boxes(rig, "memory", SIZES[-1], polls)
     rows = _start_rows(started)
-    for size, found in boxes.items():
-        rows += _box_rows(size, found)
+    for size, results in boxes.items():
+        rows += _box_rows(size, results)
     rows += _crowd_rows(crowds, shared)
     rows.append(
         Row(
@@ -61,14 +61,14 @@ def _boxes(rig: Rig, what: str, size: int, times: int) -> dict[str, Any]:
     return rig.measure("bench.mail_boxes", what, size, times, rig.work)
 
 
-def _start_rows(found: list[dict[str, Any]]) -> list[Row]:
+def _start_rows(results: list[dict[str, Any]]) -> list[Row]:
     return [
         Row(
             what=f"inbox written → turn started, {name}",
             unit="ms",
             base=None,
             base_is="",
-            ours=middle(found, lambda one, name=name: one[name]),  # type: ignore[misc]
+            ours=middle(results, lambda one, name=name: one[name]),  # type: ignore[misc]
             goal=START_MS,
             digits=1,
         )
@@ -76,16 +76,16 @@ def _start_rows(found: list[dict[str, Any]]) -> list[Row]:
     ]
 
 
-def _box_rows(size: int, found: list[dict[str, Any]]) -> list[Row]:
+def _box_rows(size: int, results: list[dict[str, Any]]) -> list[Row]:
     def row(
         what: str, ours: str, base: str | None = None, base_is: str = "", goal: Goal | None = None
     ) -> Row:
         return Row(
             what=f"{what}, {size:,} messages",
             unit="ms",
-            base=middle(found, lambda one: one[base]) if base else None,
+            base=middle(results, lambda one: one[base]) if base else None,
             base_is=base_is,
-            ours=middle(found, lambda one: one[ours]),
+            ours=middle(results, lambda one: one[ours]),
             goal=goal,
             digits=3,
         )

@@ -1,4 +1,4 @@
-"""One inbox, many inboxes, and one inbox that several processes write: `python -m bench.mail_boxes`."""
+"""Measures inbox files: one, many, and one with several writers: `python -m bench.mail_boxes`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEXT = "y" * 120
 
 
 def entry(number: int, *, is_read: bool) -> dict[str, Any]:
-    """As Claude Code writes one."""
+    """A message as Claude Code writes it."""
     return {
         "from": "team-lead",
         "text": f"{number} {TEXT}",
@@ -43,8 +43,8 @@ def entry(number: int, *, is_read: bool) -> dict[str, Any]:
     }
 
 
-class Desk:
-    """A team of its own in a folder that goes away."""
+class BenchTeam:
+    """A team with its inboxes, in a temporary folder."""
 
     def __init__(self, root: Path) -> None:
         self.places = Places.of({}, root)
@@ -69,13 +69,13 @@ Clock = Callable[[], float]
 
 
 def timed(work: Callable[[], object], times: int, clock: Clock = time.perf_counter) -> list[float]:
-    """Milliseconds, sorted."""
-    took = []
+    """The durations in milliseconds, sorted."""
+    took_ms = []
     for _ in range(times):
         before = clock()
         work()
-        took.append((clock() - before) * 1e3)
-    return sorted(took)
+        took_ms.append((clock() - before) * 1e3)
+    return sorted(took_ms)
 
 
 def p99(sorted_values: list[float]) -> float:
@@ -83,71 +83,71 @@ def p99(sorted_values: list[float]) -> float:
 
 
 def changed_polls(box: Inbox, times: int, clock: Clock = time.perf_counter) -> list[float]:
-    """Each after a change that is not timed: the time in its file, so that the content stays the same."""
-    took = []
+    """Time polls after a change of the file's modification time, which leaves the content the same."""
+    took_ms = []
     for number in range(times):
         os.utime(box.path, ns=(0, time.time_ns() + number))
-        took += timed(box.pending_count, 1, clock)
-    return sorted(took)
+        took_ms += timed(box.pending_count, 1, clock)
+    return sorted(took_ms)
 
 
 def safe_write(path: Path, data: bytes) -> None:
-    """The least that a program must do whose file survives a power cut."""
-    beside = path.with_name(path.name + ".beside")
-    for target, flags in ((beside, os.O_WRONLY | os.O_CREAT), (path.parent, os.O_RDONLY)):
+    """The minimum for a file that survives a power cut."""
+    temporary = path.with_name(path.name + ".beside")
+    for target, flags in ((temporary, os.O_WRONLY | os.O_CREAT), (path.parent, os.O_RDONLY)):
         fd = os.open(target, flags, 0o600)
-        if target is beside:
+        if target is temporary:
             os.write(fd, data)
         else:
-            os.rename(beside, path)
+            os.rename(temporary, path)
         os.fsync(fd)
         os.close(fd)
 
 
-def box(desk: Desk, size: int, times: int) -> dict[str, float]:
-    inbox = desk.filled("reader", size, UNREAD)
+def box(team: BenchTeam, size: int, times: int) -> dict[str, float]:
+    inbox = team.filled("reader", size, UNREAD)
     data = inbox.path.read_bytes()
-    found = {
+    results = {
         "loads": statistics.median(timed(lambda: json.loads(inbox.path.read_bytes()), times)),
         "changed": statistics.median(changed_polls(inbox, times)),
         "changed_cpu": statistics.median(changed_polls(inbox, times, time.thread_time)),
         "unchanged": statistics.median(timed(inbox.pending_count, times)),
-        "all_unread": statistics.median(changed_polls(desk.filled("lazy", size, size), min(times, 20))),
+        "all_unread": statistics.median(changed_polls(team.filled("lazy", size, size), min(times, 20))),
         "safe_write": statistics.median(timed(lambda: safe_write(inbox.path, data), times)),
     }
     held: list[float] = []
 
     def send() -> None:
-        desk.send(inbox)
+        team.send(inbox)
         held.append(inbox.held_s * 1e3)
 
-    found["send"] = statistics.median(timed(send, times))
+    results["send"] = statistics.median(timed(send, times))
     for message in inbox.read().messages[-times:]:
         inbox.mark_read([message])
         held.append(inbox.held_s * 1e3)
-    return {**found, "held_p99": p99(sorted(held))}
+    return {**results, "held_p99": p99(sorted(held))}
 
 
-def crowd(desk: Desk, size: int, times: int) -> dict[str, float]:
+def crowd(team: BenchTeam, size: int, times: int) -> dict[str, float]:
     for number in range(size):
-        desk.roster.register(f"member-{number}", cwd="/work")
-    post = Post(desk.places)
-    took = timed(lambda: post.broadcast("sender", TEXT, team=TEAM), times)
-    data = desk.box("member-0").path.read_bytes()
-    beside = desk.places.inboxes(TEAM) / "beside"
+        team.roster.register(f"member-{number}", cwd="/work")
+    post = Post(team.places)
+    took_ms = timed(lambda: post.broadcast("sender", TEXT, team=TEAM), times)
+    data = team.box("member-0").path.read_bytes()
+    beside = team.places.inboxes(TEAM) / "beside"
     return {
-        "broadcast": statistics.median(took),
+        "broadcast": statistics.median(took_ms),
         "safe_writes": sum(timed(lambda: safe_write(beside, data), size)),
     }
 
 
-def shared(desk: Desk, writers: int, times: int, root: Path) -> dict[str, float]:
+def shared(team: BenchTeam, writers: int, times: int, root: Path) -> dict[str, float]:
     """Several processes send to one inbox as fast as they can; nothing may be lost."""
     argv = [sys.executable, "-m", "bench.mail_boxes", "writer", "0", str(times), str(root)]
     running = [subprocess.Popen(argv, stdout=subprocess.PIPE) for _ in range(writers)]
-    told = [process.communicate(timeout=CHILD_S)[0] for process in running]
-    held = sorted(ms for line in told for ms in json.loads(line)["held"])
-    arrived = len(desk.box("busy").read().messages)
+    outputs = [process.communicate(timeout=CHILD_S)[0] for process in running]
+    held = sorted(ms for line in outputs for ms in json.loads(line)["held"])
+    arrived = len(team.box("busy").read().messages)
     if arrived != writers * times:
         raise RuntimeError(f"{writers * times} messages were sent and {arrived} arrived")
     return {"held_p99": p99(held), "held_worst": held[-1]}
@@ -162,8 +162,8 @@ def writer(root: Path, times: int) -> dict[str, list[float]]:
     return {"held": held}
 
 
-def memory(desk: Desk, size: int, polls: int) -> dict[str, float]:
-    inbox = desk.filled("reader", size, UNREAD)
+def memory(team: BenchTeam, size: int, polls: int) -> dict[str, float]:
+    inbox = team.filled("reader", size, UNREAD)
     changed_polls(inbox, 20)
     before = resident_kb(os.getpid())
     changed_polls(inbox, polls)
@@ -175,10 +175,10 @@ def main(what: str, size: int, times: int, work: Path) -> dict[str, Any]:
         return writer(work, times)
     with TemporaryDirectory(dir=work) as folder:
         root = Path(folder)
-        desk = Desk(root)
+        team = BenchTeam(root)
         if what == "shared":
-            return shared(desk, size, times, root)
-        return {"box": box, "crowd": crowd, "memory": memory}[what](desk, size, times)
+            return shared(team, size, times, root)
+        return {"box": box, "crowd": crowd, "memory": memory}[what](team, size, times)
 
 
 if __name__ == "__main__":

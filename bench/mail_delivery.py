@@ -1,8 +1,8 @@
-"""From the write of an inbox by another process to `turn/start` at Codex: `python -m bench.mail_delivery`.
+"""Measures mail delivery, from the write of an inbox to `turn/start`: `python -m bench.mail_delivery`.
 
-Four processes: this one, `laneway mcp` with one idle session, the stub Codex, which stamps every turn,
-and a writer in Claude Code's dialect, which stamps every message before it begins. Their clock is the
-same: the machine's, since it was started.
+Four processes: this one, `laneway mcp` with one idle session, the stub Codex, which reports the time of
+every turn, and a writer in Claude Code's dialect, which reports the time before each message. They share
+the machine's monotonic clock.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ def measure(messages: int, rig: Rig) -> dict[str, float]:
         home = Path(folder)
         stamps = home / "stamps"
         os.mkfifo(stamps)
-        fd = os.open(stamps, os.O_RDWR)  # with an end for writing, so that opening waits for nobody
+        fd = os.open(stamps, os.O_RDWR)  # also for writing, so that opening does not block
         turns = Stamps(fd)
         talk = Talk(_server(rig, home, stamps))
         try:
             talk.greet()
             talk.call("codex", {"prompt": "hi", "identity": WHO})
-            turns.next()  # that one was the client's
+            turns.next()  # the client's own turn
             places = Places.of({"ATM_HOME": str(home)})
             _wait_for_member(places)
-            took = _deliver(messages + WARM_UP, places.inbox(TEAM, WHO), turns)
+            took_ms = _deliver(messages + WARM_UP, places.inbox(TEAM, WHO), turns)
         finally:
             talk.hang_up()
             os.close(fd)
-    counted = sorted(took[WARM_UP:])
-    cuts = statistics.quantiles(counted, n=100, method="inclusive")
-    return {"messages": messages, "p50": cuts[49], "p99": cuts[98], "worst": counted[-1]}
+    measured = sorted(took_ms[WARM_UP:])
+    cuts = statistics.quantiles(measured, n=100, method="inclusive")
+    return {"messages": messages, "p50": cuts[49], "p99": cuts[98], "worst": measured[-1]}
 
 
 class Stamps:
-    """What the stub writes down, a line for each turn."""
+    """Reads the stub's times, one line per turn."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -92,7 +92,7 @@ def _server(rig: Rig, home: Path, stamps: Path) -> Server:
 
 
 def _wait_for_member(places: Places) -> None:
-    """The session joins its team in the background."""
+    """Wait until the session, in the background, has joined its team."""
     until = time.monotonic() + CHILD_S
     while time.monotonic() < until:
         if places.config(TEAM).exists() and Roster(places, TEAM).read().member(WHO):
@@ -106,18 +106,18 @@ def _deliver(messages: int, inbox: Path, turns: Stamps) -> list[float]:
     writer = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     assert writer.stdin is not None
     assert writer.stdout is not None
-    took = []
+    took_ms = []
     for number in range(messages):
         time.sleep(PAUSE_S)
         writer.stdin.write(f"message {number}\n".encode())
         started = turns.next()
-        took.append((started - float(writer.stdout.readline())) * 1e3)
+        took_ms.append((started - float(writer.stdout.readline())) * 1e3)
     writer.communicate(timeout=CHILD_S)
-    return took
+    return took_ms
 
 
 def write(inbox: Path) -> None:
-    """The other end: a message for every line, and when it was begun."""
+    """The writer process: sends a message for every line, and prints when it began."""
     for line in sys.stdin:
         began = time.perf_counter()
         Claude().append(inbox, "team-lead", line.strip())
@@ -129,5 +129,5 @@ if __name__ == "__main__":
         write(Path(sys.argv[2]))
     else:
         messages, work, home = sys.argv[1:]
-        here = Rig(sys.executable, Path(home), Path(work), dict(os.environ))
-        tell(measure(int(messages), here))
+        child_rig = Rig(sys.executable, Path(home), Path(work), dict(os.environ))
+        tell(measure(int(messages), child_rig))

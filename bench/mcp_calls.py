@@ -1,7 +1,7 @@
-"""What a tool call costs on its way through `laneway mcp`: `codex-reply` beside the same turn on app-server.
+"""Benchmark of tool calls through `laneway mcp`: `codex-reply` beside the same turn on app-server.
 
 Codex is a stub that answers at once (`bench.codex_stub`), the same program on both sides, so that
-the difference is ours. Calls come evenly spread, one session after the other.
+the difference is ours. Calls are evenly spread over time and over the sessions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench.table import Goal, Row, Section, middle
 ROOT = str(Path(__file__).resolve().parent.parent)
 SESSIONS = (1, 50)
 CALLS_PER_S = 100
-"""In all: a client does not call the next tool before it has read the last one's answer."""
+"""In total: a client does not call a tool before it has read the last answer."""
 WARM_UP = 100
 """Calls before those that count."""
 ADDED = {"p50": Goal(1.0, of="ours"), "p99": Goal(5.0, of="ours")}
@@ -37,11 +37,11 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
     for sessions in SESSIONS:
         runs: dict[str, list[dict[str, float]]] = {"raw": [], "mcp": []}
         for _ in range(rounds):
-            for side, found in runs.items():
-                found.append(rig.measure("bench.mcp_calls", side, sessions, calls, rig.work, rig.home))
+            for side, results in runs.items():
+                results.append(rig.measure("bench.mcp_calls", side, sessions, calls, rig.work, rig.home))
         samples[f"{sessions} sessions"] = runs
         for name, goal in ADDED.items():
-            raw, ours = (middle(found, itemgetter(name)) for found in runs.values())
+            raw, ours = (middle(results, itemgetter(name)) for results in runs.values())
             rows.append(
                 Row(
                     what=f"codex-reply, {sessions} session{'s' if sessions > 1 else ''}, added {name}",
@@ -62,7 +62,7 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
 
 
 class Caller:
-    """Requests by number over a pipe; whoever waits is told when the answer, or the turn's end, is read."""
+    """A JSON-RPC client over a pipe, with futures for answers and for the ends of turns."""
 
     def __init__(self, argv: list[str], environment: dict[str, str], cwd: str) -> None:
         self.process = subprocess.Popen(
@@ -114,7 +114,7 @@ class Caller:
         self._stdin.write(msgspec.json.encode(body) + b"\n")
         return waiting
 
-    def tell(self, method: str) -> None:
+    def notify(self, method: str) -> None:
         self._stdin.write(msgspec.json.encode({"jsonrpc": "2.0", "method": method}) + b"\n")
 
     def hang_up(self) -> None:
@@ -124,7 +124,7 @@ class Caller:
 
 
 class Raw:
-    """The client that app-server itself would have."""
+    """A client of app-server itself."""
 
     def __init__(self, argv: list[str], server: Server) -> None:
         self.caller = Caller([*argv, "app-server"], server.environment, server.cwd)
@@ -132,7 +132,7 @@ class Raw:
     async def open(self, sessions: int) -> list[str]:
         who = {"name": "raw", "title": "raw", "version": "0"}
         await self.caller.ask("initialize", {"clientInfo": who, "capabilities": {"experimentalApi": True}})
-        self.caller.tell("initialized")
+        self.caller.notify("initialized")
         started = [await self.caller.ask("thread/start", {}) for _ in range(sessions)]
         return [each["thread"]["id"] for each in started]
 
@@ -155,7 +155,7 @@ class Ours:
 
     async def open(self, sessions: int) -> list[str]:
         await self.caller.ask("initialize", GREETING)
-        self.caller.tell("notifications/initialized")
+        self.caller.notify("notifications/initialized")
         start = {"name": "codex", "arguments": {"prompt": "hi"}}
         started = [await self.caller.ask("tools/call", start) for _ in range(sessions)]
         return [each["structuredContent"]["threadId"] for each in started]
@@ -172,15 +172,15 @@ async def measure(side: str, sessions: int, calls: int, rig: Rig) -> dict[str, f
     server = msgspec.structs.replace(server, environment={**server.environment, "PYTHONPATH": paths})
     client = Raw(argv, server) if side == "raw" else Ours(argv, server, rig.work)
     threads = await client.open(sessions)
-    took: list[float] = []
+    took_ms: list[float] = []
     for number in range(WARM_UP + calls):
         await _tick()
         before = time.perf_counter()
         await client.turn(threads[number % sessions])
-        took.append((time.perf_counter() - before) * 1e3)
+        took_ms.append((time.perf_counter() - before) * 1e3)
     client.caller.hang_up()
-    cuts = statistics.quantiles(took[WARM_UP:], n=100, method="inclusive")
-    return {"calls": calls, "p50": cuts[49], "p99": cuts[98], "worst": max(took[WARM_UP:])}
+    cuts = statistics.quantiles(took_ms[WARM_UP:], n=100, method="inclusive")
+    return {"calls": calls, "p50": cuts[49], "p99": cuts[98], "worst": max(took_ms[WARM_UP:])}
 
 
 async def _tick() -> None:
@@ -189,5 +189,5 @@ async def _tick() -> None:
 
 if __name__ == "__main__":
     side, sessions, calls, work, home = sys.argv[1:]
-    here = Rig(sys.executable, Path(home), Path(work), dict(os.environ))
-    tell(asyncio.run(measure(side, int(sessions), int(calls), here)))
+    child_rig = Rig(sys.executable, Path(home), Path(work), dict(os.environ))
+    tell(asyncio.run(measure(side, int(sessions), int(calls), child_rig)))

@@ -1,7 +1,7 @@
-"""MCP servers under load: a turn streamed as `codex/event`s, and fifty sessions at once.
+"""Benchmark of MCP servers under load: a turn streamed as `codex/event`s, and fifty sessions at once.
 
-The real Codex works in all of them. The stream is read by the same client, which decodes every
-line; the raw side is app-server's own stream, read the same way.
+All of them run the real Codex. The same client reads every stream and decodes every line; the raw
+side is app-server's own stream, read the same way.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ DELTA = "agent_message_content_delta"
 
 def run(rig: Rig, *, quick: bool = False) -> Section:
     rounds = 2 if quick else 5
-    found = servers(rig)
-    sides = ["raw", *(name for name in found if name in (*OURS, OLD))]
+    all_servers = servers(rig)
+    sides = ["raw", *(name for name in all_servers if name in (*OURS, OLD))]
     streams: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
     crowds: dict[str, list[dict[str, float]]] = {side: [] for side in sides[1:]}
     for number in range(rounds):
         at = number % len(sides)
         for side in sides[at:] + sides[:at]:  # no side always runs behind the same one
-            streams[side].append(_stream(rig, found, side))
+            streams[side].append(_stream(rig, all_servers, side))
     for _ in range(1 if quick else 3):
-        for side, seen in crowds.items():
-            seen.append(_measure(rig, "crowd", found[side], SESSIONS))
+        for side, results in crowds.items():
+            results.append(_measure(rig, "crowd", all_servers[side], SESSIONS))
     rows = [*_stream_rows(streams), *_crowd_rows(crowds)]
     notes = [
         f"Stream: {WORDS:,} words of one turn, --events full, medians of {rounds} rounds."
@@ -49,8 +49,10 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
 
 
 def _stream_rows(streams: dict[str, list[dict[str, float]]]) -> list[Row]:
-    speed = {side: middle(seen, lambda run: run["words"] / run["wall_s"]) for side, seen in streams.items()}
-    named = {"raw": "raw app-server, decoding", OLD: OLD}
+    speed = {
+        side: middle(results, lambda run: run["words"] / run["wall_s"]) for side, results in streams.items()
+    }
+    bases = {"raw": "raw app-server, decoding", OLD: OLD}
     return [
         Row(
             what=f"laneway {ours}: text as codex/event",
@@ -62,7 +64,7 @@ def _stream_rows(streams: dict[str, list[dict[str, float]]]) -> list[Row]:
             digits=0,
         )
         for ours in OURS
-        for base, base_is in named.items()
+        for base, base_is in bases.items()
         if base in speed
     ]
 
@@ -98,10 +100,10 @@ def _crowd_rows(crowds: dict[str, list[dict[str, float]]]) -> list[Row]:
 # ── one measurement, in a process of its own ───────────────────────────────
 
 
-def _stream(rig: Rig, found: dict[str, Server], side: str) -> dict[str, float]:
+def _stream(rig: Rig, all_servers: dict[str, Server], side: str) -> dict[str, float]:
     if side == "raw":
         return rig.measure("bench.clients", "decoding", f"%stream {WORDS} words", rig.work)
-    return _measure(rig, "stream", found[side], WORDS)
+    return _measure(rig, "stream", all_servers[side], WORDS)
 
 
 def _measure(rig: Rig, what: str, server: Server, count: int) -> dict[str, float]:
@@ -109,30 +111,30 @@ def _measure(rig: Rig, what: str, server: Server, count: int) -> dict[str, float
 
 
 def stream(server: Server, words: int) -> dict[str, float]:
-    """One turn; every event decoded, its words counted."""
+    """Measure one turn; every event is decoded and its words are counted."""
     talk = Talk(server, *_full(server))
     talk.greet()
     thread_id = talk.call("codex", server.first_call("%say ready"))["structuredContent"]["threadId"]
     before = time.perf_counter()
     arguments = {"threadId": thread_id, "prompt": f"%stream {words} words"}
     talk.send("tools/call", {"name": "codex-reply", "arguments": arguments}, 99)
-    heard = 0
+    received = 0
     while True:
         message = talk.read()
         if message.get("id") == 99:
             break
         body: dict[str, Any] = message["params"]["msg"]
         if body["type"] == DELTA:
-            heard += body["delta"].count(" ")
+            received += body["delta"].count(" ")
     wall_s = time.perf_counter() - before
     talk.hang_up()
-    if heard != words:
-        raise RuntimeError(f"{server.name} told {heard} of {words} words")
-    return {"words": heard, "wall_s": wall_s}
+    if received != words:
+        raise RuntimeError(f"{server.name} told {received} of {words} words")
+    return {"words": received, "wall_s": wall_s}
 
 
 def crowd(server: Server, sessions: int) -> dict[str, float]:
-    """All calls at once; all answered."""
+    """Measure many calls at once, until all are answered."""
     talk = Talk(server)
     talk.greet()
     talk.call("codex", server.first_call("%say first"))
@@ -159,6 +161,6 @@ def _full(server: Server) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    what, given, count = sys.argv[1:]
+    what, server_json, count = sys.argv[1:]
     measured = {"stream": stream, "crowd": crowd}[what]
-    tell(measured(msgspec.json.decode(given, type=Server), int(count)))
+    tell(measured(msgspec.json.decode(server_json, type=Server), int(count)))

@@ -1,8 +1,8 @@
 """The MCP servers that are measured side by side, and a client that talks to any of them.
 
-Ours in both forms; the removed original, from the last Codex that had it; and the wrapper around
-`codex exec` that npm offers. The last two are fetched by `make test-peers` into `.peers`; a server
-that is not there is named aloud, and its rows are left out.
+Ours in both forms; the removed original, from the last Codex that had it; and a wrapper around
+`codex exec` from npm. The last two are fetched by `make test-peers` into `.peers`; a missing server
+is reported, and its rows are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GREETING = {
     "clientInfo": {"name": "bench", "version": "0"},
 }
 MODEL = "gpt-5.5"
-"""Named to the npm server, which otherwise chooses one of its own."""
+"""Passed to the npm server, which otherwise chooses one of its own."""
 
 OURS = ("mcp-server", "mcp")
 OLD = f"codex {OLD_VERSION}"
@@ -36,7 +36,7 @@ NPM = f"npm {NPM_VERSION}"
 
 
 class Server(msgspec.Struct, frozen=True):
-    """How one of them is started."""
+    """How to start one server."""
 
     name: str
     argv: tuple[str, ...]
@@ -49,7 +49,7 @@ class Server(msgspec.Struct, frozen=True):
 
 
 def servers(rig: Rig) -> dict[str, Server]:
-    """All that are here, by name; ours first."""
+    """The installed servers by name; ours first."""
     state = rig.home.parent / "state"
     environment = {
         **rig.environment,
@@ -58,18 +58,18 @@ def servers(rig: Rig) -> dict[str, Server]:
         "PATH": os.pathsep.join((str(Path(rig.codex).parent), rig.environment["PATH"])),
     }
     laneway = (sys.executable, "-m", "laneway")
-    found = {
+    commands = {
         "mcp-server": (*laneway, "mcp-server"),
         "mcp": (*laneway, "mcp", "--max-sessions", "1000"),
         OLD: _old(),
         NPM: _npm(),
     }
-    for name, argv in found.items():
+    for name, argv in commands.items():
         if argv is None:
             print(f"left out: {name} is not in .peers (make test-peers brings it)")
     return {
         name: Server(name, argv, environment, str(rig.work))
-        for name, argv in found.items()
+        for name, argv in commands.items()
         if argv is not None
     }
 
@@ -87,13 +87,13 @@ def _npm() -> tuple[str, ...] | None:
 
 
 def node() -> str | None:
-    """The Node that was brought along, else the system's."""
-    brought = next(iter(sorted(PEERS.glob("node-22*/**/bin/node"))), None)
-    return str(brought) if brought else shutil.which("node")
+    """The fetched Node, else the system's."""
+    fetched = next(iter(sorted(PEERS.glob("node-22*/**/bin/node"))), None)
+    return str(fetched) if fetched else shutil.which("node")
 
 
 class Talk:
-    """One server and its only client, which reads in the order of the wire and waits for nothing else."""
+    """A blocking JSON-RPC client with its server process; reads messages in their order."""
 
     def __init__(self, server: Server, *more: str) -> None:
         self.server = server

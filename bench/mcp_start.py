@@ -1,4 +1,4 @@
-"""From the start of an MCP server to its first answers, each server in turn, round by round."""
+"""Benchmark of the start-up of MCP servers, up to the first answers; they take turns in each round."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ STEPS = {
 
 def run(rig: Rig, *, quick: bool = False) -> Section:
     rounds = 3 if quick else 15
-    found = servers(rig)
-    samples: dict[str, dict[str, list[float]]] = {name: {step: [] for step in STEPS} for name in found}
+    all_servers = servers(rig)
+    samples: dict[str, dict[str, list[float]]] = {name: {step: [] for step in STEPS} for name in all_servers}
     for number in range(rounds + 1):
-        for name, server in found.items():
+        for name, server in all_servers.items():
             for step, seconds in first_answers(server).items():
                 if number:  # the first round warms the disk's cache
                     samples[name][step].append(seconds)
     rows = []
     for step, what in STEPS.items():
         for base in (OLD, NPM):
-            if base not in found:
+            if base not in all_servers:
                 continue
             rows += [
                 Row(
@@ -51,13 +51,13 @@ def first_answers(server: Server) -> dict[str, float]:
     """Seconds from the start of the process to each step, in one process."""
     talk = Talk(server)
     talk.greet()
-    found = {"initialize": talk.seconds}
+    seconds = {"initialize": talk.seconds}
     talk.ask("tools/list", {})
-    found["tools"] = talk.seconds
+    seconds["tools"] = talk.seconds
     talk.call("codex", server.first_call("%say hi"))
-    found["codex"] = talk.seconds
+    seconds["codex"] = talk.seconds
     talk.hang_up()
-    return found
+    return seconds
 
 
 def _ms(seconds: list[float]) -> float:
@@ -65,6 +65,6 @@ def _ms(seconds: list[float]) -> float:
 
 
 def _quarters(ours: list[float], base: list[float]) -> tuple[float, float]:
-    """Where the middle half of the rounds' own ratios lies: single rounds on a shared machine stray."""
+    """The middle half of the rounds' ratios: on a shared machine there are outliers."""
     ratios = sorted(mine / theirs for mine, theirs in zip(ours, base, strict=True))
     return ratios[len(ratios) // 4], ratios[-1 - len(ratios) // 4]

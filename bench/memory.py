@@ -1,7 +1,7 @@
-"""Resident memory with 1, 50 and 500 sessions, idle: of our process, beside Codex's own.
+"""Benchmark of resident memory with 1, 50 and 500 idle sessions: our process beside Codex.
 
-Ours runs on a stub transport; with `--used` every session has had one turn of 1,000
-words, so that what a turn leaves behind is seen too. Codex's is the real app-server.
+Ours runs on a stub transport; in `used` runs every session has had one turn of 1,000 words, so that
+what a turn leaves in memory counts, too. Codex is the real app-server.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _kb(rig: Rig, what: str, sessions: int) -> float:
 
 
 def _slope(kb: dict[int, float]) -> float:
-    """What one more session costs, between the fewest and the most."""
+    """Memory per additional session, between the fewest and the most."""
     fewest, most = min(kb), max(kb)
     return (kb[most] - kb[fewest]) / (most - fewest)
 
@@ -87,7 +87,7 @@ async def ours(sessions: int, *, used: bool) -> float:
 
 
 async def codex(threads: int, work: str) -> float:
-    """The app-server's own memory; its threads are started as bare as they can be."""
+    """The memory of app-server, with threads that have no settings."""
     engine = codex_engine(locate.find())
     link = await engine.link()
     for _ in range(threads):

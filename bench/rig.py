@@ -1,4 +1,4 @@
-"""What every measurement needs: a scripted model, a home, an environment, a fresh process."""
+"""The setup of every measurement: a scripted model, a Codex home, an environment, a fresh process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Rig(msgspec.Struct, frozen=True):
 
     def measure(self, module: str, *arguments: object) -> dict[str, Any]:
         """Run a module of this package in a process of its own; its last line is JSON."""
-        ran = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-m", module, *map(str, arguments)],
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -40,18 +40,18 @@ class Rig(msgspec.Struct, frozen=True):
             timeout=CHILD_S,
             check=True,
         )
-        found: dict[str, Any] = msgspec.json.decode(ran.stdout.splitlines()[-1])
-        return found
+        result: dict[str, Any] = msgspec.json.decode(completed.stdout.splitlines()[-1])
+        return result
 
 
-def tell(found: dict[str, Any]) -> None:
-    """The other end of `Rig.measure`."""
-    sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+def tell(result: dict[str, Any]) -> None:
+    """Print the result of a measurement, for `Rig.measure` in the parent process."""
+    sys.stdout.write(msgspec.json.encode(result).decode() + "\n")
 
 
 @contextmanager
 def rig() -> Iterator[Rig]:
-    """One model process and one home for the whole bench."""
+    """One model process and one Codex home for the whole bench."""
     environment = child_environment()
     work = cache_home() / "rehearsals" / new_id("work")
     work.mkdir(parents=True)
@@ -65,7 +65,7 @@ def rig() -> Iterator[Rig]:
 
 @contextmanager
 def model(environment: dict[str, str]) -> Iterator[str]:
-    """The scripted model in its own process, so that its work is nobody's but its own."""
+    """Run the scripted model in its own process, so that its CPU time is not counted."""
     process = subprocess.Popen(
         [sys.executable, "-m", "laneway.rehearsal.server"],
         stdin=subprocess.PIPE,
@@ -80,5 +80,5 @@ def model(environment: dict[str, str]) -> Iterator[str]:
 
 
 def child_environment() -> dict[str, str]:
-    """Ours, with bytecode cached as in real life."""
+    """Our environment, with bytecode caching on, as in real use."""
     return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}

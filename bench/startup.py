@@ -1,6 +1,6 @@
-"""Import and start-up of every command as whole processes, and the way to Codex's first answers.
+"""Benchmark of start-up: imports and `--help` of every command, and the time to Codex's first answers.
 
-Everything is run in rounds, one of each, so that a slow minute hits all alike.
+Whole processes, run in rounds of one each, so that a slow minute affects all alike.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.table import Goal, Row, Section
 from laneway.cli.main import COMMANDS
 
 FIRST_ANSWER = Goal(2.1)
-"""Half of what the official adapter takes: seen side by side, its first answer came after 4.3 times raw's."""
+"""Half of what the official adapter takes: its first answer came after 4.3 times the raw time."""
 HELLO = {
     "clientInfo": {"name": "raw", "title": "raw", "version": "0"},
     "capabilities": {"experimentalApi": True},
@@ -36,7 +36,7 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
             for name, seconds in subject(rig).items():
                 if number:  # the first round warms the disk's cache
                     samples.setdefault(name, []).append(seconds)
-    ms = {name: statistics.median(found) * 1e3 for name, found in samples.items()}
+    ms = {name: statistics.median(values) * 1e3 for name, values in samples.items()}
 
     def row(what: str, ours: str, base: str, base_is: str, goal: Goal | None = None) -> Row:
         return Row(what=what, unit="ms", base=ms[base], base_is=base_is, ours=ms[ours], goal=goal, digits=0)
@@ -70,7 +70,7 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
 
 
 def _commands() -> list[str]:
-    """All commands that exist already: the table of commands may be ahead of them."""
+    """All commands whose module exists."""
     return [name for name, (module, _) in COMMANDS.items() if importlib.util.find_spec(module)]
 
 
@@ -99,7 +99,7 @@ def _process(name: str, *argv: str) -> Sample:
 
 
 def _exec(rig: Rig) -> tuple[str, ...]:
-    """Codex's own way to do what `laneway ask` does."""
+    """The command of Codex that does what `laneway ask` does."""
     return (rig.codex, "exec", "--skip-git-repo-check", "-C", str(rig.work), "-s", "read-only", "hi")
 
 
@@ -112,7 +112,7 @@ def _seconds(rig: Rig, *argv: str) -> float:
 
 
 def raw_hello(rig: Rig) -> dict[str, float]:
-    """A bare pipe to app-server: how long until it answers, and until it has a thread."""
+    """A bare pipe to app-server: seconds until `initialize` is answered, and until a thread is started."""
     before = time.perf_counter()
     process = subprocess.Popen(
         [rig.codex, "app-server"],
@@ -140,8 +140,8 @@ def raw_hello(rig: Rig) -> dict[str, float]:
 
 
 def our_hello(rig: Rig) -> dict[str, float]:
-    """The same through a fresh process of ours: from its start, with and without the head start of Codex."""
-    whole, late = _greeted(rig), _greeted(rig, "--late")
+    """The same through a fresh process of ours, with and without starting Codex before the imports."""
+    whole, late = _run_hello(rig), _run_hello(rig, "--late")
     return {
         "hello whole": whole["hello"][0],
         "thread whole": whole["thread"][0],
@@ -151,7 +151,7 @@ def our_hello(rig: Rig) -> dict[str, float]:
     }
 
 
-def _greeted(rig: Rig, *flags: str) -> dict[str, tuple[float, float]]:
+def _run_hello(rig: Rig, *flags: str) -> dict[str, tuple[float, float]]:
     """For each answer: seconds since the process was started, and since its imports were done."""
     before = time.perf_counter()
     process = subprocess.Popen(
@@ -161,9 +161,9 @@ def _greeted(rig: Rig, *flags: str) -> dict[str, tuple[float, float]]:
         stdout=subprocess.PIPE,
     )
     assert process.stdout is not None
-    found: dict[str, tuple[float, float]] = {}
+    answers: dict[str, tuple[float, float]] = {}
     for line in process.stdout:
         name, seconds = line.decode().split()
-        found[name] = (time.perf_counter() - before, float(seconds))
+        answers[name] = (time.perf_counter() - before, float(seconds))
     process.wait(timeout=CHILD_S)
-    return found
+    return answers

@@ -1,4 +1,4 @@
-"""The same stream through four clients in turn: words a second, and CPU per 100,000 deltas."""
+"""Benchmark of one stream through four clients in turn: words per second, and CPU per 100,000 deltas."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
     for number in range(rounds):
         # Each round begins with another side, so that no side always runs behind the same one.
         for side in SIDES[number % 4 :] + SIDES[: number % 4]:
-            found = rig.measure("bench.clients", side, prompt, rig.work)
-            if found["words"] != words:
-                raise RuntimeError(f"{side} counted {found['words']} of {words} words")
-            runs[side].append(found)
+            result = rig.measure("bench.clients", side, prompt, rig.work)
+            if result["words"] != words:
+                raise RuntimeError(f"{side} counted {result['words']} of {words} words")
+            runs[side].append(result)
     speed = {side: middle(runs[side], lambda run: run["words"] / run["wall_s"]) for side in SIDES}
     cpu = {side: middle(runs[side], lambda run: run["cpu_s"] / run["words"] * 1e5) for side in SIDES}
 
@@ -65,6 +65,6 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
 
 
 def _spread(ours: list[dict[str, float]], base: list[dict[str, float]]) -> tuple[float, float]:
-    """Of the rounds' own ratios. Both sides stream the same words, so time alone tells."""
+    """The lowest and highest ratio of a round. Both sides stream the same words, so only time differs."""
     ratios = [theirs["wall_s"] / mine["wall_s"] for mine, theirs in zip(ours, base, strict=True)]
     return min(ratios), max(ratios)

@@ -1,8 +1,8 @@
-"""A Codex inside this process: answers as recorded, and gives deltas when it is told to.
+"""A stub of Codex inside this process: gives recorded answers, and deltas on request.
 
-`StubCodex` is a transport for `Link`, so everything of ours above the pipe is real. `Thin`
-is the least client of the same bytes: split, decode, hand over to the session's own queue.
-Both let readers take (moment, text) pairs, so that they can be compared.
+`StubCodex` is a transport for `Link`, so everything of ours above the pipe is real. `Thin` is the
+minimal client of the same bytes: split, decode, put into the session's queue. The readers of both
+collect pairs of time and text, so that they can be compared.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from laneway.core.turn import Turn
 
 Feed = Callable[[bytes], None]
 Taken = list[tuple[float, str]]
-"""When a reader got which text."""
+"""Times at which a reader got a text, with the text."""
 
 _STAMP = 1794815455237
 _THREAD: dict[str, Any] = {
@@ -94,7 +94,7 @@ def completed(number: int) -> bytes:
 
 
 class StubCodex:
-    """The transport: `CodexEngine(stub.connect)`."""
+    """A stub transport: `CodexEngine(stub.connect)`."""
 
     def __init__(self) -> None:
         self.feed: Callable[[bytes], None] = lambda data: None
@@ -107,9 +107,12 @@ class StubCodex:
     def write(self, data: bytes) -> None:
         loop = asyncio.get_running_loop()
         for line in data.splitlines():
-            asked = msgspec.json.decode(line)
-            if "id" in asked:
-                answer = {"id": asked["id"], "result": self.answer(asked["method"], asked.get("params"))}
+            request = msgspec.json.decode(line)
+            if "id" in request:
+                answer = {
+                    "id": request["id"],
+                    "result": self.answer(request["method"], request.get("params")),
+                }
                 loop.call_soon(self.feed, msgspec.json.encode(answer) + b"\n")
 
     def answer(self, method: str, params: Any) -> dict[str, Any]:
@@ -139,7 +142,7 @@ class StubCodex:
 
 
 class Ours:
-    """Real sessions on a real hub and link; one reader each."""
+    """Real sessions on a real hub and link, with one reader each."""
 
     def __init__(self) -> None:
         self._stub = StubCodex()
@@ -149,13 +152,13 @@ class Ours:
         self.taken: Taken = []
 
     async def open(self, sessions: int) -> Callable[[bytes], None]:
-        """Start sessions; return where bytes go in."""
+        """Start sessions; returns the function that feeds bytes."""
         for _ in range(sessions):
             self._sessions.append(await self._hub.start("bench", ThreadSpec(cwd=Path("/work"))))
         return self._stub.feed
 
     async def begin(self) -> None:
-        """A turn in every session, with a reader that ends with it."""
+        """Start a turn in every session, with a reader that ends with it."""
         for session in self._sessions:
             turn = session.say(TurnSpec(parts=(TextPart("go"),)))
             begun = asyncio.Event()
@@ -171,7 +174,7 @@ class Ours:
                 begun.set()
 
     async def finish(self) -> None:
-        """Until every reader has seen the end of its turn."""
+        """Wait until every reader has seen the end of its turn."""
         await asyncio.gather(*self._readers)
         self._readers.clear()
 
@@ -180,7 +183,7 @@ class Ours:
 
 
 class Thin:
-    """Split, decode, one queue and one reader a session: nothing a client could leave out."""
+    """The minimal client: splits and decodes, with one queue and one reader per session."""
 
     def __init__(self) -> None:
         self._queues: dict[str, asyncio.Queue[str | None]] = {}

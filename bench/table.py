@@ -1,4 +1,4 @@
-"""Rows of one table: a base, ours, their ratio, the goal and whether it is met."""
+"""The table of results: rows with a base, our value, their ratio, the goal and whether it is met."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Goal(msgspec.Struct, frozen=True):
-    """A bound on the ratio or, where the design gives a plain number, on our own value."""
+    """A bound on the ratio, or on our own value where the goal is an absolute number."""
 
     bound: float
     of: str = "ratio"
@@ -21,11 +21,13 @@ class Goal(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One comparison of ours with a base."""
+
     what: str
     unit: str
     base: float | None
     base_is: str
-    """What stands in the base column; every row names its own."""
+    """What the base is; every row names its own."""
     ours: float
     goal: Goal | None = None
     digits: int = 2
@@ -38,7 +40,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def judged(self) -> float | None:
-        """The value that the goal speaks of."""
+        """The value that the goal bounds."""
         return self.ours if self.goal is not None and self.goal.of == "ours" else self.ratio
 
     @property
@@ -89,7 +91,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Section(msgspec.Struct, frozen=True):
-    """What one subject found: rows for the table, lines below it, raw samples for the file."""
+    """The results of one subject: rows for the table, notes below it, raw samples for the file."""
 
     title: str
     rows: list[Row]

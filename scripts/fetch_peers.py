@@ -1,9 +1,9 @@
-"""Bring the programs that `make test-peers` runs Laneway against.
+"""Fetches the programs that `make test-peers` runs Laneway against.
 
 Older and newer versions of Codex; Node, MCP's Inspector and its conformance suite; `acpx`, JupyterLab's
 client and a provider of the AI SDK, which drive ACP agents; another MCP server and other ACP agents, which
-only `make bench` measures. Uses only pip and, where it is there, npm. What cannot be had is said and left
-out; the tests count it. Run by the system's Python, which has a pip.
+only `make bench` measures. Uses only pip and, if installed, npm. What cannot be fetched is reported and left
+out; the tests count it. Run by the system's Python, which has pip.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 FROM_PYPI = ("0.133.0", "0.153.4")
 FROM_NPM = ("0.104.0", "latest")
 CHATS = {"jupyter-ai-acp-client-0.3.3": "jupyter-ai-acp-client==0.3.3"}
-"""By folder: from PyPI, with all that they need, for the Python that runs this."""
+"""By folder: from PyPI, with their dependencies, for the Python that runs this."""
 TOOLS = {
     "node-22": "node-{system}-{machine}@22",
     "inspector-2.12.0": "@modelcontextprotocol/inspector@2.12.0",
@@ -31,7 +31,7 @@ TOOLS = {
     "conformance-0.1.16": "@modelcontextprotocol/conformance@0.1.16",
     "conformance-0.2.0-alpha.12": "@modelcontextprotocol/conformance@0.2.0-alpha.12",
 }
-"""By folder. The Node that is at hand may be too old for the others; npm has one for each system."""
+"""By folder. The installed Node may be too old for the others; npm has one for each system."""
 MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -79,8 +79,8 @@ def by_pip(into: Path, *words: str) -> None:
 
 
 def by_npm(version: str, into: Path) -> None:
-    """The package of the npm wrapper ships one archive a platform; the binary inside is all we want."""
-    system, machine = where()
+    """The npm package ships one archive per platform; only the binary inside is needed."""
+    system, machine = npm_platform()
     name = f"@openai/codex@{version}-{system}-{machine}"
     subprocess.run(
         ["npm", "pack", "--silent", "--pack-destination", str(into), name], check=True, capture_output=True
@@ -92,23 +92,23 @@ def by_npm(version: str, into: Path) -> None:
 
 
 def install(package: str, into: Path) -> None:
-    """A package with all that it needs."""
-    system, machine = where()
+    """Install a package with its dependencies."""
+    system, machine = npm_platform()
     name = package.format(system=system, machine=machine)
     words = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(into), name]
     subprocess.run(words, check=True, capture_output=True)
 
 
-def where() -> tuple[str, str]:
+def npm_platform() -> tuple[str, str]:
     """This machine, by the names that npm's packages use."""
     return {"linux": "linux", "darwin": "darwin"}[sys.platform], MACHINES[platform.machine().lower()]
 
 
 def latest() -> str:
-    told = subprocess.run(
+    answer = subprocess.run(
         ["npm", "view", "@openai/codex", "version", "--json"], check=True, capture_output=True, text=True
     )
-    return str(json.loads(told.stdout))
+    return str(json.loads(answer.stdout))
 
 
 if __name__ == "__main__":

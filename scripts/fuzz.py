@@ -1,10 +1,10 @@
-"""Coverage-guided fuzzing of every place where foreign bytes come in: `make fuzz`.
+"""Coverage-guided fuzzing of everything that parses foreign bytes: `make fuzz`.
 
 Runs each target of `tests/fuzz/targets.py` in a process of its own for `--seconds`,
-guided by atheris (fetched by the system's pip into `.peers/atheris` by `--fetch`). Where
-atheris is not to be had, hypothesis takes over, unguided, and that is said. A find is
-stored under `tests/fuzz/finds/<target>/`, where the test suite plays it again; exit
-code 1 says that there is one. What was learnt stays in `.stamps/fuzz` for the next run.
+guided by atheris (fetched by the system's pip into `.peers/atheris` by `--fetch`). Without
+atheris, hypothesis takes over, unguided, and a line says so. A find is stored under
+`tests/fuzz/finds/<target>/`, where the test suite replays it, and makes the exit code 1.
+The corpus stays in `.stamps/fuzz` for the next run.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ SLOW_S = 10
 RSS_MB = 2048
 """Memory of the whole process past which an input is a find."""
 
-TOLD_CHARS = 4000
-"""Of a target's last words, when it has found something."""
+MAX_OUTPUT_CHARS = 4000
+"""Of a target's output, when it has found something."""
 
 
 def main() -> int:
@@ -43,16 +43,18 @@ def main() -> int:
     if options.fetch:
         return fetch()
     sys.path[:0] = [str(ROOT), str(ROOT / "src"), str(ATHERIS)]
-    logging.getLogger("laneway").setLevel(logging.ERROR)  # a warning for each input would cost the most
+    logging.getLogger("laneway").setLevel(
+        logging.ERROR
+    )  # a warning for each input would take most of the time
     if options.inside:
-        return inside(options.inside, options.seconds)
+        return fuzz_target(options.inside, options.seconds)
     if not importlib.util.find_spec("atheris"):
         print("atheris is not here: hypothesis fuzzes instead, without guidance by coverage", flush=True)
     from tests.fuzz.targets import TARGETS
 
     names = options.targets or list(TARGETS)
     print(f"{'target':<12}{'executions':>12}{'per second':>12}{'finds':>7}", flush=True)
-    return 1 if sum(outside(name, options.seconds) for name in names) else 0
+    return 1 if sum(run_target(name, options.seconds) for name in names) else 0
 
 
 def _options() -> argparse.Namespace:
@@ -65,14 +67,14 @@ def _options() -> argparse.Namespace:
 
 
 def fetch() -> int:
-    """Bring atheris, once. Not to have it is no failure: the fuzzing says so."""
+    """Fetch atheris, once. Failing to is no error: fuzzing works without it."""
     if not (ATHERIS / "atheris").is_dir():
         words = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(ATHERIS), "atheris"]
         subprocess.run(words, check=False)
     return 0
 
 
-def outside(name: str, seconds: int) -> int:
+def run_target(name: str, seconds: int) -> int:
     """Run one target in a process of its own; return how many finds it left."""
     from tests.fuzz.targets import durable
 
@@ -81,13 +83,13 @@ def outside(name: str, seconds: int) -> int:
     started = time.monotonic()
     words = [sys.executable, str(Path(__file__)), "--inside", name, "--seconds", str(seconds)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, errors="replace")
-    took = time.monotonic() - started
-    told = re.search(r"stat::number_of_executed_units: (\d+)", done.stderr)
-    count = int(told[1]) if told else 0
+    took_s = time.monotonic() - started
+    stats = re.search(r"stat::number_of_executed_units: (\d+)", done.stderr)
+    count = int(stats[1]) if stats else 0
     finds = sorted(set(FINDS.glob(f"{name}/*")) - before)
-    print(f"{name:<12}{count:>12}{count / took:>12.0f}{len(finds):>7}", flush=True)
+    print(f"{name:<12}{count:>12}{count / took_s:>12.0f}{len(finds):>7}", flush=True)
     if done.returncode or finds:
-        print(done.stdout[-TOLD_CHARS:] or done.stderr[-TOLD_CHARS:], flush=True)
+        print(done.stdout[-MAX_OUTPUT_CHARS:] or done.stderr[-MAX_OUTPUT_CHARS:], flush=True)
     for find in finds:
         find.write_bytes(durable(name, find.read_bytes()))
         print(f"found: {find.relative_to(ROOT)}", flush=True)
@@ -96,7 +98,7 @@ def outside(name: str, seconds: int) -> int:
     return len(finds) or int(done.returncode != 0)
 
 
-def inside(name: str, seconds: int) -> int:
+def fuzz_target(name: str, seconds: int) -> int:
     if not importlib.util.find_spec("atheris"):
         return by_hypothesis(name, seconds)
     atheris = importlib.import_module("atheris")
@@ -108,7 +110,7 @@ def inside(name: str, seconds: int) -> int:
     corpus.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds(name):
-            # Traces are longer than one input may be: their lines, a few at a time.
+            # Traces are longer than one input may be, so they are cut.
             for at in range(0, len(seed), MAX_INPUT_BYTES):
                 part = seed[at : at + MAX_INPUT_BYTES]
                 (Path(folder) / hashlib.sha1(part).hexdigest()).write_bytes(part)
@@ -129,7 +131,7 @@ def inside(name: str, seconds: int) -> int:
 
 
 def by_hypothesis(name: str, seconds: int) -> int:
-    """Without guidance: random bytes, and random changes of the seeds, until the time is over."""
+    """Fuzz without guidance: random bytes and random changes of the seeds, until the time is over."""
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import strategies as st
     from tests.fuzz.seeds import seeds
@@ -147,17 +149,17 @@ def by_hypothesis(name: str, seconds: int) -> int:
         suppress_health_check=list(HealthCheck),
     )
     @given(st.one_of(st.just(b""), st.sampled_from(seeds(name))), changes, st.binary(max_size=200))
-    def one_round(seed: bytes, changed: list[tuple[int, bytes]], behind: bytes) -> None:
+    def one_round(seed: bytes, changed: list[tuple[int, bytes]], suffix: bytes) -> None:
         nonlocal runs
         data = seed[:MAX_INPUT_BYTES]
         for at, piece in changed:
             data = data[:at] + piece + data[at + len(piece) :]
         runs += 1
         try:
-            TARGETS[name](data + behind)
+            TARGETS[name](data + suffix)
         except Exception:
             traceback.print_exc()
-            (FINDS / name / f"crash-{hashlib.sha1(data + behind).hexdigest()}").write_bytes(data + behind)
+            (FINDS / name / f"crash-{hashlib.sha1(data + suffix).hexdigest()}").write_bytes(data + suffix)
             raise
 
     try:

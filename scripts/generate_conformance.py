@@ -1,4 +1,4 @@
-"""Write docs/mcp-conformance.md from the table in `tests.peers.conformance_table`."""
+"""Writes docs/mcp-conformance.md from the table in `tests.peers.conformance_table`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Generate `laneway.codex.protocol` from what the Codex at hand prints about itself.
+"""Generates `laneway.codex.protocol` from the JSON schemas that the installed Codex prints.
 
     python scripts/generate_protocol.py [folder]
 
-`methods.py` lists every method of app-server. `types.py` has a `TypedDict` for what goes
-over the wire in the methods that we call, serve or translate, and for what those refer
-to. Which methods these are is read from our own modules, so a new call means a new run.
+`methods.py` lists every method of app-server. `types.py` has a `TypedDict` for all parameters and
+results of the methods that we call, serve or translate, and for the types they refer to. The
+methods are found in our own modules, so a new call needs a new run.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ OPAQUE = frozenset(
         "WebSearchAction",
     }
 )
-"""Large things that we hand on and never look into: `Any`, with all that only they refer to."""
+"""Large types that we pass on without reading them: `Any`, with all types that only they refer to."""
 
 Schema = dict[str, Any]
 
@@ -67,17 +67,17 @@ Schema = dict[str, Any]
 
 def called_methods() -> set[str]:
     """The client requests in our code: every `….call("method", …)` and `self._open(…, "method", …)`."""
-    found = set()
+    methods = set()
     for module in (link, thread, engine, releases):
         for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
             match node:
                 case ast.Call(func=ast.Attribute(attr="call"), args=[ast.Constant(value=str(method)), *_]):
-                    found.add(method)
+                    methods.add(method)
                 case ast.Call(
                     func=ast.Attribute(attr="_open"), args=[_, _, ast.Constant(value=str(method)), *_]
                 ):
-                    found.add(method)
-    return found
+                    methods.add(method)
+    return methods
 
 
 def served_methods() -> set[str]:
@@ -98,26 +98,26 @@ def load(codex: str) -> Schema:
         subprocess.run(command, check=True, timeout=SCHEMA_S, stdin=subprocess.DEVNULL, capture_output=True)
         whole = json.loads((Path(folder) / "codex_app_server_protocol.schemas.json").read_text())
     first: Schema = whole["definitions"]
-    # The second version of the protocol sits inside the first; where both have a name they mean the same.
+    # Version 2 of the protocol is nested in version 1; types of the same name are the same.
     second: Schema = first.pop("v2")
     return {**first, **second}
 
 
 def params_by_method(definitions: Schema, kind: str) -> dict[str, str | None]:
-    """From method to the name of its parameters' type."""
+    """The name of the parameters' type, by method."""
     return {
-        variant["properties"]["method"]["enum"][0]: _named(variant["properties"].get("params") or {})
+        variant["properties"]["method"]["enum"][0]: _reference(variant["properties"].get("params") or {})
         for variant in definitions[kind]["oneOf"]
     }
 
 
-def _named(schema: Schema) -> str | None:
+def _reference(schema: Schema) -> str | None:
     reference = schema.get("$ref")
     return reference.rsplit("/", 1)[-1] if reference else None
 
 
-def wanted(definitions: Schema) -> list[str]:
-    """The names of all types that go over the wire in our methods."""
+def needed_types(definitions: Schema) -> list[str]:
+    """The names of all parameter and result types of our methods."""
     names: list[str] = []
     for kind, methods in (("ClientRequest", called_methods()), ("ServerRequest", served_methods())):
         params = params_by_method(definitions, kind)
@@ -134,7 +134,7 @@ def wanted(definitions: Schema) -> list[str]:
 
 
 class Types:
-    """Writes the types that are asked for, and those that they refer to, each once."""
+    """Generates the requested types and those that they refer to, each once."""
 
     def __init__(self, definitions: Schema) -> None:
         self._definitions = definitions
@@ -143,7 +143,7 @@ class Types:
         self.aliases: dict[str, str] = {}
 
     def name(self, name: str) -> str:
-        """The expression for a definition, which is written if it needs a place of its own."""
+        """The type expression for a definition, which is generated if it needs a class or an alias."""
         if name in OPAQUE or name not in self._definitions:
             return "Any"
         if name in self.classes or name in self.aliases:
@@ -184,7 +184,7 @@ class Types:
             yield own
 
     def _class(self, name: str, schema: Schema) -> None:
-        self.classes[name] = ""  # taken, before its fields refer back to it
+        self.classes[name] = ""  # reserved: its fields may refer back to it
         required = set(schema.get("required", []))
         fields = []
         for key, inner in sorted(schema["properties"].items()):
@@ -194,10 +194,10 @@ class Types:
         self.classes[name] = f"class {name}(TypedDict, total=False):\n{body}\n"
 
     def expression(self, schema: Any) -> str:
-        """A schema as a type expression. Whatever says little is `Any`."""
+        """A schema as a type expression; `Any` if it says little."""
         if not isinstance(schema, dict):
             return "Any"
-        if name := _named(schema):
+        if name := _reference(schema):
             return self.name(name)
         if "enum" in schema:
             return f"Literal[{', '.join(json.dumps(value) for value in schema['enum'])}]"
@@ -253,7 +253,7 @@ def methods_file(definitions: Schema, version: str) -> str:
 
 def types_file(definitions: Schema, version: str) -> str:
     types = Types(definitions)
-    for name in wanted(definitions):
+    for name in needed_types(definitions):
         types.name(name)
     parts = [
         HEADER.format(version=version),
@@ -261,7 +261,7 @@ def types_file(definitions: Schema, version: str) -> str:
         "from __future__ import annotations\n",
         "from typing import Any, Literal, Required, TypeAlias, TypedDict\n",
         *(types.classes[name] for name in sorted(types.classes)),
-        # In the order in which they were finished: an alias is evaluated where it stands.
+        # In the order of their completion: an alias is evaluated where it is defined.
         *(f"{name}: TypeAlias = {expression}\n" for name, expression in types.aliases.items()),
     ]
     return "\n".join(parts)
@@ -269,11 +269,16 @@ def types_file(definitions: Schema, version: str) -> str:
 
 def formatted(text: str, name: str) -> str:
     ruff = [sys.executable, "-m", "ruff"]
-    named = ["--stdin-filename", str(TARGET / name), "-"]
-    fixed = subprocess.run(
-        [*ruff, "format", *named], input=text, text=True, check=True, stdout=subprocess.PIPE, timeout=SCHEMA_S
+    file_flags = ["--stdin-filename", str(TARGET / name), "-"]
+    result = subprocess.run(
+        [*ruff, "format", *file_flags],
+        input=text,
+        text=True,
+        check=True,
+        stdout=subprocess.PIPE,
+        timeout=SCHEMA_S,
     )
-    return fixed.stdout
+    return result.stdout
 
 
 def main(folder: Path) -> None:

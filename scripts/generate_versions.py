@@ -1,4 +1,4 @@
-"""Write docs/codex-versions.md from the table in `laneway.codex.binary`."""
+"""Writes docs/codex-versions.md from the table in `laneway.codex.binary`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Records the picture at the top of the README: the real Claude Code has the real Codex fix a test.
+"""Records the animation at the top of the README: the real Claude Code has the real Codex fix a test.
 
 Both models are scripted and on loopback, so the recording needs no account and no network, and
-whoever runs `make recording` gets the same story. Everything between the two models is real.
+`make recording` always gives the same one. Everything between the two models is real.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PICTURE = Path(__file__).resolve().parent.parent / "docs" / "demo.svg"
 ROWS, COLUMNS = 24, 104
 SERVER = [sys.executable, "-m", "laneway", "mcp"]
 KEY_S = 0.035
-"""Between two keys: as fast as somebody types who knows what to say."""
+"""Between two keys, at the pace of a good typist."""
 
 SHOP = "def price_after(discount, price):\n    return price - discount / 100\n"
 TEST = """\
@@ -47,7 +47,7 @@ class Prices(TestCase):
 PROMPT = "Have Codex find out why test_discount fails, and let it commit the fix."
 TO_CODEX = "Find out why test_discount fails, fix it, run the tests and commit."
 MESSAGE = "Take the discount as a share of the price"
-STORY = f"""\
+CODEX_SCRIPT = f"""\
 %run python3 -m unittest -q 2>&1 | tail -4
 %edit shop.py     return price - discount / 100 =>     return price * (1 - discount / 100)
 %run python3 -m unittest -q 2>&1 | tail -1
@@ -61,14 +61,14 @@ ANSWER = (
 
 
 def for_codex(request: dict[str, Any]) -> Iterator[Piece]:
-    """The story, wherever a person's words stand in what Codex sends."""
-    told = json.loads(json.dumps(request).replace(TO_CODEX, json.dumps(STORY)[1:-1]))
-    for piece in codex_model.answer(told):
+    """Scripted answers for Codex: its prompt is replaced by the script."""
+    scripted = json.loads(json.dumps(request).replace(TO_CODEX, json.dumps(CODEX_SCRIPT)[1:-1]))
+    for piece in codex_model.answer(scripted):
         yield piece.replace(WHY_IN_REHEARSALS, WHY) if isinstance(piece, bytes) else piece
 
 
-class StoryTeller(ClaudeModel):
-    """A scripted Claude that hands the person's words to Codex and tells what came of it."""
+class DemoModel(ClaudeModel):
+    """A scripted Claude that passes the prompt on to Codex and reports the result."""
 
     def answer(self, request: dict[str, Any]) -> Iterator[Piece]:
         arguments = json.dumps({"prompt": TO_CODEX, "sandbox": "workspace-write"})
@@ -82,49 +82,49 @@ async def record() -> list[Output]:
     async with ModelServer(for_codex) as model:
         with throwaway_home(model.base_url) as home:
             environment = {"CODEX_HOME": str(home), "LANEWAY_CODEX_BIN": locate.find().path}
-            async with claude_home(binary, environment, StoryTeller()) as desk:
-                prepare(desk)
-                added = await desk.run("mcp", "add", "--scope", "user", "codex", "--", *SERVER)
+            async with claude_home(binary, environment, DemoModel()) as workspace:
+                prepare(workspace)
+                added = await workspace.run("mcp", "add", "--scope", "user", "codex", "--", *SERVER)
                 assert added.end.code == 0, added
-                return await play(desk)
+                return await record_session(workspace)
 
 
-def prepare(desk: ClaudeHome) -> None:
+def prepare(workspace: ClaudeHome) -> None:
     """A small repository with a bug in it."""
-    (desk.work / "shop.py").write_text(SHOP)
-    (desk.work / "test_shop.py").write_text(TEST)
+    (workspace.work / "shop.py").write_text(SHOP)
+    (workspace.work / "test_shop.py").write_text(TEST)
     for words in (["add", "."], ["commit", "-qm", "A shop"]):
         who = ["-c", "user.name=You", "-c", "user.email=you@example.com"]
-        subprocess.run(["git", *who, *words], cwd=desk.work, check=True)
+        subprocess.run(["git", *who, *words], cwd=workspace.work, check=True)
     for key, value in (("user.name", "You"), ("user.email", "you@example.com")):
-        subprocess.run(["git", "config", key, value], cwd=desk.work, check=True)
+        subprocess.run(["git", "config", key, value], cwd=workspace.work, check=True)
 
 
-async def play(desk: ClaudeHome) -> list[Output]:
+async def record_session(workspace: ClaudeHome) -> list[Output]:
     outputs: list[Output] = []
-    begun = time.monotonic()
+    started = time.monotonic()
 
     def keep(data: bytes) -> None:
-        outputs.append((time.monotonic() - begun, data))
+        outputs.append((time.monotonic() - started, data))
 
     options = ("--allowedTools", "mcp__codex", "--permission-mode", "default")
-    async with desk.interactive(*options, rows=ROWS, columns=COLUMNS, on_output=keep) as screen:
-        await typed(screen, PROMPT)
+    async with workspace.interactive(*options, rows=ROWS, columns=COLUMNS, on_output=keep) as screen:
+        await type_text(screen, PROMPT)
         screen.press("enter")
         await screen.wait_for("git commit -qam", 60)
         await asyncio.sleep(1.5)  # for the reader of the picture
         await screen.press_until_gone("enter", "git commit -qam")
         await screen.wait_for("it is committed", 60)
-        assert await asyncio.to_thread(last_commit, desk) == MESSAGE
-        return outputs.copy()  # without what Claude Code says as it goes
+        assert await asyncio.to_thread(last_commit, workspace) == MESSAGE
+        return outputs.copy()  # without what Claude Code prints at its end
 
 
-def last_commit(desk: ClaudeHome) -> str:
+def last_commit(workspace: ClaudeHome) -> str:
     log = ["git", "log", "-1", "--format=%s"]
-    return subprocess.run(log, cwd=desk.work, capture_output=True, check=True, text=True).stdout.strip()
+    return subprocess.run(log, cwd=workspace.work, capture_output=True, check=True, text=True).stdout.strip()
 
 
-async def typed(screen: Terminal, text: str) -> None:
+async def type_text(screen: Terminal, text: str) -> None:
     for letter in text:
         screen.type(letter)
         await asyncio.sleep(KEY_S)

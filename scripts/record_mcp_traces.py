@@ -1,4 +1,4 @@
-"""Record what the removed `codex mcp-server` said, from the last version that had it.
+"""Records golden traces of the removed `codex mcp-server`, from the last version that had it.
 
     python scripts/record_mcp_traces.py tests/golden [scenario ...]
 
@@ -25,18 +25,18 @@ AT_ONCE = 2
 
 
 def find(peers: Path) -> Path | None:
-    found = (peers / f"codex-{VERSION}").glob("**/codex")
-    return next((path for path in found if path.is_file() and os.access(path, os.X_OK)), None)
+    candidates = (peers / f"codex-{VERSION}").glob("**/codex")
+    return next((path for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
 
 
 async def record_all(codex: Path, folder: Path, names: list[str]) -> None:
-    turnstile = asyncio.Semaphore(AT_ONCE)
+    limit = asyncio.Semaphore(AT_ONCE)
 
     async def record(scenario: Scenario) -> None:
-        async with turnstile:
+        async with limit:
             trace = await converse([str(codex), "mcp-server"], scenario, repaired=False)
         (folder / f"{scenario.name}.json").write_bytes(dump(trace))
-        print(f"{scenario.name}: {told(trace)}")
+        print(f"{scenario.name}: {summary(trace)}")
 
     async with asyncio.TaskGroup() as group:
         for scenario in SCENARIOS:
@@ -44,7 +44,7 @@ async def record_all(codex: Path, folder: Path, names: list[str]) -> None:
                 group.create_task(record(scenario))
 
 
-def told(trace: Trace) -> str:
+def summary(trace: Trace) -> str:
     return f"{sum(line.who == 'server' for line in trace.lines)} messages, {trace.end}"
 
 
@@ -53,18 +53,18 @@ def main() -> None:
     parser.add_argument("target", type=Path)
     parser.add_argument("scenarios", nargs="*", help="only these; all without")
     parser.add_argument("--peers", type=Path, default=Path(".peers"), help="where `make test-peers` put it")
-    wanted = parser.parse_args()
-    unknown = set(wanted.scenarios) - {scenario.name for scenario in SCENARIOS}
+    options = parser.parse_args()
+    unknown = set(options.scenarios) - {scenario.name for scenario in SCENARIOS}
     if unknown:
         parser.error(f"there is no scenario {', '.join(sorted(unknown))}")
-    codex = find(wanted.peers.resolve())
+    codex = find(options.peers.resolve())
     if codex is None:
-        parser.error(f"there is no Codex {VERSION} in {wanted.peers}: run `make test-peers` first")
-    folder = wanted.target / f"mcp-server-{VERSION}"
-    if not wanted.scenarios:
+        parser.error(f"there is no Codex {VERSION} in {options.peers}: run `make test-peers` first")
+    folder = options.target / f"mcp-server-{VERSION}"
+    if not options.scenarios:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
-    asyncio.run(record_all(codex, folder, wanted.scenarios))
+    asyncio.run(record_all(codex, folder, options.scenarios))
 
 
 if __name__ == "__main__":

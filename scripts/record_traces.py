@@ -1,13 +1,12 @@
-"""Record what the real Codex says in each scenario, and the events that we make of it.
+"""Records golden traces: the frames of the real Codex in each scenario, and our events from them.
 
     python scripts/record_traces.py tests/golden [scenario ...]
     python scripts/record_traces.py tests/golden --events-only
 
-Drives `codex app-server` with nothing of ours in between, against the scripted model, in
-a bare environment. Writes one `<scenario>.jsonl` per scenario below `<codex version>/`: a
-frame from Codex per line, with all that differs from run to run or from machine to
-machine replaced; and beside it `<scenario>.events.json`, the same trace translated.
-After a change of the translation that is meant, `--events-only` renews just the latter.
+Drives `codex app-server` directly, against the scripted model, in a bare environment. Writes one
+`<scenario>.jsonl` per scenario below `<codex version>/`: a frame from Codex per line, with everything
+replaced that differs between runs or machines; and beside it `<scenario>.events.json`, the same
+trace translated. After an intended change of the translation, `--events-only` renews just the latter.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ from laneway.base.paths import cache_home
 from laneway.codex import binary, locate
 from laneway.rehearsal.home import MODEL, throwaway_home
 from laneway.rehearsal.server import ModelServer
-from laneway.testing.tape import play, told
+from laneway.testing.tape import event_data, play
 from laneway.wire.child import Child
 from laneway.wire.frames import LineDecoder
 
 DEADLINE_S = 60.0
 """For one scenario; each takes a second."""
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "SHELL": "/bin/bash", "LANG": "C.UTF-8"}
-"""No user's profile, no tool's shim: what Codex runs is the same everywhere."""
+"""No user profile and no shims: Codex runs the same programs everywhere."""
 
 
 # ── the scenarios ──────────────────────────────────────────────────────────
 
 
 class Cue(msgspec.Struct, frozen=True):
-    """At the first frame of this method, say this about the running turn."""
+    """At the first frame of method `at`, send a request about the running turn."""
 
     at: str
     method: str
@@ -49,12 +48,14 @@ class Cue(msgspec.Struct, frozen=True):
 
 
 class Scenario(msgspec.Struct, frozen=True):
+    """One recorded conversation."""
+
     name: str
     turns: tuple[str, ...]
     """Prompts in the language of `laneway.rehearsal.script`; `COMPACT` asks for a compaction instead."""
     thread: dict[str, Any] = {}
     answers: dict[str, Any] = {}
-    """What Codex is told when it asks, by method."""
+    """Our answers to requests of Codex, by method."""
     files: dict[str, str] = {}
     cue: Cue | None = None
     model: str = MODEL
@@ -164,7 +165,7 @@ SCENARIOS = (
 
 
 class Recording:
-    """One app-server and all that it says, in order."""
+    """One app-server and all its frames, in order."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
@@ -199,10 +200,10 @@ class Recording:
                 await self._post("thread/compact/start", {"threadId": self._thread_id})
             else:
                 ticket = f"ticket-{next(tickets)}"
-                await self._post("turn/start", self._said(prompt, clientUserMessageId=ticket))
+                await self._post("turn/start", self._input(prompt, clientUserMessageId=ticket))
             await self._turn_done.wait()
 
-    def _said(self, prompt: str, **more: Any) -> dict[str, Any]:
+    def _input(self, prompt: str, **more: Any) -> dict[str, Any]:
         return {"threadId": self._thread_id, "input": [{"type": "text", "text": prompt}], **more}
 
     def _post(self, method: str, params: Any) -> asyncio.Future[Any]:
@@ -235,33 +236,33 @@ class Recording:
         elif method == "turn/completed" and frame["params"]["threadId"] == self._thread_id:
             self._turn_done.set()
         elif self._cue is not None and method == self._cue.at:
-            self._give(self._cue, frame["params"]["turnId"])
+            self._send_cue(self._cue, frame["params"]["turnId"])
             self._cue = None
 
-    def _give(self, cue: Cue, turn_id: str) -> None:
+    def _send_cue(self, cue: Cue, turn_id: str) -> None:
         if cue.prompt is None:
             self._post(cue.method, {"threadId": self._thread_id, "turnId": turn_id})
         else:
-            self._post(cue.method, self._said(cue.prompt, expectedTurnId=turn_id))
+            self._post(cue.method, self._input(cue.prompt, expectedTurnId=turn_id))
 
 
-# ── what differs from run to run ───────────────────────────────────────────
+# ── normalising ────────────────────────────────────────────────────────────
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 NAMED = re.compile(rf"(?P<uuid>{UUID})|\b(?P<kind>msg|rs|call)_\d+\b")
-"""What is told apart by its name only: Codex's uuids and the scripted model's counters."""
+"""Ids that differ between runs: Codex's uuids and the scripted model's counters."""
 TEXTS = (
     (re.compile(r"\d{4}/\d\d/\d\d/rollout-[\dT-]{19}"), "0000/00/00/rollout-0000-00-00T00-00-00"),
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:0"),
 )
 FIELDS = {"processId": "0", "serverName": "host", "agentNickname": "nickname"}
-"""Fields that are this machine's or mere chance."""
+"""Fields that depend on the machine or on chance."""
 NOISE = "bubblewrap on PATH"
 """A warning about this machine, not about the scenario."""
 
 
 class Normaliser:
-    """Gives all that differs the same name every time. One per trace: names count from one in each."""
+    """Replaces everything that differs between runs. One per trace: names count from one in each."""
 
     def __init__(self, places: dict[str, str]) -> None:
         self._places = places
@@ -292,12 +293,12 @@ class Normaliser:
             text = pattern.sub(replacement, text)
         return NAMED.sub(self._name, text)
 
-    def _name(self, found: re.Match[str]) -> str:
-        if found[0] not in self._names:
-            kind = found["kind"] or "uuid"
+    def _name(self, match: re.Match[str]) -> str:
+        if match[0] not in self._names:
+            kind = match["kind"] or "uuid"
             self._counts[kind] = self._counts.get(kind, 0) + 1
-            self._names[found[0]] = f"{kind}-{self._counts[kind]}"
-        return self._names[found[0]]
+            self._names[match[0]] = f"{kind}-{self._counts[kind]}"
+        return self._names[match[0]]
 
 
 # ── the files ──────────────────────────────────────────────────────────────
@@ -338,7 +339,7 @@ def record_all(target: Path, names: list[str]) -> None:
 
 def write_events(trace: Path) -> None:
     """One event per line, so that a change reads well as a diff."""
-    events = told(asyncio.run(play(trace.read_bytes().splitlines())))
+    events = event_data(asyncio.run(play(trace.read_bytes().splitlines())))
     lines = ",\n".join(msgspec.json.encode(event).decode() for event in events)
     trace.with_suffix(".events.json").write_text(f"[\n{lines}\n]\n")
 
@@ -348,15 +349,15 @@ def main() -> None:
     parser.add_argument("target", type=Path)
     parser.add_argument("scenarios", nargs="*", help="only these; all without")
     parser.add_argument("--events-only", action="store_true", help="translate the stored traces anew")
-    wanted = parser.parse_args()
-    unknown = set(wanted.scenarios) - {scenario.name for scenario in SCENARIOS}
+    options = parser.parse_args()
+    unknown = set(options.scenarios) - {scenario.name for scenario in SCENARIOS}
     if unknown:
         parser.error(f"there is no scenario {', '.join(sorted(unknown))}")
-    if wanted.events_only:
-        for trace in sorted(wanted.target.glob("*/*.jsonl")):
+    if options.events_only:
+        for trace in sorted(options.target.glob("*/*.jsonl")):
             write_events(trace)
     else:
-        record_all(wanted.target, wanted.scenarios)
+        record_all(options.target, options.scenarios)
 
 
 if __name__ == "__main__":

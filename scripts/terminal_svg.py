@@ -1,7 +1,7 @@
-"""A recording of a terminal as one animated SVG: what was written and when, in; a picture, out.
+"""Turns a recording of a terminal (outputs with their times) into one animated SVG.
 
-Pure. The escape codes are understood by `pyte`; the picture needs no script, so that it moves
-wherever an image is shown. Equal lines are stored once.
+Pure. `pyte` interprets the escape codes; the SVG needs no script, so that it is animated wherever
+an image is shown. Equal lines are stored once.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pyte.screens import Char
 CELL_W, CELL_H, MARGIN = 8.4, 18, 14
 FONT_PX = 14
 FRAME_S = 0.08
-"""What is written within this time is one frame: the eye sees no more, and the file stays small."""
+"""Output within this time is one frame: the eye sees no more, and the file stays small."""
 MAX_PAUSE_S = 1.2
-"""Nobody likes to watch a program wait."""
+"""Longer pauses are shortened."""
 LAST_S = 5.0
-"""For reading the last frame before it begins anew."""
+"""For reading the last frame before the animation restarts."""
 
 COLOURS = {
     "black": "#1e1e2e",
@@ -45,6 +45,8 @@ Line: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Frame(msgspec.Struct, frozen=True):
+    """The whole screen at one time."""
+
     at_s: float
     lines: tuple[Line, ...]
 
@@ -53,20 +55,20 @@ def frames(outputs: Sequence[Output], rows: int, columns: int) -> list[Frame]:
     """The screens that a person would have seen, with pauses shortened and blinking cursors left out."""
     screen = pyte.Screen(columns, rows)
     stream = pyte.ByteStream(screen)
-    seen: list[Frame] = []
+    recorded: list[Frame] = []
     now = before = 0.0
     for at_s, data in outputs:
         stream.feed(data)
         now += min(at_s - before, MAX_PAUSE_S)
         before = at_s
         lines = tuple(_line(screen, row) for row in range(rows))
-        if seen and lines == seen[-1].lines:
+        if recorded and lines == recorded[-1].lines:
             continue
-        if seen and now - seen[-1].at_s < FRAME_S:
-            seen[-1] = Frame(seen[-1].at_s, lines)
+        if recorded and now - recorded[-1].at_s < FRAME_S:
+            recorded[-1] = Frame(recorded[-1].at_s, lines)
         else:
-            seen.append(Frame(now, lines))
-    return seen
+            recorded.append(Frame(now, lines))
+    return recorded
 
 
 def _line(screen: pyte.Screen, row: int) -> Line:
@@ -93,15 +95,15 @@ def _style(cell: Char) -> str:
     return f'fill="{colour}"{weight}{slant}'
 
 
-def svg(seen: Sequence[Frame], rows: int, columns: int, title: str) -> str:
+def svg(recorded: Sequence[Frame], rows: int, columns: int, title: str) -> str:
     """The animation, in an endless loop."""
     width = round(columns * CELL_W + 2 * MARGIN)
     height = rows * CELL_H + 2 * MARGIN
-    start_s = seen[0].at_s
-    total_s = seen[-1].at_s - start_s + LAST_S
+    start_s = recorded[0].at_s
+    total_s = recorded[-1].at_s - start_s + LAST_S
     known: dict[Line, str] = {}
     body = []
-    for number, frame in enumerate(seen):
+    for number, frame in enumerate(recorded):
         top = number * height
         for row, line in enumerate(frame.lines):
             if line:
@@ -110,13 +112,13 @@ def svg(seen: Sequence[Frame], rows: int, columns: int, title: str) -> str:
                 body.append(f'<use href="#{name}" y="{y}"/>')
     steps = "".join(
         f"{100 * (frame.at_s - start_s) / total_s:.3f}%{{transform:translateY({-number * height}px)}}"
-        for number, frame in enumerate(seen)
+        for number, frame in enumerate(recorded)
     )
     defs = "".join(f'<g id="{name}">{_runs(line)}</g>' for line, name in known.items())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" role="img" aria-label="{escape(title)}">\n'
-        f"<style>@keyframes play{{{steps}100%{{transform:translateY({-(len(seen) - 1) * height}px)}}}}"
+        f"<style>@keyframes play{{{steps}100%{{transform:translateY({-(len(recorded) - 1) * height}px)}}}}"
         f"#frames{{animation:play {total_s:.2f}s step-end infinite}}"
         f"text{{font:{FONT_PX}px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
         "white-space:pre}</style>\n"
@@ -134,7 +136,7 @@ def _runs(line: Line) -> str:
         if text.strip():
             x = MARGIN + column * CELL_W
             width = len(text) * CELL_W
-            place = f'x="{x:.1f}" textLength="{width:.1f}" xml:space="preserve"'
-            pieces.append(f"<text {place} {style}>{escape(text)}</text>")
+            position = f'x="{x:.1f}" textLength="{width:.1f}" xml:space="preserve"'
+            pieces.append(f"<text {position} {style}>{escape(text)}</text>")
         column += len(text)
     return "".join(pieces)

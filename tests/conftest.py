@@ -6,6 +6,8 @@ import hashlib
 import logging
 import os
 import pwd
+import signal
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +39,9 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(folder)
 
 
+ROOT = Path(__file__).resolve().parent.parent
+STRAYS = pytest.StashKey[set[str]]()
+"""Files beside the source that git does not know, before the first test."""
 FOR_TESTS = ("LANEWAY_PEERS", "LANEWAY_CHAOS", "LANEWAY_CODEX_BIN", "LANEWAY_RECORD")
 
 
@@ -47,6 +52,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "laneway", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
     )
     hypothesis.settings.load_profile("laneway")
+    # A shell lets what it starts in the background ignore Ctrl-C, and so would all that tests start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Whoever crashes says where.
+    os.environ["PYTHONFAULTHANDLER"] = "1"
     home = own_home()
     home.mkdir(parents=True, exist_ok=True)
     os.environ["HOME"] = str(home)
@@ -54,6 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
         # A developer's own settings do not reach the tests.
         if name.startswith(("XDG_", "LANEWAY_", "ATM_")) and name not in FOR_TESTS:
             del os.environ[name]
+    if not hasattr(config, "workerinput"):
+        config.stash[STRAYS] = strays()
 
 
 def own_home() -> Path:
@@ -61,11 +73,10 @@ def own_home() -> Path:
 
     Codex warns about a home in the temp folder, and lets every sandbox write there.
     """
-    root = Path(__file__).resolve().parent.parent
     temporary = {Path("/tmp").resolve(), Path(tempfile.gettempdir()).resolve()}
-    if not temporary.intersection(root.parents):
-        return root / ".stamps" / "home"
-    name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+    if not temporary.intersection(ROOT.parents):
+        return ROOT / ".stamps" / "home"
+    name = hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:16]
     return Path(pwd.getpwuid(os.getuid()).pw_dir, ".cache", "laneway-tests", name)
 
 
@@ -86,3 +97,33 @@ def lacking() -> set[str]:
     from laneway.codex import binary, locate
 
     return {feature.name for feature in binary.lacks(binary.probe(locate.find()))}
+
+
+# ── the end of a run ───────────────────────────────────────────────────────
+
+
+def strays() -> set[str]:
+    """Files beside the source that git neither has nor ignores. Empty where this is no clone."""
+    words = ["git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=all", "-z"]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    return {line.removeprefix("?? ") for line in ran.stdout.split("\0") if line.startswith("?? ")}
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A test that writes beside the source fails the run: what it left there would be committed one day."""
+    before = session.config.stash.get(STRAYS, None)
+    if before is not None:
+        session.config.stash[STRAYS] = strays() - before
+        if session.config.stash[STRAYS] and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """What is needed to see a failure again, where it is looked for: at the end."""
+    left = config.stash.get(STRAYS, set())
+    if left:
+        terminalreporter.section("files left beside the source")
+        terminalreporter.write_line("\n".join(sorted(left)))
+    seed = config.getoption("randomly_seed", None)
+    if seed is not None and any(terminalreporter.stats.get(kind) for kind in ("failed", "error")):
+        terminalreporter.write_line(f"The order of this run: pytest --randomly-seed={seed}")

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from laneway.rehearsal import script
-from laneway.rehearsal.answer import Piece, _stream, next_steps, where_are_we
+from laneway.rehearsal.answer import Piece, _stream, next_steps, prompt_and_calls
 
 _NAMED = re.compile(r"<U\+([0-9A-F]{1,6})>")
 
@@ -19,8 +19,8 @@ HIDING = "<U+1B>[2K<U+9B>2K<U+D><U+202E><U+200B><U+2028><U+2066><U+AD><U+3164><U
 
 
 def forging_model(request: dict[str, Any]) -> Iterator[Piece]:
-    prompt, done = where_are_we(request.get("input", []))
-    steps = [_decoded(step) for step in script.parse(prompt)] or [script.Say("Done.")]
+    prompt, done = prompt_and_calls(request.get("input", []))
+    steps = [_decoded(step) for step in script.parse(prompt)] or [script.SayStep("Done.")]
     return _stream(list(next_steps(steps, done)), request)
 
 

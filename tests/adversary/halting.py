@@ -11,6 +11,7 @@ from pathlib import Path
 from laneway.codex import locate
 from laneway.testing.processes import wait_gone
 from laneway.wire.guardian import descendants
+from tests.core.support import LOOK_S
 from tests.doors.acp.client import Client
 
 HALTING = Path(__file__).parent / "halting_codex.py"
@@ -31,7 +32,7 @@ def own_state(folder: Path) -> dict[str, str]:
 
 async def wait_made(mark: Path) -> None:
     while mark.name not in os.listdir(mark.parent):
-        await asyncio.sleep(0)
+        await asyncio.sleep(LOOK_S)
 
 
 async def kill_whole(process: Process) -> None:

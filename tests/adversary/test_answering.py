@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+from tests.adversary.support import settled
 from tests.cli.watching import places
 from tests.doors.mcp.support import FORMS, stage
 
@@ -33,7 +34,7 @@ def attack():
         for question in asked:
             chosen = {"question_id": question["question_id"], "choice_id": "accept"}
             call(2, "sessions/answer", identity="ann", **chosen)
-        if message.get("id") == 2:
+        if message.get("id") == 2 or "error" in message:
             return message
 
 pid, master = pty.fork()  # with a terminal of its own, in front of which it runs
@@ -63,7 +64,7 @@ async def test_a_command_of_the_session_cannot_answer_its_question(tmp_path: Pat
         client.on_ask = lambda message: None
         script, result, marker = here.work / "attack.py", here.work / "result", here.work / "marker"
         script.write_text(ATTACK)
-        first = f"%run! setsid {sys.executable} {script} {run} {result} </dev/null >log 2>&1 &"
+        first = f"%run! setsid {sys.executable} {script} {run} {result} </dev/null >{result}.log 2>&1 &"
         call = client.start(
             "codex",
             identity="ann",
@@ -75,8 +76,7 @@ async def test_a_command_of_the_session_cannot_answer_its_question(tmp_path: Pat
         again = await client.wait_heard(
             lambda message: message["method"] == "elicitation/create" and message["id"] != asked["id"]
         )
-        while not result.exists():
-            await client.ask("ping")
+        await settled(result.exists)
         told = json.loads(result.read_text())
         assert "result" not in told, told
         assert not marker.exists()

@@ -5,16 +5,16 @@ The real server on the real Codex; the roster is written by another program, as 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.adversary.support import settled
+from tests.cli.support import Ran, start
 from tests.doors.mcp.support import Client, Message, Stage, stage
 from tests.doors.mcp.views import QUIET, audit, texts
 from tests.mail.tools_support import TEAM, Town, entry
@@ -65,18 +65,13 @@ def unread(town: Town, agent: str) -> list[str]:
     return [found["text"] for found in town.entries(agent) if not found["read"]]
 
 
-def laneway(here: Stage, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+async def laneway(here: Stage, *words: str, **env: str) -> Ran:
     """A command, to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "laneway", *words],
-        env={**here.environment, **ENV, **env},
-        cwd=here.work,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-        check=False,
-    )
+    async with asyncio.timeout(60):
+        process = await start(*words, env={**here.environment, **ENV, **env}, cwd=here.work)
+        out, err = await process.communicate()
+        assert process.returncode is not None
+        return Ran(process.returncode, out, err)
 
 
 async def refused(client: Client, tool: str, /, **arguments: Any) -> Message:
@@ -136,10 +131,10 @@ async def test_a_server_for_a_teammates_name_does_not_start(
     """`--identity` fails before anybody is greeted, and says why."""
     join(town, member)
     async with stage(tmp_path) as here:
-        done = laneway(here, "mcp", "--identity", asked)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert f"registered {member} in the team {TEAM}" in done.stderr
-        assert "Traceback" not in done.stderr
+        done = await laneway(here, "mcp", "--identity", asked)
+        assert (done.code, done.out) == (1, "")
+        assert f"registered {member} in the team {TEAM}" in done.err
+        assert "Traceback" not in done.err
 
 
 async def test_a_session_cannot_be_had_back_under_a_name_that_is_a_teammates_by_now(
@@ -199,11 +194,11 @@ async def test_nobody_sends_or_marks_as_a_teammate_from_a_terminal(
     town.drop(member, entry("worker", SECRET))
     async with stage(tmp_path) as here:
         for words in (("send", "worker", "it is me"), ("broadcast", "it is me"), ("read",)):
-            done = laneway(here, "mail", *words, "--as", asked)
-            assert (done.returncode, done.stdout) == (1, ""), done
-            assert f"registered {member} in the team {TEAM}" in done.stderr
+            done = await laneway(here, "mail", *words, "--as", asked)
+            assert (done.code, done.out) == (1, ""), done
+            assert f"registered {member} in the team {TEAM}" in done.err
         if asked == member:
-            assert SECRET in laneway(here, "mail", "read", "--as", asked, "--no-mark").stdout
+            assert SECRET in (await laneway(here, "mail", "read", "--as", asked, "--no-mark")).out
     assert unread(town, member) == [SECRET]
     assert town.entries("worker") == []
 

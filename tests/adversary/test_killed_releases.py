@@ -16,12 +16,15 @@ import pytest
 from laneway.codex import locate
 from tests.adversary.halting import halting, kill_whole, listed, own_state, wait_made
 from tests.chaos.test_store_and_codex import shoot_codex
+from tests.core.support import LOOK_S
 from tests.doors.acp import support as acp
 from tests.doors.mcp import support as mcp
 from tests.doors.stage import Scene
 
 ROUNDS = 40 if os.environ.get("LANEWAY_CHAOS") else 3
 RELEASE_S = 0.3
+INSTANT_S = 0.001
+"""Between two looks for an instant: a release stays archived for longer."""
 """A release takes about this long: within it the kill comes by chance."""
 
 
@@ -138,7 +141,7 @@ async def test_the_next_start_of_any_laneway_finishes_it(tmp_path: Path, killed:
         async with here.server("mcp-server", env=env) as client:
             await client.content("codex", prompt="%say of something else")
             while archived(here):
-                await asyncio.sleep(0)
+                await asyncio.sleep(LOOK_S)
 
 
 async def test_what_the_user_archived_stays_archived(tmp_path: Path) -> None:
@@ -173,7 +176,7 @@ async def some_moment(here: Scene, chance: random.Random) -> None:
     end = clock.time() + chance.uniform(0, RELEASE_S)
     is_aimed = chance.random() < 0.5
     while clock.time() < end and not (is_aimed and archived(here)):
-        await asyncio.sleep(0)
+        await asyncio.sleep(INSTANT_S)
 
 
 @pytest.mark.chaos
@@ -256,4 +259,4 @@ async def test_whenever_it_is_killed_the_next_server_goes_on_with_the_session(
 async def wait_finished(folder: Path) -> None:
     """Until no release is written down as begun."""
     while os.listdir(folder / "state" / "laneway" / "releases"):
-        await asyncio.sleep(0)
+        await asyncio.sleep(LOOK_S)

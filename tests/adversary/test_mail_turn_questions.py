@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.adversary.support import settled
+from tests.adversary.support import LOOK_S, settled
 from tests.doors.mcp.http_support import Place, call, initialize, mirrors, modern, next_message
 from tests.doors.mcp.support import DEADLINE_S, ERA, FORMS, Client, Message, Stage, stage
 from tests.doors.mcp.views import QUIET, audit
@@ -75,6 +75,7 @@ async def idle(client: Client) -> None:
         bound = (await client.content("agent_status"))["identities"]
         if all(row["state"] == "idle" for row in bound.values()):
             return
+        await asyncio.sleep(LOOK_S)
 
 
 # ── clients that shake hands ───────────────────────────────────────────────
@@ -176,7 +177,7 @@ async def test_questions_in_a_row_are_all_asked(tmp_path: Path, town: Town) -> N
 async def parked(client: Client) -> Message:
     """The question that waits, as `agent_status` tells it."""
     while not (found := (await client.content("agent_status")).get("questions")):
-        pass
+        await asyncio.sleep(LOOK_S)
     (question,) = found
     row: Message = question
     return row

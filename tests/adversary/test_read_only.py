@@ -80,15 +80,13 @@ def work(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("make", WORKING.values(), ids=WORKING)
-async def test_elsewhere_such_a_config_starts_its_program(
-    tmp_path: Path, work: Path, make: Callable[[Path], Config]
-) -> None:
+async def test_elsewhere_such_a_config_starts_its_program(tmp_path: Path, work: Path) -> None:
     """So that the next tests look at something: without the flag the file is there."""
-    mark = tmp_path / "mark"
     async with stage(tmp_path / "state") as here, here.server("mcp", env=QUIET, cwd=work) as client:
-        await client.content("codex", prompt="%say x", config=make(mark))
-        await wait_there(mark)
+        for number, make in enumerate(WORKING.values()):
+            mark = tmp_path / f"mark-{number}"
+            await client.content("codex", prompt="%say x", config=make(mark))
+            await wait_there(mark)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from laneway.doors.local.guests import KEY_VARIABLE, SOCKET_VARIABLE
+from laneway.doors.local.bridge_keys import KEY_VARIABLE, SOCKET_VARIABLE
 from laneway.doors.local.places import standing
 from laneway.doors.local.shapes import FROM_AGENT
 from tests.adversary.reach_socket import METHODS, open_bridge

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.base.errors import SettingError
-from laneway.base.schema import KEYS, SourceKind
+from laneway.base.schema import KEYS
+from laneway.base.setting_values import SourceKind
 from laneway.base.settings import load
 from tests.base.folders import Folders
 

@@ -7,7 +7,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.base.toml_lines import Lines, too_deep
+from laneway.base.toml_lines import TomlLines, too_deep
 
 TEXT = '''\
 a = 1
@@ -36,7 +36,7 @@ g = 2
 def test_every_layout_that_toml_allows() -> None:
     """Quoted and dotted keys, long strings, lists over several lines, comments with brackets."""
     tomllib.loads(TEXT)
-    lines = Lines(TEXT)
+    lines = TomlLines(TEXT)
     wanted = {
         ("a",): 1,
         ("b", "c"): 2,
@@ -81,14 +81,14 @@ def test_a_key_is_found_on_the_line_it_was_written(entries: list[tuple[str, str,
         wanted[table, key] = text.count("\n") + 1
         text += f"{key} = {value}\n"
     tomllib.loads(text)
-    lines = Lines(text)
+    lines = TomlLines(text)
     assert {keys: lines.find(keys) for keys in wanted} == wanted
 
 
 @given(st.text() | st.text("\"'[]{}#=.\\\n a"))
 def test_no_text_makes_it_fail(text: str) -> None:
     """It also meets text that is no TOML."""
-    Lines(text).find(("a", "b"))
+    TomlLines(text).find(("a", "b"))
     too_deep(text)
 
 

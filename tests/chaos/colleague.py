@@ -18,7 +18,7 @@ from laneway.core.hub import Hub
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.core.session import Session
 from laneway.store.audit import AuditEvent
-from laneway.store.claim import Claim
+from laneway.store.claim import HeldIdentity
 from laneway.store.registry import Entry
 from laneway.store.store import Store
 
@@ -49,7 +49,7 @@ async def main(root: Path, cwd: Path) -> None:
                 tell(f"turn {number}")
 
 
-def write_down(claim: Claim, session: Session, number: int, outcome: str) -> None:
+def write_down(claim: HeldIdentity, session: Session, number: int, outcome: str) -> None:
     claim.audit.append(
         AuditEvent(
             event_type="turn",
@@ -62,7 +62,7 @@ def write_down(claim: Claim, session: Session, number: int, outcome: str) -> Non
     )
 
 
-async def take_up(hub: Hub, claim: Claim, spec: ThreadSpec) -> Session:
+async def take_up(hub: Hub, claim: HeldIdentity, spec: ThreadSpec) -> Session:
     """The thread of the newest entry that Codex still knows, or a new one."""
     for entry in sorted(claim.registry.entries(), key=lambda entry: entry.last_active, reverse=True):
         if entry.backend_id:
@@ -73,7 +73,7 @@ async def take_up(hub: Hub, claim: Claim, spec: ThreadSpec) -> Session:
     return await hub.start(ME, spec)
 
 
-def note(claim: Claim, session: Session) -> None:
+def note(claim: HeldIdentity, session: Session) -> None:
     thread_id = session.thread_id
     claim.registry.update(
         Entry(agent_id=f"codex:{thread_id}", identity=ME, team="default", backend_id=thread_id)

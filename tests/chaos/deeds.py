@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from laneway.store.store import Store
 from laneway.testing.processes import wait_gone
 from laneway.wire.guardian import descendants
+from tests.core.support import LOOK_S
 from tests.doors.mcp.support import Client, Message
 
 STEADY = "steady"
@@ -126,6 +127,6 @@ async def check_state(sessions: Path, where: str) -> None:
     for identity in {entry.identity for entry in view.entries}:
         # A kill between fork and exec leaves the lock with the fork until its exec, an instant later.
         while store.holder(identity) is not None:
-            await asyncio.sleep(0)
+            await asyncio.sleep(LOOK_S)
     assert {entry.status for entry in store.view().entries} <= {"stale", "closed", "interrupted"}, where
     assert store.audit.read().damaged == 0, where

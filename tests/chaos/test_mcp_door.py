@@ -11,6 +11,7 @@ import pytest
 
 from tests.chaos.deeds import STEADY, Deeds, check_state, kill_whole, outside
 from tests.chaos.test_store_and_codex import shoot_codex
+from tests.core.support import until
 from tests.doors.mcp.support import FORMS, Client, Message, stage
 
 ROUNDS = 200 if os.environ.get("LANEWAY_CHAOS") else 4
@@ -113,8 +114,8 @@ async def test_a_server_killed_while_it_says_good_bye_leaves_nothing_behind(tmp_
                 assert client.process.stdin is not None
                 client.process.stdin.close()
                 if chance.random() < 0.5:
-                    while len(here.requests) == asked:  # until the model is asked for a summary
-                        await asyncio.sleep(0)
+                    # until the model is asked for a summary
+                    await until(lambda: len(here.requests) > asked)  # noqa: B023  waited for at once
                 for _ in range(chance.randrange(3000)):
                     await asyncio.sleep(0)
                 if client.process.returncode is None:

@@ -7,15 +7,17 @@ import os
 import stat
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import laneway as package
 from laneway.testing.terminal import Terminal, terminal
+from tests.forked import start_laneway
 
 LANEWAY = [sys.executable, "-m", "laneway"]
+Start: TypeAlias = Callable[..., Awaitable[Process]]
 
 
 class Ran:
@@ -26,15 +28,24 @@ class Ran:
 
 
 async def start(*words: str, env: dict[str, str] | None = None, **streams: Any) -> Process:
+    """A `laneway` that runs; see `tests.forked` for what it is spared."""
+    given = {"stdin": asyncio.subprocess.DEVNULL, "stdout": PIPE, "stderr": PIPE, **streams}
+    return await start_laneway(*words, env={**os.environ, **(env or {})}, **given)
+
+
+async def start_python(*words: str, env: dict[str, str] | None = None, **streams: Any) -> Process:
+    """The same with a Python of its own, which loads what it needs: as people have it."""
     given = {"stdin": asyncio.subprocess.DEVNULL, "stdout": PIPE, "stderr": PIPE, **streams}
     return await asyncio.create_subprocess_exec(*LANEWAY, *words, env={**os.environ, **(env or {})}, **given)
 
 
-async def laneway(*words: str, env: dict[str, str] | None = None, stdin: str | None = None) -> Ran:
+async def laneway(
+    *words: str, env: dict[str, str] | None = None, stdin: str | None = None, begin: Start | None = None
+) -> Ran:
     """Run to the end, under a deadline."""
     async with asyncio.timeout(60):
         streams = {} if stdin is None else {"stdin": PIPE}
-        process = await start(*words, env=env, **streams)
+        process = await (begin or start)(*words, env=env, **streams)
         out, err = await process.communicate(None if stdin is None else stdin.encode())
         assert process.returncode is not None
         return Ran(process.returncode, out, err)

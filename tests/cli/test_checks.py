@@ -12,16 +12,16 @@ import pytest
 from laneway.base.errors import EngineLost
 from laneway.cli.checks import clients, codex, folders, machine, sandbox
 from laneway.cli.checks.folders import Folder
-from laneway.cli.checks.model import Case, Check, Probe, in_thread, run_probe, worst
-from laneway.cli.checks.sandbox import Outcome
+from laneway.cli.checks.model import Check, CheckContext, Probe, in_thread, run_probe, worst
+from laneway.cli.checks.sandbox import SandboxOutcome
 from laneway.cli.registrations import Registration, Scan, Unreadable
 from laneway.codex.binary import TESTED
 
 PATIENT_S = 30.0
 
 
-def case(home: Path, path: str = "", codex_bin: str | None = None) -> Case:
-    return Case(home, home, {"PATH": path, "HOME": str(home)}, codex_bin)
+def case(home: Path, path: str = "", codex_bin: str | None = None) -> CheckContext:
+    return CheckContext(home, home, {"PATH": path, "HOME": str(home)}, codex_bin)
 
 
 def told(checks: list[Check]) -> list[tuple[str, str]]:
@@ -35,11 +35,11 @@ async def test_a_probe_that_hangs_is_an_error_and_not_waited_for(tmp_path: Path)
     """Also one that hangs in a thread, which nobody can stop."""
     release = threading.Event()
 
-    async def hang(case: Case) -> list[Check]:
+    async def hang(case: CheckContext) -> list[Check]:
         await asyncio.get_running_loop().create_future()
         return []
 
-    async def hang_in_thread(case: Case) -> list[Check]:
+    async def hang_in_thread(case: CheckContext) -> list[Check]:
         await in_thread(release.wait)
         return []
 
@@ -54,10 +54,10 @@ async def test_a_probe_that_hangs_is_an_error_and_not_waited_for(tmp_path: Path)
 async def test_a_probe_that_fails_is_an_error_in_a_sentence(tmp_path: Path) -> None:
     """Whether the problem is ours or the system's."""
 
-    async def lost(case: Case) -> list[Check]:
+    async def lost(case: CheckContext) -> list[Check]:
         raise EngineLost("exit code 3")
 
-    async def denied(case: Case) -> list[Check]:
+    async def denied(case: CheckContext) -> list[Check]:
         return await in_thread(lambda: [Check("x", "ok", (tmp_path / "none").read_text())])
 
     first = await run_probe(Probe("a", "", lost), case(tmp_path), PATIENT_S)
@@ -147,8 +147,8 @@ def test_a_login_is_told_without_giving_it_away(
     account: str | None, needed: bool | None, severity: str, message: str
 ) -> None:
     """No address, no token; no login is a warning, because other providers exist."""
-    found = codex.Account(account, "margarethe@example.org", "plus") if account else None
-    check = codex.on_login(codex.Login(found, needed))
+    found = codex.AccountAnswer(account, "margarethe@example.org", "plus") if account else None
+    check = codex.on_login(codex.LoginAnswer(found, needed))
     assert (check.severity, check.message) == (severity, message)
     assert "margarethe" not in str(check)
 
@@ -174,7 +174,7 @@ def test_a_sandbox_that_does_not_start_comes_with_its_remedy(
     said: str, landlock: bool, container: bool, remedy: str
 ) -> None:
     """The words as Codex 0.133 to 0.166 and bubblewrap say them; landlock only if it was tried and works."""
-    outcome = Outcome(False, False, False, said)
+    outcome = SandboxOutcome(False, False, False, said)
     check = sandbox.on_outcome(outcome, helps_landlock=landlock, is_container=container)
     assert check.severity == "error"
     assert " ".join(said.split()) in check.message
@@ -183,11 +183,11 @@ def test_a_sandbox_that_does_not_start_comes_with_its_remedy(
 
 def test_a_sandbox_that_lets_out_or_keeps_in_too_much_is_an_error() -> None:
     """Both are proved by files, not by words."""
-    leaky, tight = Outcome(True, True, True), Outcome(True, False, False)
+    leaky, tight = SandboxOutcome(True, True, True), SandboxOutcome(True, False, False)
     assert "let a command write outside" in sandbox.on_outcome(leaky).message
     assert "cannot write in its own folder" in sandbox.on_outcome(tight).message
     assert {sandbox.on_outcome(each).severity for each in (leaky, tight)} == {"error"}
-    assert sandbox.on_outcome(Outcome(True, True, False)).severity == "ok"
+    assert sandbox.on_outcome(SandboxOutcome(True, True, False)).severity == "ok"
 
 
 # ── folders ────────────────────────────────────────────────────────────────

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from laneway.cli.clients.entry import Start
-from laneway.cli.handshake import Proof, shake
+from laneway.cli.clients.entry import EntryStart
+from laneway.cli.handshake import HandshakeResult, shake
 from laneway.testing.processes import wait_gone
 
 STUB = str(Path(__file__).with_name("mcp_stub.py"))
 TOOLS = ("codex", "codex-reply")
 
 
-def start(*flags: str, folder: Path = Path("/"), **variables: str) -> Start:
-    return Start((sys.executable, STUB, *flags), {**os.environ, **variables}, folder)
+def start(*flags: str, folder: Path = Path("/"), **variables: str) -> EntryStart:
+    return EntryStart((sys.executable, STUB, *flags), {**os.environ, **variables}, folder)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ async def test_an_interrupted_handshake_leaves_nothing_running(tmp_path: Path) -
 )
 async def test_what_cannot_be_started_is_told(words: tuple[str, ...], why: str) -> None:
     """With the word that cannot."""
-    assert (await shake(Start(words, dict(os.environ), Path("/")))).problem == why
+    assert (await shake(EntryStart(words, dict(os.environ), Path("/")))).problem == why
 
 
 async def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
@@ -114,6 +114,6 @@ async def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
 
 async def test_what_only_the_client_can_start_is_not_tried() -> None:
     """The entry's own problem is passed on."""
-    assert await shake(Start((), {}, Path("/"), "No.")) == Proof(
+    assert await shake(EntryStart((), {}, Path("/"), "No.")) == HandshakeResult(
         problem="No.", remedy="Try it in the client itself."
     )

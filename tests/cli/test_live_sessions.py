@@ -95,7 +95,7 @@ async def test_whoever_hangs_is_not_waited_for_if_another_holds_the_session(
             async with asyncio.timeout(20):
                 for who in ("ann", ann.agent_id):
                     found = await find(home.here.store, who, environment=home.environment, answer_s=3600)
-                    assert found.seen.agent_id == ann.agent_id
+                    assert found.info.agent_id == ann.agent_id
         finally:
             silent.kill()
             await silent.communicate()
@@ -108,7 +108,7 @@ async def test_one_name_in_two_teams_is_told_apart(tmp_path: Path, run: Path) ->
         with pytest.raises(UsageError):
             await find(Store(tmp_path / "b", "other"), "ann", environment=home.environment)
         by_id = await find(Store(tmp_path / "b", "other"), ann.agent_id, environment=home.environment)
-        assert by_id.seen.team == "crew"
+        assert by_id.info.team == "crew"
         async with house(tmp_path / "c", run) as second:
             other = await second.here.open("ann")
             # Both are `ann` of `crew`, under different homes: whoever holds the lock of ours is meant,

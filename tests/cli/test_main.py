@@ -13,13 +13,13 @@ import pytest
 from laneway import __version__
 from laneway.cli.main import COMMANDS, build_parser, terminal_width
 from laneway.codex.binary import TESTED
-from tests.cli.support import in_terminal, laneway, read_until, start
+from tests.cli.support import in_terminal, laneway, read_until, start, start_python
 
 
 @pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in COMMANDS)])
 async def test_help_is_there_for_every_command(words: list[str]) -> None:
-    """And ends well."""
-    ran = await laneway(*words)
+    """And ends well; each in a Python of its own, which has loaded nothing before."""
+    ran = await laneway(*words, begin=start_python)
     assert ran.code == 0
     assert ran.out.startswith("usage: laneway")
     assert ran.err == ""

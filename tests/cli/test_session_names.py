@@ -68,7 +68,7 @@ async def test_a_live_session_is_found_by_the_end_of_its_id(tmp_path: Path, run:
         ann, bob = await home.here.open("ann"), await home.here.open("bob")
         for who in (ann.agent_id[-8:], ann.agent_id[:-2], "ann"):
             found = await find(home.here.store, who, environment=home.environment)
-            assert found.seen.agent_id == ann.agent_id
+            assert found.info.agent_id == ann.agent_id
         with pytest.raises(UsageError) as caught:
             await find(home.here.store, "agent-", environment=home.environment)
         assert ann.agent_id in str(caught.value)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from laneway.app.stores import retention
 from laneway.base.settings import load
-from laneway.cli.kept import retention
 from laneway.cli.sessions import MAX_SHOWN
 from laneway.store.layout import sessions_root
 from laneway.store.registry import Entry

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from laneway.cli.local_door import local_door
+from laneway.app.local_socket import local_socket
 from tests.cli.support import laneway
 from tests.cli.watching import places, watching
-from tests.core.colleagues_support import stage as colleagues_stage
+from tests.core.named.support import stage as colleagues_stage
 from tests.doors.mcp.support import event_kind, stage
 
 
@@ -89,7 +89,7 @@ async def test_without_a_place_for_a_socket_the_sessions_go_on(
         (run / name).write_text("in the way")
     async with colleagues_stage(tmp_path) as here:
         with caplog.at_level(logging.WARNING):
-            async with local_door(here.colleagues, places(run)):
+            async with local_socket(here.colleagues, places(run)):
                 ann = await here.open("ann")
                 assert (await here.turn(ann, "work")).text == "done: work"
     (said,) = caplog.messages

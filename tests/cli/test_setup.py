@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import laneway as package
-from laneway.cli.clients.known import CLIENTS, EDITORS, Where, wsl_note
+from laneway.cli.clients.known import CLIENTS, EDITORS, ConfigFolders, wsl_note
 from laneway.cli.main import build_parser
 from laneway.cli.setup import CLIENT_NAMES
 from laneway.codex import locate
@@ -141,7 +141,7 @@ async def test_a_server_is_no_agent(tmp_path: Path) -> None:
 def test_the_command_line_knows_every_client() -> None:
     """And each of them has a file, but the one that is every other."""
     assert tuple({**CLIENTS, **EDITORS}) == CLIENT_NAMES
-    where = Where(Path("/h"), Path("/p"), {}, "linux")
+    where = ConfigFolders(Path("/h"), Path("/p"), {}, "linux")
     for client in (*CLIENTS.values(), *EDITORS.values()):
         assert all(of(where).is_absolute() for of in client.files.values())
         assert client.files or client.name == "generic"
@@ -155,7 +155,7 @@ def test_the_environment_moves_the_files() -> None:
         "XDG_CONFIG_HOME": "/e",
         "OPENCODE_CONFIG": "/o.json",
     }
-    where = Where(Path("/h"), Path("/p"), moved, "linux")
+    where = ConfigFolders(Path("/h"), Path("/p"), moved, "linux")
     files = {
         name: str(client.files["user"](where)) for name, client in CLIENTS.items() if "user" in client.files
     }
@@ -170,7 +170,7 @@ def test_the_environment_moves_the_files() -> None:
         "opencode": "/o.json",
         "gemini": "/h/.gemini/settings.json",
     }
-    mac = Where(Path("/h"), Path("/p"), {}, "darwin")
+    mac = ConfigFolders(Path("/h"), Path("/p"), {}, "darwin")
     apps = "/h/Library/Application Support"
     assert str(CLIENTS["vscode"].files["user"](mac)) == f"{apps}/Code/User/mcp.json"
     assert str(CLIENTS["claude-desktop"].files["user"](mac)) == f"{apps}/Claude/claude_desktop_config.json"

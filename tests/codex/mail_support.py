@@ -9,19 +9,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from laneway.app.local_socket import local_socket
+from laneway.app.mail import TeamMail
 from laneway.base.clock import LoopClock
-from laneway.cli.local_door import local_door
-from laneway.cli.mailroom import Mailroom
-from laneway.core.colleague import Colleague
-from laneway.core.colleagues import Colleagues
 from laneway.core.hub import Hub, unequipped
 from laneway.core.model import Asked, Event, FromSubagent, TurnDone
-from laneway.core.opening import Opening
+from laneway.core.named.opening import Opening
+from laneway.core.named.session import NamedSession
+from laneway.core.named.sessions import NamedSessions
 from laneway.core.ports import ThreadSpec
 from laneway.core.session import Timing
 from laneway.core.tools import ToolBox
-from laneway.doors.local.door import Door
-from laneway.doors.local.guests import SOCKET_VARIABLE
+from laneway.doors.local.bridge_keys import SOCKET_VARIABLE
+from laneway.doors.local.server import LocalServer
 from laneway.doors.mcp.names import AGENTS
 from laneway.rehearsal.answer import Piece, answer
 from laneway.store.records import StoreRecords
@@ -38,19 +38,19 @@ class Office:
     """A server's inside, once: its sessions, its mail, its door."""
 
     def __init__(
-        self, stage: Stage, colleagues: Colleagues, room: Mailroom | None, door: Door | None
+        self, stage: Stage, colleagues: NamedSessions, room: TeamMail | None, door: LocalServer | None
     ) -> None:
         self.stage = stage
         self.colleagues = colleagues
         self.room = room
         self.door = door
 
-    async def open(self, identity: str, **spec: Any) -> Colleague:
+    async def open(self, identity: str, **spec: Any) -> NamedSession:
         given = {"sandbox": "read-only", "approval_policy": "never", **spec}
         opening = Opening(spec=ThreadSpec(cwd=self.stage.rehearsal.work, **given), identity=identity)
         return await self.colleagues.open(ME, opening)
 
-    async def play(self, colleague: Colleague, *lines: str) -> list[Event]:
+    async def play(self, colleague: NamedSession, *lines: str) -> list[Event]:
         """One turn; its events. Nobody is asked anything."""
         turn = self.colleagues.say(colleague, "\n".join(lines))
         heard = [event async for event in turn.events]
@@ -58,7 +58,7 @@ class Office:
         assert not [event for event in heard if isinstance(event, Asked)]
         return heard
 
-    async def play_below(self, colleague: Colleague, *lines: str) -> list[FromSubagent]:
+    async def play_below(self, colleague: NamedSession, *lines: str) -> list[FromSubagent]:
         """One turn that starts a subagent; what was heard of that until its turn was done."""
         watching = colleague.session.subscribe()
         self.colleagues.say(colleague, "\n".join(lines))
@@ -72,7 +72,7 @@ class Office:
         return heard
 
     async def audit(self) -> list[dict[str, Any]]:
-        await self.colleagues._scribe.flush()
+        await self.colleagues._audit.flush()
         lines = Store(self.stage.state, TEAM).audit.read().lines
         return [line for line in lines if line["event_type"].startswith("atm_")]
 
@@ -93,7 +93,7 @@ class Stage:
     async def office(self, run: Path, *, with_mail: bool = True) -> AsyncIterator[Office]:
         """On a Codex process of its own. Without mail it is as an older Laneway was."""
         engine = self.rehearsal.another_engine()
-        room = Mailroom(TEAM, places=lambda: self.town.places) if with_mail else None
+        room = TeamMail(TEAM, places=lambda: self.town.places) if with_mail else None
         hub = Hub(
             engine,
             LoopClock(),
@@ -101,13 +101,13 @@ class Stage:
             tools=ToolBox(room.tools()) if room else None,
             equip=room.equip if room else unequipped,
         )
-        colleagues = Colleagues(hub, StoreRecords(Store(self.state, TEAM)), LoopClock(), summaries=False)
+        colleagues = NamedSessions(hub, StoreRecords(Store(self.state, TEAM)), LoopClock(), summaries=False)
         environment = {"XDG_RUNTIME_DIR": str(run), "XDG_STATE_HOME": str(run / "state")}
-        guests = room.welcome if room else None
+        open_bridge = room.serve_bridge if room else None
         async with (
             asyncio.timeout(60),
             colleagues,
-            local_door(colleagues, environment, guests=guests) as door,
+            local_socket(colleagues, environment, open_bridge=open_bridge) as door,
         ):
             if room is not None:
                 room.open(colleagues, AGENTS, door)
@@ -128,7 +128,7 @@ async def stage(root: Path, model: str = UNKNOWN) -> AsyncIterator[Stage]:
         yield Stage(set_up, requests, town, root)
 
 
-def bridges(door: Door | None) -> list[int]:
+def bridges(door: LocalServer | None) -> list[int]:
     """The processes that are bridges to this door."""
     assert door is not None
     mark = f"{SOCKET_VARIABLE}={door.path}".encode()

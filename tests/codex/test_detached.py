@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from laneway.base.errors import EngineLost
 from laneway.codex.items import activity
-from laneway.codex.outputs import MAX_LEFT, MAX_LIVE_CHARS, Outputs
+from laneway.codex.outputs import MAX_LEFT, MAX_LIVE_CHARS, CommandOutputs
 from laneway.codex.translate import Delta, Translator
 from laneway.core.model import Activity, Event, Other, Outlived, Output, TurnDone, TurnStarted
 from laneway.testing.tape import play
@@ -209,7 +209,7 @@ def test_of_too_many_the_oldest_are_forgotten() -> None:
 
 def test_what_they_have_printed_is_bounded_together() -> None:
     """However long they run on: what is beyond it comes from Codex's own account at their end."""
-    outputs = Outputs()
+    outputs = CommandOutputs()
     for item, chars in (("long", MAX_LIVE_CHARS), ("short", 1)):
         outputs.add(item, "x" * chars)
         outputs.leave(msgspec.structs.replace(activity("u", command(item), ended=True), status="detached"))

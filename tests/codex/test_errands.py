@@ -6,14 +6,15 @@ import pytest
 
 from laneway.base.errors import EngineRefused
 from laneway.core.model import Activity, Compacted, Text, TurnDone, TurnStarted
-from laneway.core.ports import Errand, TurnSpec
+from laneway.core.offers import Compaction, ReviewInstructions, SpecialTurn
+from laneway.core.ports import TurnSpec
 from laneway.core.session import Session
 from laneway.core.turn import Turn
 from tests.codex.support import first, only, play, real
 
 
-def send(session: Session, method: str, **params: object) -> Turn:
-    return session.say(TurnSpec(parts=(), errand=Errand(method, dict(params))))
+def send(session: Session, errand: SpecialTurn) -> Turn:
+    return session.say(TurnSpec(parts=(), errand=errand))
 
 
 async def test_a_compaction_is_a_turn_with_a_start_and_an_end() -> None:
@@ -21,7 +22,7 @@ async def test_a_compaction_is_a_turn_with_a_start_and_an_end() -> None:
     async with real() as here:
         session = await here.session()
         await play(session, "%say Something to remember.")
-        turn = send(session, "thread/compact/start")
+        turn = send(session, Compaction())
         events = [event async for event in turn.events]
         assert isinstance(events[0], TurnStarted)
         assert isinstance(events[-1], TurnDone)
@@ -35,7 +36,7 @@ async def test_turns_and_errands_wait_for_each_other() -> None:
     async with real() as here:
         session = await here.session()
         talk = session.say(TurnSpec(parts=(), errand=None, native={"input": []}))
-        compaction = send(session, "thread/compact/start")
+        compaction = send(session, Compaction())
         assert (await talk.result()).status == "completed"
         assert (await compaction.result()).status == "completed"
 
@@ -44,8 +45,7 @@ async def test_a_review_is_one_turn_though_codex_gives_it_two_ids() -> None:
     """What it says and how it ends are told under the id that it began with."""
     async with real() as here:
         session = await here.session()
-        target = {"type": "custom", "instructions": "%say All is well."}
-        turn = send(session, "review/start", target=target)
+        turn = send(session, ReviewInstructions("%say All is well."))
         events = [event async for event in turn.events]
         starts, ends = only(events, TurnStarted), only(events, TurnDone)
         assert len(starts) == len(ends) == 1
@@ -58,7 +58,7 @@ async def test_a_review_can_be_stopped() -> None:
     """Codex stops it only under its inner id."""
     async with real() as here:
         session = await here.session()
-        turn = send(session, "review/start", target={"type": "custom", "instructions": "%hang"})
+        turn = send(session, ReviewInstructions("%hang"))
         await first(turn, TurnStarted)
         turn.cancel()
         assert (await turn.result()).status == "interrupted"
@@ -68,7 +68,7 @@ async def test_an_errand_that_codex_refuses_fails_and_the_session_goes_on() -> N
     """The refusal is the turn's outcome; the next turn runs."""
     async with real() as here:
         session = await here.session()
-        turn = send(session, "review/start", target={"type": "custom", "instructions": ""})
+        turn = send(session, ReviewInstructions(""))
         with pytest.raises(EngineRefused, match="instructions must not be empty"):
             await turn.result()
         _, result = await play(session, "%say Still here.")

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from laneway.core.model import Activity, Event, FromSubagent, Output, Text, Thought, TurnDone, TurnStarted
-from laneway.testing.tape import play, told
+from laneway.testing.tape import event_data, play
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 TRACES = sorted(GOLDEN.glob("*/*.jsonl"))
@@ -68,7 +68,7 @@ async def test_a_trace_gives_the_events_that_are_stored_beside_it(
 ) -> None:
     """A change of the translation shows as a difference here, and nothing in a trace surprises it."""
     with caplog.at_level(logging.WARNING):
-        events = told(await play(lines_of(trace)))
+        events = event_data(await play(lines_of(trace)))
     assert events == msgspec.json.decode(trace.with_suffix(".events.json").read_bytes())
     assert caplog.messages == []
 

@@ -44,7 +44,7 @@ async def misbehaving(*flags: str, revive: bool = True, **timing: Any) -> AsyncI
 
 
 def engine_of(session: Session) -> CodexEngine:
-    found = session._hold._engine
+    found = session._handle._engine
     assert isinstance(found, CodexEngine)
     return found
 
@@ -147,7 +147,7 @@ async def test_an_answer_with_the_running_turn_is_not_taken_for_a_new_one(
         from laneway.core.ports import TextPart, TurnSpec
 
         with pytest.raises(EngineRefused, match="already running"):
-            await session._hold.thread.start_turn("t", TurnSpec(parts=(TextPart("steered"),)))
+            await session._handle.thread.start_turn("t", TurnSpec(parts=(TextPart("steered"),)))
         assert "steered turn turn-1" in caplog.text
         running.cancel()
         assert (await running.result()).status == "interrupted"

@@ -15,12 +15,12 @@ import pytest
 from laneway.base.clock import LoopClock
 from laneway.base.errors import EngineLost
 from laneway.codex.engine import CodexEngine
-from laneway.core.briefing import HEAD, briefer
-from laneway.core.colleague import Colleague
-from laneway.core.colleagues import Colleagues
 from laneway.core.hub import Hub
 from laneway.core.model import Activity, Text
-from laneway.core.opening import Budget, Opening
+from laneway.core.named.briefing import HEAD, briefer
+from laneway.core.named.opening import Budget, Opening
+from laneway.core.named.session import NamedSession
+from laneway.core.named.sessions import NamedSessions
 from laneway.store.records import StoreRecords
 from laneway.store.store import Store
 from laneway.testing.processes import wait_gone
@@ -31,14 +31,14 @@ TEAM = "crew"
 
 
 @asynccontextmanager
-async def colleagues_on(engine: CodexEngine, root: Path, **options: Any) -> AsyncIterator[Colleagues]:
+async def colleagues_on(engine: CodexEngine, root: Path, **options: Any) -> AsyncIterator[NamedSessions]:
     """A process's worth of colleagues: hub, engine and names are gone at the end."""
     hub = Hub(engine, LoopClock(), compose=briefer(TEAM))
-    async with Colleagues(hub, StoreRecords(Store(root, TEAM)), LoopClock(), **options) as colleagues:
+    async with NamedSessions(hub, StoreRecords(Store(root, TEAM)), LoopClock(), **options) as colleagues:
         yield colleagues
 
 
-async def ask(colleagues: Colleagues, colleague: Colleague, *lines: str) -> str:
+async def ask(colleagues: NamedSessions, colleague: NamedSession, *lines: str) -> str:
     return (await colleagues.say(colleague, "\n".join(lines)).result()).text
 
 

@@ -28,6 +28,7 @@ from laneway.core.model import (
 from laneway.testing.processes import wait_gone
 from laneway.wire.guardian import descendants
 from tests.codex.support import ME, Stage, first, only, play, real, say
+from tests.core.support import LOOK_S
 
 
 async def kill_codex(here: Stage) -> None:
@@ -143,16 +144,21 @@ async def test_a_thread_of_which_nothing_was_written_is_unknown_too() -> None:
 
 async def test_closing_the_engine_leaves_nothing_running() -> None:
     """A `setsid` child of a command with full access outlives Codex itself, but not us."""
+    before = set(descendants(os.getpid()))
+
+    def started_since() -> list[int]:
+        return [pid for pid in descendants(os.getpid()) if pid not in before]
+
     async with real() as here:
         session = await here.session(sandbox="danger-full-access", approval_policy="never")
         turn = say(session, "%run setsid sleep 600 & sleep 600")
         await first(turn, Activity)
         codex = (await here.rehearsal.engine.link()).pid
-        tree = descendants(os.getpid())
+        tree = started_since()
         async with asyncio.timeout(20):
             while sum(is_sleeping(pid) for pid in tree) < 2:
-                await asyncio.sleep(0)
-                tree = descendants(os.getpid())
+                await asyncio.sleep(LOOK_S)
+                tree = started_since()
         assert codex in tree
         await here.hub.shutdown()
         for pid in tree:

@@ -80,8 +80,8 @@ async def test_models_tell_what_they_can_do() -> None:
     """What config options and image checks are made from."""
     async with real() as here:
         models = await here.rehearsal.engine.models()
-        assert any(model["isDefault"] for model in models)
-        assert all("supportedReasoningEfforts" in model for model in models)
+        assert any(not model.is_hidden and model.takes_images for model in models)
+        assert all(model.efforts and model.default_effort for model in models)
 
 
 @pytest.mark.needs("inject")

@@ -25,6 +25,7 @@ from laneway.store.releases import ReleaseFile, ReleaseFiles
 from laneway.testing.rehearse import Rehearsal, rehearsal
 from tests.codex.test_unanswered import MAIN, Scripted
 from tests.codex.transports import Asked
+from tests.core.support import until
 
 SPEC = ThreadSpec(cwd=Path("/"), sandbox="read-only")
 DEADLINE_S = 60
@@ -198,8 +199,7 @@ class Left:
             return (await turn.result()).text
 
     async def wait_finished(self) -> None:
-        while os.listdir(self.folder):
-            await asyncio.sleep(0)
+        await until(lambda: not os.listdir(self.folder))
 
 
 @pytest.fixture

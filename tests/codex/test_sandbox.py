@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from laneway.base.clock import LoopClock
-from laneway.codex.sandbox import asked, configured, policy, without
+from laneway.codex.sandbox import asked, first_settings, policy, without
 from laneway.core.hub import Hub
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.testing.rehearse import rehearsal
@@ -85,11 +85,32 @@ async def test_nor_is_it_where_the_users_own_config_lets_sessions_write(
         assert file.read_bytes() == before
 
 
+async def test_a_profile_of_the_users_own_holds_from_the_first_turn_on_and_brings_no_trust() -> None:
+    """Codex would trust the repository for it as well; and what it comes to is not told before."""
+    async with rehearsal() as here:
+        await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(here.work)], check=True)
+        file = here.home / "config.toml"
+        profile = '[permissions.mine.filesystem]\n":root" = "read"\n":workspace_roots" = { "." = "write" }\n'
+        file.write_text(f'default_permissions = "mine"\n{file.read_text()}\n{profile}')
+        before = file.read_bytes()
+        async with Hub(here.engine, LoopClock()) as hub:
+            session = await hub.start("me", ThreadSpec(cwd=here.work))
+            assert session.info.native["sandbox"] is None
+            assert session.info.native["activePermissionProfile"] == {"id": "mine"}
+            for name in ("first", "second"):
+                turn = session.say(TurnSpec(parts=(TextPart(f"%run touch {name}"),)))
+                assert (await turn.result()).status == "completed"
+            assert sorted(path.name for path in here.work.iterdir()) == [".git", "first", "second"]
+        assert file.read_bytes() == before
+
+
 def test_what_somebody_has_decided_about_a_folder_is_left_to_codex() -> None:
     """Trusted or not: a plain start changes nothing any more."""
     config = {"sandbox_mode": "workspace-write", "projects": {"/a": {"trust_level": "untrusted"}}}
-    assert configured(config, "/a") is None
-    assert configured(config, "/b") == "workspace-write"
-    assert configured({"default_permissions": ":workspace"}, "/b") == "workspace-write"
-    assert configured({"sandbox_mode": "read-only"}, "/b") is None
-    assert configured(None, "/b") is None
+    writes = {"sandboxPolicy": {"type": "workspaceWrite"}}
+    assert first_settings(None, config, "/a", {}) is None
+    assert first_settings(None, config, "/b", {}) == writes
+    assert first_settings(None, {"default_permissions": ":workspace"}, "/b", {}) == writes
+    assert first_settings(None, {"default_permissions": "mine"}, "/b", {}) == {"permissions": "mine"}
+    assert first_settings(None, {"sandbox_mode": "read-only"}, "/b", {}) is None
+    assert first_settings(None, {}, "/b", {}) is None

@@ -12,7 +12,7 @@ import pytest
 
 from laneway.base.clock import LoopClock
 from laneway.codex.engine import CodexEngine
-from laneway.core import hold
+from laneway.core import thread_handle
 from laneway.core.hub import Hub
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from tests.codex.transports import Asked, HandTransport
@@ -72,7 +72,7 @@ async def test_a_thread_is_fetched_back_though_nobody_waited_until_it_was_put_aw
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A thread that stays archived is missing from every list."""
-    monkeypatch.setattr(hold, "RELEASE_S", 0.05)
+    monkeypatch.setattr(thread_handle, "RELEASE_S", 0.05)
     codex = Scripted(lambda asked: asked["method"] not in ("thread/archive", "thread/unarchive"))
     async with asyncio.timeout(20), Hub(CodexEngine(codex.connect), LoopClock()) as hub:
         session = await hub.resume("me", MAIN, SPEC)

@@ -51,8 +51,16 @@ async def stage(
         clock.advance(1000)
 
 
-async def until(condition: Callable[[], object]) -> None:
+LOOP_TURNS = 200
+"""More than anything takes that only our own tasks do."""
+LOOK_S = 0.005
+"""Between two looks at what another process or thread does: the processor is theirs meanwhile."""
+
+
+async def until(condition: Callable[[], object], deadline_s: float = 20.0) -> None:
     """Let the loop run until something holds; fails by deadline, not by guess."""
-    async with asyncio.timeout(20):
+    turns = 0
+    async with asyncio.timeout(deadline_s):
         while not condition():
-            await asyncio.sleep(0)
+            await asyncio.sleep(0 if turns < LOOP_TURNS else LOOK_S)
+            turns += 1

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from laneway.core.background import Chores, Drain, Scribe
-from laneway.core.records import AuditLine
+from laneway.core.background import Coalescer, TaskSet
+from laneway.core.named.records import AuditLine
+from laneway.core.named.writers import AuditWriter
 from laneway.store.records import StoreRecords
 from laneway.store.store import Store
 
@@ -17,12 +18,12 @@ from laneway.store.store import Store
 async def test_what_is_asked_for_together_is_done_once_and_at_once_if_somebody_waits() -> None:
     """A turn changes a record three times; the disk need not hear of each."""
     done: list[str] = []
-    chores = Chores()
+    chores = TaskSet()
 
     async def work() -> None:
         done.append("written")
 
-    drain = Drain(work, chores, "test")
+    drain = Coalescer(work, chores, "test")
     for _ in range(3):
         drain.stir()
         await asyncio.sleep(0)
@@ -43,7 +44,7 @@ async def test_what_nobody_waits_for_is_done_all_the_same() -> None:
         else:
             again.set()
 
-    drain = Drain(work, Chores(), "test")
+    drain = Coalescer(work, TaskSet(), "test")
     drain.stir()
     async with asyncio.timeout(20):
         await again.wait()
@@ -57,7 +58,7 @@ async def test_audit_lines_that_cannot_be_written_are_told_once_and_counted(
     store = Store(tmp_path, "crew")
     store.layout.folder.mkdir()
     os.mkfifo(store.layout.audit)
-    scribe = Scribe(StoreRecords(store), Chores())
+    scribe = AuditWriter(StoreRecords(store), TaskSet())
 
     async def note(event_type: str) -> None:
         scribe.line(AuditLine(event_type=event_type, agent_id="a", identity="i"))

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from laneway.base.errors import StoreError
-from laneway.core.colleagues import Colleagues
 from laneway.core.hub import Hub, Limits
-from laneway.core.opening import Opening
+from laneway.core.named.opening import Opening
+from laneway.core.named.sessions import NamedSessions
 from laneway.core.ports import ThreadSpec
 from laneway.core.tools import Caller, Tool, ToolBox, ToolResult
 from laneway.store.records import StoreRecords
@@ -45,9 +45,9 @@ def registries(root: Path) -> str:
     return "".join(path.read_text() for path in root.rglob("registry.json"))
 
 
-def colleagues(root: Path, asked: Asked, tools: ToolBox | None) -> Colleagues:
+def colleagues(root: Path, asked: Asked, tools: ToolBox | None) -> NamedSessions:
     hub = Hub(HandEngine(), HandClock(), tools=tools, equip=asked, shutdown_s=0.05)
-    return Colleagues(hub, StoreRecords(Store(root, "crew")), HandClock(), summaries=False)
+    return NamedSessions(hub, StoreRecords(Store(root, "crew")), HandClock(), summaries=False)
 
 
 async def test_a_session_that_could_not_be_equipped_takes_neither_a_place_nor_a_name() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 import pytest
@@ -186,6 +187,27 @@ async def test_closing_answers_everybody_and_releases_the_thread() -> None:
         assert await session.close() is None
         assert [event async for event in watching][-1] == Closed()
         await until(lambda: not here.hub.sessions(ME))
+
+
+async def test_a_turn_that_ends_well_before_it_can_be_interrupted_was_still_closed() -> None:
+    """Its question was declined for it: Codex may finish on that before it hears of the interrupt."""
+    async with stage() as here:
+        session, thread = await here.session()
+        thread.is_obedient = False
+        running = session.say(words("a"))
+        await until(lambda: thread.turn_id)
+        thread.ask("q")
+        await until(lambda: session.questions)
+        closing = asyncio.ensure_future(session.close())
+        await until(lambda: thread.interrupted)
+        thread.end(text="I was not allowed to.")
+        result = await running.result()
+        assert (result.status, result.text, result.stopped_by) == (
+            "completed",
+            "I was not allowed to.",
+            "close",
+        )
+        await closing
 
 
 async def test_a_close_may_run_one_last_turn() -> None:

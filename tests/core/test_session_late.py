@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from laneway.base.errors import EngineRefused, LanewayError, SessionClosed
-from laneway.core.hold import INTERRUPT_AGAIN_S, MAX_INTERRUPT_AGAIN_S
 from laneway.core.ports import Part, TextPart
+from laneway.core.thread_handle import INTERRUPT_AGAIN_S, MAX_INTERRUPT_AGAIN_S
 from laneway.testing.engine import HandThread
 from tests.core.support import ME, SPEC, Stage, stage, until, words
 

@@ -8,15 +8,14 @@ import msgspec
 import pytest
 
 from laneway.base.errors import EngineLost, ThreadUnknown
+from laneway.core.access import Permit
 from laneway.core.model import EngineBack, ThreadKnown
 from laneway.core.ports import TurnSpec
 from laneway.core.turn import Turn
 from laneway.testing.engine import HandThread
 from tests.core.support import ME, SPEC, Stage, stage, until, words
 
-SAID = msgspec.structs.replace(
-    words("a"), native={"model": "m"}, if_cold={"model": "old", "access": "narrow"}
-)
+SAID = msgspec.structs.replace(words("a"), native={"model": "m"}, permit_if_cold=Permit("untrusted"))
 
 
 async def sent_to_the_dead(here: Stage, thread: HandThread) -> None:
@@ -78,13 +77,14 @@ async def test_only_an_engine_that_was_started_again_is_told_what_it_forgot() ->
     async with stage() as here:
         session, _ = await here.session()
         told = []
-        for is_dead in (False, True, False):
+        own = msgspec.structs.replace(SAID, permit=Permit("never"))
+        for spec, is_dead in ((SAID, False), (SAID, True), (SAID, False), (own, True)):
             if is_dead:
                 here.engine.die()
-            turn = session.say(SAID)
+            turn = session.say(spec)
             await finish(here, turn)
-            told.append(here.engine.threads["thread-1"].started[-1][1].native)
-        assert told == [{"model": "m"}, {"model": "m", "access": "narrow"}, {"model": "m"}]
+            told.append(here.engine.threads["thread-1"].started[-1][1].permit)
+        assert told == [None, Permit("untrusted"), None, Permit("never")]
 
 
 async def test_an_empty_thread_that_was_lost_is_begun_anew() -> None:

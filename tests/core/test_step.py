@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from typing import Any
 
 import pytest
@@ -391,5 +392,7 @@ class SessionMachine(RuleBasedStateMachine):
         assert self.asked - set(self.settled) == waiting
 
 
-TestSessionMachine = SessionMachine.TestCase
-TestSessionMachine.settings = settings(max_examples=300, stateful_step_count=60)
+TestSessionMachine = pytest.mark.chaos(SessionMachine.TestCase)
+TestSessionMachine.settings = settings(
+    max_examples=300 if os.environ.get("LANEWAY_CHAOS") else 60, stateful_step_count=60
+)

@@ -15,6 +15,8 @@ from laneway.codex import locate
 from laneway.rehearsal.answer import Piece, answer
 from laneway.rehearsal.home import throwaway_home, work_beside
 from laneway.rehearsal.server import Answerer, ModelServer
+from laneway.testing import first_start
+from tests.forked import start_laneway
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Of what a program of ours says on one line; larger than any message of the tests."""
@@ -44,14 +46,25 @@ class Scene:
 
     async def spawn(self, *words: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> Process:
         """Python with these words, on pipes. Whoever calls ends it."""
+        environment, folder = {**self.environment, **(env or {})}, cwd or self.work
+        if words[:2] == ("-m", "laneway"):
+            return await start_laneway(
+                *words[2:],
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env=environment,
+                cwd=folder,
+                limit=MAX_LINE_BYTES,
+            )
         return await asyncio.create_subprocess_exec(
             sys.executable,
             *words,
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            env={**self.environment, **(env or {})},
-            cwd=cwd or self.work,
+            env=environment,
+            cwd=folder,
             limit=MAX_LINE_BYTES,
         )
 
@@ -74,4 +87,5 @@ async def scene(
 
     async with ModelServer(noted) as model:
         with throwaway_home(model.base_url, extra_config=extra_config) as home:
+            first_start.fill(home)
             yield requests, home, state

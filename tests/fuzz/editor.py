@@ -15,18 +15,22 @@ from typing import Any, ClassVar
 import msgspec
 
 from laneway.base.errors import RemoteError
+from laneway.codex.models import models
 from laneway.core.model import Answer, Question
+from laneway.core.session_settings import Choices, Facts
 from laneway.doors.acp import client
-from laneway.doors.acp.asking import forms, permissions, spoken
 from laneway.doors.acp.history import listing
-from laneway.doors.acp.history import said as past_words
+from laneway.doors.acp.history import user_blocks as past_words
 from laneway.doors.acp.ids import thread_id
-from laneway.doors.acp.sessions import lobby, mcp_servers, options, prompts
-from laneway.doors.acp.sessions.models import models
+from laneway.doors.acp.questions import permission_options
+from laneway.doors.acp.sessions import mcp_servers, options, prompts, session_factory
+from laneway.rendering import forms
+from laneway.rendering import questions_in_text as spoken
 from laneway.wire.messages import UNREADABLE
+from tests.doors.acp.access import opened, overrides
 from tests.doors.acp.asking import COLOUR, PAGE, TOOL, WHY, elicited, user_input
-from tests.doors.acp.test_options import LISTED, STARTED
-from tests.doors.acp.test_permissions import EXEC, command, network
+from tests.doors.acp.questions.test_permission_options import EXEC, command, network
+from tests.doors.acp.sessions.test_options import LISTED, STARTED
 from tests.fuzz.shapes import PLAIN, Shapes
 
 MAX_SAID = 4
@@ -144,23 +148,23 @@ def _servers(value: Any) -> None:
 
 
 def _folders(value: Any) -> None:
-    lobby.wish_of(_object(value))
+    session_factory.wish_of(_object(value))
 
 
 def _option(value: Any) -> None:
     for config_id in ("mode", "model", "thought_level", "personality", "reasoning_summary", "network", "x"):
         try:
-            chosen = options.choose(options.Choices(), facts(), config_id, value)
+            chosen = options.choose(Choices(), facts(), config_id, value)
         except RemoteError:
             continue
-        msgspec.json.encode(options.render(chosen, facts(), client.Client()))
-        msgspec.json.encode(options.overrides(chosen, facts()))
+        msgspec.json.encode(options.render(chosen, facts(), client.EditorClient()))
+        msgspec.json.encode(overrides(chosen, facts()))
 
 
 def _reply(value: Any) -> None:
     for question in questions():
         for reply in (value, {"outcome": value}, {"outcome": {"outcome": "selected", "optionId": value}}):
-            _check(question, permissions.answer(question, reply))
+            _check(question, permission_options.answer(question, reply))
 
 
 def _form(value: Any) -> None:
@@ -219,5 +223,5 @@ def filled() -> tuple[tuple[Question, tuple[forms.Control, ...]], ...]:
 
 
 @functools.cache
-def facts() -> options.Facts:
-    return options.opened(STARTED, models(LISTED), {})
+def facts() -> Facts:
+    return opened(STARTED, models(LISTED), {})

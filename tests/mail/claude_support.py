@@ -21,6 +21,7 @@ from laneway.rehearsal.server import ModelServer
 from laneway.testing import claude
 from laneway.testing.claude import ClaudeHome, claude_home, say
 from laneway.testing.terminal import Terminal
+from tests.core.support import LOOK_S
 from tests.mail.test_envelope import opened
 
 DEADLINE_S = 60.0
@@ -38,7 +39,7 @@ async def until(is_so: Callable[[], object]) -> None:
     """Files are looked at again and again; fails by deadline, not by guess."""
     async with asyncio.timeout(DEADLINE_S):
         while not is_so():
-            await asyncio.sleep(0)
+            await asyncio.sleep(LOOK_S)
 
 
 class Office:

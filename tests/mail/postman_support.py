@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from laneway.base.errors import TeamGone
-from laneway.core.background import Chores
-from laneway.core.colleague import Colleague
+from laneway.core.background import TaskSet
+from laneway.core.named.session import NamedSession
 from laneway.core.ports import Clock
 from laneway.mail.delivery import Rules
-from laneway.mail.depot import NewMail, Notice
 from laneway.mail.inbox import Inbox
 from laneway.mail.locks import Patience, locked
 from laneway.mail.membership import PATIENCE, Membership
@@ -24,11 +23,12 @@ from laneway.mail.places import Places
 from laneway.mail.post import Post
 from laneway.mail.postman import Orders, Postman
 from laneway.mail.roster import Roster
-from laneway.mail.teams import Choice
+from laneway.mail.shared import MailNotice, NewMail
+from laneway.mail.teams import TeamChoice
 from laneway.mail.watch import OnMail, OnMoved
 from laneway.store.stamps import stamp, utc_now
-from tests.core import colleagues_support
-from tests.core.colleagues_support import texts
+from tests.core.named import support as named_support
+from tests.core.named.support import texts
 from tests.core.support import until
 from tests.mail.box import found
 from tests.mail.test_envelope import opened
@@ -46,20 +46,20 @@ class Deaf:
         pass
 
 
-def deaf(on_mail: OnMail, on_moved: OnMoved, clock: Clock, chores: Chores) -> Deaf:
+def deaf(on_mail: OnMail, on_moved: OnMoved, clock: Clock, chores: TaskSet) -> Deaf:
     return Deaf()
 
 
 class Town:
     """A team, its postman and its sessions, in the hands of a test."""
 
-    def __init__(self, stage: colleagues_support.Stage, places: Places, postman: Postman, post: Post) -> None:
+    def __init__(self, stage: named_support.Stage, places: Places, postman: Postman, post: Post) -> None:
         self.stage = stage
         self.places = places
         self.postman = postman
         self.post = post
         self.mail: list[NewMail] = []
-        self.notices: list[Notice] = []
+        self.notices: list[MailNotice] = []
         postman.on_mail.append(self.mail.append)
         postman.on_notice.append(self.notices.append)
 
@@ -99,24 +99,24 @@ class Town:
 
     # ── what sessions get ──────────────────────────────────────────────────
 
-    async def open(self, identity: str = "codex", **spec: Any) -> Colleague:
+    async def open(self, identity: str = "codex", **spec: Any) -> NamedSession:
         """A session that is in the team already."""
         colleague = await self.stage.open(identity, **spec)
         await until(lambda: identity in self.members(self.postman.team))
         return colleague
 
-    def turns(self, colleague: Colleague) -> list[list[str]]:
+    def turns(self, colleague: NamedSession) -> list[list[str]]:
         """The texts of each mail turn that Codex was asked for, as a reader by the mark finds them."""
         prompts = [texts(thread, number)[-1] for thread, number in self._started(colleague)]
         return [
             [text for _, text, _ in opened(each)] for each in prompts if each.startswith("You have team mail")
         ]
 
-    def _started(self, colleague: Colleague) -> list[tuple[Any, int]]:
+    def _started(self, colleague: NamedSession) -> list[tuple[Any, int]]:
         thread = self.stage.thread(colleague)
         return [(thread, number) for number in range(len(thread.started))]
 
-    async def turn(self, colleague: Colleague, number: int = 1) -> list[str]:
+    async def turn(self, colleague: NamedSession, number: int = 1) -> list[str]:
         """The texts of the n-th mail turn, when it runs."""
         await until(lambda: len(self.turns(colleague)) >= number and self.stage.thread(colleague).turn_id)
         return self.turns(colleague)[number - 1]
@@ -124,7 +124,7 @@ class Town:
     async def marked(self, agent: str = "codex") -> None:
         await until(lambda: not self.unread(agent))
 
-    async def end(self, colleague: Colleague) -> None:
+    async def end(self, colleague: NamedSession) -> None:
         """The running turn ends, and the session is idle."""
         self.stage.thread(colleague).end(text="done")
         await until(lambda: colleague.state != "busy")
@@ -133,7 +133,7 @@ class Town:
     async def quiet(self) -> None:
         """Everything that the postman had to do is done."""
         for _ in range(3):
-            await self.postman._chores.wait()
+            await self.postman._tasks.wait()
             await asyncio.sleep(0)
 
     async def poll(self) -> None:
@@ -145,7 +145,7 @@ class Town:
         self.stage.clock.advance(seconds)
         await self.quiet()
 
-    def accept(self, colleague: Colleague) -> None:
+    def accept(self, colleague: NamedSession) -> None:
         """Codex records the input of the running turn."""
         thread = self.stage.thread(colleague)
         thread.accept(thread.started[-1][0])
@@ -173,7 +173,7 @@ async def town(
     root: Path,
     *,
     team: str = TEAM,
-    choice: Choice | None = None,
+    choice: TeamChoice | None = None,
     is_there: bool = True,
     hears: bool = True,
     founds: bool = False,
@@ -188,9 +188,9 @@ async def town(
     if orders is None:
         orders = Orders(rules=Rules(**rules))
     options: dict[str, Any] = {} if hears else {"watcher": deaf}
-    async with colleagues_support.stage(root / "state", **(stage or {})) as here:
+    async with named_support.stage(root / "state", **(stage or {})) as here:
         post = Post(places)
-        choice = choice or Choice(team, "said")
+        choice = choice or TeamChoice(team, "said")
         membership = Membership(places, choice, founds=founds, find=find, patience=patience)
         async with Postman(here.colleagues, here.clock, membership, post, orders, **options) as postman:
             yield Town(here, places, postman, post)

@@ -11,9 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laneway.mail import entries
-from laneway.mail.delivery import HOUR_S, Bring, End, Hold, Rules, Situation, Sorted, Steer, decide, sort
+from laneway.mail.claude_messages import Addressee, treatment
+from laneway.mail.delivery import (
+    HOUR_S,
+    EndSession,
+    HoldMail,
+    Rules,
+    Situation,
+    Sorted,
+    StartMailTurn,
+    SteerMail,
+    decide,
+    sort,
+)
 from laneway.mail.entries import Message
-from laneway.mail.frames import Addressee, treatment
 from laneway.mail.pace import BACKOFF_S, MAX_BACKOFF_S, Pace, backoff
 from laneway.store.stamps import stamp
 
@@ -58,14 +69,14 @@ def act(unread: list[Message], rules: Rules = Rules(), **fields: Any) -> Any:  #
 
 def test_an_idle_session_is_brought_its_mail_oldest_first() -> None:
     """The plain case."""
-    assert act([mail(2), mail(1)]) == Bring((mail(1), mail(2)), 0)
+    assert act([mail(2), mail(1)]) == StartMailTurn((mail(1), mail(2)), 0)
 
 
 def test_fifteen_messages_are_ten_now_and_five_later() -> None:
     """And the turn says how many wait."""
     unread = [mail(number) for number in range(15)]
-    assert act(unread) == Bring(tuple(unread[:10]), 5)
-    assert act(unread[10:]) == Bring(tuple(unread[10:]), 0)
+    assert act(unread) == StartMailTurn(tuple(unread[:10]), 5)
+    assert act(unread[10:]) == StartMailTurn(tuple(unread[10:]), 0)
 
 
 def test_urgent_mail_goes_first_and_what_has_time_goes_last() -> None:
@@ -76,13 +87,13 @@ def test_urgent_mail_goes_first_and_what_has_time_goes_last() -> None:
 
 def test_without_mail_nothing_happens() -> None:
     """An empty inbox changes nothing."""
-    assert act([]) == Hold("nothing")
+    assert act([]) == HoldMail("nothing")
 
 
 def test_news_that_start_no_turn_come_along_behind_real_mail() -> None:
     """They take no place from anything that does."""
     notes = [idle_note(number) for number in range(3)]
-    assert act(notes) == Hold("nothing")
+    assert act(notes) == HoldMail("nothing")
     assert act([*notes, mail(9)], Rules(max_messages=3)).messages == (mail(9), notes[0], notes[1])
 
 
@@ -92,41 +103,41 @@ def test_news_that_start_no_turn_come_along_behind_real_mail() -> None:
 @pytest.mark.covers("FR-17.6")
 def test_a_busy_session_is_left_alone() -> None:
     """Whatever runs or waits there goes first, urgent or not."""
-    assert act([mail(1, urgency="urgent")], state="busy") == Hold("busy")
+    assert act([mail(1, urgency="urgent")], state="busy") == HoldMail("busy")
 
 
 def test_a_closed_session_gets_nothing() -> None:
     """What is unread stays where it is."""
-    assert act([mail(1)], state="closed") == Hold("closed")
+    assert act([mail(1)], state="closed") == HoldMail("closed")
 
 
 def test_switched_off_nothing_is_brought_and_nothing_obeyed() -> None:
     """Neither mail nor an order to end."""
-    assert act([mail(1), order(2)], is_auto=False) == Hold("off")
+    assert act([mail(1), order(2)], is_auto=False) == HoldMail("off")
 
 
 def test_a_dead_codex_is_not_asked() -> None:
     """Whoever asks it first is told of the death, and that must be a client."""
-    assert act([mail(1)], can_begin=False) == Hold("engine")
+    assert act([mail(1)], can_begin=False) == HoldMail("engine")
 
 
 def test_after_a_failure_there_is_a_pause() -> None:
     """And it says until when."""
-    assert act([mail(1)], not_before=10_001.0) == Hold("failed", 10_001.0)
-    assert act([mail(1)], not_before=10_000.0) == Bring((mail(1),), 0)
+    assert act([mail(1)], not_before=10_001.0) == HoldMail("failed", 10_001.0)
+    assert act([mail(1)], not_before=10_000.0) == StartMailTurn((mail(1),), 0)
 
 
 def test_the_limit_of_an_hour_holds_until_the_oldest_turn_is_an_hour_old() -> None:
     """Two agents cannot talk each other into ruin."""
     rules = Rules(turns_per_hour=3)
     begun = (6_400.0, 7_000.0, 8_000.0, 9_000.0)  # the first is an hour old to the second
-    assert act([mail(1)], rules, begun=begun) == Hold("limit", 10_600.0)
-    assert act([mail(1)], rules, begun=begun, now=10_600.0) == Bring((mail(1),), 0)
+    assert act([mail(1)], rules, begun=begun) == HoldMail("limit", 10_600.0)
+    assert act([mail(1)], rules, begun=begun, now=10_600.0) == StartMailTurn((mail(1),), 0)
 
 
 def test_a_limit_of_none_is_none() -> None:
     """Zero turns in an hour are no turns, ever."""
-    assert act([mail(1)], Rules(turns_per_hour=0)) == Hold("limit", None)
+    assert act([mail(1)], Rules(turns_per_hour=0)) == HoldMail("limit", None)
 
 
 def test_senders_who_are_not_allowed_start_no_turn_and_their_mail_stays() -> None:
@@ -141,12 +152,12 @@ def test_senders_who_are_not_allowed_start_no_turn_and_their_mail_stays() -> Non
     )
     found = sort(unread, ME, rules)
     assert found == Sorted(starting=(unread[1], unread[3]), refused=(unread[0], unread[2], unread[4]))
-    assert decide(situation(), found, rules) == Bring((unread[1], unread[3]), 0)
+    assert decide(situation(), found, rules) == StartMailTurn((unread[1], unread[3]), 0)
 
 
 def test_a_denied_lead_cannot_end_a_session() -> None:
     """Ending it is more than starting a turn."""
-    assert act([order(1)], Rules(deny=frozenset({"team-lead"}))) == Hold("nothing")
+    assert act([order(1)], Rules(deny=frozenset({"team-lead"}))) == HoldMail("nothing")
 
 
 def test_what_was_brought_is_only_marked_and_what_is_under_way_is_waited_for() -> None:
@@ -162,12 +173,12 @@ def test_what_was_brought_is_only_marked_and_what_is_under_way_is_waited_for() -
 
 def test_an_order_to_end_goes_before_other_mail_and_no_limit_stops_it() -> None:
     """Close goes first; and it is the way out of a conversation that does not end."""
-    assert act([mail(1), order(2)], Rules(turns_per_hour=0), not_before=99_999.0) == End(order(2))
+    assert act([mail(1), order(2)], Rules(turns_per_hour=0), not_before=99_999.0) == EndSession(order(2))
 
 
 def test_an_order_to_end_waits_for_a_turn_that_runs() -> None:
     """What a client asked for is not stopped by mail."""
-    assert act([order(1)], state="busy") == Hold("busy")
+    assert act([order(1)], state="busy") == HoldMail("busy")
 
 
 # ── urgent mail and a turn that runs ───────────────────────────────────────
@@ -177,15 +188,17 @@ def test_urgent_mail_reaches_a_running_turn_where_that_is_wanted() -> None:
     """Only what is urgent; the rest waits as ever."""
     rules = Rules(may_steer=True)
     urgent = mail(2, urgency="urgent")
-    assert act([mail(1), urgent], rules, state="busy") == Steer((urgent,))
-    assert act([mail(1)], rules, state="busy") == Hold("busy")
-    assert act([urgent], rules, state="idle") == Bring((urgent,), 0)
+    assert act([mail(1), urgent], rules, state="busy") == SteerMail((urgent,))
+    assert act([mail(1)], rules, state="busy") == HoldMail("busy")
+    assert act([urgent], rules, state="idle") == StartMailTurn((urgent,), 0)
 
 
 def test_steering_counts_for_the_limit() -> None:
     """It is the shortest way to make two agents talk for ever."""
     rules = Rules(may_steer=True, turns_per_hour=1)
-    assert act([mail(1, urgency="urgent")], rules, state="busy", begun=(9_000.0,)) == Hold("limit", 12_600.0)
+    assert act([mail(1, urgency="urgent")], rules, state="busy", begun=(9_000.0,)) == HoldMail(
+        "limit", 12_600.0
+    )
 
 
 # ── properties ─────────────────────────────────────────────────────────────
@@ -230,10 +243,10 @@ def test_whatever_the_situation_the_promises_hold(
     ordered = entries.in_order(unread)
     found = sort(ordered, ME, rules)
     done = decide(here, found, rules)
-    went = done.messages if isinstance(done, Bring | Steer) else ()
-    if isinstance(done, Bring | End):
+    went = done.messages if isinstance(done, StartMailTurn | SteerMail) else ()
+    if isinstance(done, StartMailTurn | EndSession):
         assert here.state == "idle"
-    if isinstance(done, Steer):
+    if isinstance(done, SteerMail):
         assert here.state == "busy"
         assert rules.may_steer
         assert all(message.urgency == "urgent" for message in went)
@@ -262,7 +275,7 @@ def test_an_idle_session_gets_all_its_welcome_mail_and_each_message_once(
     while True:
         found = sort(entries.in_order(unread), ME, rules, brought=brought)
         done = decide(situation(), found, rules)
-        if not isinstance(done, Bring):
+        if not isinstance(done, StartMailTurn):
             break
         seen += done.messages
         brought.update(*(message.key for message in done.messages))
@@ -279,7 +292,7 @@ def test_in_no_hour_are_there_more_turns_than_the_limit(gaps: list[float], limit
     started: list[float] = []
     for gap in gaps:
         now += gap
-        if isinstance(act([mail(1)], rules, now=now, begun=pace.begun(now)), Bring):
+        if isinstance(act([mail(1)], rules, now=now, begun=pace.begun(now)), StartMailTurn):
             pace.begin(now)
             started.append(now)
     for time in started:

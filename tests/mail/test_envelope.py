@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.base.plain import plain
-from laneway.mail.envelope import MAX_HEADER_CHARS, Item, compose, new_mark
+from laneway.mail.envelope import MAX_HEADER_CHARS, EnvelopeItem, compose, new_mark
 
 
-def item(text: str = "hello", **fields: Any) -> Item:
+def item(text: str = "hello", **fields: Any) -> EnvelopeItem:
     fields = {
         "sender": "team-lead",
         "sent": "2026-11-16T05:25:43.776Z",
@@ -22,7 +22,7 @@ def item(text: str = "hello", **fields: Any) -> Item:
         "urgency": "normal",
         **fields,
     }
-    return Item(text=text, **fields)
+    return EnvelopeItem(text=text, **fields)
 
 
 def mark_of(prompt: str) -> str:
@@ -162,7 +162,7 @@ items = st.builds(
 
 @given(st.lists(items, min_size=1, max_size=10))
 @pytest.mark.covers("FR-8.4")
-def test_whatever_messages_say_a_reader_by_the_mark_finds_exactly_them(said: list[Item]) -> None:
+def test_whatever_messages_say_a_reader_by_the_mark_finds_exactly_them(said: list[EnvelopeItem]) -> None:
     """Fake headers, fake ends and fake messages stay the text of whoever wrote them."""
     found = opened(compose(said, max_chars=10_000))
     assert [text for _, text, _ in found] == [plain(each.text) for each in said]
@@ -171,7 +171,7 @@ def test_whatever_messages_say_a_reader_by_the_mark_finds_exactly_them(said: lis
 
 
 @given(st.lists(items, min_size=1, max_size=3), st.integers(1, 50))
-def test_no_cut_lets_a_message_out(said: list[Item], max_chars: int) -> None:
+def test_no_cut_lets_a_message_out(said: list[EnvelopeItem], max_chars: int) -> None:
     """Wherever the limit falls, the mark ends the text and nothing else does."""
     found = opened(compose(said, max_chars=max_chars))
     assert [(text, cut) for _, text, cut in found] == [

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from laneway.base.errors import BadName
-from laneway.mail.family import Family, Process, fate, lineage, ourselves, pid_space
+from laneway.mail.ancestry import AncestorProcess, Ancestry, fate, lineage, ourselves, pid_space
 from laneway.mail.places import Places
-from laneway.mail.teams import Choice, Gone, Here, Moved, mail_team, session_team, whereabouts
+from laneway.mail.teams import Here, Moved, TeamChoice, TeamRemoved, mail_team, session_team, whereabouts
 from tests.mail.box import TEAM, found
 
-US = Family((Process(40, "400"), Process(30, "300"), Process(20, "200")), "here#1")
+US = Ancestry((AncestorProcess(40, "400"), AncestorProcess(30, "300"), AncestorProcess(20, "200")), "here#1")
 
 
 def leads(pid: int, start: str = "", space: str = "here#1", at: int = 1) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def test_teams_are_folders_with_a_roster(tmp_path: Path) -> None:
 def test_what_was_said_is_the_team(tmp_path: Path) -> None:
     """Before the session that started us; and it is checked."""
     places = found(tmp_path, **leads(20, "200"))
-    assert mail_team(places, "crew", US) == Choice("crew", "said")
+    assert mail_team(places, "crew", US) == TeamChoice("crew", "said")
     with pytest.raises(BadName):
         mail_team(places, "../crew", US)
 
@@ -69,7 +69,7 @@ def test_what_was_said_is_the_team(tmp_path: Path) -> None:
 def test_the_claude_session_above_us_is_the_team(tmp_path: Path) -> None:
     """By its process, wherever it stands above us."""
     places = found(tmp_path, **leads(20, "200"))
-    assert mail_team(places, None, US) == Choice(TEAM, "claude")
+    assert mail_team(places, None, US) == TeamChoice(TEAM, "claude")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_the_claude_session_above_us_is_the_team(tmp_path: Path) -> None:
 )
 def test_a_session_of_somebody_else_is_not_ours(tmp_path: Path, process: dict[str, Any]) -> None:
     """Another process, another that got its number, another machine, nobody, nonsense."""
-    assert mail_team(found(tmp_path, **process), None, US) == Choice("default", "default")
+    assert mail_team(found(tmp_path, **process), None, US) == TeamChoice("default", "default")
 
 
 def test_the_nearest_session_counts_and_of_one_process_the_latest(tmp_path: Path) -> None:
@@ -129,8 +129,8 @@ def test_a_team_is_here_moved_or_gone(tmp_path: Path) -> None:
     places = found(tmp_path, **leads(20, "200"))
     assert whereabouts(places, TEAM, US) == Here()
     places.team(TEAM).rename(places.teams_root / f"{TEAM}.deleted-0cfd852e-1286-4b04-8538-8f475d9fb593")
-    assert whereabouts(places, TEAM, US) == Gone()
+    assert whereabouts(places, TEAM, US) == TeamRemoved()
     found(tmp_path, team="session-next", **leads(20, "200"))
     assert whereabouts(places, TEAM, US) == Moved("session-next")
-    assert whereabouts(places, "crew", US) == Gone()
+    assert whereabouts(places, "crew", US) == TeamRemoved()
     assert json.loads(places.config("session-next").read_text())["name"] == "session-next"

@@ -16,7 +16,7 @@ from laneway.base.errors import BadName, MemberUnknown, StoreError, TeamGone
 from laneway.mail.locks import Patience
 from laneway.mail.names import Address
 from laneway.mail.places import Places
-from laneway.mail.post import Post, Receipt, Refused
+from laneway.mail.post import Post, Receipt, SendRefused
 from laneway.mail.spool import Spool
 from laneway.store.stamps import utc_now
 from tests.mail.box import AT_ONCE, NOON, TEAM, check_strictly, found, inbox, leftovers, letter, on_disk
@@ -257,7 +257,7 @@ def test_a_broadcast_goes_to_everybody_but_the_sender_under_one_id(places: Place
     assert outcomes["codex"] == Receipt(CODEX, sent.message_id, "delivered")
     assert outcomes["team-lead"] == Receipt(Address("team-lead", TEAM), sent.message_id, "spooled")
     evil = outcomes["../../evil"]
-    assert isinstance(evil, Refused)
+    assert isinstance(evil, SendRefused)
     assert "cannot be the name" in str(evil.error)
     [entry] = on_disk(inbox(places))
     assert (entry["from"], entry["message_id"]) == ("bob", sent.message_id)

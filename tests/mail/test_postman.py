@@ -8,7 +8,7 @@ import pytest
 
 from laneway.core.model import TurnStarted
 from laneway.mail.postman import Orders
-from tests.core.colleagues_support import texts
+from tests.core.named.support import texts
 from tests.core.support import until
 from tests.mail.postman_support import town
 
@@ -35,7 +35,7 @@ async def test_of_mail_that_codex_has_recorded_only_one_memory_is_left(tmp_path:
             here.write(f"message {number}")
             assert await here.turn(codex, number + 1) == [f"message {number}"]
             await here.end(codex)
-        depot = here.postman._depot
+        depot = here.postman._shared
         assert (len(depot.tried), len(depot.brought) >= 5) == (0, True)
 
 

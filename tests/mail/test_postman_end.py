@@ -6,10 +6,10 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
-from laneway.core.opening import Opening
+from laneway.core.named.opening import Opening
 from laneway.core.ports import ThreadSpec
 from laneway.store.stamps import utc_now
-from tests.core.colleagues_support import ME
+from tests.core.named.support import ME
 from tests.core.support import until
 from tests.mail.postman_support import TEAM, town
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from laneway.base.settings import load
-from laneway.core.opening import Budget
+from laneway.core.named.opening import Budget
 from laneway.core.ports import TextPart
 from laneway.mail.delivery import Rules
-from laneway.mail.depot import NewMail
 from laneway.mail.postman import Orders
+from laneway.mail.shared import NewMail
 from tests.core.support import until
 from tests.mail.postman_support import TEAM, Town, town
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from laneway.core.colleague import Colleague
 from laneway.core.model import Accepted, Event
+from laneway.core.named.session import NamedSession
 from laneway.core.ports import TextPart
 from laneway.testing.engine import HandThread
 from tests.core.support import until
@@ -25,7 +25,7 @@ class Weather:
 
     lost = 0
 
-    def __init__(self, here: Town, codex: Colleague, chance: random.Random) -> None:
+    def __init__(self, here: Town, codex: NamedSession, chance: random.Random) -> None:
         self.here = here
         self.codex = codex
         self.chance = chance

@@ -18,9 +18,9 @@ from laneway.mail.places import Places
 from laneway.mail.post import Post
 from laneway.mail.postman import Orders, Postman
 from laneway.mail.roster import Roster
-from laneway.mail.teams import Choice
-from tests.core import colleagues_support
-from tests.core.colleagues_support import ME
+from laneway.mail.teams import TeamChoice
+from tests.core.named import support as named_support
+from tests.core.named.support import ME
 from tests.core.support import until
 from tests.mail.box import found
 from tests.mail.postman_support import TEAM, Town, town
@@ -88,9 +88,9 @@ async def test_a_roster_that_somebody_holds_keeps_nobody_from_ending(tmp_path: P
 async def test_sessions_that_were_there_before_the_postman_join_too(tmp_path: Path) -> None:
     """Whoever begins first, both meet."""
     places = found(tmp_path, team=TEAM)
-    async with colleagues_support.stage(tmp_path / "state") as stage:
+    async with named_support.stage(tmp_path / "state") as stage:
         codex = await stage.open()
-        membership = Membership(places, Choice(TEAM, "said"))
+        membership = Membership(places, TeamChoice(TEAM, "said"))
         async with Postman(stage.colleagues, stage.clock, membership, Post(places)) as postman:
             here = Town(stage, places, postman, Post(places))
             here.write("hello")
@@ -223,6 +223,15 @@ async def test_a_team_that_nobody_has_made_is_made_if_we_may(tmp_path: Path) -> 
         assert await here.turn(codex) == ["hello"]
 
 
+async def test_the_watch_hears_of_mail_in_a_team_that_we_made(tmp_path: Path) -> None:
+    """There was no folder that it could have watched: neither the team's nor the one of all teams."""
+    async with town(tmp_path, is_there=False, founds=True) as here:
+        codex = await here.open()
+        await here.quiet()
+        here.write("hello")
+        assert await here.turn(codex) == ["hello"]
+
+
 async def test_a_team_that_is_not_there_is_waited_for(tmp_path: Path) -> None:
     """Quietly: no folder is made and nothing is said; when it comes, the session joins."""
     async with town(tmp_path, is_there=False) as here:
@@ -270,11 +279,11 @@ async def test_a_team_that_is_removed_and_made_anew_is_joined_without_a_poll(tmp
 
 async def test_a_session_of_claude_code_that_goes_on_under_another_name_is_followed(tmp_path: Path) -> None:
     """Members, inbox and watch move along; what we left behind is clean."""
-    now_at = [Choice(CLAUDE, "claude")]
+    now_at = [TeamChoice(CLAUDE, "claude")]
     async with town(tmp_path, team=CLAUDE, choice=now_at[0], find=lambda: now_at[-1]) as here:
         codex = await here.open()
         found(tmp_path, team=OTHER)
-        now_at.append(Choice(OTHER, "claude"))
+        now_at.append(TeamChoice(OTHER, "claude"))
         await here.poll()
         await until(lambda: "codex" in here.members(OTHER))
         assert here.postman.team == OTHER
@@ -286,11 +295,11 @@ async def test_a_session_of_claude_code_that_goes_on_under_another_name_is_follo
 
 async def test_a_session_of_claude_code_that_begins_later_is_joined(tmp_path: Path) -> None:
     """We may be started before its team is there (ruling 16): then `default` was only for the time being."""
-    now_at = [Choice(TEAM, "default")]
+    now_at = [TeamChoice(TEAM, "default")]
     async with town(tmp_path, choice=now_at[0], find=lambda: now_at[-1]) as here:
         await here.open()
         found(tmp_path, team=CLAUDE)
-        now_at.append(Choice(CLAUDE, "claude"))
+        now_at.append(TeamChoice(CLAUDE, "claude"))
         await here.poll()
         await until(lambda: "codex" in here.members(CLAUDE))
         assert here.members() == ["team-lead"]
@@ -298,11 +307,11 @@ async def test_a_session_of_claude_code_that_begins_later_is_joined(tmp_path: Pa
 
 async def test_at_the_end_of_claude_code_nobody_moves_to_the_default_team(tmp_path: Path) -> None:
     """Its team is gone, and we are about to be: no other team is troubled with us."""
-    now_at = [Choice(CLAUDE, "claude")]
+    now_at = [TeamChoice(CLAUDE, "claude")]
     async with town(tmp_path, team=CLAUDE, choice=now_at[0], find=lambda: now_at[-1], founds=True) as here:
         await here.open()
         remove(here.places, CLAUDE)
-        now_at.append(Choice("default", "default"))
+        now_at.append(TeamChoice("default", "default"))
         await here.poll()
         assert here.postman.team == CLAUDE
         assert here.places.teams() == ()
@@ -310,7 +319,7 @@ async def test_at_the_end_of_claude_code_nobody_moves_to_the_default_team(tmp_pa
 
 async def test_a_team_that_was_asked_for_is_never_left_for_another(tmp_path: Path) -> None:
     """Not even for the session that started us."""
-    async with town(tmp_path, find=lambda: Choice(CLAUDE, "claude")) as here:
+    async with town(tmp_path, find=lambda: TeamChoice(CLAUDE, "claude")) as here:
         await here.poll()
         assert here.postman.team == TEAM
 
@@ -323,10 +332,10 @@ async def test_two_postmen_share_a_team_and_bring_only_their_own_mail(tmp_path: 
     """FR-20.2 and FR-20.3: the same inboxes, other identities."""
     places = found(tmp_path, team=TEAM)
     async with (
-        colleagues_support.stage(tmp_path / "a") as one,
-        colleagues_support.stage(tmp_path / "b") as two,
+        named_support.stage(tmp_path / "a") as one,
+        named_support.stage(tmp_path / "b") as two,
     ):
-        memberships = [Membership(places, Choice(TEAM, "said")) for _ in range(2)]
+        memberships = [Membership(places, TeamChoice(TEAM, "said")) for _ in range(2)]
         post = Post(places)
         async with (
             Postman(one.colleagues, one.clock, memberships[0], post) as first,
@@ -375,8 +384,8 @@ async def test_what_waits_in_the_spool_is_delivered_at_the_start_and_by_the_poll
 
     hasty = Post(places, patience=Patience(budget_s=0.05))
     assert spool(hasty, "before") == "spooled"
-    async with colleagues_support.stage(tmp_path / "state") as stage:
-        membership = Membership(places, Choice(TEAM, "said"))
+    async with named_support.stage(tmp_path / "state") as stage:
+        membership = Membership(places, TeamChoice(TEAM, "said"))
         async with Postman(stage.colleagues, stage.clock, membership, hasty) as postman:
             here = Town(stage, places, postman, hasty)
             await until(lambda: here.unread("bob") == ["before"])

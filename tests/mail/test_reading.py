@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.mail.entries import Mail, Message, read
-from laneway.mail.reading import MAX_TEXT_CHARS, Wanted, page, shown
+from laneway.mail.reading import MAX_TEXT_CHARS, MailQuery, page, shortened
 from laneway.mail.tools import THREAD
 from tests.mail.tools_support import TEAM, Desk, Town, entry
 
@@ -200,14 +200,14 @@ def test_whatever_is_asked_for_is_returned_or_counted_and_never_too_much(
 ) -> None:
     """Nothing that was not asked for, no more than the limit, within the room but for the first."""
     mail = read(json.dumps(each).encode() for each in given_entries)
-    wanted = Wanted(include_read=include_read, limit=limit, since=since, sender="ann")
+    wanted = MailQuery(include_read=include_read, limit=limit, since=since, sender="ann")
     found = page(mail, wanted, room)
     asked = [m for m in mail.messages if is_asked_for(m, include_read, since)]
     assert len(found.messages) + found.left == len(asked)
     assert set(found.messages) <= set(asked)
     assert len(found.messages) <= limit
     assert bool(found.messages) == bool(asked)
-    assert len(found.messages) == 1 or sum(len(shown(m)) for m in found.messages) <= room
+    assert len(found.messages) == 1 or sum(len(shortened(m)) for m in found.messages) <= room
     if include_read:
         times = [m.when or datetime.min.replace(tzinfo=UTC) for m in found.messages]
         assert times == sorted(times)
@@ -220,4 +220,4 @@ def is_asked_for(message: Message, include_read: bool, since: datetime) -> bool:
 
 def test_an_empty_inbox_is_an_empty_page() -> None:
     """Not an error."""
-    assert page(Mail(), Wanted()).messages == ()
+    assert page(Mail(), MailQuery()).messages == ()

@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from laneway.mail.ancestry import AncestorProcess, Ancestry, fate, pid_space
 from laneway.mail.draft import draft
-from laneway.mail.family import Family, Process, fate, pid_space
 from laneway.mail.inbox import Inbox
 from laneway.mail.places import Places
 from laneway.mail.roster import Roster
-from laneway.mail.teams import Choice, Gone, mail_team, whereabouts
+from laneway.mail.teams import TeamChoice, TeamRemoved, mail_team, whereabouts
 from laneway.testing import claude
 from laneway.testing.claude import ClaudeHome, claude_home, say
 from laneway.testing.mail_rules import config_faults, inbox_faults
+from tests.core.support import LOOK_S
 
 TEAMS = {"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1"}
 MESSAGES = 4
@@ -28,7 +29,7 @@ MESSAGES = 4
 async def until(is_so: Callable[[], object], deadline_s: float = 60.0) -> None:
     async with asyncio.timeout(deadline_s):
         while not is_so():
-            await asyncio.sleep(0)
+            await asyncio.sleep(LOOK_S)
 
 
 def has_answered(home: ClaudeHome, count: int) -> bool:
@@ -69,8 +70,8 @@ async def test_claude_code_and_we_write_one_inbox_and_nothing_is_lost() -> None:
             lead = roster.read().lead
             assert lead is not None
             assert fate(lead.pid, lead.start, lead.space) == "alive"
-            below = Family((Process(2**22, ""), Process(lead.pid, lead.start)), pid_space())
-            assert mail_team(places, None, below) == Choice(team, "claude")
+            below = Ancestry((AncestorProcess(2**22, ""), AncestorProcess(lead.pid, lead.start)), pid_space())
+            assert mail_team(places, None, below) == TeamChoice(team, "claude")
 
             assert roster.register("codex-1", cwd=str(home.work)) == "added"
             writers = [Writer(Inbox(places, team, "codex-1"), f"bob-{number}") for number in range(2)]
@@ -91,7 +92,7 @@ async def test_claude_code_and_we_write_one_inbox_and_nothing_is_lost() -> None:
             assert config_faults(places.config(team).read_bytes(), {"codex-1"}) == []
             assert [member.name for member in roster.read().members] == ["team-lead", "codex-1"]
             assert roster.deregister("codex-1")
-        assert whereabouts(places, team, below) == Gone()
+        assert whereabouts(places, team, below) == TeamRemoved()
         assert not roster.deregister("codex-1")
 
 

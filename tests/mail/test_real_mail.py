@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from laneway.base.clock import LoopClock
-from laneway.core.colleague import Colleague
-from laneway.core.colleagues import Colleagues
 from laneway.core.hub import Hub
 from laneway.core.model import Event, Text, TurnStarted
-from laneway.core.opening import Opening
+from laneway.core.named.opening import Opening
+from laneway.core.named.session import NamedSession
+from laneway.core.named.sessions import NamedSessions
 from laneway.mail.delivery import Rules
 from laneway.mail.membership import Membership
 from laneway.mail.post import Post
 from laneway.mail.postman import Orders, Postman
-from laneway.mail.teams import Choice
+from laneway.mail.teams import TeamChoice
 from laneway.store.records import StoreRecords
 from laneway.store.store import Store
 from laneway.testing.clock import HandClock
@@ -37,13 +37,13 @@ from tests.mail.test_postman_end import order
 class RealTown(Town):
     """The same, with a Codex that has its own mind. Only the postman's clock is in the test's hand."""
 
-    def __init__(self, colleagues: Colleagues, codex: Stage, clock: HandClock, *rest: Any) -> None:
+    def __init__(self, colleagues: NamedSessions, codex: Stage, clock: HandClock, *rest: Any) -> None:
         super().__init__(None, *rest)  # type: ignore[arg-type]
         self.colleagues = colleagues
         self.codex = codex
         self.clock = clock
 
-    async def session(self) -> Colleague:
+    async def session(self) -> NamedSession:
         colleague = await self.colleagues.open(ME, Opening(spec=self.codex.spec(), identity="codex"))
         await until(lambda: "codex" in self.members())
         return colleague
@@ -59,7 +59,7 @@ class RealTown(Town):
             [text for _, text, _ in opened(each)] for each in texts if each.startswith("You have team mail")
         ]
 
-    async def known(self, colleague: Colleague) -> str:
+    async def known(self, colleague: NamedSession) -> str:
         """All that Codex knows by now, as it tells the model."""
         await self.colleagues.say(colleague, "%say yes").result()
         return str(self.codex.requests[-1]["input"])
@@ -71,9 +71,9 @@ async def real_town(root: Path, **rules: Any) -> AsyncIterator[RealTown]:
     async with real() as codex:
         hub = Hub(codex.rehearsal.engine, LoopClock())
         records = StoreRecords(Store(root / "state", TEAM))
-        async with Colleagues(hub, records, LoopClock(), restart="always", summaries=False) as colleagues:
+        async with NamedSessions(hub, records, LoopClock(), restart="always", summaries=False) as colleagues:
             clock, post = HandClock(), Post(places)
-            membership = Membership(places, Choice(TEAM, "said"))
+            membership = Membership(places, TeamChoice(TEAM, "said"))
             async with Postman(colleagues, clock, membership, post, Orders(rules=Rules(**rules))) as postman:
                 yield RealTown(colleagues, codex, clock, places, postman, post)
 

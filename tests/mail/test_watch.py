@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from laneway.core.background import Chores
-from laneway.mail.watch import LOOK_S, Inotify, Looking, Watch, watch
+from laneway.core.background import TaskSet
+from laneway.mail.watch import LOOK_S, InboxWatch, Inotify, Looking, watch
 from laneway.testing.clock import HandClock
 from laneway.testing.mail_dialects import DIALECTS
 from tests.core.support import until
@@ -193,9 +193,9 @@ async def test_a_closed_watch_leaves_nothing_open(folder: Path) -> None:
 @linux
 async def test_where_the_kernel_has_no_watch_left_the_folder_is_looked_at(folder: Path) -> None:
     """Every user has a limited number; mail goes on."""
-    chores, clock, ears = Chores(), HandClock(), Ears()
+    chores, clock, ears = TaskSet(), HandClock(), Ears()
 
-    def make() -> Watch:
+    def make() -> InboxWatch:
         return watch(ears.mail.append, ears.on_moved, clock, chores)
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -215,7 +215,7 @@ async def test_where_the_kernel_has_no_watch_left_the_folder_is_looked_at(folder
 
 @asynccontextmanager
 async def looking(folder: Path) -> AsyncIterator[tuple[Looking, Ears, Callable[[], Awaitable[None]]]]:
-    ears, clock, chores = Ears(), HandClock(), Chores()
+    ears, clock, chores = Ears(), HandClock(), TaskSet()
     looks = Looking(ears.mail.append, clock, chores)
     looks.aim(folder)
 

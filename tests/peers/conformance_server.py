@@ -1,6 +1,6 @@
 """What the official conformance suite wants to find on a server: its tools and resources, on ours.
 
-Our `Server` and our HTTP door are what is tested; the tools are only there to be called. What the
+Our `McpServer` and our HTTP door are what is tested; the tools are only there to be called. What the
 suite asks for and Laneway does not offer (prompts, completion, …) is in `conformance_table`.
 """
 
@@ -12,9 +12,9 @@ import secrets
 from typing import Any
 
 from laneway.base.errors import RemoteError
-from laneway.doors.mcp.http_door import App, Receive, Scope, Send
+from laneway.doors.mcp.http_exchange import App, Receive, Scope, Send
 from laneway.doors.mcp.http_guard import MISSING_CAPABILITY
-from laneway.doors.mcp.server import INVALID_PARAMS, Call, Handler, Offer, Server
+from laneway.doors.mcp.server import INVALID_PARAMS, Call, Handler, McpServer, Offer
 from tests.doors.mcp.http_support import TOKEN
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -85,7 +85,7 @@ def plain(result: Result) -> Handler:
 async def with_logging(call: Call, arguments: dict[str, Any]) -> Result:
     if not call.client.is_stateless or LOG_LEVEL_KEY in call.meta:
         for said in ("Tool execution started", "Tool processing data", "Tool execution completed"):
-            call.line.notify("notifications/message", {"level": "info", "data": said})
+            call.channel.notify("notifications/message", {"level": "info", "data": said})
             await asyncio.sleep(0)
     return text("Tool with logging executed successfully")
 
@@ -94,7 +94,7 @@ async def with_progress(call: Call, arguments: dict[str, Any]) -> Result:
     token = call.meta.get("progressToken")
     for done in (0, 50, 100):
         told = {"progressToken": token, "progress": done, "total": 100, "message": f"Completed step {done}"}
-        call.line.notify("notifications/progress", told)
+        call.channel.notify("notifications/progress", told)
         await asyncio.sleep(0)
     return text(str(token))
 
@@ -128,7 +128,7 @@ ENUMS = {
 def asking(message: str, properties: Result) -> Handler:
     async def handler(call: Call, arguments: dict[str, Any]) -> Result:
         asked = form(str(arguments.get("message", message)), properties)
-        reply = await call.line.call("elicitation/create", asked)
+        reply = await call.channel.call("elicitation/create", asked)
         content = json.dumps(reply.get("content") or {})
         return text(f"Elicitation completed: action={reply.get('action')}, content={content}")
 
@@ -137,7 +137,7 @@ def asking(message: str, properties: Result) -> Handler:
 
 async def sampling(call: Call, arguments: dict[str, Any]) -> Result:
     asked = {"role": "user", "content": {"type": "text", "text": str(arguments.get("prompt"))}}
-    reply = await call.line.call("sampling/createMessage", {"messages": [asked], "maxTokens": 100})
+    reply = await call.channel.call("sampling/createMessage", {"messages": [asked], "maxTokens": 100})
     return text(f"LLM response: {reply['content']['text']}")
 
 
@@ -318,7 +318,7 @@ class Shelf:
         raise RemoteError(INVALID_PARAMS, "Resource not found", {"uri": uri})
 
 
-def server() -> Server:
+def server() -> McpServer:
     offers = [
         Offer(
             {
@@ -330,4 +330,4 @@ def server() -> Server:
         )
         for name, handler in HANDLERS.items()
     ]
-    return Server({"name": "laneway-conformance", "version": "1"}, offers, resources=Shelf())
+    return McpServer({"name": "laneway-conformance", "version": "1"}, offers, resources=Shelf())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from laneway.rehearsal.answer import Forever, Pause, Refuse, answer, next_steps, where_are_we
-from laneway.rehearsal.script import Run, Say, parse
+from laneway.rehearsal.answer import Forever, Pause, Refuse, answer, next_steps, prompt_and_calls
+from laneway.rehearsal.script import RunStep, SayStep, parse
 
 SCRIPT = "%say first\n%run a\n%run b\n%say last"
 
@@ -24,10 +24,10 @@ def events(request: dict[str, Any]) -> list[dict[str, Any]]:
 def test_an_answer_goes_up_to_the_next_tool_call_and_the_next_goes_on_behind_it() -> None:
     """Codex comes back with the outcome after each call."""
     steps = parse(SCRIPT)
-    assert list(next_steps(steps, 0)) == [Say("first"), Run("a")]
-    assert list(next_steps(steps, 1)) == [Run("b")]
-    assert list(next_steps(steps, 2)) == [Say("last")]
-    assert list(next_steps(parse("%run a"), 1)) == [Say("Done.")]
+    assert list(next_steps(steps, 0)) == [SayStep("first"), RunStep("a")]
+    assert list(next_steps(steps, 1)) == [RunStep("b")]
+    assert list(next_steps(steps, 2)) == [SayStep("last")]
+    assert list(next_steps(parse("%run a"), 1)) == [SayStep("Done.")]
 
 
 def test_the_newest_words_of_a_person_count_and_what_codex_adds_does_not() -> None:
@@ -41,7 +41,7 @@ def test_the_newest_words_of_a_person_count_and_what_codex_adds_does_not() -> No
         output,
         user("<hint>x</hint>"),
     ]
-    assert where_are_we(conversation) == (SCRIPT, 1)
+    assert prompt_and_calls(conversation) == (SCRIPT, 1)
 
 
 def test_a_plain_prompt_gets_a_short_sensible_answer() -> None:

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.rehearsal.answer import Pause, Piece, Refuse
-from laneway.rehearsal.messages import MAX_SEARCHES, ClaudeModel, Place, answer, where_are_we
+from laneway.rehearsal.messages import (
+    MAX_SEARCHES,
+    ClaudeModel,
+    ConversationState,
+    answer,
+    conversation_state,
+)
 
 BASH = {"name": "Bash"}
 SEARCH = {"name": "ToolSearch"}
@@ -113,7 +119,7 @@ def test_what_claude_code_adds_is_no_prompt() -> None:
         user(result("toolu_1"), "Something else."),
         user(result("toolu_search_2", "none")),
     ]
-    assert where_are_we(messages) == Place("%say yes", 1, ('"none"',))
+    assert conversation_state(messages) == ConversationState("%say yes", 1, ('"none"',))
 
 
 def test_an_errand_without_tools_gets_a_plain_answer() -> None:

@@ -16,25 +16,25 @@ UPDATE = "*** Begin Patch\n*** Update File: a.txt\n@@\n-old line\n+new line\n***
 @pytest.mark.parametrize(
     ("line", "step"),
     [
-        ("%say Hello there", script.Say("Hello there")),
-        ("%say one\\ntwo", script.Say("one\ntwo")),
-        ("%stream 20 words over 1.5 seconds", script.Stream(20, 1.5)),
-        ("%stream 1 word", script.Stream(1)),
-        ("%stream 7", script.Stream(7)),
+        ("%say Hello there", script.SayStep("Hello there")),
+        ("%say one\\ntwo", script.SayStep("one\ntwo")),
+        ("%stream 20 words over 1.5 seconds", script.StreamStep(20, 1.5)),
+        ("%stream 1 word", script.StreamStep(1)),
+        ("%stream 7", script.StreamStep(7)),
         ("%think hm", script.Think("hm")),
-        ("%run ls -la | wc", script.Run("ls -la | wc")),
-        ("%run! rm x", script.Run("rm x", escalated=True)),
+        ("%run ls -la | wc", script.RunStep("ls -la | wc")),
+        ("%run! rm x", script.RunStep("rm x", escalated=True)),
         ("%patch a.txt one\\ntwo", script.Patch(ADD)),
         ("%edit a.txt old line => new line", script.Patch(UPDATE)),
         ('%tool send {"to": "x"}', script.CallTool("send", {"to": "x"})),
         ("%tool ping", script.CallTool("ping", {})),
         ("%ask Which? a | b", script.Ask("Which?", ("a", "b"))),
         ("%plan a; b", script.MakePlan(("a", "b"))),
-        ("%usage 5000", script.Usage(5000)),
+        ("%usage 5000", script.UsageStep(5000)),
         ("%fail 503 busy", script.Fail(503, "busy")),
         ("%break", script.Break()),
         ("%hang", script.Hang()),
-        ("%help", script.Say(script.HELP)),
+        ("%help", script.SayStep(script.HELP)),
     ],
 )
 def test_every_verb_of_the_help_is_a_step(line: str, step: Step) -> None:
@@ -66,13 +66,13 @@ def test_the_help_names_every_verb() -> None:
 def test_a_step_that_cannot_be_read_says_so(line: str) -> None:
     """In the answer, where whoever wrote it will see it."""
     (step,) = parse(line)
-    assert isinstance(step, script.Say)
+    assert isinstance(step, script.SayStep)
     assert line.split()[0] in step.text
 
 
 def test_lines_that_are_no_steps_are_left_alone() -> None:
     """A prompt may explain itself; `%%` and a lone `%` are text."""
-    assert parse("Please do this:\n%say hi\n100%\n%\n%% comment\n") == [script.Say("hi")]
+    assert parse("Please do this:\n%say hi\n100%\n%\n%% comment\n") == [script.SayStep("hi")]
     assert parse("how are you?") == []
 
 

@@ -19,7 +19,7 @@ from laneway.base.redact import HIDDEN
 from laneway.store.audit import (
     MAX_OLD_FILES,
     MAX_READ_LINE_BYTES,
-    SEEN_CHARS,
+    REDACTED_CHARS,
     AuditEvent,
     AuditLog,
     AuditPage,
@@ -114,7 +114,7 @@ def test_a_text_is_cut_at_two_hundred_characters(tmp_path: Path) -> None:
 
 
 @pytest.mark.covers("NFR-3")
-@pytest.mark.parametrize("place", [0, 180, 195, SEEN_CHARS - 20])
+@pytest.mark.parametrize("place", [0, 180, 195, REDACTED_CHARS - 20])
 def test_a_secret_is_never_written_not_even_half(tmp_path: Path, place: int) -> None:
     """Wherever it lies in the text, and where the text is cut."""
     log = log_at(tmp_path)
@@ -128,7 +128,7 @@ def test_a_secret_is_never_written_not_even_half(tmp_path: Path, place: int) -> 
 def test_half_a_secret_at_the_end_of_what_the_redactor_saw_stays_hidden(tmp_path: Path) -> None:
     """A long secret in front of it makes room in the line."""
     log = log_at(tmp_path)
-    log.append(event(f"password={'p' * (SEEN_CHARS - 20)} {KEY}"))
+    log.append(event(f"password={'p' * (REDACTED_CHARS - 20)} {KEY}"))
     assert texts(log) == [""]
 
 

@@ -13,9 +13,11 @@ import msgspec
 import pytest
 
 from laneway.base.errors import FileNewer, StoreError
+from laneway.core.access import Permit
+from laneway.core.editor_sessions import Defaults, SessionRecord
 from laneway.store import editor_sessions
 from laneway.store.database import Database
-from laneway.store.editor_sessions import Defaults, EditorSessions, Permit, SessionRecord
+from laneway.store.editor_sessions import EditorSessions
 from laneway.store.migrations import MIGRATIONS, m001_meta
 from tests.store.support import WallClock
 
@@ -161,7 +163,8 @@ def test_two_processes_write_side_by_side(tmp_path: Path) -> None:
     code = """
 import sys, pathlib
 from laneway.store.database import Database
-from laneway.store.editor_sessions import Defaults, EditorSessions, SessionRecord
+from laneway.core.editor_sessions import Defaults, SessionRecord
+from laneway.store.editor_sessions import EditorSessions
 path, name = sys.argv[1:]
 sys.stdin.readline()
 with Database(pathlib.Path(path)) as database:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laneway.base.errors import FileDamaged, FileNewer, StoreError
-from laneway.core.records import Record
+from laneway.core.named.records import Record
 from laneway.store import listing
 from laneway.store.gates import gate
 from laneway.store.listing import EXTRA_KINDS, IN_ENTRY, SETTLED_S, Listing, SessionRow, row_of, rows_in

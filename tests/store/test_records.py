@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.base.errors import BadName, ClaimLost, IdentityHeld
-from laneway.core.records import RESERVED, AuditLine, Record
+from laneway.core.named.records import RESERVED, AuditLine, Record
 from laneway.store.records import StoreRecords, entry_of, record_of
 from laneway.store.registry import Entry
 from laneway.store.store import Store

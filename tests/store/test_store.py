@@ -15,7 +15,7 @@ import pytest
 from laneway.base.errors import BadName, ClaimLost, FileDamaged, IdentityHeld, StoreError
 from laneway.store.layout import CODEX_SESSIONS, sessions_root
 from laneway.store.retention import Retention
-from laneway.store.store import Store, View
+from laneway.store.store import Store, StoreView
 from laneway.store.summaries import MAX_SUMMARY_BYTES
 from tests.adversary.odd_files import Maker, folder, not_regular, unreadable
 from tests.store.support import WallClock, entry, event, store_at
@@ -81,7 +81,7 @@ def test_the_older_root_has_no_team_folder(tmp_path: Path) -> None:
 def test_looking_at_a_store_makes_nothing(tmp_path: Path) -> None:
     """There is none yet, and there is none afterwards."""
     store = store_at(tmp_path / "root")
-    assert store.view() == View(())
+    assert store.view() == StoreView(())
     assert store.holder("codex") is None
     assert store.summary("codex", "t") is None
     assert store.audit.read().lines == ()

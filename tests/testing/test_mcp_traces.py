@@ -11,30 +11,30 @@ from hypothesis import strategies as st
 
 from laneway.testing.mcp_compare import differences
 from laneway.testing.mcp_scenarios import SCENARIOS
-from laneway.testing.mcp_traces import Line, NotHeard, Trace, converse, dump, load, normalise
+from laneway.testing.mcp_traces import NotReceived, Trace, TraceLine, converse, dump, load, normalise
 
 FIRST = "01a1e3db-bada-7b41-a602-5d6c0ce39460"
 SECOND = "01a1e3dc-19f3-7b12-92c8-27dd111008ce"
 
 
-def event(call: int, thread: str, kind: str, **fields: Any) -> Line:
+def event(call: int, thread: str, kind: str, **fields: Any) -> TraceLine:
     params = {"_meta": {"requestId": call, "threadId": thread}, "msg": {"type": kind, **fields}, "id": ""}
-    return Line("server", str(call), {"method": "codex/event", "params": params})
+    return TraceLine("server", str(call), {"method": "codex/event", "params": params})
 
 
-def call_of(number: int, thread: str) -> list[Line]:
+def call_of(number: int, thread: str) -> list[TraceLine]:
     answer = {"id": number, "result": {"structuredContent": {"threadId": thread}}}
     return [
         event(number, thread, "task_started", started_at=1794824190 + number),
         event(number, thread, "agent_message", message="Hi."),
-        Line("server", str(number), answer),
+        TraceLine("server", str(number), answer),
     ]
 
 
 @given(st.permutations([1, 1, 1, 2, 2, 2]))
 def test_the_order_in_which_two_calls_are_told_of_makes_no_difference(order: list[int]) -> None:
     """Calls run side by side; only the order within each is meant."""
-    asked = [Line("client", str(n), {"id": n, "method": "tools/call"}) for n in (1, 2)]
+    asked = [TraceLine("client", str(n), {"id": n, "method": "tools/call"}) for n in (1, 2)]
     waiting = {1: iter(call_of(1, FIRST)), 2: iter(call_of(2, SECOND))}
     mixed = [next(waiting[number]) for number in order]
     apart = [*call_of(1, FIRST), *call_of(2, SECOND)]
@@ -81,7 +81,7 @@ def test_every_difference_is_said_and_nothing_else() -> None:
     new_lines = [
         call_of(1, FIRST)[0],
         event(1, FIRST, "warning"),
-        Line("server", "1", {"id": 1, "result": {}}),
+        TraceLine("server", "1", {"id": 1, "result": {}}),
     ]
     assert differences(old, old) == []
     assert differences(old, Trace(tuple(new_lines), "killed by SIGTERM")) == [
@@ -95,5 +95,5 @@ def test_every_difference_is_said_and_nothing_else() -> None:
 async def test_a_server_that_ends_early_is_told_with_its_last_words() -> None:
     """A script must not wait for somebody who is gone."""
     command = [sys.executable, "-c", "import sys; sys.exit('no such thing')"]
-    with pytest.raises(NotHeard, match="no such thing"):
+    with pytest.raises(NotReceived, match="no such thing"):
         await converse(command, SCENARIOS[0], repaired=True)

@@ -182,10 +182,16 @@ async def test_a_spawn_that_is_cancelled_leaves_nobody() -> None:
         task = asyncio.ensure_future(start(["cat"], heard))
         for _ in range(turns):
             await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert heard.ends == []
+        was_on_its_way = task.cancel()
+        try:
+            child = await task
+        except asyncio.CancelledError:
+            assert was_on_its_way
+            assert heard.ends == []
+        else:  # on a busy machine it can be there after a few turns of the loop
+            assert not was_on_its_way
+            child.kill()
+            await ended(child)
 
 
 # ── what it says and hears ─────────────────────────────────────────────────

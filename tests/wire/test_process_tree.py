@@ -15,7 +15,7 @@ import pytest
 from laneway.testing.processes import wait_gone
 from laneway.wire import process_tree
 from laneway.wire.child import Child
-from laneway.wire.process_tree import GUARDIAN, Lineage, Process, is_confined, lineage
+from laneway.wire.process_tree import GUARDIAN, Lineage, ProcessInfo, is_confined, lineage
 from tests.wire.support import Heard, linux_only, program, python, start
 
 pytestmark = linux_only
@@ -130,4 +130,4 @@ def test_a_sandbox_that_we_are_not_in_is_seen(script: str, expected: bool) -> No
 )
 def test_agents_are_known_by_their_names(name: str, expected: bool) -> None:
     """As the system keeps them."""
-    assert Process(1, 0, 0, name).is_agent is expected
+    assert ProcessInfo(1, 0, 0, name).is_agent is expected

@@ -1,1 +1,1 @@
-"""What every ring may use: errors, clock, paths, ids, repository facts. Imports nothing of ours."""
+"""Basics for all other packages: errors, settings, log, clock, paths, ids, repository facts."""

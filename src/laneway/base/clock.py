@@ -1,4 +1,4 @@
-"""Time, as something that tests can hold in their hands."""
+"""The clock port's implementation on the event loop; tests pass a clock of their own."""
 
 from __future__ import annotations
 

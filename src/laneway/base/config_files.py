@@ -1,8 +1,8 @@
-"""The settings files: where they are, and what is in them.
+"""Finds and reads the settings files (TOML) of a repository and of the user.
 
 Two are ours, `.laneway.toml` in a repository and `laneway/config.toml` in the user's config folder; two
-we share with ATM, `.atm.toml` and `atm/config.toml`. Reads them with bounds, and words what is wrong as
-`SettingError`. Does not know what any key means: that is `settings`.
+are shared with ATM, `.atm.toml` and `atm/config.toml`. Reads are bounded, and problems are
+`SettingError`s. Does not know what any key means: that is `settings`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from laneway.base.kinds import shown
 from laneway.base.paths import config_home
 
 if TYPE_CHECKING:
-    from laneway.base.toml_lines import Lines
+    from laneway.base.toml_lines import TomlLines
 
 OWN_REPO_FILE = ".laneway.toml"
 REPO_FILES = (".atm.toml", OWN_REPO_FILE)
-"""The later goes first."""
+"""The later one wins."""
 MAX_FILE_BYTES = 256 * 1024
 """A hundred times what people write; a repository must not make us read without end."""
 
@@ -33,16 +33,16 @@ MAX_FILE_BYTES = 256 * 1024
 class ConfigFile(msgspec.Struct, frozen=True):
     path: Path
     data: dict[str, Any]
-    lines: Lines
+    lines: TomlLines
 
 
 class RepoPlace(msgspec.Struct, frozen=True):
-    """Where a folder's repository and its settings files are; real paths, no links."""
+    """A folder's repository and its settings files; real paths, no links."""
 
     root: Path | None
-    """The first folder upward with `.git`; without one the folder of the nearest file."""
+    """The nearest folder upward with `.git`; without one the folder of the nearest settings file."""
     files: tuple[Path, ...] = ()
-    """The nearest of each name; the later goes first."""
+    """The nearest file of each name; the later one wins."""
     has_git: bool = False
 
     def root_of(self, file: Path) -> Path:
@@ -75,9 +75,9 @@ def find_repo_files(folder: Path) -> RepoPlace:
                 nearest[name] = candidate / name
         if _has_git(candidate):
             return RepoPlace(candidate, _in_order(nearest), has_git=True)
-    found = _in_order(nearest)
-    root = max((file.parent for file in found), key=lambda parent: len(parent.parts), default=None)
-    return RepoPlace(root, found)
+    files = _in_order(nearest)
+    root = max((file.parent for file in files), key=lambda parent: len(parent.parts), default=None)
+    return RepoPlace(root, files)
 
 
 def _in_order(nearest: Mapping[str, Path]) -> tuple[Path, ...]:
@@ -85,7 +85,7 @@ def _in_order(nearest: Mapping[str, Path]) -> tuple[Path, ...]:
 
 
 def _has_git(folder: Path) -> bool:
-    """Whether there is a `.git` of any sort: in doubt the search ends here, and so does trust.
+    """Whether there is a `.git` of any kind: in doubt the search ends here, and so does trust.
 
     Except for an empty folder of that name, which Codex's sandbox leaves behind and git ignores.
     """
@@ -99,7 +99,7 @@ def _has_git(folder: Path) -> bool:
 
 
 def read(path: Path) -> ConfigFile | None:
-    """What a file says, or none if it is not there."""
+    """The content of a settings file, or none if there is no file."""
     try:
         raw = read_regular(path, MAX_FILE_BYTES)
     except (FileNotFoundError, NotADirectoryError):
@@ -115,16 +115,16 @@ def read(path: Path) -> ConfigFile | None:
         ) from problem
     import tomllib  # only now: most folders have no such file
 
-    from laneway.base.toml_lines import MAX_KEY_PARTS, Lines, too_deep
+    from laneway.base.toml_lines import MAX_KEY_PARTS, TomlLines, too_deep
 
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as problem:
         line = raw.count(b"\n", 0, problem.start) + 1
         raise _wrong(path, "this is not UTF-8 text: save the file as UTF-8.", line) from problem
-    deep = too_deep(text)
-    if deep is not None:
-        raise _wrong(path, f"a key here has more than {MAX_KEY_PARTS} parts: shorten it.", deep)
+    deep_line = too_deep(text)
+    if deep_line is not None:
+        raise _wrong(path, f"a key here has more than {MAX_KEY_PARTS} parts: shorten it.", deep_line)
     try:
         data = tomllib.loads(text)
     except ValueError as problem:  # also for numbers with thousands of digits
@@ -134,16 +134,16 @@ def read(path: Path) -> ConfigFile | None:
         ) from problem
     except RecursionError as problem:
         raise _wrong(path, "its values are nested too deep: flatten them.") from problem
-    return ConfigFile(path, data, Lines(text))
+    return ConfigFile(path, data, TomlLines(text))
 
 
 def _line_of(problem: ValueError, text: str) -> int | None:
-    """The line is told only in the words of `tomllib`'s error; a test holds them."""
-    words = str(problem)
-    found = re.search(r"\(at line (\d+), column \d+\)$", words)
-    if found:
-        return int(found[1])
-    return text.count("\n") + 1 if words.endswith("(at end of document)") else None
+    """The line of a `tomllib` error, which is only in its text; a test checks that wording."""
+    message = str(problem)
+    match = re.search(r"\(at line (\d+), column \d+\)$", message)
+    if match:
+        return int(match[1])
+    return text.count("\n") + 1 if message.endswith("(at end of document)") else None
 
 
 def _wrong(path: Path, problem: str, line: int | None = None) -> SettingError:

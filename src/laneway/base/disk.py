@@ -1,6 +1,6 @@
-"""A full disk: how it is known, and the one sentence that says so.
+"""Detects a full disk, and has the one sentence that says so.
 
-Programs that we start often end without saying why; whether it was the disk is tried, not guessed.
+Programs that we start often end without a reason; whether the disk is full is tested, not guessed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 TRIED_BYTES = 64 * 1024
-"""Less free than this and no database can be opened."""
+"""With less free space than this, no database can be opened."""
 
 
 def is_full(problem: BaseException) -> bool:
@@ -20,14 +20,14 @@ def is_full(problem: BaseException) -> bool:
 
 
 def full_text(folder: Path | str) -> str:
-    """What people are told."""
+    """The message for people."""
     from laneway.base.plain import plain_code
 
     return f"The disk is full: free some space for {plain_code(str(folder))} and try again."
 
 
 def is_disk_full(folder: Path) -> bool:
-    """Whether nothing more can be written there, tried with a file that nobody else can see."""
+    """Whether nothing more can be written there, tested with a file that is unlinked at once."""
     while not folder.is_dir():
         if folder == folder.parent:
             return False

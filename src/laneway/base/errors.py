@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as one tree. An error carries facts; each door words it once.
+"""All errors of Laneway, as one tree. An error carries facts; each front end turns it into words once.
 
     LanewayError
     ├── UsageError               what the user asked for cannot be done that way
@@ -136,7 +136,7 @@ class EngineLost(EngineError):
         self.how = how
         self.stderr_tail = stderr_tail
         self.last_words = last_words(stderr_tail)
-        """What it said on standard error before it ended: a few lines that may be shown to anybody."""
+        """The last lines of its standard error, redacted: they may be shown to anybody."""
         super().__init__(self._sentence() + (f"; it said: {self.last_words}" if self.last_words else ""))
 
     def _sentence(self) -> str:
@@ -144,7 +144,7 @@ class EngineLost(EngineError):
 
 
 class EngineSilent(EngineLost):
-    """`how` tells what was not answered, and for how long we waited."""
+    """`how` says which call was not answered, and how long we waited."""
 
     def _sentence(self) -> str:
         return f"Codex does not answer, and was ended: {self.how}"
@@ -174,6 +174,13 @@ class EngineRefused(EngineError):
         self.method = method
         self.code = code
         self.message = message
+
+    @property
+    def is_unknown_method(self) -> bool:
+        """Codex has no code for it: a method it does not know is an invalid request, told in words."""
+        if self.code == -32601:
+            return True
+        return self.code == -32600 and f"unknown variant `{self.method}`" in self.message
 
 
 class ActiveWriter(EngineError):
@@ -205,7 +212,7 @@ class BadName(StoreError):
 
 
 class IdentityHeld(StoreError):
-    """A living process holds the identity. All but the name is what that process wrote about itself."""
+    """A living process holds the identity. The other facts are what that process wrote about itself."""
 
     def __init__(self, identity: str, pid: int | None, agent_id: str | None, started_at: str | None) -> None:
         holder = f"process {pid}" if pid else "another process"
@@ -254,14 +261,14 @@ class MemberUnknown(StoreError):
 
 
 class MemberForeign(StoreError):
-    """`agent` is the member, `name` the one that was asked for: it is the same, or taken for the same."""
+    """`agent` is the member, `name` the requested name: the same, or mistakable for it."""
 
     def __init__(self, agent: str, team: str, pid: int | None = None, *, name: str | None = None) -> None:
         who = f"process {pid}" if pid else "somebody else"
-        shown = _visible(agent)
+        visible_name = _visible(agent)
         like = f", and {name} could be mistaken for it" if name not in (None, agent) else ""
         super().__init__(
-            f"{who.capitalize()} registered {shown} in the team {team}{like}. Choose another name."
+            f"{who.capitalize()} registered {visible_name} in the team {team}{like}. Choose another name."
         )
         self.agent = agent
         self.team = team
@@ -333,7 +340,7 @@ class QuestionGone(SessionError):
 
 
 def _visible(name: str) -> str:
-    """A name that somebody else chose, on one line and in full view."""
+    """A foreign name on one line, with invisible characters spelt out."""
     from laneway.base.plain import code_label  # not before an error needs it: every program imports us
 
     return code_label(name)

@@ -1,13 +1,13 @@
-"""Reading and opening files that others may have put there: never waits, never reads without bound.
+"""Opens and reads files that others may have written: regular files only, bounded, without blocking.
 
-A repository, a shared folder or a damaged state folder may hold a pipe, a device, a socket, a
-folder, a loop of links or gigabytes where a small file is expected. Only a regular file is
-opened, without blocking; everything else is an `OSError` at once, so that whoever is prepared
-for a missing file is prepared for these.
+A repository, a shared folder or a damaged state folder may contain a pipe, a device, a socket, a
+folder, a loop of links or gigabytes where a small file is expected. Only a regular file is opened,
+without blocking; everything else is an `OSError` at once, so that code that handles a missing file
+handles these, too.
 
     OSError
-    ├── NotRegular   something else lies there (or a link, where none is followed)
-    └── TooLarge     more bytes than the caller takes (max_bytes)
+    ├── NotRegular   not a regular file (or a link, where none is followed)
+    └── TooLarge     more bytes than the caller allows (max_bytes)
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import os
 import stat
 
 PRIVATE_MODE = 0o600
-"""Of a file that is made: for its owner alone."""
+"""Of a new file: for its owner alone."""
 CHUNK_BYTES = 64 * 1024
 """Read at a time from a file whose size is not known, as those of /proc."""
 
-# O_NONBLOCK: a pipe without a writer, or a file under a lease, would hold us. O_NOCTTY: a terminal
-# behind a link must not become ours.
+# O_NONBLOCK: a pipe without a writer, or a file under a lease, would block. O_NOCTTY: a terminal
+# behind a link must not become our controlling terminal.
 _ALWAYS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 class NotRegular(OSError):
-    """Not a regular file. The number of the error is that which writers and openers know."""
+    """Not a regular file. The error number is the usual one of `open`."""
 
 
 class TooLarge(OSError):
@@ -60,17 +60,17 @@ def read_open(fd: int, max_bytes: int, path: str | os.PathLike[str]) -> bytes:
 
 
 def open_regular(path: str | os.PathLike[str], flags: int = os.O_RDONLY, *, follow_links: bool = True) -> int:
-    """A descriptor of a regular file. With `os.O_CREAT` it is made, private, where nothing is."""
+    """Open a regular file. With `os.O_CREAT` a missing one is made, private. Returns the descriptor."""
     name = os.fspath(path)
-    # Looked at first, because to open a device or a pipe can have effects of its own.
-    found = _look(name, follow_links)
-    if found is not None:
-        _check(found, name)
+    # Checked first, because opening a device or a pipe can have side effects.
+    status = _look(name, follow_links)
+    if status is not None:
+        _check(status, name)
     elif not flags & os.O_CREAT:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
     fd = os.open(name, flags | _ALWAYS | (0 if follow_links else os.O_NOFOLLOW), PRIVATE_MODE)
     try:
-        _check(os.fstat(fd), name)  # it may have been exchanged meanwhile
+        _check(os.fstat(fd), name)  # it may have been replaced meanwhile
     except OSError:
         os.close(fd)
         raise
@@ -82,7 +82,7 @@ def _look(name: str, follow_links: bool) -> os.stat_result | None:
         return os.stat(name) if follow_links else os.lstat(name)
     except FileNotFoundError:
         return None
-    except ValueError as problem:  # a NUL, or letters that no name can hold
+    except ValueError as problem:  # a NUL, or characters that no file name can have
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), name) from problem
     except OSError as problem:
         if problem.errno == errno.ELOOP:
@@ -90,11 +90,11 @@ def _look(name: str, follow_links: bool) -> os.stat_result | None:
         raise
 
 
-def _check(found: os.stat_result, name: str) -> None:
-    if stat.S_ISREG(found.st_mode):
+def _check(status: os.stat_result, name: str) -> None:
+    if stat.S_ISREG(status.st_mode):
         return
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise NotRegular(errno.EISDIR, "a folder, not a file", name)
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise NotRegular(errno.ELOOP, "a link, not a file", name)
     raise NotRegular(errno.ENXIO, "not a regular file", name)

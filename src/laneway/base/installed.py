@@ -1,9 +1,8 @@
 """How this Laneway was installed, and the command lines that add a package to it or remove it.
 
-Every text that advises an installation asks here: a `pip install` that goes into another
-environment than the one we run in helps nobody. Reads a few small files of that environment;
-runs nothing. Laneway is on no package index, so what must be named again is named by where it
-came from.
+Used by every text that advises an installation: a `pip install` into another environment than the
+one we run in helps nobody. Reads a few small files of that environment; runs nothing. Laneway is on
+no package index, so it is named by the source that it was installed from.
 """
 
 from __future__ import annotations
@@ -17,16 +16,18 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 PACKAGES = {"codex": "openai-codex-cli-bin", "http": "uvicorn", "terminal": "rich", "ws": "websockets"}
-"""What each extra of ours brings."""
+"""The package that each of our extras installs."""
 NAME = "laneway"
 UV_CACHES = frozenset({"archive-v0", "builds-v0", "environments-v2"})
-"""Folders of uv's cache in which `uvx` runs what is not installed."""
+"""Folders of uv's cache from which `uvx` runs packages that are not installed."""
 
 How: TypeAlias = Literal["pipx", "uv tool", "temporary", "pip", "source"]
 """`temporary`: by `uvx` or `pipx run`, gone with their cache. `source`: not installed at all."""
 
 
 class Installation(msgspec.Struct, frozen=True):
+    """One installation of Laneway."""
+
     how: How
     python: str = ""
     """The interpreter that runs us."""
@@ -34,19 +35,19 @@ class Installation(msgspec.Struct, frozen=True):
     """What we were installed from: a wheel, a folder or an address."""
     is_editable: bool = False
     environment: str = NAME
-    """What pipx calls it."""
+    """Its name in pipx."""
     extras: tuple[str, ...] = ()
-    """Of a `uv tool`: those it was asked for."""
+    """Of a `uv tool`: the extras that were requested."""
     beside: tuple[str, ...] = ()
-    """Of a `uv tool`: the packages it was asked for beside us. It removes what is not asked for again."""
+    """Of a `uv tool`: further packages that were requested. It removes those that are not requested again."""
     runner: tuple[str, ...] = ("uvx", "--from")
-    """Of what is temporary: the words before its source."""
+    """Of a temporary one: the words before its source."""
     has_pip: bool = True
     is_managed: bool = False
     """Whether the system's own package manager claims this Python (PEP 668)."""
 
     def adding(self, extra: str, *, upgrade: bool = False) -> str:
-        """The command line that brings what an extra of ours needs."""
+        """The command line that installs the package of one of our extras."""
         package, newer = PACKAGES[extra], ["-U"] if upgrade else []
         match self.how:
             case "pipx" if upgrade:
@@ -54,8 +55,10 @@ class Installation(msgspec.Struct, frozen=True):
             case "pipx":
                 return shlex.join(["pipx", "inject", self.environment, package])
             case "uv tool" if self._can_be_named:
-                asked = [word for each in (package, *self.beside) for word in ("--with", each)]
-                return shlex.join(["uv", "tool", "install", *newer, *asked, self._named(self.extras)])
+                requirements = [
+                    word for requirement in (package, *self.beside) for word in ("--with", requirement)
+                ]
+                return shlex.join(["uv", "tool", "install", *newer, *requirements, self._named(self.extras)])
             case "uv tool":  # what it was installed from is gone
                 return shlex.join(["uv", "pip", "install", *newer, "--python", self.python, package])
             case "temporary":
@@ -76,7 +79,7 @@ class Installation(msgspec.Struct, frozen=True):
                 return None
 
     def staying(self) -> str:
-        """The command lines that install a copy which no cleaning of a cache removes."""
+        """The command lines that install a permanent copy, outside of any cache."""
         named = shlex.quote(self.source)
         return f"`uv tool install {named}` or `pipx install {named}`"
 
@@ -97,17 +100,17 @@ class Installation(msgspec.Struct, frozen=True):
 def installed_how(
     prefix: str = sys.prefix, python: str = sys.executable, package: Path = Path(__file__).parent.parent
 ) -> Installation:
-    """How the Laneway of this process came here."""
-    here, origin = Path(prefix), _origin(package)
-    is_pipx = (here / "pipx_metadata.json").exists()
-    if UV_CACHES & set(here.parts):
+    """How the Laneway of this process was installed."""
+    environment, origin = Path(prefix), _origin(package)
+    is_pipx = (environment / "pipx_metadata.json").exists()
+    if UV_CACHES & set(environment.parts):
         return Installation("temporary", python, origin.source)
-    if is_pipx and here.parent.name == ".cache":
+    if is_pipx and environment.parent.name == ".cache":
         return Installation("temporary", python, origin.source, runner=("pipx", "run", "--spec"))
     if is_pipx:
-        return Installation("pipx", python, origin.source, environment=here.name)
-    if (here / "uv-receipt.toml").exists():
-        return _uv_tool(here / "uv-receipt.toml", python, origin.source)
+        return Installation("pipx", python, origin.source, environment=environment.name)
+    if (environment / "uv-receipt.toml").exists():
+        return _uv_tool(environment / "uv-receipt.toml", python, origin.source)
     return Installation(
         "pip" if origin.is_installed else "source",
         python,
@@ -131,25 +134,31 @@ def _origin(package: Path) -> _Origin:
     from urllib.parse import unquote, urlsplit
 
     try:
-        found = distribution(NAME)
-        url: Any = json.loads(found.read_text("direct_url.json") or "{}")
+        dist = distribution(NAME)
+        url: Any = json.loads(dist.read_text("direct_url.json") or "{}")
         address = str(url.get("url", ""))
         is_editable = bool(url.get("dir_info", {}).get("editable"))
     except (PackageNotFoundError, ValueError, AttributeError):
         return _Origin()
     source = unquote(urlsplit(address).path) if address.startswith("file:") else address or NAME
-    is_this = Path(str(found.locate_file(NAME))).resolve() == package.resolve()
-    return _Origin(source, is_editable or is_this, is_editable) if is_editable or is_this else _Origin()
+    is_this_package = Path(str(dist.locate_file(NAME))).resolve() == package.resolve()
+    return (
+        _Origin(source, is_editable or is_this_package, is_editable)
+        if is_editable or is_this_package
+        else _Origin()
+    )
 
 
 def _uv_tool(receipt: Path, python: str, source: str) -> Installation:
-    """What the tool was asked to be, so that asking again takes nothing away."""
+    """The tool's recorded requirements, so that installing it again removes nothing."""
     import tomllib
 
     try:
-        asked: Any = tomllib.loads(receipt.read_text())["tool"]["requirements"]
-        own = next(each for each in asked if each["name"] == NAME)
-        beside = tuple(str(each["name"]) for each in asked if each["name"] != NAME)
+        requirements: Any = tomllib.loads(receipt.read_text())["tool"]["requirements"]
+        own = next(requirement for requirement in requirements if requirement["name"] == NAME)
+        beside = tuple(
+            str(requirement["name"]) for requirement in requirements if requirement["name"] != NAME
+        )
         extras = tuple(str(extra) for extra in own.get("extras", ()))
     except (OSError, ValueError, KeyError, TypeError, StopIteration):
         return Installation("uv tool", python, source)

@@ -1,7 +1,7 @@
-"""The kinds of values a setting can have: what fits, how it is said, how a variable spells it.
+"""Kinds of setting values: which values are valid, how they are described, how a variable spells them.
 
-A kind takes what TOML gave and returns the value, or raises `ValueError` without a word:
-`expected` is the word. Knows no key, no file, no source. Only the settings use it.
+A kind takes a TOML value and returns the setting's value, or raises a bare `ValueError`: its text is
+`expected`. Knows no key, no file, no source. Only the settings use it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from laneway.base.plain import code_label, is_plain_code
 T = TypeVar("T")
 
 MAX_TEXT_CHARS = 4096
-"""No model name, path or token is longer; what is, is a mistake that should not reach a log."""
+"""No model name, path or token is longer; a longer one is a mistake that should not reach a log."""
 MAX_SHOWN_BITS = 128
 IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 TEAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """Names become file names, so they are never paths: no separator, no leading dot."""
-SPOKEN = {
+BOOLEANS = {
     "true": True,
     "yes": True,
     "on": True,
@@ -35,30 +35,32 @@ SPOKEN = {
 }
 
 
-class Place(msgspec.Struct, frozen=True):
-    """What a relative path is relative to."""
+class PathBase(msgspec.Struct, frozen=True):
+    """The folders that paths are relative to."""
 
     home: Path
     folder: Path | None = None
-    """The folder of the file that names the path; none for flags and variables, which mean the shell's."""
+    """The folder of the file that names the path; none for flags and variables: relative to the cwd."""
 
 
 class Kind(Generic[T]):
+    """One kind of value, with its check and its description."""
+
     def __init__(
         self,
         expected: str,
-        take: Callable[[object, Place], T],
+        take: Callable[[object, PathBase], T],
         spell: Callable[[str], object] = str,
         *,
         label: str,
     ) -> None:
         self.expected = expected
-        """Goes behind "must be"."""
+        """Completes the sentence "must be …"."""
         self.label = label
         """For the column of a table."""
         self.take = take
         self.spell = spell
-        """The text of a variable as TOML would have given it."""
+        """Converts the text of a variable into a TOML value."""
 
 
 def text(label: str = "text") -> Kind[str]:
@@ -66,64 +68,64 @@ def text(label: str = "text") -> Kind[str]:
 
 
 def named(pattern: re.Pattern[str], expected: str) -> Kind[str]:
-    def take(value: object, place: Place) -> str:
-        return value if isinstance(value, str) and pattern.fullmatch(value) else _unfit()
+    def take(value: object, base: PathBase) -> str:
+        return value if isinstance(value, str) and pattern.fullmatch(value) else _reject()
 
     return Kind(expected, take, label="name")
 
 
 def choice(*words: str, once: Mapping[str, str] | None = None) -> Kind[str]:
-    """One of some words; `once` maps words that were right in the past to today's."""
+    """One of some words; `once` maps words of the past to today's."""
     old = once or {}
 
-    def take(value: object, place: Place) -> str:
+    def take(value: object, base: PathBase) -> str:
         if not isinstance(value, str):
-            _unfit()
-        today = old.get(value, value)
-        return today if today in words else _unfit()
+            _reject()
+        current = old.get(value, value)
+        return current if current in words else _reject()
 
     return Kind(f"one of {', '.join(words)}", take, label=" · ".join(f"`{word}`" for word in words))
 
 
 def whole(least: int, most: int) -> Kind[int]:
-    def take(value: object, place: Place) -> int:
+    def take(value: object, base: PathBase) -> int:
         fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-        return int(value) if fits else _unfit()  # type: ignore[call-overload, no-any-return]
+        return int(value) if fits else _reject()  # type: ignore[call-overload, no-any-return]
 
-    def spell(said: str) -> object:
+    def spell(text: str) -> object:
         # Only plain digits: Python's int() would also take "1_000" and digits of other scripts.
-        return int(said) if re.fullmatch(r"-?[0-9]{1,18}", said) else said
+        return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else text
 
     return Kind(f"a whole number from {least} to {most}", take, spell, label="whole number")
 
 
 def switch() -> Kind[bool]:
-    def take(value: object, place: Place) -> bool:
-        return value if isinstance(value, bool) else _unfit()
+    def take(value: object, base: PathBase) -> bool:
+        return value if isinstance(value, bool) else _reject()
 
-    return Kind("true or false", take, lambda said: SPOKEN.get(said.lower(), said), label="true or false")
+    return Kind("true or false", take, lambda text: BOOLEANS.get(text.lower(), text), label="true or false")
 
 
 def several(
     kind: Kind[str], expected: str, label: str, skipped: tuple[str, ...] = ()
 ) -> Kind[tuple[str, ...]]:
-    """A list; words that are `skipped` are left out, but are not all that may be in it."""
+    """A list; words that are `skipped` are left out, but a list of only those is wrong."""
 
-    def take(value: object, place: Place) -> tuple[str, ...]:
+    def take(value: object, base: PathBase) -> tuple[str, ...]:
         if not isinstance(value, (list, tuple)):
-            _unfit()
-        kept = tuple(kind.take(item, place) for item in value if item not in skipped)
-        return kept if kept or not value else _unfit()
+            _reject()
+        items = tuple(kind.take(item, base) for item in value if item not in skipped)
+        return items if items or not value else _reject()
 
-    def spell(said: str) -> object:
-        return [piece.strip() for piece in said.split(",") if piece.strip()]
+    def spell(text: str) -> object:
+        return [piece.strip() for piece in text.split(",") if piece.strip()]
 
     return Kind(expected, take, spell, label=label)
 
 
 def path() -> Kind[Path]:
-    def take(value: object, place: Place) -> Path:
-        return _placed(value if isinstance(value, Path) else Path(_line(value, place)), place)
+    def take(value: object, base: PathBase) -> Path:
+        return _resolved(value if isinstance(value, Path) else Path(_line(value, base)), base)
 
     return Kind("the path of a file", take, label="path")
 
@@ -131,26 +133,26 @@ def path() -> Kind[Path]:
 def program() -> Kind[str]:
     """A path, or a bare name that is looked up on PATH."""
 
-    def take(value: object, place: Place) -> str:
-        said = str(value) if isinstance(value, Path) else _line(value, place)
-        return str(_placed(Path(said), place)) if "/" in said else said
+    def take(value: object, base: PathBase) -> str:
+        text = str(value) if isinstance(value, Path) else _line(value, base)
+        return str(_resolved(Path(text), base)) if "/" in text else text
 
     return Kind("the path or the name of a program", take, label="program")
 
 
-def _placed(said: Path, place: Place) -> Path:
-    if said.parts[:1] == ("~",):
-        return place.home.joinpath(*said.parts[1:])
-    return said if place.folder is None else place.folder / said
+def _resolved(value: Path, base: PathBase) -> Path:
+    if value.parts[:1] == ("~",):
+        return base.home.joinpath(*value.parts[1:])
+    return value if base.folder is None else base.folder / value
 
 
-def _line(value: object, place: Place) -> str:
+def _line(value: object, base: PathBase) -> str:
     """A text that can be shown, sent and logged as it is: no control characters, nothing invisible."""
     fits = isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= MAX_TEXT_CHARS
-    return str(value) if fits else _unfit()
+    return str(value) if fits else _reject()
 
 
-def _unfit() -> NoReturn:
+def _reject() -> NoReturn:
     raise ValueError
 
 
@@ -162,10 +164,10 @@ def shown(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case str() | Path():
-            said = str(value)
-            return said if is_plain_code(said) else f"'{code_label(said, MAX_TEXT_CHARS)}'"
+            text = str(value)
+            return text if is_plain_code(text) else f"'{code_label(text, MAX_TEXT_CHARS)}'"
         case int() if value.bit_length() > MAX_SHOWN_BITS:
-            return "a huge number"  # Python refuses to spell it
+            return "a huge number"  # Python refuses to convert it
         case list() | tuple():
             return ", ".join(shown(item) for item in value) or "(none)"
         case dict():
@@ -175,7 +177,7 @@ def shown(value: object) -> str:
 
 
 def jsonable(value: object) -> Any:
-    """A value for programs: what JSON can say."""
+    """A value for programs, as JSON can represent it."""
     if isinstance(value, Path):
         return str(value)
     return list(value) if isinstance(value, tuple) else value

@@ -1,6 +1,6 @@
-"""What one place says about settings, before places are merged.
+"""Layers of settings: the values from one source, before sources are merged.
 
-Values only: `settings` makes them, `vetting` takes from them what a repository may not say.
+Values only: `settings` makes them, `vetting` removes what a repository may not set.
 """
 
 from __future__ import annotations
@@ -11,33 +11,35 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 if TYPE_CHECKING:
-    from laneway.base.schema import Ignored, Keys, Source
+    from laneway.base.setting_values import Ignored, Keys, Source
     from laneway.base.trust import Fingerprint
 
 Standing: TypeAlias = Literal["asks for nothing", "trusted", "changed", "not trusted"]
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundValue(msgspec.Struct, frozen=True):
+    """One setting of one source."""
+
     keys: Keys
     value: Any
     source: Source
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """The lowest first, so that the last of a key holds."""
+    """The settings of one source, the weakest first: the last value of a key wins."""
 
-    found: list[Found] = []
+    values: list[FoundValue] = []
     ignored: list[Ignored] = []
 
 
 class RepoFile(msgspec.Struct, frozen=True):
-    """A settings file of a repository: what in it needs trust, and whether it is trusted as it is now."""
+    """A settings file of a repository: its settings that need trust, and whether it is trusted now."""
 
     path: Path
     root: Path
-    """The repository that trust is given to; real, no links."""
-    asks: tuple[Found, ...]
-    """Every setting in it that can need trust, whether or not its value does now."""
+    """The repository that trust is given to; a real path, no links."""
+    asks: tuple[FoundValue, ...]
+    """Every setting in it that can need trust, whether or not its present value does."""
     standing: Standing
     before: dict[str, Fingerprint]
     """What was trusted last, by key."""

@@ -1,9 +1,8 @@
 """Logs: five levels, for people or as JSON lines, to standard error or a rotating file.
 
-Built on the standard library's `logging`, which asyncio loads anyway. Every line carries
-the ids it belongs to (agent, session, thread, turn, item, request), bound once by whoever
-knows them, and passes through the one redactor. Standard output is never touched: it
-belongs to protocols.
+Built on the standard library's `logging`, which asyncio loads anyway. Every line carries the ids
+that it belongs to (agent, session, thread, turn, item, request), bound once by the code that knows
+them, and is redacted. Standard output is never used: it belongs to protocols.
 
     error   a crash, a loss of data            info    sessions start and end, mail is delivered
     warning a stale identity, a time-out       debug   messages        trace  raw bytes
@@ -33,7 +32,7 @@ LEVELS = {
 }
 IDS = ("agent", "session", "thread", "turn", "item", "request")
 FILE_BYTES = 10 * 1024 * 1024
-"""A log file before it is turned over."""
+"""Size at which a log file is rotated."""
 FILES_KEPT = 3
 MAX_LINE_CHARS = 16 * 1024
 """One line; a longer message is cut, visibly."""
@@ -56,7 +55,7 @@ def bound(**ids: str | None) -> Iterator[None]:
 
 @contextmanager
 def timed(log: logging.Logger, what: str, level: int = logging.DEBUG) -> Iterator[None]:
-    """Log how long something took, whether it went well or not."""
+    """Log how long something took, whether it succeeded or not."""
     if not log.isEnabledFor(level):
         yield
         return
@@ -71,13 +70,13 @@ def timed(log: logging.Logger, what: str, level: int = logging.DEBUG) -> Iterato
 
 
 def configure(level: str = "warning", form: Form = "human", file: Path | None = None) -> logging.Handler:
-    """Say where Laneway's own logs go. Replaces what an earlier call said."""
+    """Set up Laneway's own logs. Replaces an earlier configuration."""
     root = logging.getLogger("laneway")
     for old in list(root.handlers):
         root.removeHandler(old)
         old.close()
     handler = _rotating(file) if file is not None else logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Json() if form == "json" else Human())
+    handler.setFormatter(JsonFormatter() if form == "json" else HumanFormatter())
     handler.addFilter(_add_ids)
     root.addHandler(handler)
     root.setLevel(LEVELS[level])
@@ -103,7 +102,7 @@ def _rotating(file: Path) -> logging.Handler:
 
 
 def _private(path: str, flags: int) -> int:
-    """For its owner alone. A pipe that nobody reads is an error: to wait for a reader would freeze us."""
+    """Open a file for its owner alone. A pipe without a reader is an error: it would block."""
     fd = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY, 0o600)
     os.set_blocking(fd, True)
     return fd
@@ -115,12 +114,12 @@ def _message(record: logging.LogRecord) -> str:
         text += "\n" + logging.Formatter().formatException(record.exc_info)
     if len(text) > MAX_LINE_CHARS:
         text = text[:MAX_LINE_CHARS] + " [cut]"
-    from laneway.base.redact import redact  # only when there is something to tell
+    from laneway.base.redact import redact  # loaded late: only when something is logged
 
     return redact(text)
 
 
-class Human(logging.Formatter):
+class HumanFormatter(logging.Formatter):
     """`08:15:02 WARNING core.session the turn was stuck  agent=agent-1 turn=…`"""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -129,19 +128,19 @@ class Human(logging.Formatter):
         details = dict(getattr(record, "ids", {}))
         if hasattr(record, "latency_ms"):
             details["took"] = f"{record.latency_ms:g}ms"
-        behind = "  " + " ".join(f"{key}={value}" for key, value in details.items()) if details else ""
-        # Others' words are in there: a line of theirs must not pass for a line of this log.
+        suffix = "  " + " ".join(f"{key}={value}" for key, value in details.items()) if details else ""
+        # The message may contain foreign text: none of its lines must pass for a line of this log.
         from laneway.base.plain import code_label, plain
 
         message = plain(_message(record)).replace("\n", "\n    ")
-        return f"{clock} {record.levelname} {name} {message}{code_label(behind, MAX_LINE_CHARS)}"
+        return f"{clock} {record.levelname} {name} {message}{code_label(suffix, MAX_LINE_CHARS)}"
 
 
-class Json(logging.Formatter):
-    """One object a line."""
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        import json  # two milliseconds of start-up for a form that few ask for
+        import json  # two milliseconds of start-up for a format that few use
 
         whole, part = divmod(record.created, 1)
         line: dict[str, object] = {

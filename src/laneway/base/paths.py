@@ -1,4 +1,4 @@
-"""Where things live on this machine."""
+"""Laneway's folders on this machine: cache, config and state (XDG)."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ def is_home_known(environment: Mapping[str, str] | None = None) -> bool:
 
 
 def cache_home(environment: Mapping[str, str] | None = None) -> Path:
-    """Our folder for what may be lost: `$XDG_CACHE_HOME/laneway`."""
+    """Our folder for files that may be lost: `$XDG_CACHE_HOME/laneway`."""
     return _ours("XDG_CACHE_HOME", ".cache", environment, None)
 
 
 def config_home(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path:
-    """Our folder for what the user decides: `$XDG_CONFIG_HOME/laneway`."""
+    """Our folder for the user's settings: `$XDG_CONFIG_HOME/laneway`."""
     return _ours("XDG_CONFIG_HOME", ".config", environment, home)
 
 
 def state_home(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path:
-    """Our folder for what must not: `$XDG_STATE_HOME/laneway`."""
+    """Our folder for files that must not be lost: `$XDG_STATE_HOME/laneway`."""
     return _ours("XDG_STATE_HOME", ".local/state", environment, home)
 
 
 def _ours(variable: str, default: str, environment: Mapping[str, str] | None, home: Path | None) -> Path:
-    named = (os.environ if environment is None else environment).get(variable, "")
-    # The specification wants relative values ignored; that also keeps a repository from holding them.
-    return (Path(named) if named.startswith("/") else (home or Path.home()) / default) / "laneway"
+    folder = (os.environ if environment is None else environment).get(variable, "")
+    # The XDG specification wants relative values ignored; that also keeps these folders out of a repository.
+    return (Path(folder) if folder.startswith("/") else (home or Path.home()) / default) / "laneway"

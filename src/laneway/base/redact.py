@@ -1,9 +1,9 @@
-"""The one redactor: what log, audit, errors and bug reports are passed through.
+"""Removes secrets from texts: for logs, the audit log, errors and bug reports.
 
-Knows secrets by their shape (keys of well-known services, bearer headers, private keys,
-passwords in URLs), by their name (`…_TOKEN=`, `"api_key":`) and by their place (what programs get
-as environment, and pages as headers, in a configuration). Errs on the side of hiding:
-a lost word in a log is cheap. Pure, linear in the length of the text.
+Recognises secrets by their shape (keys of well-known services, bearer headers, private keys,
+passwords in URLs), by their name (`…_TOKEN=`, `"api_key":`) and by their place (environments and
+HTTP headers in a configuration). Errs on the side of hiding: a lost word in a log is cheap. Pure,
+linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ _TABLE = re.compile(
 
 
 def redact(text: str) -> str:
-    """The text without what looks like a secret."""
+    """The text without anything that looks like a secret."""
     text = _PRIVATE_KEY.sub(HIDDEN, text)
-    text = _TABLE.sub(lambda found: f"{found[1]}{HIDDEN}}}", text)
-    text = _HEADER.sub(lambda found: found[1] + HIDDEN, text)
+    text = _TABLE.sub(lambda match: f"{match[1]}{HIDDEN}}}", text)
+    text = _HEADER.sub(lambda match: match[1] + HIDDEN, text)
     text = _PAIR.sub(_hide_value, text)
     text = _IN_URL.sub(rf"\1:{HIDDEN}@", text)
     return _SHAPES.sub(HIDDEN, text)
 
 
-def _hide_value(found: re.Match[str]) -> str:
-    value = found["value"]
+def _hide_value(match: re.Match[str]) -> str:
+    value = match["value"]
     if value.lower() in ("null", "none", "true", "false", '""', "''") or HIDDEN in value:
-        return found[0]
-    mark = value[0] if value[0] in "\"'" else ""
-    return f"{found['name']}{mark}{HIDDEN}{mark}"
+        return match[0]
+    quote = value[0] if value[0] in "\"'" else ""
+    return f"{match['name']}{quote}{HIDDEN}{quote}"

@@ -1,8 +1,8 @@
-"""What git knows about a folder, read from its files: no process, so it can be asked every turn.
+"""The git repository and branch of a folder, read from git's files without a process.
 
-Right for plain repositories, linked worktrees, submodules and detached heads; outside of
-git there is nothing, and nothing is made up. The files may be anything, because a sandboxed
-model can make a `.git` of its own: only small regular ones are read, and none is waited for.
+Cheap enough for every turn. Right for plain repositories, linked worktrees, submodules and detached
+heads; outside of git there is no result. A sandboxed model can make a `.git` of its own, so the files
+may be anything: only small regular ones are read, without blocking.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import msgspec
 from laneway.base.foreign_files import NotRegular, read_regular
 
 MAX_HEAD_BYTES = 4096
-"""A HEAD file is one line; a longer one is none of git's."""
+"""A HEAD file is one line; a longer one is not git's."""
 SHORT_COMMIT = 12
-"""Letters of a commit: never ambiguous, still short."""
+"""Characters of a commit: never ambiguous, still short."""
 
 
 NO_BRANCH = ".invalid"
-"""What stands in HEAD where git keeps its branches in a table that we do not read."""
+"""The branch in HEAD where git keeps its references in a table that we do not read."""
 
 
 class Repo(msgspec.Struct, frozen=True):
@@ -33,27 +33,27 @@ class Repo(msgspec.Struct, frozen=True):
 
 
 def find_repo(folder: Path) -> Repo | None:
-    """The repository that a folder lies in, or none."""
-    root = os.fspath(folder)  # plain strings: asked in every turn, and paths would take five times as long
+    """The repository of a folder, or none."""
+    root = os.fspath(folder)  # plain strings: called every turn, and paths would take five times as long
     while True:
         git = git_dir(root)
         if git is not None:
             return Repo(Path(root), os.path.basename(root), _branch(git))
-        above = os.path.dirname(root)
-        if above == root:
+        parent = os.path.dirname(root)
+        if parent == root:
             return None
-        root = above
+        root = parent
 
 
 def detached_at(root: Path) -> str | None:
-    """The commit, shortened, that a repository's head stands on without a branch."""
+    """The shortened commit of a detached HEAD."""
     git = git_dir(os.fspath(root))
     head = _head(git) if git is not None else ""
     return head[:SHORT_COMMIT] if len(head) >= 40 and not set(head) - set("0123456789abcdef") else None
 
 
 def git_dir(root: str) -> str | None:
-    """Where git keeps what belongs to a folder: its `.git`, or what a file of that name points to."""
+    """The git directory of a work tree: its `.git`, or the folder that a file of that name points to."""
     dot_git = os.path.join(root, ".git")
     try:
         mode = os.stat(dot_git).st_mode
@@ -62,9 +62,9 @@ def git_dir(root: str) -> str | None:
         word, _, path = _line_of(dot_git).partition(": ")
         if word != "gitdir" or not path:
             return None
-        named = os.path.realpath(os.path.join(root, path))
-        return named if os.path.isdir(named) else None
-    except (OSError, ValueError):  # not there, no file, or a name that can be none
+        target = os.path.realpath(os.path.join(root, path))
+        return target if os.path.isdir(target) else None
+    except (OSError, ValueError):  # missing, no file, or a name that no file can have
         return None
 
 
@@ -79,12 +79,12 @@ def _head(git: str) -> str:
 
 
 def _linked(path: str) -> str:
-    """A head as git once made them: a link to the branch. One that leads elsewhere is none."""
+    """A HEAD in git's old format: a link to the branch. A link to anything else is ignored."""
     try:
-        named = os.readlink(path)
+        target = os.readlink(path)
     except OSError:
         return ""  # no link
-    return f"ref: {named}" if named.startswith("refs/") else ""
+    return f"ref: {target}" if target.startswith("refs/") else ""
 
 
 def _line_of(path: str, *, follow_links: bool = True) -> str:

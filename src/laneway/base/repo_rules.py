@@ -1,8 +1,8 @@
-"""What a repository's settings file may say about each key without being trusted, and the reason.
+"""Rules for each setting: which values a repository's settings file may set without trust, and why.
 
 A total table: `RULES` has one entry for each key of the schema, and a test compares the two. A key
-without an entry needs trust. Where a rule compares, it compares with what the user's own files and
-the defaults say: a repository may narrow that, and needs trust for anything else. Pure.
+without an entry needs trust. A rule compares a value with that of the user's own files and the
+defaults: a repository may narrow it, and needs trust for anything else. Pure.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ IF_TRUSTED = "if trusted"
 
 
 class Rule(msgspec.Struct, frozen=True):
+    """What a repository may set for one key without trust."""
+
     label: str
     """For the column of a table."""
     reason: str
     """What a hostile repository could do with the key, or why it can do nothing."""
     allows: Callable[[Any, Any], bool]
-    """Whether a value needs no trust; the second argument is what holds without the repository."""
+    """Whether a value needs no trust; the second argument is the value without the repository."""
     is_free: bool = False
     is_file_content: bool = False
-    """The key names a file whose content is used: trust is in that content, too."""
+    """The key names a file whose content is used: trust includes that content."""
     is_run_or_written: bool = False
-    """The key names a file that we run or write as the user, so it must lie where no session can write."""
+    """The key names a file that we run or write as the user, so it must be where no session can write."""
 
 
 def free(reason: str) -> Rule:
@@ -44,41 +46,41 @@ def trusted(reason: str, *, is_file_content: bool = False, is_run_or_written: bo
 
 
 def unchanged(reason: str) -> Rule:
-    """Neither direction is harmless; saying what holds anyway is."""
+    """Neither direction is harmless; only the user's own value is."""
     return Rule(IF_TRUSTED, reason, lambda value, own: value == own)
 
 
 def only(word: Any, label: str, reason: str) -> Rule:
-    """One value is the tightest there is."""
+    """One value is the strictest of all."""
     return Rule(f"{label}, else {IF_TRUSTED}", reason, lambda value, own: value in (word, own))
 
 
 def at_most(reason: str) -> Rule:
-    """A number that bounds something; None bounds nothing."""
+    """A number that limits something; None is no limit."""
     label = f"up to your own, else {IF_TRUSTED}"
     return Rule(label, reason, lambda value, own: own is None or value <= own)
 
 
 def at_most_unless_none(reason: str) -> Rule:
-    """The same for a number whose 0 bounds nothing."""
+    """The same for a number whose 0 is no limit."""
     label = f"up to your own, else {IF_TRUSTED}"
     return Rule(label, reason, lambda value, own: value == own or (value > 0 and not 0 < own < value))
 
 
 def fewer(label: str, reason: str) -> Rule:
-    """A list that lets things in; None lets in all."""
+    """A list that allows things; None allows all."""
     return Rule(
         f"{label}, else {IF_TRUSTED}", reason, lambda value, own: own is None or set(value) <= set(own)
     )
 
 
 def more(label: str, reason: str) -> Rule:
-    """A list that keeps things out."""
+    """A list that excludes things."""
     return Rule(f"{label}, else {IF_TRUSTED}", reason, lambda value, own: set(value) >= set(own))
 
 
 def narrower(words: Sequence[str], label: str, reason: str) -> Rule:
-    """Words from the narrowest to the widest; what is none of them compares with itself alone."""
+    """Words from the narrowest to the widest; any other value is allowed only if it is the user's own."""
 
     def allows(value: Any, own: Any) -> bool:
         return value == own or (value in words and own in words and words.index(value) <= words.index(own))
@@ -155,7 +157,7 @@ RULES: dict[str, Rule] = {
     "log_level": unchanged(_LOG),
     "log_format": unchanged("breaks programs that read your log, or makes forged log lines possible"),
     "log_file": trusted("writes to any of your files", is_run_or_written=True),
-    # Tables: each field of a role goes by the rule of the key that it stands for, all of them or none
+    # Tables: each field of a role follows the rule of its key, all of them or none
     "roles": Rule(
         f"a role that only narrows, else {IF_TRUSTED}",
         "anyone who asks for the role gets a session with more access",

@@ -1,71 +1,37 @@
-"""Every setting: its name, its kind, its default, its variables.
+"""The schema of all settings: name, kind, default and environment variables of each.
 
-`Settings` is the schema and the result in one: a line declares a key and gives callers a
-typed attribute. Whoever adds a setting adds a line here, a rule in `repo_rules` and a row in
-`docs/settings.md`. Reads nothing: `settings.load` fills it.
+`Settings` is the schema and the result in one: a line declares a key and gives callers a typed
+attribute. A new setting needs a line here, a rule in `repo_rules` and a row in `docs/settings.md`.
+Reads nothing: `settings.load` fills it.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
 from laneway.base import kinds
 from laneway.base.config_files import RepoPlace
-from laneway.base.kinds import Kind, shown
-from laneway.base.plain import plain_code
+from laneway.base.kinds import Kind
+from laneway.base.setting_values import Ignored, Keys, SettingValue, Source
 
 if TYPE_CHECKING:
     from laneway.base.layers import RepoFile
 
 T = TypeVar("T")
-Keys: TypeAlias = tuple[str, ...]
-"""`("model",)`, or inside a table `("roles", "reviewer", "model")`."""
-
 DAY_S = 24 * 60 * 60
 MAX_AGE_DAYS = 36_500
-SECRET_ENDS = ("token", "secret", "key")
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 APPROVALS = ("untrusted", "on-request", "never")
 TOOL_GROUPS = ("codex", "sessions", "mail")
 FUTURE_TOOL_GROUPS = ("jobs",)
-"""Not there yet. An earlier default named them, so settings files may: they are left out of a list."""
-
-
-SourceKind: TypeAlias = Literal["flag", "environment", "named", "repo", "global", "default"]
-
-
-class Source(msgspec.Struct, frozen=True):
-    kind: SourceKind
-    name: str = ""
-    """The flag, the variable or the file."""
-    line: int | None = None
-
-    def __str__(self) -> str:
-        if self.line is not None:
-            return f"{shown(self.name)}, line {self.line}"
-        return shown(self.name) if self.name else self.kind
-
-
-class Value(msgspec.Struct, frozen=True):
-    value: Any
-    source: Source
-
-
-class Ignored(msgspec.Struct, frozen=True):
-    keys: Keys
-    value: Any
-    source: Source
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.source}: {spell(self.keys)} = {display(self.keys, self.value)} is ignored: {self.why}."
+"""Not implemented. An earlier default named them, so settings files may: they are ignored in a list."""
 
 
 class Role(msgspec.Struct, frozen=True):
-    """A preset that a session can be started with; what it leaves open stays as it was."""
+    """A preset that a session can be started with; fields that are none keep their value."""
 
     model: str | None = None
     sandbox: str | None = None
@@ -109,17 +75,17 @@ def _atm(name: str) -> tuple[str, ...]:
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What holds in one folder."""
+    """The settings of one folder."""
 
-    values: dict[Keys, Value]
+    values: dict[Keys, SettingValue]
     ignored: tuple[Ignored, ...]
     repo: RepoPlace
     files: dict[str, Path]
-    """Where files were looked for: `repo` and `global` are ATM's, with `laneway_` in front they are ours."""
+    """Paths of the settings files: `repo` and `global` are ATM's, those with `laneway_` in front are ours."""
     repo_files: tuple[RepoFile, ...] = ()
-    """How the repository's own files stand with the user."""
+    """The repository's settings files, and whether the user trusts them."""
     contents: dict[Path, bytes] = {}
-    """Of files that a trusted repository names: used as they were checked, never read again."""
+    """Of files that a trusted repository names: used as they were checked, not read again."""
 
     # Codex
     codex_bin = Key[str | None](
@@ -144,7 +110,7 @@ class Settings(msgspec.Struct, frozen=True):
         kinds.choice(*SANDBOXES), None, "what commands may touch", variables=_atm("SANDBOX")
     )
     approval_policy = Key[str | None](
-        # Codex dropped on-failure; on-request is what became of it.
+        # Codex replaced on-failure by on-request.
         kinds.choice(*APPROVALS, once={"on-failure": "on-request"}),
         None,
         "when Codex asks before it acts; `on-failure` is read as `on-request`",
@@ -277,16 +243,18 @@ class Settings(msgspec.Struct, frozen=True):
     def roles(self) -> dict[str, Role]:
         """Presets by name, from `[laneway.roles.NAME]`."""
         fields: dict[str, dict[str, str]] = {}
-        for keys, found in self.values.items():
+        for keys, setting in self.values.items():
             if keys[0] == "roles":
-                fields.setdefault(keys[1], {})[keys[2]] = found.value
-        return {name: Role(**given) for name, given in fields.items()}
+                fields.setdefault(keys[1], {})[keys[2]] = setting.value
+        return {name: Role(**role_fields) for name, role_fields in fields.items()}
 
     @property
     def per_thread_auto_mail(self) -> dict[str, bool]:
         """`auto_mail` for single sessions, by agent id."""
         return {
-            keys[1]: found.value for keys, found in self.values.items() if keys[0] == "per_thread_auto_mail"
+            keys[1]: setting.value
+            for keys, setting in self.values.items()
+            if keys[0] == "per_thread_auto_mail"
         }
 
 
@@ -296,24 +264,3 @@ TABLE_KEYS = {
     "per_thread_auto_mail": "`auto_mail` for single sessions, by agent id",
 }
 """Keys that hold a table of a user's own names; they have no variable."""
-
-
-def spell(keys: Keys) -> str:
-    """`roles.reviewer.model`, with quotes where TOML wants them."""
-    return ".".join(
-        part
-        if part.isascii() and part.replace("-", "").replace("_", "").isalnum()
-        else repr(plain_code(part))
-        for part in keys
-    )
-
-
-def display(keys: Keys, value: object) -> str:
-    """A value for people, with secrets kept back."""
-    from laneway.base.redact import HIDDEN, redact  # only when there is something to tell
-
-    return HIDDEN if is_secret(keys) and value is not None else redact(shown(value))
-
-
-def is_secret(keys: Keys) -> bool:
-    return keys[-1].endswith(SECRET_ENDS)

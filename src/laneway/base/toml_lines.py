@@ -1,4 +1,4 @@
-"""On which line a key of a TOML text is set; `tomllib` does not tell.
+"""Finds the line on which a key of a TOML text is set, which `tomllib` does not report.
 
 Reads statements only (headers and `key = value`), skipping values by their brackets and
 quotes; a key inside an inline table is found where its statement begins. Meant for text
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 Keys = tuple[str, ...]
 
 MAX_KEY_PARTS = 32
-"""Parts of one dotted key. `tomllib` takes memory by the square of them: 8,000 cost 260 MB."""
+"""Parts of one dotted key. `tomllib` needs memory by the square of them: 8,000 cost 260 MB."""
 
 _QUOTED = r'"(?:[^"\\\n]|\\.)*+"|\'[^\'\n]*+\''
 BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*+)*+")
@@ -28,12 +28,12 @@ _DEEP = re.compile(rf"(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]++|{_QUOTED})[ \t]*+\
 
 
 def too_deep(text: str) -> int | None:
-    """The line of a dotted key that is longer than any sensible one, before `tomllib` meets it."""
-    found = _DEEP.search(text)
-    return None if found is None else text.count("\n", 0, found.start()) + 1
+    """The line of a dotted key with too many parts, to be checked before `tomllib` parses it."""
+    match = _DEEP.search(text)
+    return None if match is None else text.count("\n", 0, match.start()) + 1
 
 
-class Lines:
+class TomlLines:
     """The line of every statement of a text."""
 
     def __init__(self, text: str) -> None:
@@ -52,36 +52,36 @@ class Lines:
 
 def _statements(text: str) -> Iterator[tuple[Keys, int]]:
     table: Keys = ()
-    at, line, counted = 0, 1, 0
+    position, line, counted = 0, 1, 0
     while True:
-        at = _end(BLANK, text, at)
-        line, counted = line + text.count("\n", counted, at), at
-        if at >= len(text):
+        position = _end(BLANK, text, position)
+        line, counted = line + text.count("\n", counted, position), position
+        if position >= len(text):
             return
-        opening = len(text[at : at + 2]) - len(text[at : at + 2].lstrip("["))
-        keys, at = dotted(text, at + opening)
+        opening = len(text[position : position + 2]) - len(text[position : position + 2].lstrip("["))
+        keys, position = dotted(text, position + opening)
         if not keys:
             return
         if opening:
             table = keys
             yield table, line
-            at = text.find("\n", at)
-            at = len(text) if at < 0 else at
+            position = text.find("\n", position)
+            position = len(text) if position < 0 else position
         else:
             yield (*table, *keys), line
-            at = _skip_value(text, at)
+            position = _skip_value(text, position)
 
 
-def dotted(text: str, at: int) -> tuple[Keys, int]:
-    """The parts of the key that begins there, and where it ends; none if there is no key."""
+def dotted(text: str, position: int) -> tuple[Keys, int]:
+    """The parts of the key that begins at this position, and where it ends; none if there is no key."""
     keys: list[str] = []
-    while (part := _PART.match(text, at)) is not None:
+    while (part := _PART.match(text, position)) is not None:
         keys.append(_unquoted(part[1]))
-        at = part.end()
-        if text[at : at + 1] != ".":
+        position = part.end()
+        if text[position : position + 1] != ".":
             break
-        at += 1
-    return tuple(keys), at
+        position += 1
+    return tuple(keys), position
 
 
 def _unquoted(part: str) -> str:
@@ -97,20 +97,20 @@ def _unquoted(part: str) -> str:
         return part
 
 
-def _skip_value(text: str, at: int) -> int:
+def _skip_value(text: str, position: int) -> int:
     """To the end of the line on which a value ends."""
     depth = 0
-    while (piece := PIECE.match(text, at)) is not None:
-        at = piece.end()
+    while (piece := PIECE.match(text, position)) is not None:
+        position = piece.end()
         if piece[0] in "[{":
             depth += 1
         elif piece[0] in "]}":
             depth -= 1
         elif piece[0] == "\n" and depth <= 0:
-            return at
+            return position
     return len(text)
 
 
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return at if found is None else found.end()
+def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    match = pattern.match(text, position)
+    return position if match is None else match.end()

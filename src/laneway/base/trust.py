@@ -1,10 +1,10 @@
-"""Which settings of which repositories the user trusts: what was seen when trust was given.
+"""The trust file: which settings of which repositories the user trusts, as they were when trust was given.
 
 Owns one small file in our state folder. An entry is for one settings file of one repository, both by
-their real paths, and holds a digest of every setting that was seen in it, with a text to tell it by.
-A repository that moves, or that is reached through a link to another place, is another repository;
-a file that says something else is not trusted any more. A trust file that is damaged, newer, or open
-to others means that nothing is trusted. Only `laneway config trust|untrust` writes it.
+their real paths, and has a digest of every setting in it, with a text for people. A repository that
+moves, or that is reached through a link to another place, is another repository; a file that has
+changed is not trusted any more. With a trust file that is damaged, newer, or writable by others,
+nothing is trusted. Only `laneway config trust|untrust` writes it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from laneway.base.paths import state_home
 
 VERSION = 2
 MAX_FILE_BYTES = 4 * 1024 * 1024
-"""Thousands of repositories; more is not ours."""
+"""Thousands of repositories; a larger file is not ours."""
 MAX_TEXT_CHARS = 500
-"""Of a setting as it was shown: enough to tell what changed, whatever a repository puts there."""
+"""Of a setting's text: enough to see what changed, whatever a repository puts there."""
 LOCK_S = 5.0
-"""To wait for another writer, who needs milliseconds; a longer one is stopped or stuck."""
+"""To wait for another writer, who needs milliseconds; one that needs longer is stopped or stuck."""
 
 
 def trust_file(environment: Mapping[str, str], home: Path) -> Path:
@@ -40,34 +40,38 @@ def trust_file(environment: Mapping[str, str], home: Path) -> Path:
 
 
 class Fingerprint(msgspec.Struct, frozen=True):
-    """One setting as it was seen."""
+    """One setting as it was when trust was given."""
 
     digest: str
     """Of the value, and of the content of the file that it names."""
     text: str
-    """To tell people by; never compared."""
+    """For people; never compared."""
 
 
 class TrustedFile(msgspec.Struct, frozen=True):
+    """A settings file that the user trusts, with its settings at that time."""
+
     root: str
     file: str
     settings: dict[str, Fingerprint]
 
 
 class Trust(msgspec.Struct, frozen=True):
+    """The content of the trust file."""
+
     entries: tuple[TrustedFile, ...] = ()
     folders: frozenset[str] = frozenset()
-    """What version 1 trusted, whatever it said. Nothing is trusted for being named here."""
+    """Folders that version 1 trusted, whatever their settings. Nothing is trusted because of this."""
     problem: str | None = None
-    """Why nothing is trusted, where that is not for want of asking."""
+    """Why the trust file cannot be used, if so; then nothing is trusted."""
 
     def entry(self, root: Path, file: Path) -> TrustedFile | None:
-        """By real paths, letter by letter: links are for the caller to resolve, once."""
+        """The entry of these real paths. The caller resolves links, once."""
         return next((each for each in self.entries if (each.root, each.file) == (str(root), str(file))), None)
 
 
 def read(file: Path) -> Trust:
-    """What is trusted. Never raises: in doubt, nothing is."""
+    """Read the trust file. Never raises: in doubt, nothing is trusted."""
     try:
         return _read(file)
     except StoreError as problem:
@@ -75,25 +79,30 @@ def read(file: Path) -> Trust:
 
 
 def give(file: Path, root: Path, settings: Mapping[Path, Mapping[str, Fingerprint]]) -> bool:
-    """Trust what was seen in settings files of a repository. Tells whether that changed anything."""
+    """Trust settings files of a repository as they are. Returns whether that changed anything."""
     name = os.path.realpath(root)
-    given = tuple(
+    entries = tuple(
         TrustedFile(
-            name, str(path), {key: Fingerprint(seen.digest, _short(seen.text)) for key, seen in each.items()}
+            name,
+            str(path),
+            {
+                key: Fingerprint(fingerprint.digest, _short(fingerprint.text))
+                for key, fingerprint in each.items()
+            },
         )
         for path, each in settings.items()
     )
 
     def changed(old: Trust) -> Trust:
-        replaced = {(entry.root, entry.file) for entry in given}
+        replaced = {(entry.root, entry.file) for entry in entries}
         others = tuple(each for each in old.entries if (each.root, each.file) not in replaced)
-        return Trust((*others, *given), old.folders - {name})
+        return Trust((*others, *entries), old.folders - {name})
 
     return _change(file, changed)
 
 
 def take_back(file: Path, root: Path) -> bool:
-    """Trust nothing of a repository any more. Tells whether that changed anything."""
+    """Trust nothing of a repository any more. Returns whether that changed anything."""
     name = os.path.realpath(root)
 
     def changed(old: Trust) -> Trust:
@@ -126,18 +135,18 @@ def _change(file: Path, change: Callable[[Trust], Trust]) -> bool:
 
 
 def _key(entry: TrustedFile) -> tuple[Any, ...]:
-    digests = tuple(sorted((name, seen.digest) for name, seen in entry.settings.items()))
+    digests = tuple(sorted((name, fingerprint.digest) for name, fingerprint in entry.settings.items()))
     return entry.root, entry.file, digests
 
 
 def _read(file: Path) -> Trust:
-    import json  # paths may hold bytes that are no UTF-8; msgspec refuses their escapes
+    import json  # paths may contain bytes that are no UTF-8; msgspec refuses their escapes
 
     remedy = "remove it, then trust your repositories again"
     try:
         fd = open_regular(file)
         try:
-            facts = os.fstat(fd)
+            status = os.fstat(fd)
             raw = read_open(fd, MAX_FILE_BYTES, file)
         finally:
             os.close(fd)
@@ -147,7 +156,7 @@ def _read(file: Path) -> Trust:
         raise StoreError(
             f"The trust file {shown(file)} cannot be read ({problem.strerror}): {remedy}.", str(file)
         ) from problem
-    if facts.st_uid != os.geteuid() or stat.S_IMODE(facts.st_mode) & 0o022:
+    if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o022:
         raise StoreError(
             f"The trust file {shown(file)} can be written by others: make it yours with mode 600.", str(file)
         )
@@ -172,8 +181,8 @@ def _read(file: Path) -> Trust:
 def _entry(data: Any) -> TrustedFile:
     root, file = _texts([data["root"], data["file"]])
     settings = {}
-    for key, seen in data["settings"].items() if isinstance(data["settings"], dict) else _wrong():
-        settings[key] = Fingerprint(*_texts([seen["digest"], seen["text"]]))
+    for key, fingerprint in data["settings"].items() if isinstance(data["settings"], dict) else _wrong():
+        settings[key] = Fingerprint(*_texts([fingerprint["digest"], fingerprint["text"]]))
     return TrustedFile(root, file, settings)
 
 
@@ -190,7 +199,7 @@ def _wrong() -> Any:
 
 
 def _write(file: Path, trust: Trust) -> None:
-    """A crash leaves the old file or the new one."""
+    """Replace the file; a crash leaves the old one or the new one."""
     import json
 
     data = {
@@ -205,17 +214,17 @@ def _write(file: Path, trust: Trust) -> None:
         raise StoreError(
             f"The trust file {shown(file)} is full: `laneway config untrust DIR` makes room.", str(file)
         )
-    fresh = file.with_name(f"{file.name}.{os.getpid()}.tmp")  # the lock makes it ours alone
-    fresh.unlink(missing_ok=True)
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")  # the lock makes it ours alone
+    temporary.unlink(missing_ok=True)
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        with open(fd, "wb") as opened:
-            opened.write(text.encode())
-            opened.flush()
+        with open(fd, "wb") as stream:
+            stream.write(text.encode())
+            stream.flush()
             os.fsync(fd)
-        os.replace(fresh, file)
+        os.replace(temporary, file)
     except OSError:
-        fresh.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     folder = os.open(file.parent, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -231,9 +240,9 @@ def _locked(folder: Path) -> Iterator[None]:
 
     fd = open_regular(folder / "trust.lock", os.O_RDWR | os.O_CREAT, follow_links=False)
     try:
-        until = time.monotonic() + LOCK_S
+        deadline = time.monotonic() + LOCK_S
         while not _take(fcntl.flock, fd, fcntl.LOCK_EX | fcntl.LOCK_NB):
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise StoreError("Another laneway is changing what is trusted: try again.", str(folder))
             time.sleep(0.02)
         yield

@@ -1,11 +1,11 @@
-"""Checks what a repository's settings file says: against the rules, and against what its user trusted.
+"""Checks a repository's settings file against the rules and against what the user has trusted.
 
-    vet(…)           what may be used, what is ignored and why, and how the file stands
-    request_of(…)    what is shown to a user who is asked for trust, with what is kept if they agree
+    vet(…)           which settings may be used, which are ignored and why, and whether the file is trusted
+    request_of(…)    the settings to show to a user who is asked for trust, with their fingerprints
 
-A file is trusted as a whole and as it was seen: when one of its settings that need trust changes, or
-the content of a file that it names, none of them is used. The content that is checked is the content
-that is used: it is read once, here. No program is run, and no log written, where sessions can write.
+A file is trusted as a whole and as it was: when one of its settings that need trust changes, or the
+content of a file that it names, none of them is used. The content that is checked is the content that
+is used: it is read once, here. No program is run, and no log written, in a folder where sessions can write.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ import msgspec
 from laneway.base import trust
 from laneway.base.errors import ContentUnreadable
 from laneway.base.kinds import jsonable, shown
-from laneway.base.layers import Found, Layer, RepoFile
+from laneway.base.layers import FoundValue, Layer, RepoFile
 from laneway.base.repo_rules import rule_of
-from laneway.base.schema import Ignored, Keys, Value, display, spell
+from laneway.base.setting_values import Ignored, Keys, SettingValue, display, spell
 from laneway.base.trust import Fingerprint
 
 MAX_CONTENT_BYTES = 256 * 1024
-"""Of a prompt file: more than this does not fit a model's head beside its work."""
+"""Of a prompt file: more than this takes too much of a model's context."""
 MAX_LINKS = 40
-"""Links that one path may lead through, as in Linux; more is a circle."""
+"""Links that one path may lead through, as in Linux; more is a loop."""
 OF_ROLES = "roles"
 
 
 class Vetted(NamedTuple):
+    """The permitted settings of one repository file."""
+
     layer: Layer
     file: RepoFile
     contents: dict[Path, bytes]
@@ -41,7 +43,7 @@ class Vetted(NamedTuple):
 
 
 class TrustRequest(msgspec.Struct, frozen=True):
-    """What a settings file asks for, as it is now."""
+    """The settings of a file that trust is asked for, as they are now."""
 
     settings: dict[str, Fingerprint]
     contents: dict[Path, bytes]
@@ -51,27 +53,27 @@ def vet(
     layer: Layer,
     path: Path,
     root: Path,
-    own: Mapping[Keys, Value],
+    own: Mapping[Keys, SettingValue],
     environment: Mapping[str, str],
     trust_file: Path,
 ) -> Vetted:
-    """What of a repository's file holds; `own` is what would hold without the repository."""
-    found = {each.keys: each for each in layer.found}  # within a file the last of a key holds
+    """Check a repository's file; `own` are the settings without the repository."""
+    values = {each.keys: each for each in layer.values}  # within a file the last value of a key wins
     ignored = list(layer.ignored)
     folders = _where_sessions_write(root, environment)
-    for keys, each in list(found.items()):
+    for keys, each in list(values.items()):
         if rule_of(keys[0]).is_run_or_written and _is_reachable(each.value, folders, environment):
-            ignored.append(_ignored(found.pop(keys), _WRITABLE))
-    asks = tuple(each for each in found.values() if not rule_of(each.keys[0]).is_free)
-    needing = _needing(asks, own)
-    if not needing:
+            ignored.append(_ignored(values.pop(keys), _WRITABLE))
+    asks = tuple(each for each in values.values() if not rule_of(each.keys[0]).is_free)
+    need_trust = _needing(asks, own)
+    if not need_trust:
         file = RepoFile(path, root, asks, "asks for nothing", {})
-        return Vetted(Layer(list(found.values()), ignored), file, {})
-    given = trust.read(trust_file)
-    never = why_never(root, trust_file)
-    entry = None if never else given.entry(root, path)
+        return Vetted(Layer(list(values.values()), ignored), file, {})
+    trusted = trust.read(trust_file)
+    never_reason = why_never(root, trust_file)
+    entry = None if never_reason else trusted.entry(root, path)
     file = RepoFile(path, root, asks, "not trusted", {} if entry is None else entry.settings)
-    why = given.problem or never or _why_not_yet(root, given)
+    why = trusted.problem or never_reason or _why_not_yet(root, trusted)
     if entry is not None:
         try:
             request = request_of(file)
@@ -80,15 +82,15 @@ def vet(
         else:
             if _digests(request.settings) == _digests(entry.settings):
                 file = msgspec.structs.replace(file, standing="trusted")
-                return Vetted(Layer(list(found.values()), ignored), file, request.contents)
+                return Vetted(Layer(list(values.values()), ignored), file, request.contents)
             why = "this file has changed since you trusted it; `laneway config trust` shows how"
         file = msgspec.structs.replace(file, standing="changed")
-    ignored += [_ignored(found.pop(each.keys), why) for each in needing]
-    return Vetted(Layer(list(found.values()), ignored), file, {})
+    ignored += [_ignored(values.pop(each.keys), why) for each in need_trust]
+    return Vetted(Layer(list(values.values()), ignored), file, {})
 
 
 def request_of(file: RepoFile) -> TrustRequest:
-    """Everything in a file that trust is given to, with the content of the files that it names."""
+    """All settings of a file that trust is given to, with the content of the files that they name."""
     settings: dict[str, Fingerprint] = {}
     contents: dict[Path, bytes] = {}
     for each in file.asks:
@@ -99,12 +101,12 @@ def request_of(file: RepoFile) -> TrustRequest:
     return TrustRequest(settings, contents)
 
 
-def _fingerprint(found: Found, content: bytes | None) -> Fingerprint:
+def _fingerprint(setting: FoundValue, content: bytes | None) -> Fingerprint:
     import hashlib
     import json  # neither is needed where nothing is trusted
 
-    text = display(found.keys, found.value)
-    parts = [spell(found.keys), jsonable(found.value)]
+    text = display(setting.keys, setting.value)
+    parts = [spell(setting.keys), jsonable(setting.value)]
     if content is not None:
         digest = hashlib.sha256(content).hexdigest()
         text += f" ({len(content)} bytes, sha256 {digest[:16]})"
@@ -135,21 +137,21 @@ def read_content(path: Path) -> bytes:
 # ── the rules, applied ─────────────────────────────────────────────────────
 
 
-def _needing(asks: Sequence[Found], own: Mapping[Keys, Value]) -> list[Found]:
+def _needing(asks: Sequence[FoundValue], own: Mapping[Keys, SettingValue]) -> list[FoundValue]:
     """The settings whose value needs trust; of a role all of them, if one does."""
-    needing = {each.keys for each in asks if not _is_allowed(each, own)}
-    wide = {keys[:2] for keys in needing if keys[0] == OF_ROLES}
-    return [each for each in asks if each.keys in needing or each.keys[:2] in wide]
+    need_trust = {each.keys for each in asks if not _is_allowed(each, own)}
+    wide_roles = {keys[:2] for keys in need_trust if keys[0] == OF_ROLES}
+    return [each for each in asks if each.keys in need_trust or each.keys[:2] in wide_roles]
 
 
-def _is_allowed(found: Found, own: Mapping[Keys, Value]) -> bool:
-    first, last = found.keys[0], found.keys[-1]
-    if len(found.keys) == 1:
-        return rule_of(first).allows(found.value, own[found.keys].value)
-    # Inside of a table: the rule of the key that it stands for, against what holds for that one.
+def _is_allowed(setting: FoundValue, own: Mapping[Keys, SettingValue]) -> bool:
+    first, last = setting.keys[0], setting.keys[-1]
+    if len(setting.keys) == 1:
+        return rule_of(first).allows(setting.value, own[setting.keys].value)
+    # Inside a table: the rule of the key that it stands for, compared with that key's own value.
     stands_for = (last,) if first == OF_ROLES else ("auto_mail",)
-    held = own.get(found.keys) or own[stands_for]
-    return rule_of(stands_for[0]).allows(found.value, held.value)
+    own_value = own.get(setting.keys) or own[stands_for]
+    return rule_of(stands_for[0]).allows(setting.value, own_value.value)
 
 
 def _digests(settings: Mapping[str, Fingerprint]) -> dict[str, str]:
@@ -165,16 +167,16 @@ _WRITABLE = (
 
 def why_never(root: Path, trust_file: Path) -> str | None:
     """Why a repository cannot be trusted at all."""
-    kept_in = os.path.realpath(trust_file)
-    if os.path.islink(kept_in):
-        return None  # links in a circle: it cannot be read, so nothing is trusted anyway
-    if _leads_through(kept_in, (str(root),)):
+    trust_path = os.path.realpath(trust_file)
+    if os.path.islink(trust_path):
+        return None  # a loop of links: it cannot be read, so nothing is trusted anyway
+    if _leads_through(trust_path, (str(root),)):
         return f"{shown(root)} holds the file in which trust is kept, so its sessions could forge it"
     return None
 
 
-def _why_not_yet(root: Path, given: trust.Trust) -> str:
-    if str(root) in given.folders:
+def _why_not_yet(root: Path, trusted: trust.Trust) -> str:
+    if str(root) in trusted.folders:
         return (
             f"an earlier Laneway trusted the folder {shown(root)}, whatever it says; "
             "`laneway config trust` in it shows what it says now and allows that"
@@ -182,24 +184,24 @@ def _why_not_yet(root: Path, given: trust.Trust) -> str:
     return f"{shown(root)} is not trusted; `laneway config trust` in it allows this"
 
 
-def _ignored(found: Found, why: str) -> Ignored:
-    return Ignored(found.keys, found.value, found.source, why.removesuffix("."))
+def _ignored(setting: FoundValue, why: str) -> Ignored:
+    return Ignored(setting.keys, setting.value, setting.source, why.removesuffix("."))
 
 
 # ── where sessions can write ───────────────────────────────────────────────
 
 
 def _where_sessions_write(root: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The workspace, and the temp folders that Codex's `workspace-write` allows."""
-    named = environment.get("TMPDIR", "")
-    temporary = ("/tmp", named) if named.startswith("/") else ("/tmp",)
+    """The workspace, and the temporary folders that Codex's `workspace-write` allows."""
+    temp_dir = environment.get("TMPDIR", "")
+    temporary = ("/tmp", temp_dir) if temp_dir.startswith("/") else ("/tmp",)
     return (str(root), *(os.path.realpath(folder) for folder in temporary))
 
 
 def _is_reachable(value: Any, folders: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Whether a session could change what a path leads to: the file, or a link on the way to it."""
-    named = str(value)
-    path = named if os.sep in named else _on_path(named, environment)
+    name = str(value)
+    path = name if os.sep in name else _on_path(name, environment)
     if path is None:
         return False
     try:
@@ -218,41 +220,41 @@ def _on_path(name: str, environment: Mapping[str, str]) -> str | None:
 
 
 def _steps(path: str) -> Iterator[str]:
-    """Every file and folder that the system looks at on the way along a path, links one by one."""
-    at, links = os.sep, 0
+    """Every file and folder that the system passes while it resolves a path, links one by one."""
+    folder, links = os.sep, 0
     parts = path.split(os.sep)[::-1]
     while parts:
         part = parts.pop()
         if part in ("", os.curdir):
             continue
         if part == os.pardir:
-            at = os.path.dirname(at)
+            folder = os.path.dirname(folder)
             continue
-        step = os.path.join(at, part)
+        step = os.path.join(folder, part)
         yield step
         if not os.path.islink(step):
-            at = step
+            folder = step
             continue
         links += 1
         if links > MAX_LINKS:
             raise OSError("too many links")
         target = os.readlink(step)
-        at = os.sep if target.startswith(os.sep) else at
+        folder = os.sep if target.startswith(os.sep) else folder
         parts += target.split(os.sep)[::-1]
 
 
 def _leads_through(path: str, folders: Sequence[str]) -> bool:
-    """Whether a path leads through one of these folders, by whatever name it calls them.
+    """Whether a path leads through one of these folders, whatever their names in it.
 
-    Where the file system knows no difference of case, or mounts a folder twice, names do not tell.
+    Names alone do not show that where the file system ignores case, or where a folder is mounted twice.
     """
-    wanted = {_identity(folder) for folder in folders} - {None}
-    return any(step in folders or _identity(step) in wanted for step in _steps(path))
+    inodes = {_identity(folder) for folder in folders} - {None}
+    return any(step in folders or _identity(step) in inodes for step in _steps(path))
 
 
 def _identity(path: str) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

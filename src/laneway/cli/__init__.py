@@ -1,1 +1,1 @@
-"""The command line: one module per command, and the only place that composes the rest."""
+"""The command line: one module per command. Reads flags and prints; `laneway.app` opens what they need."""

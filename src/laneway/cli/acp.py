@@ -1,6 +1,6 @@
 """`laneway acp`: Codex in any editor that speaks the Agent Client Protocol.
 
-Greets first: what a greeting does not need is loaded while the editor reads it.
+Answers `initialize` first: whatever the answer does not need is loaded while the editor reads it.
 """
 
 from __future__ import annotations
@@ -9,17 +9,23 @@ import argparse
 import asyncio
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laneway import __version__
 from laneway.base.errors import SessionClosed
+from laneway.cli.command_settings import codex_choice, settings_for
 from laneway.cli.main import add_common
 from laneway.cli.waiting import say_waiting
-from laneway.doors.acp.reception import Greeting
+from laneway.doors.acp.handshake import Greeting
 from laneway.doors.acp.stdio import serve_stdio
 
 if TYPE_CHECKING:
-    from laneway.cli.editor_house import Keeper
+    from laneway.app.acp import AcpService
+    from laneway.base.settings import Settings
+    from laneway.doors.acp.agent import Agent
+    from laneway.doors.acp.client import EditorClient
+    from laneway.wire.peer import Peer
 
 EPILOG = """\
 Your editor starts it. For Zed, in settings.json:
@@ -47,13 +53,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--v2", action="store_true", help="speak the draft of ACP 2 with clients that offer it; it may change"
     )
     parser.add_argument("--login", action="store_true", help="log in to Codex in this terminal, then exit")
-    web = parser.add_argument_group("on a WebSocket, for remote editors (needs the package websockets)")
-    web.add_argument("--ws", metavar="HOST:PORT", help="serve at this address instead; port 0 picks one")
-    web.add_argument(
+    listen_address = parser.add_argument_group(
+        "on a WebSocket, for remote editors (needs the package websockets)"
+    )
+    listen_address.add_argument(
+        "--ws", metavar="HOST:PORT", help="serve at this address instead; port 0 picks one"
+    )
+    listen_address.add_argument(
         "--ws-remote", action="store_true", help="allow an address that other machines can reach"
     )
     for flag, what in (("--ws-host", "name in the Host header"), ("--ws-origin", "Origin of a web page")):
-        web.add_argument(flag, action="append", default=[], metavar="NAME", help=f"also allow this {what}")
+        listen_address.add_argument(
+            flag, action="append", default=[], metavar="NAME", help=f"also allow this {what}"
+        )
     add_common(parser, has_json=False)
     parser.set_defaults(run=run)
 
@@ -65,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def log_in(options: argparse.Namespace) -> int:
-    """What editors run in a terminal: appended to the command that they start us with."""
+    """Log in to Codex in this terminal: editors append `--login` to the command that starts the agent."""
     from laneway.cli.login import login
 
     options.status, options.json = False, False
@@ -74,7 +86,7 @@ def log_in(options: argparse.Namespace) -> int:
 
 
 def _has_browser() -> bool:
-    """Whether a page that is opened here is one that the user sees."""
+    """Whether the user would see a page that is opened on this machine."""
     if os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):
         return False
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
@@ -82,59 +94,71 @@ def _has_browser() -> bool:
 
 async def serve(options: argparse.Namespace) -> int:
     greeting = Greeting(__version__, program(), os.environ, options.unstable, options.v2)
-    keepers: list[Keeper] = []
-    is_ending = False
-
-    def keeper() -> Keeper:
-        if not keepers:
-            if is_ending:
-                raise SessionClosed(
-                    "Laneway is shutting down"
-                )  # a client that was greeted in the last moment
-            from laneway.cli.editor_house import Keeper  # when the first client has been greeted
-
-            keepers.append(Keeper(options, greeting))
-        return keepers[0]
-
-    async def shutdown() -> None:
-        nonlocal is_ending
-        is_ending = True
-        for each in keepers:
-            await each.aclose()
-
     if options.ws is None:
         say_waiting("ACP agent for editors", "laneway setup zed --door acp")
-        await serve_stdio(greeting, lambda client, peer: keeper().engage(client, peer), shutdown)
+        service = _LazyService(options, greeting)
+        await serve_stdio(greeting, service.engage, service.aclose)
     else:
-        await serve_web(options, greeting, keeper())
+        await serve_web(options, greeting)
     return 0
 
 
-async def serve_web(options: argparse.Namespace, greeting: Greeting, keeper: Keeper) -> None:
-    """Until a signal."""
-    # Not paid for on standard input and output.
-    from laneway.cli.web import web
+class _LazyService:
+    """The service of one client on standard input and output, loaded when that client has been greeted."""
+
+    def __init__(self, options: argparse.Namespace, greeting: Greeting) -> None:
+        self._options = options
+        self._greeting = greeting
+        self._service: AcpService | None = None
+        self._is_ending = False
+
+    async def engage(self, client: EditorClient, peer: Peer) -> Agent:
+        if self._service is None:
+            if self._is_ending:  # a client that was greeted at the last moment
+                raise SessionClosed("Laneway is shutting down")
+            settings = settings_for(self._options, Path.cwd())
+            self._service = service_of(self._options, settings, self._greeting)
+        return await self._service.engage(client, peer)
+
+    async def aclose(self) -> None:
+        self._is_ending = True
+        if self._service is not None:
+            await self._service.aclose()
+
+
+def service_of(options: argparse.Namespace, settings: Settings, greeting: Greeting) -> AcpService:
+    from laneway.app.acp import AcpService  # heavy: never before a greeting
+
+    return AcpService(codex_choice(options, settings), settings, greeting, steers=options.steer)
+
+
+async def serve_web(options: argparse.Namespace, greeting: Greeting) -> None:
+    """Serve ACP on a WebSocket until a signal."""
+    # Imported here: an agent on standard input and output does not need them.
+    from laneway.cli.listen_address import listen_address
     from laneway.doors.acp.socket import serve_socket
     from laneway.doors.ending import EndSignals
 
-    place = web("ACP", "--ws", options.ws, keeper.settings.http_token)
+    settings = settings_for(options, Path.cwd())
+    service = service_of(options, settings, greeting)
+    address = listen_address("ACP", "--ws", options.ws, settings.http_token)
     stop = asyncio.Event()
     with EndSignals(stop):
         try:
             await serve_socket(
                 greeting,
-                keeper.engage,
-                **place._asdict(),
+                service.engage,
+                **address._asdict(),
                 stop=stop,
-                on_stop=keeper.begin_shutdown,
+                on_stop=service.begin_shutdown,
                 may_leave_machine=options.ws_remote,
                 hosts=tuple(options.ws_host),
                 origins=tuple(options.ws_origin),
             )
         finally:
-            await keeper.aclose()
+            await service.aclose()
 
 
 def program() -> tuple[str, ...]:
-    """How an editor would start us once more."""
+    """The command with which an editor can start this agent again."""
     return (sys.executable, "-m", "laneway", "acp")

@@ -1,4 +1,4 @@
-"""Flags of `codex` itself, for commands that stand in for it: what they mean for a thread."""
+"""Flags of `codex` itself (`-m`, `-s`, `-a`, `-c`), for our commands that accept the same ones."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 from laneway.base.errors import UsageError
 from laneway.base.schema import APPROVALS, SANDBOXES
-from laneway.codex.overrides import merged
+from laneway.core.overrides import merged
 
 Flags: TypeAlias = "argparse.ArgumentParser | argparse._ArgumentGroup"
 
-ONCE = {"on-failure": "on-request"}
-"""Codex dropped this approval policy; `on-request` is what became of it."""
+REPLACED_POLICIES = {"on-failure": "on-request"}
+"""Approval policies that Codex removed, and what replaced them."""
 
 
 def add_model(parser: Flags) -> None:
@@ -31,7 +31,7 @@ def add_approval(parser: Flags) -> None:
         "-a",
         "--ask-for-approval",
         dest="approval",
-        type=lambda word: ONCE.get(word, word),
+        type=lambda word: REPLACED_POLICIES.get(word, word),
         choices=APPROVALS,
         metavar="WHEN",
         help=", ".join(APPROVALS),
@@ -50,7 +50,7 @@ def add_config(parser: Flags) -> None:
 
 
 def override(pair: str) -> tuple[str, Any]:
-    """`key=value` as Codex reads it: the value is TOML, or else a plain string."""
+    """Parse `key=value` as Codex does: the value is TOML, or else a plain string."""
     import tomllib
 
     key, mark, value = pair.partition("=")
@@ -63,13 +63,13 @@ def override(pair: str) -> tuple[str, Any]:
 
 
 def overrides(pairs: list[str]) -> dict[str, Any]:
-    """All of them as one nested table; the last of a key wins, as with Codex itself."""
+    """All pairs as one nested table; the last one of a key wins, as with Codex itself."""
     return merged(*({key: value} for key, value in map(override, pairs)))
 
 
 def folder(path: Path) -> Path:
-    """A folder that is there; else a sentence."""
-    found = path.expanduser().resolve()
-    if not found.is_dir():
+    """The resolved path of an existing folder; else a `UsageError`."""
+    resolved = path.expanduser().resolve()
+    if not resolved.is_dir():
         raise UsageError(f"There is no folder {path}.")
-    return found
+    return resolved

@@ -1,7 +1,7 @@
-"""Codex's configuration profiles (`-p NAME`), for a Codex that is driven through its app-server.
+"""Codex's configuration profiles (`-p NAME`), read for threads of app-server.
 
 `codex exec -p` lays `$CODEX_HOME/NAME.config.toml` over the user's own `config.toml`. The app-server
-knows no profiles (0.163), so the file is read here and sent along as what a thread overrides.
+knows no profiles (0.163), so the file is read here and sent as the config overrides of a thread.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 def codex_home(environment: Mapping[str, str] | None = None) -> Path:
     """Where Codex keeps its configuration and its threads."""
-    named = (os.environ if environment is None else environment).get("CODEX_HOME")
-    return Path(named) if named else Path.home() / ".codex"
+    path = (os.environ if environment is None else environment).get("CODEX_HOME")
+    return Path(path) if path else Path.home() / ".codex"
 
 
 def profile(name: str, home: Path) -> dict[str, Any]:
-    """What a profile says, as overrides with dotted keys; a sentence if there is no such profile."""
+    """A profile as config overrides with dotted keys; a `UsageError` if there is none of that name."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"A profile name consists of letters, digits, - and _, unlike {name!r}.")
     file = home / f"{name}.config.toml"
-    said = _read(file)
-    if said is None:
+    table = _read(file)
+    if table is None:
         tables = (_read(home / "config.toml") or {}).get("profiles")
-        said = tables.get(name) if isinstance(tables, dict) else None  # where older versions keep them
-    if not isinstance(said, dict):
+        table = tables.get(name) if isinstance(tables, dict) else None  # where older versions keep them
+    if not isinstance(table, dict):
         raise UsageError(f"There is no profile {name}: Codex looks for it in {file}.")
-    return flat(said)
+    return flat(table)
 
 
 def flat(table: dict[str, Any], above: str = "") -> dict[str, Any]:
-    """A table as dotted keys, so that a single value of it can be overridden by another."""
+    """A table as dotted keys, so that single values of it can be overridden."""
     values: dict[str, Any] = {}
     for key, value in table.items():
-        # A key with a dot in it cannot be spelt that way: its table goes along whole.
+        # A key that contains a dot cannot be written that way: its table stays whole.
         if isinstance(value, dict) and value and not any("." in inner for inner in value):
             values |= flat(value, f"{above}{key}.")
         else:

@@ -1,7 +1,7 @@
-"""`laneway __complete KIND CURRENT [WORD …]`: names of sessions, one a line, for the completion scripts.
+"""`laneway __complete KIND CURRENT [WORD …]`: prints session names, one per line, for completion scripts.
 
-A shell runs it while somebody waits for the Tab key: it reads the kept records and asks no
-process, imports little, and whatever is wrong, it says nothing and offers nothing.
+A shell runs it while the user waits after pressing Tab: it reads the stored records and asks no
+process, imports little, and on any error prints nothing.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 COMMAND = "__complete"
 KINDS = ("live", "ended", "threads")
-"""Sessions that run, sessions that do not, and threads of Codex that can be gone on with."""
+"""Sessions that run, sessions that do not, and threads of Codex that can be continued."""
 MAX_NAMES = 200
 """More than anybody reads; a shell would ask whether to show them."""
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""Shells expand what they are offered, and registries of other programs hold anything. A colon parts
-words in bash, so ids that have one are left out; the same sessions have others."""
+"""Shells expand what they are offered, and registries of other programs may hold anything. A colon
+separates words in bash, so ids that contain one are left out; the same sessions have other ids."""
 
 
 def run(arguments: list[str]) -> int:
-    """Print what fits. Never fails, and never says a word on standard error."""
+    """Print the names that fit. Never fails, and prints nothing on standard error."""
     from laneway.base.errors import LanewayError
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     try:
         kind, current, *words = arguments
-        names = [name for name in found(kind, current, words) if name.startswith(current)]
+        names = [name for name in names_of(kind, current, words) if name.startswith(current)]
         sys.stdout.write("".join(f"{name}\n" for name in dict.fromkeys(names[:MAX_NAMES])))
         sys.stdout.flush()
     except (LanewayError, OSError, ValueError):
@@ -41,8 +41,8 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
-def found(kind: str, current: str, words: list[str]) -> Iterator[str]:
-    """Names of this kind, the latest session first. Ids that nobody remembers only once they are begun."""
+def names_of(kind: str, current: str, words: list[str]) -> Iterator[str]:
+    """Names of this kind, the latest session first. Thread ids only once one is begun."""
     entries = sorted(_entries(_team(words)), key=lambda entry: entry.last_active, reverse=True)
     if kind == "threads":
         yield from filter(_is_safe, (*_asked_threads(), *(entry.backend_id for entry in entries)))
@@ -60,7 +60,7 @@ def _is_safe(name: str | None) -> bool:
 
 
 def _team(words: list[str]) -> str | None:
-    """The team that the command line names so far."""
+    """The team that the command line names, if any."""
     for at, word in enumerate(words):
         if word.startswith("--team="):
             return word.removeprefix("--team=")
@@ -79,7 +79,7 @@ def _entries(team: str | None) -> Iterable[Entry]:
 
 
 def _asked_threads() -> list[str]:
-    """Those that `laneway ask` had in this folder."""
+    """The threads that `laneway ask` had in this folder."""
     from laneway.cli.ask.recent import last_thread
     from laneway.cli.codex_flags import folder
     from laneway.cli.codex_profile import codex_home

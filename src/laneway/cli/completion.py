@@ -1,8 +1,7 @@
-"""`laneway completion bash|zsh|fish`: a script that completes every command, flag and choice.
+"""`laneway completion bash|zsh|fish`: prints a script that completes every command, flag and choice.
 
-Written from the argparse parser itself, so it knows whatever the commands know. Only the names of
-sessions are asked of `laneway` when Tab is pressed (see `complete_names`); for all else the script
-stands alone and starts no Python.
+Generated from the argparse parser, so it is always complete. Only for the names of sessions does
+the script call `laneway` when Tab is pressed (see `complete_names`); the rest starts no Python.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Put the script where your shell looks for it:
 """
 
 Files: TypeAlias = Literal["no", "files", "folders", "live", "ended", "threads"]
-"""What else is offered for a value: files, or names that only `laneway` knows."""
+"""What is offered for a value besides fixed words: files, or names that only `laneway` knows."""
 VALUES: dict[str, Files] = {
     "DIR": "folders",
     "PATH": "files",
@@ -35,11 +34,13 @@ VALUES: dict[str, Files] = {
     "SESSION": "ended",
     "THREAD": "threads",
 }
-"""What a metavar says about a value."""
-ASKED = "|".join(KINDS)
+"""By metavar."""
+ASKED_KINDS = "|".join(KINDS)
 
 
 class Flag(msgspec.Struct, frozen=True):
+    """An option of a command, as far as completion needs it."""
+
     names: tuple[str, ...]
     summary: str
     takes: bool
@@ -48,14 +49,14 @@ class Flag(msgspec.Struct, frozen=True):
     files: Files
 
 
-class Command(msgspec.Struct, frozen=True):
+class CompletedCommand(msgspec.Struct, frozen=True):
     """A parser, as far as completion needs it. The root has an empty name."""
 
     path: tuple[str, ...]
     summary: str
     flags: tuple[Flag, ...]
     words: tuple[str, ...]
-    """What its first argument can be."""
+    """The possible values of its first argument."""
     files: Files
 
 
@@ -73,8 +74,8 @@ def run(options: argparse.Namespace) -> int:
 
 def commands(
     parser: argparse.ArgumentParser, path: tuple[str, ...] = (), summary: str = ""
-) -> Iterator[Command]:
-    """A parser and all below it, the outermost first."""
+) -> Iterator[CompletedCommand]:
+    """A parser and all its subparsers, the outermost first."""
     flags: list[Flag] = []
     words: tuple[str, ...] = ()
     files: list[Files] = []
@@ -83,18 +84,18 @@ def commands(
         if action.help == argparse.SUPPRESS:
             continue
         if isinstance(action, argparse._SubParsersAction):
-            told = {choice.dest: choice.help or "" for choice in action._choices_actions}
-            below = [(name, inner, told.get(name, "")) for name, inner in action.choices.items()]
+            summaries = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            below = [(name, inner, summaries.get(name, "")) for name, inner in action.choices.items()]
             words = tuple(action.choices)
         elif action.option_strings:
             flags.append(_flag(action))
         else:
             words = words or _words(action)
             files.append(_files(action))
-    wanted = [kind for kind in files if kind != "no"]
-    yield Command(path, summary, tuple(flags), words, wanted[0] if wanted else "no")
-    for name, inner, told_of_it in below:
-        yield from commands(inner, (*path, name), told_of_it)
+    offered = [kind for kind in files if kind != "no"]
+    yield CompletedCommand(path, summary, tuple(flags), words, offered[0] if offered else "no")
+    for name, inner, inner_summary in below:
+        yield from commands(inner, (*path, name), inner_summary)
 
 
 def _flag(action: argparse.Action) -> Flag:
@@ -114,12 +115,12 @@ def _files(action: argparse.Action) -> Files:
 
 
 def quoted(text: str) -> str:
-    """For any of the three shells, as one word: no quote and no backslash is left in it."""
+    """As one word for any of the three shells: no quote or backslash is left in it."""
     plain = text.replace("\\", "/").replace("'", "’").replace("%%", "%").replace("\n", " ")
     return f"'{plain}'"
 
 
-def bash(tree: list[Command]) -> str:
+def bash(tree: list[CompletedCommand]) -> str:
     return f"""\
 # laneway completion for bash; made by `laneway completion bash`
 {_table(tree)}
@@ -141,7 +142,7 @@ _laneway() {{
     case $kind in
         files) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -f -- "$current")) ;;
         folders) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -d -- "$current")) ;;
-        {ASKED}) if [[ -z $seen || -n $before ]]; then
+        {ASKED_KINDS}) if [[ -z $seen || -n $before ]]; then
             local -a typed=("${{COMP_WORDS[@]:1:COMP_CWORD-1}}")
             words=$("${{COMP_WORDS[0]/#\\~/$HOME}}" {COMMAND} "$kind" "$current" "${{typed[@]}}" 2>/dev/null)
             COMPREPLY+=($(compgen -W "$words" -- "$current"))
@@ -152,7 +153,7 @@ complete -F _laneway laneway
 """
 
 
-def zsh(tree: list[Command]) -> str:
+def zsh(tree: list[CompletedCommand]) -> str:
     return f"""\
 #compdef laneway
 # laneway completion for zsh; made by `laneway completion zsh`
@@ -172,7 +173,7 @@ _laneway() {{
     case $offered[1] in
         files) _files ;;
         folders) _files -/ ;;
-        {ASKED}) if [[ -z $seen || -n $before ]]; then
+        {ASKED_KINDS}) if [[ -z $seen || -n $before ]]; then
             local -a typed names
             typed=("$words[CURRENT]" "${{(@)words[2,CURRENT-1]}}")
             names=(${{(f)"$(${{~words[1]}} {COMMAND} $offered[1] "${{(@)typed}}" 2>/dev/null)"}})
@@ -184,8 +185,8 @@ if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _laneway "$@"; else compdef
 """
 
 
-def _table(tree: list[Command]) -> str:
-    """Three functions that bash and zsh share: which flags take a value, what lies below, what is offered."""
+def _table(tree: list[CompletedCommand]) -> str:
+    """Three shell functions for bash and zsh: flags that take a value, subcommands, and what is offered."""
     takes, below, offers = [], [], []
     for command in tree:
         at = "".join(f" {name}" for name in command.path)
@@ -216,7 +217,7 @@ def _lines(words: tuple[str, ...]) -> str:
     return "printf '%s\\n' " + " ".join(quoted(word) for word in words)
 
 
-def fish(tree: list[Command]) -> str:
+def fish(tree: list[CompletedCommand]) -> str:
     lines = ["# laneway completion for fish; made by `laneway completion fish`", "complete -c laneway -f"]
     for command in tree:
         where = _fish_condition(command)
@@ -234,8 +235,8 @@ def fish(tree: list[Command]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _fish_condition(command: Command, *, first: bool = False) -> str:
-    """Where a completion is offered; its first argument only as long as there is none."""
+def _fish_condition(command: CompletedCommand, *, first: bool = False) -> str:
+    """The condition for a completion; `first`: only while the command has no argument yet."""
     if not command.path:
         return "-n __fish_use_subcommand"
     seen = "; and ".join(f"__fish_seen_subcommand_from {name}" for name in command.path)

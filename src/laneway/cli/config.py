@@ -1,4 +1,4 @@
-"""`laneway config`: what is set here, where it comes from, what was ignored; changes, and whom to trust."""
+"""`laneway config`: shows the settings with their sources, changes them, and trusts repositories."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from laneway.base.config_files import find_repo_files
 from laneway.base.errors import UsageError
 from laneway.base.kinds import shown
-from laneway.base.schema import display, spell
+from laneway.base.setting_values import display, spell
 from laneway.base.settings import Settings, load
 from laneway.cli import config_trust
 from laneway.cli.config_values import settings_json
@@ -30,7 +30,7 @@ Unless you trust a repository, its settings may only narrow what you allow.
   laneway config untrust ../other  withdraw that trust
 """
 MAX_VALUE_COLUMNS = 40
-"""Of the column of values; longer ones stand out of it."""
+"""Of the column of values; longer values stick out of it."""
 
 Add = Callable[[argparse.ArgumentParser], None]
 
@@ -133,11 +133,11 @@ def _add_repo(parser: argparse.ArgumentParser) -> None:
     )
 
 
-# ── what they do ───────────────────────────────────────────────────────────
+# ── the actions ────────────────────────────────────────────────────────────
 
 
 def show(options: argparse.Namespace) -> int:
-    settings = load({"team": options.team, "identity": options.identity}, *_here(options))
+    settings = load({"team": options.team, "identity": options.identity}, *_load_arguments(options))
     if options.json:
         print(json.dumps(settings_json(settings), indent=2))
     else:
@@ -146,18 +146,18 @@ def show(options: argparse.Namespace) -> int:
 
 
 def _trust(options: argparse.Namespace) -> int:
-    # Loaded first: nobody should trust a file that has a mistake in it.
-    where = _here(options)
-    return config_trust.give(options, load({}, *where), where[1])
+    # Loaded first: a file with a mistake in it must not be trusted.
+    environment, folder, home = _load_arguments(options)
+    return config_trust.give(options, load({}, environment, folder, home), folder)
 
 
 def _untrust(options: argparse.Namespace) -> int:
-    folder: Path = options.folder.expanduser()  # also one that is gone
+    folder: Path = options.folder.expanduser()  # it need not exist any more
     return config_trust.take_back(options, find_repo_files(folder).root or folder)
 
 
 def _get(options: argparse.Namespace) -> int:
-    from laneway.cli import config_edit  # with the editor of files, which nobody else here needs
+    from laneway.cli import config_edit  # imports the file editor, which other actions do not need
 
     return config_edit.get(options)
 
@@ -174,7 +174,7 @@ def _unset(options: argparse.Namespace) -> int:
     return config_edit.unset(options)
 
 
-def _here(options: argparse.Namespace) -> tuple[os._Environ[str], Path, Path]:
+def _load_arguments(options: argparse.Namespace) -> tuple[os._Environ[str], Path, Path]:
     folder: Path = options.folder.expanduser()
     if not folder.is_dir():
         raise UsageError(f"There is no folder {shown(folder)}.")
@@ -187,19 +187,19 @@ def _here(options: argparse.Namespace) -> tuple[os._Environ[str], Path, Path]:
 def _print(settings: Settings, *, has_defaults: bool) -> None:
     style = Style(sys.stdout)
     rows = [
-        (spell(keys), display(keys, found.value), found.source)
-        for keys, found in settings.values.items()
-        if has_defaults or found.source.kind != "default"
+        (spell(keys), display(keys, setting.value), setting.source)
+        for keys, setting in settings.values.items()
+        if has_defaults or setting.source.kind != "default"
     ]
     if not rows:
         print("Nothing is set: `laneway config --all` shows the defaults.")
-    wide = max((len(name) for name, _, _ in rows), default=0)
-    middle = min(max((len(value) for _, value, _ in rows), default=0), MAX_VALUE_COLUMNS)
+    name_columns = max((len(name) for name, _, _ in rows), default=0)
+    value_columns = min(max((len(value) for _, value, _ in rows), default=0), MAX_VALUE_COLUMNS)
     for name, value, source in rows:
-        line = f"{name:<{wide}}  {value:<{middle}}  {source}"
+        line = f"{name:<{name_columns}}  {value:<{value_columns}}  {source}"
         print(style.dim(line) if source.kind == "default" else line)
-    for each in settings.ignored:
-        print(style.yellow(f"ignored  {each}"))
+    for ignored in settings.ignored:
+        print(style.yellow(f"ignored  {ignored}"))
     for file in settings.repo_files:
         if file.standing == "changed":
             print(f"changed since you trusted it: {shown(file.path)}")

@@ -1,8 +1,8 @@
-"""`laneway config trust|untrust`: shows what a repository's settings ask for, and keeps what was agreed to.
+"""`laneway config trust|untrust`: shows what a repository's settings ask for, and records what was agreed to.
 
-What is kept is what was shown: a file that changes while its user reads is not trusted by their yes.
-Everything that is shown here was written by a stranger: it is fenced, and every character that could
-move a cursor or hide is spelt out.
+Exactly what was shown is trusted: a file that changes while the user reads is not. Everything that
+is shown here is foreign text: it is fenced, and characters that could move the cursor or hide text
+are escaped.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from laneway.base.errors import ContentUnreadable, UsageError
 from laneway.base.kinds import shown
 from laneway.base.layers import RepoFile
 from laneway.base.plain import plain
-from laneway.base.schema import spell
+from laneway.base.setting_values import spell
 from laneway.base.settings import Settings, load
 from laneway.cli.confirming import confirm
 from laneway.cli.prompting.keyboard import find_keyboard
 
 FENCE = "  │ "
 MAX_PREVIEW_LINES = 40
-"""Of a prompt file on the screen: who wants to read more opens it."""
+"""Of a prompt file on the screen: to read more, one opens the file."""
 MAX_PREVIEW_CHARS = 200
 """Of one of its lines."""
 
@@ -50,12 +50,12 @@ class SettingChange(NamedTuple):
 
 
 def give(options: argparse.Namespace, before: Settings, folder: Path) -> int:
-    """Show, ask, keep."""
+    """Show what is asked for, ask the user, record the trust."""
     root = before.repo.root
     if root is None:
-        here = shown(folder.absolute())
+        path = shown(folder.absolute())
         raise UsageError(
-            f"{here} is not in a repository and has no settings file: there is nothing to trust."
+            f"{path} is not in a repository and has no settings file: there is nothing to trust."
         )
     if (why := vetting.why_never(root, trust_file())) is not None:
         raise UsageError(f"Nothing was trusted: {why}.")
@@ -70,11 +70,11 @@ def give(options: argparse.Namespace, before: Settings, folder: Path) -> int:
             print(line, file=out)
     if asking and not options.yes:
         _confirm()
-    given = [
+    recorded = [
         trust.give(trust_file(), file.root, {file.path: requests[file.path].settings}) for file in asking
     ]
-    _report(options, root, before, has_changed=any(given))
-    _tell_rest(folder, out)
+    _report(options, root, before, has_changed=any(recorded))
+    _print_ignored(folder, out)
     return 0
 
 
@@ -92,44 +92,44 @@ def trust_file() -> Path:
     return trust.trust_file(os.environ, Path.home())
 
 
-def lines_of(file: RepoFile, asked: vetting.TrustRequest) -> Iterator[str]:
-    """What a file asks for, for whoever must decide."""
+def lines_of(file: RepoFile, request: vetting.TrustRequest) -> Iterator[str]:
+    """What a file asks for, as lines for the person who decides."""
     word = "has changed since you trusted it, and asks" if file.standing == "changed" else "asks"
     yield f"{shown(file.path)} {word} for your trust in:"
     yield ""
-    named = {spell(each.keys): each.value for each in file.asks}
-    for change in changes(file, asked):
+    values = {spell(each.keys): each.value for each in file.asks}
+    for change in changes(file, request):
         yield FENCE + visible(str(change))
-        content = asked.contents.get(named.get(change.key, Path()))
+        content = request.contents.get(values.get(change.key, Path()))
         if content is not None:
             yield from (f"{FENCE}  {line}" for line in _preview(content))
     yield ""
 
 
-def changes(file: RepoFile, asked: vetting.TrustRequest) -> list[SettingChange]:
-    """Key by key, what was trusted and is gone at the end."""
-    now, before = asked.settings, file.before
-    found = []
-    for key, seen in now.items():
+def changes(file: RepoFile, request: vetting.TrustRequest) -> list[SettingChange]:
+    """One change per key; settings that were trusted and are gone come last."""
+    now, before = request.settings, file.before
+    changed = []
+    for key, setting in now.items():
         old = before.get(key)
-        is_same = old is not None and old.digest == seen.digest
-        found.append(SettingChange(key, None if old is None else old.text, seen.text, is_same))
-    return found + [
+        is_same = old is not None and old.digest == setting.digest
+        changed.append(SettingChange(key, None if old is None else old.text, setting.text, is_same))
+    return changed + [
         SettingChange(key, old.text, None, False) for key, old in before.items() if key not in now
     ]
 
 
 def difference(file: RepoFile) -> list[str]:
-    """What is not as it was trusted, in lines that are safe to show."""
+    """The changes since the file was trusted, as lines that are safe to show."""
     try:
-        found = [str(change) for change in changes(file, vetting.request_of(file)) if not change.is_same]
+        lines = [str(change) for change in changes(file, vetting.request_of(file)) if not change.is_same]
     except ContentUnreadable as problem:
-        found = [str(problem)]
-    return [FENCE + visible(line) for line in found]
+        lines = [str(problem)]
+    return [FENCE + visible(line) for line in lines]
 
 
 def visible(line: str) -> str:
-    """Foreign text on one line: also without characters that take no room, in which orders can hide."""
+    """Foreign text on one line, without zero-width characters, in which instructions can hide."""
     return "".join(
         letter if letter.isprintable() or letter == "\t" else f"\\u{ord(letter):04x}"
         for letter in plain(line)
@@ -145,7 +145,7 @@ def _preview(content: bytes) -> Iterator[str]:
 
 
 def _confirm() -> None:
-    """Raises `UsageError` unless somebody says yes, after all of it stood on the screen."""
+    """Raises `UsageError` unless the user says yes after everything was shown."""
     keyboard = find_keyboard()
     if keyboard is None or not sys.stderr.isatty():
         raise UsageError(
@@ -160,15 +160,15 @@ def _confirm() -> None:
 def _report(options: argparse.Namespace, root: Path, before: Settings, *, has_changed: bool) -> None:
     is_any = any(file.standing != "asks for nothing" for file in before.repo_files)
     if options.json:
-        told: dict[str, Any] = {"root": str(root), "trusted": is_any, "changed": has_changed}
-        print(json.dumps(told))
+        data: dict[str, Any] = {"root": str(root), "trusted": is_any, "changed": has_changed}
+        print(json.dumps(data))
     elif not is_any:
         print(f"Nothing in the settings of {shown(root)} needs your trust.")
     else:
         print(f"{shown(root)} {'is now' if has_changed else 'was already'} trusted, as it is.")
 
 
-def _tell_rest(folder: Path, out: Any) -> None:
-    """What is ignored all the same."""
-    for each in load({}, os.environ, folder, Path.home()).ignored:
-        print(f"  still ignored: {each}", file=out)
+def _print_ignored(folder: Path, out: Any) -> None:
+    """Print what is still ignored."""
+    for ignored in load({}, os.environ, folder, Path.home()).ignored:
+        print(f"  still ignored: {ignored}", file=out)

@@ -1,4 +1,4 @@
-"""Settings as data for programs: what `laneway config … --json` prints. Secrets are kept back."""
+"""Settings as JSON, for `laneway config … --json`. Secrets are hidden."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 
 from laneway.base.kinds import jsonable, shown
 from laneway.base.redact import HIDDEN
-from laneway.base.schema import Ignored, Keys, Settings, Source, is_secret, spell
+from laneway.base.schema import Settings
+from laneway.base.setting_values import Ignored, Keys, Source, is_secret, spell
 
 
 def settings_json(settings: Settings) -> dict[str, Any]:
     root = settings.repo.root
     return {
         "settings": {
-            spell(keys): {"value": public(keys, found.value), "source": source_json(found.source)}
-            for keys, found in settings.values.items()
+            spell(keys): {"value": public(keys, setting.value), "source": source_json(setting.source)}
+            for keys, setting in settings.values.items()
         },
         "ignored": [ignored_json(each) for each in settings.ignored],
         "files": {
@@ -26,23 +27,23 @@ def settings_json(settings: Settings) -> dict[str, Any]:
 
 
 def is_trusted(settings: Settings) -> bool:
-    """Whether all that needs trust has it."""
+    """Whether every setting that needs trust has it."""
     return {file.standing for file in settings.repo_files} - {"asks for nothing"} == {"trusted"}
 
 
-def ignored_json(each: Ignored) -> dict[str, Any]:
+def ignored_json(ignored: Ignored) -> dict[str, Any]:
     return {
-        "key": spell(each.keys),
-        "value": public(each.keys, each.value),
-        "source": source_json(each.source),
-        "why": each.why,
+        "key": spell(ignored.keys),
+        "value": public(ignored.keys, ignored.value),
+        "source": source_json(ignored.source),
+        "why": ignored.why,
     }
 
 
 def public(keys: Keys, value: object) -> Any:
     if is_secret(keys) and value is not None:
         return HIDDEN
-    # What ATM's tables hold may be anything that TOML knows, dates included.
+    # ATM's tables may hold any TOML value, dates included.
     return jsonable(value) if isinstance(value, (str, int, tuple, Path, type(None))) else shown(value)
 
 

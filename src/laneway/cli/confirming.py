@@ -1,4 +1,4 @@
-"""A yes or a no of the person at the terminal, before something is removed."""
+"""Asks the person at the terminal a yes-or-no question, before something is removed or trusted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ YES, NO = ("y", "yes"), ("n", "no", "")
 
 
 async def confirm(keyboard: Keyboard, question: str) -> bool:
-    """Whether it was a clear yes. What was typed before the question stood there does not count."""
+    """Whether the answer is a clear yes. What was typed before the question was shown does not count."""
     keyboard.write(f"{question}\n")
     await asyncio.sleep(SETTLE_S)
     while True:

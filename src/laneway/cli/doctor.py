@@ -1,4 +1,4 @@
-"""`laneway doctor`: proves by doing that what Laneway needs works here, and says what to do where not."""
+"""`laneway doctor`: runs all checks of this machine, prints their results, and writes a report for bugs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from laneway.cli.main import add_common
 from laneway.cli.terminal import Style
 
 if TYPE_CHECKING:
-    from laneway.cli.checks.model import Case, Check, Probe
+    from laneway.cli.checks.model import Check, CheckContext, Probe
 
 DEADLINE_S = 20.0
 """For each check. The slowest takes half a second on a healthy machine."""
 MAX_WORDS_CHARS = 4000
-"""Of one sentence on the screen: it may name several long paths."""
+"""Of one sentence on the screen, which may name several long paths."""
 EXIT = {"ok": 0, "note": 0, "warning": 1, "error": 3}
 
 EPILOG = """\
@@ -76,40 +76,40 @@ async def doctor(options: argparse.Namespace) -> int:
     from laneway.cli.checks.model import run_probe, worst
 
     report = bundle.open_report(options.report) if options.report else None
-    board = Board(quiet=options.json)
+    output = CheckPrinter(quiet=options.json)
     checks: list[Check] = []
     async with AsyncExitStack() as stack:
-        case = await _admit(options, stack)
+        context = await _open_case(options, stack)
         for probe in _probes():
-            board.wait_for(probe)
-            found = await run_probe(probe, case, options.deadline)
-            board.show(found)
-            checks += found
+            output.wait_for(probe)
+            results = await run_probe(probe, context, options.deadline)
+            output.show(results)
+            checks += results
     severity = worst(checks)
-    version = _spelled(case)
+    version = _codex_version(context)
     if report is not None:
-        bundle.write_report(report, bundle.bundle(checks, case))
+        bundle.write_report(report, bundle.bundle(checks, context))
     if options.json:
-        told = {"laneway": __version__, "codex": version, "severity": severity, "checks": checks}
-        sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+        data = {"laneway": __version__, "codex": version, "severity": severity, "checks": checks}
+        sys.stdout.write(msgspec.json.encode(data).decode() + "\n")
     else:
-        board.close(checks, options.report)
+        output.close(checks, options.report)
     return EXIT[severity]
 
 
-async def _admit(options: argparse.Namespace, stack: AsyncExitStack) -> Case:
-    """The case, its end arranged for; in a rehearsal with a home of its own."""
-    from laneway.cli.checks.model import Case
+async def _open_case(options: argparse.Namespace, stack: AsyncExitStack) -> CheckContext:
+    """The `CheckContext` of this run, closed with `stack`; a rehearsal gets a Codex home of its own."""
+    from laneway.cli.checks.model import CheckContext
 
-    case = Case(Path.home(), Path.cwd(), dict(os.environ), options.codex_bin)
+    context = CheckContext(Path.home(), Path.cwd(), dict(os.environ), options.codex_bin)
     if options.rehearse:
         from laneway.rehearsal.home import throwaway_home
         from laneway.rehearsal.server import ModelServer
 
         model = await stack.enter_async_context(ModelServer())
-        case.codex_environment["CODEX_HOME"] = str(stack.enter_context(throwaway_home(model.base_url)))
-    stack.push_async_callback(case.aclose)
-    return case
+        context.codex_environment["CODEX_HOME"] = str(stack.enter_context(throwaway_home(model.base_url)))
+    stack.push_async_callback(context.aclose)
+    return context
 
 
 def _probes() -> list[Probe]:
@@ -117,7 +117,7 @@ def _probes() -> list[Probe]:
     from laneway.cli.checks.model import Probe
     from laneway.codex.binary import PROBE_S
 
-    # The sandbox's probe sweeps what killed rehearsals left, so the folders come before it.
+    # The sandbox's probe removes leftovers of killed rehearsals, so the folders are checked before it.
     asks_versions_s = PROBE_S * (1 + codex.MAX_OTHERS) + 1
     return [
         Probe("platform", "looking at this machine", machine.look),
@@ -133,17 +133,17 @@ def _probes() -> list[Probe]:
     ]
 
 
-def _spelled(case: Case) -> str | None:
+def _codex_version(context: CheckContext) -> str | None:
     from laneway.codex.binary import spell
 
-    return None if case.version is None else spell(case.version)
+    return None if context.version is None else spell(context.version)
 
 
 # ── on the screen ──────────────────────────────────────────────────────────
 
 
-class Board:
-    """One line per check; on a terminal also what is being waited for. With `--json` nothing."""
+class CheckPrinter:
+    """Prints one line per check, and on a terminal what is being checked. Prints nothing with `--json`."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -181,7 +181,7 @@ class Board:
 
 
 def printable(text: str) -> str:
-    """Other programs' words without what could command a terminal."""
+    """Foreign text without control characters that a terminal would obey."""
     from laneway.base.plain import label
 
     return label(text, MAX_WORDS_CHARS)

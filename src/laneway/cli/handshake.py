@@ -1,8 +1,8 @@
-"""A registration proved by doing: start what it starts, shake hands, ask for its tools, end it all.
+"""A test handshake with an MCP server or ACP agent: starts it, initializes it, lists its tools, ends it.
 
-Speaks to any MCP server, and to any ACP agent: strange lines on its standard output, answers
-to questions nobody asked, its own requests, silence and death are all told and none is waited
-for beyond the deadline. Its whole tree of processes is gone when `shake` returns.
+Works with any server: invalid lines on its standard output, unexpected answers, its own requests,
+silence and a crash are all reported, and none is waited for beyond the deadline. Its whole process
+tree has ended when `shake` returns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from laneway import __version__
 from laneway.base.errors import RemoteError, WireBroken, WireError
 from laneway.base.plain import code_label, plain, quoted
 from laneway.base.redact import redact
-from laneway.cli.clients.entry import Start
+from laneway.cli.clients.entry import EntryStart
 from laneway.wire.child import Child, Exit
 from laneway.wire.peer import METHOD_NOT_FOUND, Peer, Raw
 
@@ -28,25 +28,25 @@ PROTOCOL = "2025-11-25"
 ACP = 1
 """The stable version of ACP."""
 MAX_PAGES = 20
-"""Of a list of tools: whoever has more of them is only counted so far."""
+"""Of a list of tools; more are not counted."""
 MAX_TOOLS = 2000
 MAX_TAIL_LINES = 12
 MAX_TAIL_CHARS = 2000
-"""Of a server's last words: enough for a traceback's end, little enough for a screen."""
+"""Of a server's standard error: enough for the end of a traceback, little enough for a screen."""
 MAX_NAME_CHARS = 200
 
 
-class Proof(msgspec.Struct, frozen=True):
-    """What the handshake found. `problem` is empty if all is well."""
+class HandshakeResult(msgspec.Struct, frozen=True):
+    """The result of a handshake. `problem` is empty if all is well."""
 
     server: str = ""
     version: str = ""
     protocol: str = ""
     tools: tuple[str, ...] = ()
-    """Of a server. An agent has none to show."""
+    """Of an MCP server; an ACP agent lists none."""
     seconds: float = 0.0
     strange_lines: int = 0
-    """On standard output, which is for messages alone: some clients end the connection for one."""
+    """On standard output, which is for messages alone: some clients disconnect because of one."""
     problem: str = ""
     remedy: str = ""
     stderr: str = ""
@@ -63,38 +63,44 @@ class _Broken(Exception):
         self.remedy = remedy
 
 
-async def shake(start: Start, deadline_s: float = DEADLINE_S, *, is_agent: bool = False) -> Proof:
-    """Start it as its client would and shake hands. Never raises for what the server does.
+async def shake(
+    start: EntryStart, deadline_s: float = DEADLINE_S, *, is_agent: bool = False
+) -> HandshakeResult:
+    """Start a server as its client would, and do the handshake. Never raises for what the server does.
 
     `is_agent`: the client is an editor, and what is started an ACP agent.
     """
     if start.problem:
-        return Proof(problem=start.problem, remedy="Try it in the client itself.")
+        return HandshakeResult(problem=start.problem, remedy="Try it in the client itself.")
     began = time.monotonic()
-    call = _Call()
+    connection = _Connection()
     try:
         async with asyncio.timeout(deadline_s):
-            await call.open(start)
-            found = await (call.ask_agent() if is_agent else call.ask())
+            await connection.open(start)
+            proof = await (connection.ask_agent() if is_agent else connection.ask())
     except TimeoutError:
         waited = f"It did not answer within {deadline_s:g} seconds"
-        doing = f" ({call.doing} was open)." if call.doing else "."
-        found = Proof(problem=waited + doing, remedy="Give it more with --deadline, or run it by hand.")
+        doing = f" ({connection.doing} was open)." if connection.doing else "."
+        proof = HandshakeResult(
+            problem=waited + doing, remedy="Give it more with --deadline, or run it by hand."
+        )
     except (OSError, ValueError) as problem:
-        return Proof(problem=_unstartable(start, problem), remedy=_REMEDY_PATH)
+        return HandshakeResult(problem=_unstartable(start, problem), remedy=_REMEDY_PATH)
     except _Broken as broken:
-        found = Proof(problem=broken.problem, remedy=broken.remedy)
+        proof = HandshakeResult(problem=broken.problem, remedy=broken.remedy)
     finally:
-        await call.close()
-    tail = "" if found.is_good or call.child is None else _last_words(call.child.stderr_tail)
+        await connection.close()
+    tail = "" if proof.is_good or connection.child is None else _last_words(connection.child.stderr_tail)
     seconds = round(time.monotonic() - began, 3)
-    return msgspec.structs.replace(found, seconds=seconds, strange_lines=call.strange_lines, stderr=tail)
+    return msgspec.structs.replace(
+        proof, seconds=seconds, strange_lines=connection.strange_lines, stderr=tail
+    )
 
 
 _REMEDY_PATH = "Check that the program is installed and that its path is right."
 
 
-def _unstartable(start: Start, problem: OSError | ValueError) -> str:
+def _unstartable(start: EntryStart, problem: OSError | ValueError) -> str:
     if not start.folder.is_dir():
         return f"The folder {code_label(str(start.folder))} is not there."
     # `ValueError`: a NUL in a word or in a variable.
@@ -102,8 +108,8 @@ def _unstartable(start: Start, problem: OSError | ValueError) -> str:
     return f"{quoted(start.words[0])} cannot be started: {why or 'the system refused'}."
 
 
-class _Call:
-    """One server, one conversation."""
+class _Connection:
+    """The connection to one server, for one handshake."""
 
     def __init__(self) -> None:
         self.child: Child | None = None
@@ -117,8 +123,8 @@ class _Call:
             on_garbage=self._on_garbage,
         )
 
-    async def open(self, start: Start) -> None:
-        # `execvp` looks along the PATH of whoever calls it: the guardian's, which is the entry's.
+    async def open(self, start: EntryStart) -> None:
+        # `execvp` searches the PATH of its caller: the guardian's, which is the entry's.
         self.child = await Child.spawn(
             start.words,
             on_stdout=self._peer.feed,
@@ -127,7 +133,7 @@ class _Call:
             cwd=start.folder,
         )
 
-    async def ask(self) -> Proof:
+    async def ask(self) -> HandshakeResult:
         hello = await self._request(
             "initialize",
             {
@@ -141,14 +147,14 @@ class _Call:
         self._peer.notify("notifications/initialized", may_drop=False)
         capabilities = hello.get("capabilities")
         has_tools = isinstance(capabilities, dict) and "tools" in capabilities
-        return Proof(
+        return HandshakeResult(
             server=_short(info.get("name")),
             version=_short(info.get("version")),
             protocol=_short(hello.get("protocolVersion")),
             tools=await self._tools() if has_tools else (),
         )
 
-    async def ask_agent(self) -> Proof:
+    async def ask_agent(self) -> HandshakeResult:
         about = {"name": "laneway-handshake", "version": __version__}
         params = {"protocolVersion": ACP, "clientCapabilities": {}, "clientInfo": about}
         hello = await self._request("initialize", params)
@@ -158,7 +164,7 @@ class _Call:
         info = hello.get("agentInfo")
         info = info if isinstance(info, dict) else {}
         name = _short(info.get("title")) or _short(info.get("name"))
-        return Proof(server=name, version=_short(info.get("version")), protocol=f"ACP {version}")
+        return HandshakeResult(server=name, version=_short(info.get("version")), protocol=f"ACP {version}")
 
     async def _tools(self) -> tuple[str, ...]:
         names: list[str] = []
@@ -177,22 +183,22 @@ class _Call:
     async def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self.doing = method
         try:
-            found = await self._peer.call(method, params)
+            result = await self._peer.call(method, params)
         except RemoteError as refusal:
             words = _short(refusal.message)
             raise _Broken(f"It refused {method}: {words} ({refusal.code}).") from refusal
         except WireError as lost:
             raise _Broken(*self._how_it_ended()) from lost
-        if not isinstance(found, dict):
+        if not isinstance(result, dict):
             raise _Broken(f"Its answer to {method} is no object.", "Is it the right program?")
-        return found
+        return result
 
     def _how_it_ended(self) -> tuple[str, str]:
         how = f"It ended before it answered {self.doing}: {self._exit or 'it vanished'}."
         return how, "Its last words say why; run the command by hand to see more."
 
     async def close(self) -> None:
-        """Whatever happened, and also if we are cancelled: nothing is left running."""
+        """End the server, whatever happened, also when we are cancelled."""
         await self._peer.aclose()
         if self.child is not None:
             await self.child.stop()

@@ -1,4 +1,4 @@
-"""Finds a live session on this machine: asks every serving process, and says plainly what is wrong.
+"""Finds a live session on this machine by asking every serving process; explains why one is not found.
 
 A session is named by its agent id, its thread id, or its identity within the team (`session_names`).
 """
@@ -13,31 +13,33 @@ from typing import Literal
 import msgspec
 
 from laneway.base.errors import BadName, LanewayError, RemoteError, UsageError, WireBroken, WireError
-from laneway.cli.session_names import ambiguous, meant_by
-from laneway.cli.sessions import add_team
-from laneway.doors.local.call import visit
+from laneway.cli.session_names import ambiguous, matching
+from laneway.cli.stores import add_team
+from laneway.doors.local.client import visit
 from laneway.doors.local.places import Spot, standing
-from laneway.doors.local.shapes import LIST, Listed, Seen
+from laneway.doors.local.shapes import LIST, Listed, SeenSession
 from laneway.store.registry import Entry
 from laneway.store.store import Store
 
 ANSWER_S = 5.0
-"""For a process to say who runs there: it answers at once, unless it is stopped or stuck."""
+"""For a process to list its sessions: it answers at once, unless it is stopped or stuck."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class LiveSession(msgspec.Struct, frozen=True):
+    """A live session, and the socket of the process that runs it."""
+
     spot: Spot
-    seen: Seen
+    info: SeenSession
 
 
-class Heard(msgspec.Struct, frozen=True):
-    """What came of asking everybody."""
+class LiveScan(msgspec.Struct, frozen=True):
+    """The answers of the processes that were asked."""
 
-    found: tuple[Found, ...] = ()
+    sessions: tuple[LiveSession, ...] = ()
     silent: tuple[Spot, ...] = ()
-    """Processes that live and do not answer."""
+    """Processes that run but do not answer."""
     refused: tuple[tuple[Spot, str], ...] = ()
-    """Processes that answer that we may not ask, and why."""
+    """Processes that refused to answer, and why."""
 
 
 def add_who(parser: argparse.ArgumentParser) -> None:
@@ -48,67 +50,67 @@ def add_who(parser: argparse.ArgumentParser) -> None:
 
 async def find(
     store: Store, who: str, *, environment: Mapping[str, str] | None = None, answer_s: float = ANSWER_S
-) -> Found:
-    """The live session that is meant; else an error with the reason and the remedy."""
+) -> LiveSession:
+    """The live session that `who` names; else an error with the reason and the remedy."""
     spots = standing(environment)
     holder = pid_of_holder(store, who)
-    # Whoever holds the lock runs it, as a rule: others may be slow, or hang, and need not be waited for.
-    heard = await ask([spot for spot in spots if spot.pid == holder], answer_s)
-    meant = _meant(heard, who, store.team)
-    if not meant and not heard.silent and not heard.refused:
-        heard = await ask(spots, answer_s)
-        meant = _meant(heard, who, store.team)
-    if len(meant) > 1:
-        raise ambiguous(who, ((key, _about(each.seen)) for key, each in meant.items()))
-    if not meant:
-        raise absent(store, who, heard, answer_s)
-    (found,) = meant.values()
-    return found
+    # Usually the process that holds the lock runs it: others may be slow, or hang, and need not be asked.
+    scan = await ask([spot for spot in spots if spot.pid == holder], answer_s)
+    matches = _matching(scan, who, store.team)
+    if not matches and not scan.silent and not scan.refused:
+        scan = await ask(spots, answer_s)
+        matches = _matching(scan, who, store.team)
+    if len(matches) > 1:
+        raise ambiguous(who, ((key, _about(each.info)) for key, each in matches.items()))
+    if not matches:
+        raise not_found(store, who, scan, answer_s)
+    (session,) = matches.values()
+    return session
 
 
-def _meant(heard: Heard, who: str, team: str) -> dict[str, Found]:
-    found = meant_by(
+def _matching(scan: LiveScan, who: str, team: str) -> dict[str, LiveSession]:
+    sessions = matching(
         who,
-        heard.found,
-        lambda each: (each.seen.agent_id, each.seen.thread_id),
-        lambda each: each.seen.identity if each.seen.team == team else None,
+        scan.sessions,
+        lambda each: (each.info.agent_id, each.info.thread_id),
+        lambda each: each.info.identity if each.info.team == team else None,
     )
-    return {each.seen.agent_id: each for each in found}
+    return {each.info.agent_id: each for each in sessions}
 
 
-def _about(seen: Seen) -> str:
-    return f"{seen.identity}@{seen.team}  {seen.state}  process {seen.pid}  {seen.cwd or ''}"
+def _about(info: SeenSession) -> str:
+    return f"{info.identity}@{info.team}  {info.state}  process {info.pid}  {info.cwd or ''}"
 
 
-async def ask(spots: list[Spot], answer_s: float) -> Heard:
+async def ask(spots: list[Spot], answer_s: float) -> LiveScan:
     """The live sessions of these processes."""
     answers = await asyncio.gather(*(_ask(spot, answer_s) for spot in spots))
-    found, silent, refused = [], [], []
+    sessions, silent, refused = [], [], []
     for spot, answer in zip(spots, answers, strict=True):
         if isinstance(answer, Listed):
-            found += [Found(spot, seen) for seen in answer.sessions]
+            sessions += [LiveSession(spot, info) for info in answer.sessions]
         elif isinstance(answer, RemoteError):
             refused.append((spot, answer.message))
         elif answer == "silent":
             silent.append(spot)
-    return Heard(tuple(found), tuple(silent), tuple(refused))
+    return LiveScan(tuple(sessions), tuple(silent), tuple(refused))
 
 
 async def _ask(spot: Spot, answer_s: float) -> Listed | RemoteError | Literal["silent", "gone"]:
     try:
-        async with asyncio.timeout(answer_s), visit(spot.path) as visitor:
-            return await visitor.call(LIST, reply=Listed)
+        async with asyncio.timeout(answer_s), visit(spot.path) as client:
+            return await client.call(LIST, reply=Listed)
     except TimeoutError:
         return "silent"
     except RemoteError as refused:
         return refused
     except WireError:
-        return "gone"  # it ended while we asked
+        return "gone"  # the process ended meanwhile
 
 
 def pid_of_holder(store: Store, who: str) -> int | None:
     """The process that runs this session, by the lock of its identity."""
-    named = [entry.identity for entry in kept(store, who) if entry.status == "active"]
+    named = [entry.identity for entry in stored_entries(store, who) if entry.status == "active"]
     try:
         holder = store.holder(named[0] if named else who)
     except BadName:
@@ -116,9 +118,9 @@ def pid_of_holder(store: Store, who: str) -> int | None:
     return holder.pid if holder else None
 
 
-def kept(store: Store, who: str) -> list[Entry]:
-    """Sessions of the team that are meant, live or not."""
-    return meant_by(
+def stored_entries(store: Store, who: str) -> list[Entry]:
+    """Records of the team's sessions that `who` names, live or not."""
+    return matching(
         who,
         store.view().entries,
         lambda entry: (entry.agent_id, entry.backend_id),
@@ -126,22 +128,22 @@ def kept(store: Store, who: str) -> list[Entry]:
     )
 
 
-# ── if it is not there ─────────────────────────────────────────────────────
+# ── why it is not found ────────────────────────────────────────────────────
 
 
-def absent(store: Store, who: str, heard: Heard, answer_s: float) -> LanewayError:
-    """Why no live session is meant, and what can be done."""
-    silent = heard.silent
-    known = kept(store, who)
+def not_found(store: Store, who: str, scan: LiveScan, answer_s: float) -> LanewayError:
+    """The error that says why no live session was found, and what can be done."""
+    silent = scan.silent
+    known = stored_entries(store, who)
     running = [entry for entry in known if entry.status == "active"]
     if running:
         holder = pid_of_holder(store, running[0].identity)
-        words = next((text for spot, text in heard.refused if spot.pid == holder), None)
-        return LanewayError(words) if words else unreachable(running[0], holder, silent, answer_s)
-    if known:  # nobody holds its lock, so that no process of ours can run it
-        return ended(max(known, key=lambda entry: entry.last_active or entry.started_at))
-    if heard.refused:
-        return LanewayError(heard.refused[0][1])
+        refusal = next((text for spot, text in scan.refused if spot.pid == holder), None)
+        return LanewayError(refusal) if refusal else unreachable(running[0], holder, silent, answer_s)
+    if known:  # nobody holds its lock, so no process of ours can be running it
+        return not_running(max(known, key=lambda entry: entry.last_active or entry.started_at))
+    if scan.refused:
+        return LanewayError(scan.refused[0][1])
     if silent:
         pids = ", ".join(str(spot.pid) for spot in silent)
         return WireBroken(
@@ -163,7 +165,7 @@ def unreachable(entry: Entry, pid: int | None, silent: tuple[Spot, ...], answer_
     )
 
 
-def ended(entry: Entry) -> UsageError:
+def not_running(entry: Entry) -> UsageError:
     why = "its process is gone" if entry.status == "stale" else f"it is {entry.status}"
     text = f"Session {entry.agent_id} of {entry.identity} does not run: {why}."
     if entry.status != "stale":

@@ -1,4 +1,4 @@
-"""`laneway login`: Codex's own login, with the Codex that Laneway would use. We never see a key."""
+"""`laneway login`: runs `codex login` with the Codex that Laneway uses. Laneway never sees a key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgspec
 
 from laneway.base.errors import UsageError
 from laneway.base.plain import plain
-from laneway.cli.chosen import settings_for
+from laneway.cli.command_settings import settings_for
 from laneway.codex import binary, locate
 
 STATUS_S = 30.0
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _pass_on_the_rest(parser: argparse.ArgumentParser) -> None:
-    """Keep what we do not know, in order; `argparse.REMAINDER` refuses a rest that begins with an option."""
+    """Keep unknown arguments in order; `argparse.REMAINDER` fails if they begin with an option."""
     known = parser.parse_known_args
 
     def parse(args: Sequence[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:
@@ -59,27 +59,27 @@ def _pass_on_the_rest(parser: argparse.ArgumentParser) -> None:
 
 def login(options: argparse.Namespace) -> int:
     settings = settings_for(options, Path())
-    found = locate.find(options.codex_bin, settings.codex_bin)
+    codex = locate.find(options.codex_bin, settings.codex_bin)
     if options.status:
         if options.rest:
             raise UsageError(f"--status takes no {options.rest[0]}.")
-        return asyncio.run(status(found, as_json=options.json))
+        return asyncio.run(status(codex, as_json=options.json))
     from laneway.codex.locate import child_environment
 
     sys.stdout.flush()
     try:
-        # In our place: the terminal, the signals and the exit code are Codex's own.
-        os.execve(found.path, [found.path, "login", *options.rest], child_environment(os.environ))
+        # Replaces this process: the terminal, the signals and the exit code are Codex's own.
+        os.execve(codex.path, [codex.path, "login", *options.rest], child_environment(os.environ))
     except OSError as problem:
-        raise binary.cannot_run(found.path, problem) from problem
+        raise binary.cannot_run(codex.path, problem) from problem
 
 
-async def status(found: locate.Binary, *, as_json: bool) -> int:
+async def status(codex: locate.Binary, *, as_json: bool) -> int:
     from laneway.base.errors import EngineLost
     from laneway.cli.checks.codex import on_login, read_login
     from laneway.codex.engine import codex_engine
 
-    engine = codex_engine(found)
+    engine = codex_engine(codex)
     try:
         async with asyncio.timeout(STATUS_S):
             check = on_login(await read_login(await engine.link()))
@@ -88,8 +88,8 @@ async def status(found: locate.Binary, *, as_json: bool) -> int:
     finally:
         await engine.aclose()
     if as_json:
-        told = {"logged_in": check.facts["type"] is not None, **check.facts}
-        print(msgspec.json.encode(told).decode())
+        data = {"logged_in": check.facts["type"] is not None, **check.facts}
+        print(msgspec.json.encode(data).decode())
     else:
         print(plain(check.message + (f" {check.remedy}" if check.remedy else "")))
     return 0 if check.severity == "ok" else 1

@@ -1,7 +1,7 @@
 """`laneway mail`: team mail for people and scripts, on the files that Claude Code and ATM use.
 
-Whoever sends or marks is somebody: `--as`, else `ATM_IDENTITY`, else the config. That name must be
-free for as long as the command runs (ruling 15); only looking is free for every name.
+Sending and marking need a name: `--as`, else `ATM_IDENTITY`, else the config. It must not be in use
+while the command runs, so that nobody acts as a running session; any inbox may be read unmarked.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from laneway.base.errors import BadMail, StoreError, TeamGone, UsageError
 from laneway.base.plain import plain
 from laneway.base.settings import Settings
 from laneway.cli import mail_show as show
-from laneway.cli.chosen import settings_here
-from laneway.cli.kept import open_store
-from laneway.cli.live_sessions import kept
+from laneway.cli.command_settings import settings_in
+from laneway.cli.live_sessions import stored_entries
 from laneway.cli.session_names import ambiguous
+from laneway.cli.stores import open_store
 from laneway.core.tools import Caller, ToolResult
 from laneway.mail.draft import MAX_TEXT_BYTES
 from laneway.mail.names import check_recipient, check_sender
@@ -111,37 +111,37 @@ def _add_members(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=members)
 
 
-def _count(said: str) -> int:
-    if not said.isdecimal() or int(said) < 1:
-        raise argparse.ArgumentTypeError(f"{said!r} is no number of messages")
-    return int(said)
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of messages")
+    return int(text)
 
 
-def _moment(said: str) -> str:
-    if stamps.parse(said) is None:
-        raise argparse.ArgumentTypeError(f"{said!r} is no time such as 2026-01-31T12:00:00Z")
-    return said
+def _moment(text: str) -> str:
+    if stamps.parse(text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 2026-01-31T12:00:00Z")
+    return text
 
 
 # ── the commands ───────────────────────────────────────────────────────────
 
 
 def send(options: argparse.Namespace) -> int:
-    counter = Counter.of(options)
-    arguments = {"to": counter.recipient(options.to), **_words(options)}
-    with counter.acting("atm_send") as caller:
-        return counter.tell(asyncio.run(counter.mail.send(caller, arguments)), show.sent)
+    commands = MailCommands.of(options)
+    arguments = {"to": commands.recipient(options.to), **_words(options)}
+    with commands.claimed_name("atm_send") as caller:
+        return commands.report(asyncio.run(commands.mail.send(caller, arguments)), show.sent)
 
 
 def broadcast(options: argparse.Namespace) -> int:
     arguments = _words(options)
-    counter = Counter.of(options)
-    with counter.acting("atm_broadcast") as caller:
-        return counter.tell(asyncio.run(counter.mail.broadcast(caller, arguments)), show.broadcast)
+    commands = MailCommands.of(options)
+    with commands.claimed_name("atm_broadcast") as caller:
+        return commands.report(asyncio.run(commands.mail.broadcast(caller, arguments)), show.broadcast)
 
 
 def read(options: argparse.Namespace) -> int:
-    asked = {
+    filters = {
         "all": options.all,
         "mark_read": not options.no_mark,
         "limit": options.limit,
@@ -149,37 +149,37 @@ def read(options: argparse.Namespace) -> int:
         "from": options.sender,
         "message_id": options.message_id,
     }
-    arguments = {name: value for name, value in asked.items() if value is not None}
-    counter = Counter.of(options)
-    with counter.looking() if options.no_mark else counter.acting("atm_read") as caller:
-        return counter.tell(asyncio.run(counter.mail.read(caller, arguments, WHOLE)), show.messages)
+    arguments = {name: value for name, value in filters.items() if value is not None}
+    commands = MailCommands.of(options)
+    with commands.any_name() if options.no_mark else commands.claimed_name("atm_read") as caller:
+        return commands.report(asyncio.run(commands.mail.read(caller, arguments, WHOLE)), show.messages)
 
 
 def pending(options: argparse.Namespace) -> int:
-    counter = Counter.of(options)
-    with counter.looking() as caller:
-        return counter.tell(asyncio.run(counter.mail.pending_count(caller, {})), show.pending)
+    commands = MailCommands.of(options)
+    with commands.any_name() as caller:
+        return commands.report(asyncio.run(commands.mail.pending_count(caller, {})), show.pending)
 
 
 def members(options: argparse.Namespace) -> int:
-    counter = Counter.of(options)
+    commands = MailCommands.of(options)
     try:
-        found = Roster(counter.places, counter.team).read().members
+        members = Roster(commands.places, commands.team).read().members
     except TeamGone:
-        found = ()  # whoever asks who is there is told: nobody
-    rows = [show.member_row(member) for member in found]
-    return counter.tell(ToolResult("", data={"team": counter.team, "members": rows}), show.members)
+        members = ()  # no team yet: nobody is in it
+    rows = [show.member_row(member) for member in members]
+    return commands.report(ToolResult("", data={"team": commands.team, "members": rows}), show.members)
 
 
 def _words(options: argparse.Namespace) -> dict[str, Any]:
-    asked = {"message": _message(options.message), "summary": options.summary, "priority": options.priority}
-    return {name: value for name, value in asked.items() if value is not None}
+    fields = {"message": _message(options.message), "summary": options.summary, "priority": options.priority}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def _message(said: str | None) -> str:
-    if said not in (None, "-"):
-        return str(said)
-    if said is None and sys.stdin.isatty():
+def _message(argument: str | None) -> str:
+    if argument not in (None, "-"):
+        return str(argument)
+    if argument is None and sys.stdin.isatty():
         raise UsageError("Say the message, or - to read it from standard input.")
     data = sys.stdin.buffer.read(MAX_TEXT_BYTES + 1)
     if len(data) > MAX_TEXT_BYTES:
@@ -192,11 +192,11 @@ def _message(said: str | None) -> str:
         raise BadMail("The message is not UTF-8 text. Put it into a file and send its path.") from None
 
 
-# ── what each of them stands on ────────────────────────────────────────────
+# ── shared by the commands ─────────────────────────────────────────────────
 
 
-class Counter:
-    """The team, the post and the tools for one command."""
+class MailCommands:
+    """The team, the post and the mail tools of one command."""
 
     def __init__(
         self, options: argparse.Namespace, settings: Settings, places: Places, team: str, store: Store
@@ -210,23 +210,23 @@ class Counter:
         self._store = store
 
     @classmethod
-    def of(cls, options: argparse.Namespace) -> Counter:
-        """By the flags and the settings. What waited in the spool is handed over first."""
-        settings = settings_here({"team": options.team})
+    def of(cls, options: argparse.Namespace) -> MailCommands:
+        """From the flags and the settings. First delivers what waits in the spool."""
+        settings = settings_in({"team": options.team})
         places = Places.of()
-        said = settings.team if settings.source("team").kind != "default" else None
-        # A Claude Code session is a mail address and never the key of what we keep (ruling 1).
-        is_kept = said is not None and not said.startswith(SESSION)
-        store = open_store(said if is_kept else None)
-        counter = cls(options, settings, places, mail_team(places, said).team, store)
-        if counter.post.has_waiting():
-            for lost in counter.post.drain().given_up:
+        chosen = settings.team if settings.source("team").kind != "default" else None
+        # The team of a Claude Code session is only a mail address: our records are not stored under it.
+        has_store = chosen is not None and not chosen.startswith(SESSION)
+        store = open_store(chosen if has_store else None)
+        commands = cls(options, settings, places, mail_team(places, chosen).team, store)
+        if commands.post.has_waiting():
+            for lost in commands.post.drain().given_up:
                 _warn(f"A message to {lost.to} was given up ({lost.message_id}): {lost.why}")
-        return counter
+        return commands
 
     @contextmanager
-    def acting(self, what: str) -> Iterator[Caller]:
-        """Under a name that nobody else has while this lasts."""
+    def claimed_name(self, what: str) -> Iterator[Caller]:
+        """Claim the name for as long as the block runs."""
         name = self._name()
         try:
             claim = self._store.claim(check_sender(name))
@@ -248,20 +248,20 @@ class Counter:
             claim.release()
 
     @contextmanager
-    def looking(self) -> Iterator[Caller]:
+    def any_name(self) -> Iterator[Caller]:
         yield Caller(agent_id="", identity=check_recipient(self._name()))
 
-    def recipient(self, said: str) -> str:
-        """A name as it is; for the id of a session of ours, or a part of it, the session's name."""
-        if self._is_member(said):
-            return said
-        return _by_id(self._store, said) or said
+    def recipient(self, recipient: str) -> str:
+        """The recipient's name; for the id of one of our sessions, or a part of it, the session's name."""
+        if self._is_member(recipient):
+            return recipient
+        return _by_id(self._store, recipient) or recipient
 
     def _is_member(self, name: str) -> bool:
         try:
             return Roster(self.places, self.team).read().member(name) is not None
         except StoreError:
-            return False  # whoever sends says what is wrong with the team
+            return False  # sending reports what is wrong with the team
 
     def _name(self) -> str:
         if self._options.name:
@@ -270,15 +270,15 @@ class Counter:
             raise UsageError("Say who you are: --as NAME, or ATM_IDENTITY, or `identity` in your config.")
         return self._settings.identity
 
-    def tell(self, result: ToolResult, shown: Callable[[dict[str, Any]], str]) -> int:
+    def report(self, result: ToolResult, render: Callable[[dict[str, Any]], str]) -> int:
         if result.is_error or result.data is None:
-            # Nothing was done, or to nobody: the sentence says why, as for a model.
+            # Nothing was done: the result's text says why.
             _warn(" ".join((result.text, *result.notes)))
             return 1
         if self._options.json:
             sys.stdout.write(show.as_json(self._options.run.__name__, result.data) + "\n")
         else:
-            sys.stdout.write(shown(result.data))
+            sys.stdout.write(render(result.data))
             for note in result.notes:
                 _warn(note)
         sys.stdout.flush()
@@ -292,17 +292,17 @@ class Counter:
             _warn(f"This could not be written to the audit log. {problem}")
 
 
-def _by_id(store: Store, said: str) -> str | None:
-    """The name of the session that this is an id of; none if it is none, or somebody's name."""
+def _by_id(store: Store, name_or_id: str) -> str | None:
+    """The name of the session with this id; None if there is none, or if it is a name itself."""
     try:
-        found = kept(store, said)
+        entries = stored_entries(store, name_or_id)
     except StoreError:
-        return None  # a name needs no look into what is kept
-    names = {entry.identity for entry in found}
-    if not names or said in names:
+        return None  # a plain name works without the store
+    names = {entry.identity for entry in entries}
+    if not names or name_or_id in names:
         return None
     if len(names) > 1:
-        raise ambiguous(said, ((entry.agent_id, entry.identity) for entry in found))
+        raise ambiguous(name_or_id, ((entry.agent_id, entry.identity) for entry in entries))
     return names.pop()
 
 

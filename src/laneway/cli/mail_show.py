@@ -1,4 +1,4 @@
-"""Mail for a terminal, and for programs. What others wrote never reaches a terminal raw."""
+"""The output of `laneway mail`: text for a terminal, or JSON. Foreign text never reaches a terminal raw."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def messages(data: Data) -> str:
 
 
 def _message(row: Data) -> str:
-    """Its body is indented, so that no line of it can pass for the head of another message."""
+    """The body is indented, so that no line of it can look like the head of another message."""
     style, columns = Style(sys.stdout), width(sys.stdout)
     marks = [row["priority"]] if "priority" in row else []
     marks += ["read"] if row["read"] else []

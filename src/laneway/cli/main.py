@@ -1,7 +1,6 @@
-"""`laneway`: reads the command line, runs one command, turns errors into one sentence.
+"""The command `laneway`: parses the command line, runs one command, reports errors in one sentence.
 
-Imports a command's module only when that command is run: `laneway --help` costs nothing
-but argparse.
+Imports a command's module only when that command is run: `laneway --help` needs only argparse.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from laneway.cli import early
+from laneway.app import prestart
 
 EXIT_CODES = """\
 exit codes:
@@ -47,32 +46,32 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code. Never a traceback for what users can cause."""
+    """Run one command and return its exit code. Errors that users can cause give no traceback."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] in (["--version"], ["-V"]):
         arguments[0] = "version"
-    if arguments[:1] == ["__complete"]:  # for the completion scripts; nobody types it
+    if arguments[:1] == ["__complete"]:  # called by the completion scripts
         from laneway.cli import complete_names
 
         return complete_names.run(arguments[1:])
     arguments = command_first(arguments)
     if arguments and arguments[0] not in COMMANDS and not arguments[0].startswith("-"):
         return unknown_command(arguments[0])
-    early.begin(arguments)
-    gc.disable()  # imports leave no garbage, and looking for it among them takes a tenth of our start
-    early.spare_imports(arguments)
+    prestart.begin(arguments)
+    gc.disable()  # imports leave no garbage, and collecting takes a tenth of our start-up time
+    prestart.spare_imports(arguments)
     parser = build_parser(arguments)
     if not arguments:
         parser.print_help()
         return 2
     options = parser.parse_args(arguments)
-    gc.freeze()  # nor does anybody need to look through them later, in the middle of a call
+    gc.freeze()  # nor must the collector look through them later, in the middle of a call
     gc.enable()
     return run(options)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command that was chosen; errors become one sentence and an exit code."""
+    """Run the chosen command; errors become one sentence and an exit code."""
     from laneway.base.errors import BinaryError, EngineError, LanewayError, SettingError, UsageError
 
     try:
@@ -80,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         configure_logs(options)
         return int(options.run(options))
     except BrokenPipeError:
-        # Whoever read us has gone (`laneway ask … | head`); there is nobody left to tell.
+        # The reader of our output has ended (`laneway ask … | head`).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
@@ -111,7 +110,7 @@ def check_home() -> None:
 
 
 def disk_full(error: OSError) -> str | None:
-    """A sentence, if it is the disk that is full; then nothing else is wrong."""
+    """The error text for a full disk; None for any other error."""
     from laneway.base.disk import full_text, is_full
 
     if not is_full(error):
@@ -120,19 +119,19 @@ def disk_full(error: OSError) -> str | None:
 
 
 def unknown_command(word: str) -> int:
-    """A word in the place of a command that is none: say which one was meant."""
+    """Report an unknown command, and suggest a similar one."""
     import difflib
 
     from laneway.base.errors import UsageError
     from laneway.base.plain import code_label
 
-    meant = difflib.get_close_matches(word.lower(), COMMANDS, n=1)
-    remedy = f". Did you mean {meant[0]}?" if meant else ": `laneway --help` lists them all."
+    similar = difflib.get_close_matches(word.lower(), COMMANDS, n=1)
+    remedy = f". Did you mean {similar[0]}?" if similar else ": `laneway --help` lists them all."
     return _fail(UsageError(f"There is no command {code_label(word)}{remedy}"), 2)
 
 
 def command_first(arguments: list[str]) -> list[str]:
-    """`laneway -m X mcp-server` as `laneway mcp-server -m X`: the old server took flags on either side."""
+    """Turn `laneway -m X mcp-server` into `laneway mcp-server -m X`: the old server allowed both."""
     if "mcp-server" not in arguments or not arguments[0].startswith("-"):
         return arguments
     from laneway.cli.registrations import subcommand_at
@@ -145,7 +144,7 @@ def command_first(arguments: list[str]) -> list[str]:
 
 def build_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The whole command line; a command's own flags only if it is named in `arguments`."""
-    # Measured once: argparse would do so for every flag, and load three milliseconds' worth for it.
+    # The width is read once: argparse would read it for every flag, with imports of three milliseconds.
     formatter = partial(argparse.RawDescriptionHelpFormatter, width=terminal_width() - 2)
     parser = argparse.ArgumentParser(
         prog="laneway",
@@ -160,7 +159,7 @@ try it now, with no account and no network:
     )
     parser.add_argument("-V", "--version", action="store_true", help="show Laneway's version and Codex's")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    # The others would never be asked, and cost a third of a millisecond each.
+    # The other commands are not needed, and cost a third of a millisecond each.
     names = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else list(COMMANDS)
     for name in names:
         module, summary = COMMANDS[name]
@@ -172,9 +171,9 @@ try it now, with no account and no network:
 
 def terminal_width() -> int:
     """In columns, as `shutil.get_terminal_size` finds it."""
-    said = os.environ.get("COLUMNS", "")
-    if said.isdecimal() and int(said) > 0:
-        return int(said)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
     try:
         return os.get_terminal_size(1).columns or 80
     except OSError:
@@ -182,7 +181,7 @@ def terminal_width() -> int:
 
 
 def add_common(parser: argparse.ArgumentParser, *, has_json: bool = True) -> None:
-    """Flags that every command takes which talks to Codex; a server has no output of its own to shape."""
+    """Flags of every command that talks to Codex; servers have no `--json`, as they print nothing."""
     parser.add_argument(
         "--codex-bin", metavar="PATH", help="the codex executable (default: found automatically)"
     )
@@ -201,7 +200,7 @@ def add_common(parser: argparse.ArgumentParser, *, has_json: bool = True) -> Non
 
 
 def configure_logs(options: argparse.Namespace) -> None:
-    """Where logs go, by flag or setting; errors for people on standard error by default."""
+    """Set up logging by flags and settings; by default only errors, on standard error."""
     from pathlib import Path
 
     from laneway.base.errors import SettingError, UsageError
@@ -210,13 +209,13 @@ def configure_logs(options: argparse.Namespace) -> None:
 
     flags = {name: getattr(options, name, None) for name in ("log_level", "log_format", "log_file")}
     try:
-        chosen = load(flags, os.environ, Path(), Path.home())
+        settings = load(flags, os.environ, Path(), Path.home())
     except SettingError:
-        configure("error")  # whichever command needs the settings says what is wrong with them
+        configure("error")  # the command that needs the settings reports what is wrong with them
         return
-    file = Path(chosen.log_file).expanduser() if chosen.log_file else None
+    file = Path(settings.log_file).expanduser() if settings.log_file else None
     try:
-        configure(chosen.log_level, "json" if chosen.log_format == "json" else "human", file)
+        configure(settings.log_level, "json" if settings.log_format == "json" else "human", file)
     except OSError as problem:
         raise UsageError(f"The log file {file} cannot be written: {problem.strerror}.") from problem
 

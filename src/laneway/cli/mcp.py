@@ -1,6 +1,6 @@
-"""`laneway mcp`: Codex sessions with names as MCP tools. `atm-agent-mcp serve` is the same program.
+"""`laneway mcp`: an MCP server for named Codex sessions. `atm-agent-mcp serve` is the same program.
 
-Greets first: what a greeting does not need is loaded while the client reads it.
+Answers `initialize` first: whatever the answer does not need is loaded while the client reads it.
 """
 
 from __future__ import annotations
@@ -13,21 +13,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from laneway import __version__
+from laneway.app import prestart
+from laneway.app.options import McpOptions
 from laneway.base.errors import UsageError
 from laneway.base.schema import FUTURE_TOOL_GROUPS, TOOL_GROUPS
 from laneway.base.settings import Settings
-from laneway.cli import early
-from laneway.cli.chosen import settings_for
 from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, overrides
+from laneway.cli.command_settings import codex_choice, settings_for
 from laneway.cli.main import add_common
 from laneway.cli.waiting import say_waiting
 from laneway.codex import locate
-from laneway.codex.overrides import merged
-from laneway.doors.mcp.definitions import definitions
-from laneway.doors.mcp.front import Front
+from laneway.core.overrides import merged
+from laneway.doors.mcp.definitions import server_info
 from laneway.doors.mcp.names import AGENTS, CODEX, Names
-from laneway.doors.mcp.stdio import Behind, serve_stdio
+from laneway.doors.mcp.stdio import OpenServer, serve_stdio
 
 EPILOG = """\
 Sessions have names (identities) and survive a restart. On every turn the model is given its name,
@@ -50,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def add_serving(parser: argparse.ArgumentParser) -> None:
-    """The flags of every name under which this server is started."""
+    """The flags of this server, under whichever program name it is started."""
     who = parser.add_argument_group("who")
     who.add_argument(
         "--identity", metavar="NAME", help="name of sessions that ask for none; claimed at start"
@@ -102,20 +101,22 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
         metavar="WHAT",
         help="if nobody can be asked: decline, or park the question for agent_answer",
     )
-    web = parser.add_argument_group("on HTTP, for several clients (needs the package uvicorn)")
-    web.add_argument(
+    listen_address = parser.add_argument_group("on HTTP, for several clients (needs the package uvicorn)")
+    listen_address.add_argument(
         "--http", metavar="HOST:PORT", help="serve Streamable HTTP at this address instead; port 0 picks one"
     )
-    web.add_argument(
+    listen_address.add_argument(
         "--http-remote", action="store_true", help="allow an address that other machines can reach"
     )
     for flag, what in (("--http-host", "name in the Host header"), ("--http-origin", "Origin of a web page")):
-        web.add_argument(flag, action="append", default=[], metavar="NAME", help=f"also allow this {what}")
+        listen_address.add_argument(
+            flag, action="append", default=[], metavar="NAME", help=f"also allow this {what}"
+        )
     add_common(parser, has_json=False)
 
 
-def _groups(said: str) -> list[str]:
-    groups = [piece.strip() for piece in said.split(",")]
+def _groups(text: str) -> list[str]:
+    groups = [piece.strip() for piece in text.split(",")]
     for group in FUTURE_TOOL_GROUPS:
         if group in groups:
             raise argparse.ArgumentTypeError(
@@ -147,9 +148,9 @@ def settings_of(options: argparse.Namespace, folder: Path) -> Settings:
 async def serve(options: argparse.Namespace, names: Names) -> int:
     settings = settings_of(options, Path.cwd())
     check(options, settings)
-    open_house = partial(opened, options, settings, names)
+    open_server = partial(opened, mcp_options(options, settings), settings, names)
     if options.http is None:
-        # What was asked for at start-up, and may not be had, is told before anybody is greeted.
+        # What was asked for at start-up may fail: then the client must not be greeted first.
         opens_first = (
             options.identity is not None
             or options.resume is not None
@@ -157,15 +158,15 @@ async def serve(options: argparse.Namespace, names: Names) -> int:
             or names is CODEX
         )
         say_waiting("MCP server", "laneway setup claude")
-        await serve_stdio(front_of(settings, names), open_house, opens_first=opens_first)
+        await serve_stdio(server_info(names, settings.tools), open_server, opens_first=opens_first)
     else:
-        async with open_house() as behind:
-            await serve_web(options, settings, behind)
+        async with open_server() as opened_server:
+            await serve_web(options, settings, opened_server)
     return 0
 
 
 def check(options: argparse.Namespace, settings: Settings) -> None:
-    """Say now what would keep the house from opening, where that is seen from here."""
+    """Report early what would keep the server from opening, as far as the flags and settings show it."""
     locate.find(options.codex_bin, configured=settings.codex_bin)
     config_of(options)
     if options.fast and not settings.fast_model:
@@ -178,46 +179,49 @@ def check(options: argparse.Namespace, settings: Settings) -> None:
 
 
 def config_of(options: argparse.Namespace) -> dict[str, Any]:
-    """What the command line asks of Codex's config, for every thread."""
+    """The overrides of Codex's config from the command line, for every thread."""
     subagents = {"features": {"multi_agent": True}} if options.subagents else {}
     return merged(subagents, overrides(options.config))
 
 
-def front_of(settings: Settings, names: Names) -> Front:
-    """What clients are told before there is anybody to do it."""
-    return Front(
-        info={"name": names.server, "title": names.title, "version": __version__},
-        tools=tuple(definitions(names, settings.tools)),
-        has_resources=True,
-        has_news="mail" in settings.tools,
+def mcp_options(options: argparse.Namespace, settings: Settings) -> McpOptions:
+    return McpOptions(
+        codex=codex_choice(options, settings),
+        config=config_of(options),
+        is_read_only=options.readonly,
+        serves_http=options.http is not None,
+        claims_identity=options.identity is not None,
+        resume=options.resume,
+        is_fast=options.fast,
+        role=options.role,
     )
 
 
 @asynccontextmanager
-async def opened(options: argparse.Namespace, settings: Settings, names: Names) -> AsyncIterator[Behind]:
-    """The house, loaded first: clients are served meanwhile."""
-    await early.load("laneway.cli.mcp_house")
-    from laneway.cli import mcp_house
+async def opened(options: McpOptions, settings: Settings, names: Names) -> AsyncIterator[OpenServer]:
+    """Open the server. Its imports run first, in a thread: clients are served meanwhile."""
+    await prestart.load("laneway.app.mcp")
+    from laneway.app import mcp
 
-    async with mcp_house.opened(options, settings, names) as behind:
-        yield behind
+    async with mcp.opened(options, settings, names) as server:
+        yield server
 
 
-async def serve_web(options: argparse.Namespace, settings: Settings, behind: Behind) -> None:
-    """Until a signal."""
-    # Not paid for on standard input and output.
-    from laneway.cli.web import web
+async def serve_web(options: argparse.Namespace, settings: Settings, opened_server: OpenServer) -> None:
+    """Serve MCP over HTTP until a signal."""
+    # Imported here: a server on standard input and output does not need them.
+    from laneway.cli.listen_address import listen_address
     from laneway.doors.ending import EndSignals
     from laneway.doors.mcp.http import serve_http
 
-    place = web("MCP", "--http", options.http, settings.http_token)
+    address = listen_address("MCP", "--http", options.http, settings.http_token)
     stop = asyncio.Event()
     with EndSignals(stop):
         await serve_http(
-            behind.server,
-            **place._asdict(),
+            opened_server.server,
+            **address._asdict(),
             stop=stop,
-            shutdown=behind.shutdown,
+            shutdown=opened_server.shutdown,
             may_leave_machine=options.http_remote,
             hosts=tuple(options.http_host),
             origins=tuple(options.http_origin),

@@ -1,6 +1,6 @@
-"""`laneway mcp-server`: in the place of the removed `codex mcp-server`, with the same flags.
+"""`laneway mcp-server`: replaces the removed `codex mcp-server`, with the same flags and tools.
 
-Greets first, as `laneway mcp` does.
+Answers `initialize` before it loads the rest, as `laneway mcp` does.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from laneway import __version__
+from laneway.app import prestart
+from laneway.app.options import DropInOptions
 from laneway.base.settings import Settings
-from laneway.cli import early
-from laneway.cli.chosen import settings_for
 from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, folder, overrides
 from laneway.cli.codex_profile import codex_home, profile
+from laneway.cli.command_settings import codex_choice, settings_for
 from laneway.cli.main import add_common
 from laneway.cli.waiting import say_waiting
 from laneway.codex import locate
-from laneway.codex.overrides import merged
+from laneway.core.overrides import merged
 from laneway.doors.mcp.schemas import dropin_front
-from laneway.doors.mcp.stdio import Behind, serve_stdio
+from laneway.doors.mcp.stdio import OpenServer, serve_stdio
 
 EPILOG = """\
 Change one word in your client's config, and nothing else:
@@ -79,30 +80,45 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def serve(options: argparse.Namespace) -> int:
-    here = folder(options.cd)
-    # Only what the flags say: this is the old server, and the user's own config.toml rules it.
-    settings = settings_for(options, here, events=options.events)
+    cwd = folder(options.cd)
+    # Only the flags count: like the old server, it follows the user's own config.toml.
+    settings = settings_for(options, cwd, events=options.events)
     locate.find(options.codex_bin, configured=settings.codex_bin)
-    config = config_of(options)
+    dropin = dropin_options(options, settings, cwd)
     say_waiting("MCP server", "laneway setup claude")
-    await serve_stdio(dropin_front(__version__), partial(opened, options, settings, here, config))
+    await serve_stdio(dropin_front(__version__), partial(opened, dropin, settings))
     return 0
 
 
-@asynccontextmanager
-async def opened(
-    options: argparse.Namespace, settings: Settings, here: Path, config: dict[str, Any]
-) -> AsyncIterator[Behind]:
-    """The house, loaded first: the client is served meanwhile."""
-    await early.load("laneway.cli.mcp_server_house")
-    from laneway.cli import mcp_server_house
+def dropin_options(options: argparse.Namespace, settings: Settings, cwd: Path) -> DropInOptions:
+    """What the command line asks for, for every thread."""
+    sandbox, approval = options.sandbox, options.approval
+    if options.yolo:
+        sandbox, approval = "danger-full-access", "never"
+    elif options.full_auto:
+        sandbox, approval = sandbox or "workspace-write", approval or "on-request"
+    return DropInOptions(
+        codex=codex_choice(options, settings),
+        cwd=cwd,
+        config=config_of(options),
+        model=options.model,
+        sandbox=sandbox,
+        approval_policy=approval,
+    )
 
-    async with mcp_server_house.opened(options, settings, here, config) as behind:
-        yield behind
+
+@asynccontextmanager
+async def opened(options: DropInOptions, settings: Settings) -> AsyncIterator[OpenServer]:
+    """Open the server. Its imports run first, in a thread: the client is served meanwhile."""
+    await prestart.load("laneway.app.mcp_server")
+    from laneway.app import mcp_server
+
+    async with mcp_server.opened(options, settings) as server:
+        yield server
 
 
 def config_of(options: argparse.Namespace) -> dict[str, Any]:
-    """What the command line asks of Codex's config, for every thread that is started here."""
+    """The overrides of Codex's config from the command line, for every thread."""
     config: dict[str, Any] = {}
     for feature in options.enable:
         config[f"features.{feature}"] = True

@@ -1,7 +1,7 @@
-"""`laneway migrate`: whoever still starts the removed `codex mcp-server` starts Laneway instead.
+"""`laneway migrate`: replaces the removed `codex mcp-server` by Laneway in the configs of all clients.
 
 Shows what it would change, changes it with `--write`, proves each entry by starting it as its
-client would, and takes it all back with `--undo`. An entry that does not answer is put back.
+client would, and undoes the last run with `--undo`. An entry that does not answer is put back.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from laneway.cli.setup import DEADLINE_S, seconds_of
 
 if TYPE_CHECKING:
     from laneway.cli.clients.changing import Applied
-    from laneway.cli.clients.files import Snapshot
+    from laneway.cli.clients.files import FileSnapshot
     from laneway.cli.clients.journal import Journal
-    from laneway.cli.handshake import Proof
+    from laneway.cli.handshake import HandshakeResult
     from laneway.cli.registrations import Registration
 
 EPILOG = """\
@@ -62,8 +62,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
-class Item(msgspec.Struct):
-    """One stale entry, as `--json` tells of it."""
+class MigrationItem(msgspec.Struct):
+    """One stale entry, as `--json` prints it."""
 
     server: str
     keys: tuple[str, ...]
@@ -71,21 +71,25 @@ class Item(msgspec.Struct):
     state: str = "stale"
     """`stale`, `migrated`, `put back` or `broken`."""
     command: list[str] = []
-    """What it starts afterwards."""
+    """The new command."""
     notes: list[str] = []
     problem: str = ""
-    proof: Proof | None = None
+    proof: HandshakeResult | None = None
 
 
 class FileReport(msgspec.Struct):
+    """The stale entries of one file, and what was done with them."""
+
     file: str
-    items: list[Item]
+    items: list[MigrationItem]
     diff: str = ""
     backup: str | None = None
     problem: str = ""
 
 
-class Report(msgspec.Struct):
+class MigrationReport(msgspec.Struct):
+    """The result of a run, as `--json` prints it."""
+
     files: list[FileReport]
     unreadable: list[dict[str, str]]
     written: bool
@@ -96,13 +100,13 @@ class Report(msgspec.Struct):
         return 0 if is_done else 1
 
 
-class Plan(msgspec.Struct):
+class MigrationPlan(msgspec.Struct):
     """The changes of one file."""
 
-    before: Snapshot
+    before: FileSnapshot
     text: str
-    changes: list[tuple[Item, dict[str, Any], dict[str, Any]]]
-    """The entry, what its node is, and what it becomes."""
+    changes: list[tuple[MigrationItem, dict[str, Any], dict[str, Any]]]
+    """The entry, its value before, and its value after."""
     report: FileReport
 
 
@@ -119,29 +123,29 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
     else:
-        _tell(report)
+        _print(report)
     return report.exit_code
 
 
-async def migrate(options: argparse.Namespace) -> Report:
+async def migrate(options: argparse.Namespace) -> MigrationReport:
     from laneway.cli.registrations import places, scan
 
     named = [file.expanduser().absolute() for file in options.files]
-    found = scan(named or places(Path.home(), Path.cwd(), os.environ))
-    unreadable = [{"file": str(each.file), "problem": each.problem} for each in found.unreadable]
-    plans = [_plan(file, list(stale)) for file, stale in _by_file(found.stale)]
-    report = Report([plan.report for plan in plans], unreadable, written=options.write)
+    result = scan(named or places(Path.home(), Path.cwd(), os.environ))
+    unreadable = [{"file": str(each.file), "problem": each.problem} for each in result.unreadable]
+    plans = [_plan(file, list(stale)) for file, stale in _by_file(result.stale)]
+    report = MigrationReport([plan.report for plan in plans], unreadable, written=options.write)
     if options.write:
         from laneway.cli.clients import journal
 
         record = journal.Journal.begin(journal.folder(), "migrate")
         for plan in plans:
-            await _carry_out(plan, record, options)
+            await _apply(plan, record, options)
     return report
 
 
 def _by_file(stale: Iterable[Registration]) -> list[tuple[Path, list[Registration]]]:
-    """Each real file once, whatever links lead to it."""
+    """The entries by file; each real file once, however many links lead to it."""
     files: dict[str, tuple[Path, list[Registration]]] = {}
     for entry in stale:
         real = os.path.realpath(entry.file)
@@ -154,20 +158,20 @@ def _by_file(stale: Iterable[Registration]) -> list[tuple[Path, list[Registratio
 # ── planning ───────────────────────────────────────────────────────────────
 
 
-def _plan(file: Path, stale: list[Registration]) -> Plan:
-    """What would change in one file. What cannot be changed is told in its report."""
+def _plan(file: Path, stale: list[Registration]) -> MigrationPlan:
+    """The changes of one file. Entries that cannot be changed get a problem in the report."""
     from laneway.cli.clients import edit, files, show
     from laneway.cli.registrations import in_words, parse
 
-    items = [Item(entry.server, entry.keys, entry.is_enabled) for entry in stale]
+    items = [MigrationItem(entry.server, entry.keys, entry.is_enabled) for entry in stale]
     report = FileReport(str(file), items)
     try:
         before = files.read(file)
         tree = parse(before.text, file)
     except (ClientFileError, ValueError) as problem:  # it was readable a moment ago
         report.problem = str(problem)
-        return Plan(files.Snapshot(file, file, None, 0), "", [], report)
-    plan = Plan(before, before.text, [], report)
+        return MigrationPlan(files.FileSnapshot(file, file, None, 0), "", [], report)
+    plan = MigrationPlan(before, before.text, [], report)
     for item in items:
         node = edit.look(tree, item.keys)
         after = _rewritten(node, item, file) if isinstance(node, dict) else None
@@ -183,7 +187,7 @@ def _plan(file: Path, stale: list[Registration]) -> Plan:
     return plan
 
 
-def _rewritten(node: dict[str, Any], item: Item, file: Path) -> dict[str, Any] | None:
+def _rewritten(node: dict[str, Any], item: MigrationItem, file: Path) -> dict[str, Any] | None:
     from laneway.base.redact import redact
     from laneway.cli.clients.command import choose
     from laneway.cli.clients.entry import with_words, words_of
@@ -208,19 +212,19 @@ def _rewritten(node: dict[str, Any], item: Item, file: Path) -> dict[str, Any] |
 
 
 def _is_shared(file: Path) -> bool:
-    """Whether others get this file too: it lies in the project, and not in the user's home by itself."""
-    from laneway.cli.clients.known import Where
+    """Whether others share this file: it is in a project, and the project is not the home folder."""
+    from laneway.cli.clients.known import ConfigFolders
 
     home = Path.home()
-    project = Where(home, Path.cwd(), os.environ).project
+    project = ConfigFolders(home, Path.cwd(), os.environ).project
     return project != home and file.is_relative_to(project)
 
 
 # ── writing ────────────────────────────────────────────────────────────────
 
 
-async def _carry_out(plan: Plan, record: Journal, options: argparse.Namespace) -> None:
-    """Change the file so that it can be taken back, then prove each of its entries."""
+async def _apply(plan: MigrationPlan, record: Journal, options: argparse.Namespace) -> None:
+    """Change the file so that it can be undone, then prove each of its entries."""
     from laneway.cli.clients import changing, journal
     from laneway.cli.clients.proof import prove
 
@@ -242,8 +246,8 @@ async def _carry_out(plan: Plan, record: Journal, options: argparse.Namespace) -
     _put_back(plan, applied)
 
 
-def _put_back(plan: Plan, applied: Applied) -> None:
-    """The entries that do not answer, as they were; the others stay."""
+def _put_back(plan: MigrationPlan, applied: Applied) -> None:
+    """Restore the entries that do not answer; the others stay changed."""
     from laneway.cli.clients import edit, files, journal
 
     failed = [(item, old) for item, old, _ in plan.changes if item.state == "put back"]
@@ -258,9 +262,11 @@ def _put_back(plan: Plan, applied: Applied) -> None:
         for item, old in failed:
             text = edit.put(text, after.file, item.keys, old)
         files.write(after, text)
-        gone = {item.keys for item, _ in failed}
-        applied.told.entries = [entry for entry in applied.told.entries if entry.keys not in gone]
-        applied.told.after_sha256 = journal.digest(after.encoded(text))
+        failed_keys = {item.keys for item, _ in failed}
+        applied.changed.entries = [
+            entry for entry in applied.changed.entries if entry.keys not in failed_keys
+        ]
+        applied.changed.after_sha256 = journal.digest(after.encoded(text))
         applied.journal.save()
     except (ClientFileError, StoreError) as problem:
         plan.report.problem = f"{problem} `laneway migrate --undo` takes it back."
@@ -268,10 +274,10 @@ def _put_back(plan: Plan, applied: Applied) -> None:
             item.state = "broken"
 
 
-# ── telling ────────────────────────────────────────────────────────────────
+# ── output ─────────────────────────────────────────────────────────────────
 
 
-def _tell(report: Report) -> None:
+def _print(report: MigrationReport) -> None:
     from laneway.base.plain import plain
     from laneway.cli.clients.show import coloured, short
     from laneway.cli.terminal import Style
@@ -281,7 +287,7 @@ def _tell(report: Report) -> None:
         if file.diff:
             print(coloured(file.diff, style))
         for item in file.items:
-            _tell_item(item, style)
+            _print_item(item, style)
         if file.problem:
             print(style.red(f"  ✘ {plain(file.problem)}"))
         if file.backup:
@@ -294,7 +300,7 @@ def _tell(report: Report) -> None:
     print(_summary(report))
 
 
-def _tell_item(item: Item, style: Any) -> None:
+def _print_item(item: MigrationItem, style: Any) -> None:
     from laneway.base.plain import code_label, plain
     from laneway.cli.clients.show import proof_lines
 
@@ -311,17 +317,17 @@ def _tell_item(item: Item, style: Any) -> None:
         print(f"  {plain(note)}")
 
 
-def _summary(report: Report) -> str:
+def _summary(report: MigrationReport) -> str:
     items = [item for file in report.files for item in file.items]
     if not items:
         return "Nothing here starts the removed `codex mcp-server`."
     entries = "1 entry" if len(items) == 1 else f"{len(items)} entries"
     if not report.written:
-        can = sum(bool(item.command) and not item.problem for item in items)
-        todo = " `laneway migrate --write` changes it." if can == len(items) == 1 else ""
-        todo = todo or (f" `laneway migrate --write` changes {can} of them." if can else "")
+        changeable = sum(bool(item.command) and not item.problem for item in items)
+        hint = " `laneway migrate --write` changes it." if changeable == len(items) == 1 else ""
+        hint = hint or (f" `laneway migrate --write` changes {changeable} of them." if changeable else "")
         start = "starts" if len(items) == 1 else "start"
-        return f"{entries} still {start} the removed `codex mcp-server`; nothing was changed.{todo}"
+        return f"{entries} still {start} the removed `codex mcp-server`; nothing was changed.{hint}"
     done = sum(item.state == "migrated" for item in items)
     if done == len(items):
         return f"{entries} changed, and what is started answers. `laneway migrate --undo` takes it back."

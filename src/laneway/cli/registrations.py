@@ -1,8 +1,8 @@
-"""Which servers other programs are told to start: Laneway, or `codex mcp-server`, which Codex 0.154 removed.
+"""Server entries in the configs of all clients: finds those of Laneway and of the removed `codex mcp-server`.
 
-Parsing is pure: a text in, entries out, each with the keys that lead to it, so that whoever
-rewrites a file finds the place again. Files are only read, within bounds; what cannot be
-read is a finding of its own, never an exception. Used by `doctor`, `setup`, `migrate` and `uninstall`.
+Parsing is pure: a text in, entries out, each with the keys that lead to it, so that it can be
+edited later. Files are only read, within bounds; one that cannot be read is part of the result,
+never an exception. Used by `doctor`, `setup`, `migrate` and `uninstall`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from laneway.base.repo import find_repo
 from laneway.base.toml_lines import too_deep
 
 REMOVED_IN = (0, 154, 0)
-"""The first Codex without `mcp-server`; there the word is taken for a prompt."""
+"""The first Codex without `mcp-server`, which takes the word for a prompt."""
 MAX_CONFIG_BYTES = 32 * 1024 * 1024
-"""A `.claude.json` with years of history has a few; a file beyond this is no config."""
+"""A `.claude.json` with years of history has a few MiB; a larger file is no config."""
 MAX_DEPTH = 32
-"""Objects around an entry: five in any client's file."""
+"""Objects around an entry; real files have up to five."""
 MAX_PLUGIN_FILES = 500
 """Plugin files looked at: their folder is a checkout that may hold anything."""
 MAX_PLUGIN_FOLDERS = 5000
@@ -40,7 +40,7 @@ OUR_SERVERS = {
     "atm-agent-mcp": frozenset({"serve"}),
     "codex-mcp": frozenset({"serve"}),
 }
-"""Our programs, with the commands by which a client starts them. A Codex among their arguments is theirs."""
+"""Our programs, with the commands by which clients start them. A Codex in their arguments is not stale."""
 _WITH_VALUE = frozenset(
     {"-c", "--config", "-m", "--model", "-s", "--sandbox", "-a", "--ask-for-approval", "-p", "--profile"}
     | {"-C", "--cd", "--add-dir", "-i", "--image", "--enable", "--disable", "--local-provider"}
@@ -65,11 +65,15 @@ class Registration(msgspec.Struct, frozen=True):
 
 
 class Unreadable(msgspec.Struct, frozen=True):
+    """A file that could not be read."""
+
     file: Path
     problem: str
 
 
 class Scan(msgspec.Struct, frozen=True):
+    """The entries of all files that were read."""
+
     stale: tuple[Registration, ...]
     unreadable: tuple[Unreadable, ...]
     read: tuple[Path, ...]
@@ -85,11 +89,11 @@ def entries(text: str, file: Path) -> list[Registration]:
 
     Raises `ValueError` if the text is neither what its name says nor JSON with comments.
     """
-    return [_entry(file, keys, found) for keys, found in _commands(parse(text, file))]
+    return [_entry(file, keys, node) for keys, node in _commands(parse(text, file))]
 
 
 def parse(text: str, file: Path) -> Any:
-    """What a config text says; raises as `entries` does."""
+    """A config text as data; raises as `entries` does."""
     try:
         if file.suffix != ".toml":
             return _json(text)
@@ -115,7 +119,7 @@ def is_stale(command: str, args: Sequence[str] = ()) -> bool:
 def is_ours(command: str, args: Sequence[str] = ()) -> bool:
     """Whether these words start a server of ours, however wrapped.
 
-    A folder named `laneway` among somebody else's arguments is none: a command of ours must follow.
+    An argument that only ends in `laneway`, such as a folder, does not count: our subcommand must follow.
     """
     words = _words(command, args)
     if [program(word) for word in words] == ["laneway"]:
@@ -127,12 +131,12 @@ def is_ours(command: str, args: Sequence[str] = ()) -> bool:
 
 def without_comments(text: str) -> str:
     """JSON with comments and trailing commas as plain JSON; every character keeps its place."""
-    return _COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", blank_comments(text))
+    return _COMMA.sub(lambda match: match[0] if match[0][0] == '"' else " ", blank_comments(text))
 
 
 def blank_comments(text: str) -> str:
-    """JSON with its comments made blank; every character keeps its place."""
-    return _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _blank(found[0]), text)
+    """JSON with its comments replaced by blanks; every character keeps its place."""
+    return _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else _blank(match[0]), text)
 
 
 _STRING = r'"(?:\\.|[^"\\])*+(?:"|\\?\Z)'
@@ -154,14 +158,14 @@ def _json(text: str) -> Any:
 
 def _commands(tree: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
     """The objects that name a command, with the keys that lead to them."""
-    waiting: list[tuple[tuple[str, ...], Any]] = [((), tree)]
-    while waiting:
-        keys, node = waiting.pop()
+    pending: list[tuple[tuple[str, ...], Any]] = [((), tree)]
+    while pending:
+        keys, node = pending.pop()
         if not isinstance(node, dict) or len(keys) > MAX_DEPTH:
             continue
         if keys and isinstance(node.get("command"), str | list | dict):
             yield keys, node
-        waiting += [((*keys, str(key)), value) for key, value in reversed(node.items())]
+        pending += [((*keys, str(key)), value) for key, value in reversed(node.items())]
 
 
 def _entry(file: Path, keys: tuple[str, ...], node: dict[str, Any]) -> Registration:
@@ -177,8 +181,8 @@ def _entry(file: Path, keys: tuple[str, ...], node: dict[str, Any]) -> Registrat
 
 
 def _words(command: str, args: Sequence[str]) -> list[str]:
-    """One flat list: a command may be a whole line, and a shell's argument one too."""
-    # A path may hold blanks: only what does not end in `codex` itself is a line.
+    """One flat list of words: a command may be a whole line, and so may a shell's argument."""
+    # A path may contain blanks: a command that ends in `codex` is not split.
     words = [command] if args or program(command) == "codex" else _split(command)
     shell = bool(words) and program(words[0]) in SHELLS
     for word in args:
@@ -207,7 +211,7 @@ def subcommand(words: Sequence[str]) -> str:
 
 
 def subcommand_at(words: Sequence[str]) -> int | None:
-    """Where the command stands among `codex`'s own options."""
+    """The index of the subcommand among `codex`'s own options."""
     rest = iter(enumerate(words))
     for at, word in rest:
         if word in _WITH_VALUE:
@@ -220,22 +224,22 @@ def subcommand_at(words: Sequence[str]) -> int | None:
 # ── files ──────────────────────────────────────────────────────────────────
 
 
-def scan(places: Iterable[Path]) -> Scan:
-    """Look into the files that exist."""
+def scan(paths: Iterable[Path]) -> Scan:
+    """Read the files that exist."""
     stale: list[Registration] = []
     ours: list[Registration] = []
     unreadable: list[Unreadable] = []
     read: list[Path] = []
-    for file in dict.fromkeys(places):
+    for file in dict.fromkeys(paths):
         try:
             data = read_bytes(file)
             if data is None:
                 continue
             read.append(file)
             text = data.decode("utf-8-sig")
-            found = entries(text, file)
-            stale += [entry for entry in found if is_stale(entry.command, entry.args)]
-            ours += [entry for entry in found if is_ours(entry.command, entry.args)]
+            all_entries = entries(text, file)
+            stale += [entry for entry in all_entries if is_stale(entry.command, entry.args)]
+            ours += [entry for entry in all_entries if is_ours(entry.command, entry.args)]
         except OSError as problem:
             unreadable.append(Unreadable(file, problem.strerror or "it cannot be read"))
         except ValueError as problem:
@@ -258,7 +262,7 @@ def read_bytes(file: Path) -> bytes | None:
 
 
 def in_words(problem: ValueError) -> str:
-    """Why a text could not be taken, to follow the name of its file."""
+    """Why a text could not be parsed; a clause that follows the name of the file."""
     match problem:
         case UnicodeDecodeError():
             return "it is not UTF-8"
@@ -273,7 +277,7 @@ def in_words(problem: ValueError) -> str:
 def places(
     home: Path, folder: Path, environment: Mapping[str, str], platform: str = sys.platform
 ) -> list[Path]:
-    """Where the usual clients keep their servers: the user's files, and those around `folder`."""
+    """The config files of known clients: the user's, and those around `folder`."""
     return [
         *_of_user(home, environment, platform),
         *_of_plugins(_claude(home, environment)),
@@ -295,8 +299,8 @@ def _of_user(home: Path, environment: Mapping[str, str], platform: str) -> Itera
     yield apps / "Claude" / "claude_desktop_config.json"
     yield codex / "config.toml"
     yield from sorted(codex.glob("*.config.toml"))
-    if named := environment.get("OPENCODE_CONFIG"):
-        yield Path(named)
+    if custom := environment.get("OPENCODE_CONFIG"):
+        yield Path(custom)
     yield from (config / "opencode" / name for name in ("opencode.json", "opencode.jsonc", "config.json"))
     for editor in ("Code", "Code - Insiders", "VSCodium", "Cursor"):
         user = apps / editor / "User"
@@ -312,13 +316,13 @@ def _of_user(home: Path, environment: Mapping[str, str], platform: str) -> Itera
 
 def _of_plugins(claude: Path) -> Iterator[Path]:
     """Files of Claude's installed plugins and marketplaces that may hold servers."""
-    found = 0
+    count = 0
     walk = os.walk(claude / "plugins")  # follows no links, so it ends
     for _, (folder, subfolders, names) in zip(range(MAX_PLUGIN_FOLDERS), walk, strict=False):
         subfolders[:] = [name for name in subfolders if name not in (".git", "node_modules")]
         for name in (".mcp.json", "plugin.json"):
-            if name in names and found < MAX_PLUGIN_FILES:
-                found += 1
+            if name in names and count < MAX_PLUGIN_FILES:
+                count += 1
                 yield Path(folder, name)
 
 

@@ -1,7 +1,7 @@
 """All sessions that Laneway knows of on this machine: those of `mcp`, of `ask` and of editors.
 
-Joins what is kept (registries, the notes of `ask`, the editors' records), what live processes say
-over their sockets, and what Codex wrote down of each thread. Changes nothing that is kept.
+Joins the stored records (registries, the files of `ask`, the editors' database), what live processes
+say over their sockets, and Codex's own record of each thread. Changes none of them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import msgspec
 
 from laneway.base.errors import StoreError
 from laneway.base.paths import state_home
-from laneway.cli.ask.recent import MAX_BYTES, AskedThread
+from laneway.cli.ask.recent import MAX_BYTES, decode_asked
 from laneway.cli.live_sessions import ask as ask_processes
 from laneway.cli.session_names import short_id
 from laneway.codex.locate import codex_home
 from laneway.codex.thread_digest import ThreadDigest, ThreadDigests
 from laneway.codex.thread_files import has_writer
 from laneway.doors.local.places import standing
-from laneway.doors.local.shapes import Seen
+from laneway.doors.local.shapes import SeenSession
 from laneway.store import stamps
 from laneway.store.database import Database, database_path
 from laneway.store.editor_sessions import EditorSessions
@@ -34,24 +34,24 @@ from laneway.store.registry import Status
 from laneway.store.store import Store
 
 ANSWER_S = 2.0
-"""For a process to say what its sessions do. One that is stopped must not hold up a list for long: of
-its sessions the list says what was written down last."""
+"""For a process to say what its sessions do. One that is stopped must not delay the list for long: its
+sessions are listed as they were last recorded."""
 
 Source: TypeAlias = Literal["mcp", "ask", "editor"]
 State: TypeAlias = Literal["idle", "working", "waits for you", "open", "stale", "closed", "interrupted"]
-"""What a person sees. `open`: an editor has it, and only the editor knows what it does."""
+"""The state as people see it. `open`: an editor has it, and only the editor knows what it does."""
 
 
 class KnownSession(msgspec.Struct, frozen=True, kw_only=True):
-    """One session, as `--json` shows it. Times are UTC."""
+    """One session, as `--json` prints it. Times are UTC."""
 
     source: Source
     name: str
-    """Its identity; of a session that has none, the short form of its id."""
+    """Its identity; without one, the short form of its id."""
     agent_id: str | None = None
     thread_id: str | None = None
     session_id: str | None = None
-    """What an editor calls it."""
+    """The id that an editor knows it by."""
     identity: str | None = None
     team: str | None = None
     status: Status
@@ -80,42 +80,42 @@ class KnownSession(msgspec.Struct, frozen=True, kw_only=True):
         return stamps.parse(self.last_active or self.started_at) or datetime.min.replace(tzinfo=UTC)
 
 
-class Known(msgspec.Struct, frozen=True):
-    """The newest first."""
+class SessionList(msgspec.Struct, frozen=True):
+    """Sessions, the newest first, and what could not be read."""
 
     sessions: tuple[KnownSession, ...]
     problems: tuple[str, ...] = ()
 
 
-def known_sessions(store: Store, *, with_others: bool) -> Known:
-    """Those of the team; `with_others` also those of `ask` and of editors, which have no team."""
-    found = store.rows()
-    problems = list(found.problems)
-    live = live_sessions() if any(row.status == "active" for row in found.rows) else {}
-    sessions = [of_row(row, live.get(row.agent_id)) for row in found.rows]
+def known_sessions(store: Store, *, with_others: bool) -> SessionList:
+    """The team's sessions; `with_others` adds those of `ask` and of editors, which have no team."""
+    stored = store.rows()
+    problems = list(stored.problems)
+    live = live_sessions() if any(row.status == "active" for row in stored.rows) else {}
+    sessions = [of_row(row, live.get(row.agent_id)) for row in stored.rows]
     if with_others:
         sessions += asked_threads()
         sessions += editor_sessions(problems)
     ordered = sorted(sessions, key=lambda each: (each.active_at, each.whole_id), reverse=True)
-    return Known(tuple(ordered), tuple(problems))
+    return SessionList(tuple(ordered), tuple(problems))
 
 
-def live_sessions() -> dict[str, Seen]:
-    """What live processes say of their sessions, by agent id. Whoever may not ask learns nothing."""
+def live_sessions() -> dict[str, SeenSession]:
+    """What live processes say about their sessions, by agent id. Processes that refuse are left out."""
     spots = standing()
     if not spots:
         return {}
-    heard = asyncio.run(ask_processes(spots, ANSWER_S))
-    return {each.seen.agent_id: each.seen for each in heard.found}
+    scan = asyncio.run(ask_processes(spots, ANSWER_S))
+    return {each.info.agent_id: each.info for each in scan.sessions}
 
 
-def of_row(row: SessionRow, seen: Seen | None) -> KnownSession:
-    is_busy = (seen.state if seen else row.state) == "busy"
+def of_row(row: SessionRow, live: SeenSession | None) -> KnownSession:
+    is_busy = (live.state if live else row.state) == "busy"
     state: State = row.status if row.status != "active" else "working" if is_busy else "idle"
-    if row.status == "active" and seen is not None and seen.open_questions:
+    if row.status == "active" and live is not None and live.open_questions:
         state = "waits for you"
     if row.status != "active":
-        seen = None  # another life of it
+        live = None  # from an earlier run of the session
     return KnownSession(
         source="mcp",
         name=row.identity,
@@ -125,12 +125,12 @@ def of_row(row: SessionRow, seen: Seen | None) -> KnownSession:
         team=row.team,
         status=row.status,
         state=state,
-        open_questions=seen.open_questions if seen else 0,
-        pid=seen.pid if seen else None,
-        turns=seen.turns if seen else row.turns,
-        tokens=seen.tokens if seen else row.tokens,
+        open_questions=live.open_questions if live else 0,
+        pid=live.pid if live else None,
+        turns=live.turns if live else row.turns,
+        tokens=live.tokens if live else row.tokens,
         started_at=row.started_at,
-        last_active=max(row.last_active, seen.last_active) if seen else row.last_active,
+        last_active=max(row.last_active, live.last_active) if live else row.last_active,
         cwd=row.cwd,
         branch=row.branch,
         repo_root=row.repo_root,
@@ -148,14 +148,14 @@ def asked_threads() -> Iterator[KnownSession]:
     """The newest thread of `laneway ask` in each folder."""
     folder = state_home() / "ask"
     try:
-        notes = [folder / name for name in os.listdir(folder) if name.endswith(".json")]
+        files = [folder / name for name in os.listdir(folder) if name.endswith(".json")]
     except OSError:
         return
-    for note in notes:
+    for file in files:
         try:
-            written = note.stat().st_mtime
-            data = read_whole(note, MAX_BYTES)
-            asked = msgspec.json.decode(data, type=AskedThread) if data else None
+            modified_s = file.stat().st_mtime
+            data = read_whole(file, MAX_BYTES)
+            asked = decode_asked(data) if data else None
         except (OSError, StoreError, msgspec.DecodeError, UnicodeDecodeError):
             continue  # `ask --last` says what is wrong with it
         if asked is None:
@@ -167,16 +167,16 @@ def asked_threads() -> Iterator[KnownSession]:
             thread_id=asked.thread_id,
             status="active" if is_open else "closed",
             state="working" if is_open else "closed",
-            last_active=_stamp(written),
+            last_active=_stamp(modified_s),
             cwd=asked.cwd,
         )
 
 
 def editor_sessions(problems: list[str]) -> Iterator[KnownSession]:
-    """What cannot be read is added to `problems`."""
+    """The sessions of editors. What cannot be read is added to `problems`."""
     path = database_path()
     if not path.exists():
-        return  # nothing is made by looking
+        return  # listing must not create a database
     try:
         with Database(path) as database:
             records = EditorSessions(database).latest()
@@ -208,11 +208,11 @@ def _stamp(seconds: float) -> str:
         return ""
 
 
-# ── what they are about ────────────────────────────────────────────────────
+# ── prompts, turns and tokens ──────────────────────────────────────────────
 
 
 def with_digests(sessions: Iterable[KnownSession]) -> list[KnownSession]:
-    """With what Codex wrote down of each. It costs a file each: only for those that are shown."""
+    """Add the first prompt, turns and tokens from Codex's own files. One file each: only for those shown."""
     digests = ThreadDigests(Path(codex_home(os.environ)))
     return [_with_digest(each, digests.read(each.thread_id) if each.thread_id else None) for each in sessions]
 

@@ -1,6 +1,6 @@
-"""How people name a session: its name, any of its ids, or the end or the beginning of an id.
+"""Finds sessions by what people type: a name, any id, or the end or the beginning of an id.
 
-Pure. A whole name or id goes before a part; what can mean several is refused with the candidates.
+Pure. A whole name or id wins over a part; an ambiguous one is refused with the candidates.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from laneway.base.errors import UsageError
 from laneway.base.plain import code_label
 
 MIN_PART_CHARS = 6
-"""Of an id that is not written out: fewer letters would often mean a session by chance."""
+"""Of a partial id: fewer characters would often match a session by chance."""
 SHORT_ID_CHARS = 8
-"""Of an id in a list. Its end: that of a thread begins with the time, which many have in common."""
+"""Of an id in a list, taken from its end: a thread's id begins with the time, which many share."""
 MAX_CANDIDATES = 20
-"""Sessions that are listed because a name can mean any of them."""
+"""Sessions that are listed for an ambiguous name."""
 CANDIDATE_CHARS = 200
 
 T = TypeVar("T")
@@ -26,13 +26,13 @@ def short_id(whole: str) -> str:
     return whole[-SHORT_ID_CHARS:]
 
 
-def meant_by(
+def matching(
     who: str,
     sessions: Iterable[T],
     ids: Callable[[T], Iterable[str | None]],
     name: Callable[[T], str | None] = lambda session: None,
 ) -> list[T]:
-    """Those that `who` names in full; else those of whose ids it is a part."""
+    """The sessions that `who` names in full; else those that have it as a part of an id."""
     known = list(sessions)
     exact = [each for each in known if who in (*ids(each), name(each))]
     if exact or len(who) < MIN_PART_CHARS:
@@ -45,9 +45,9 @@ def _is_part(who: str, whole: str | None) -> bool:
 
 
 def ambiguous(who: str, candidates: Iterable[tuple[str, str]]) -> UsageError:
-    """`candidates` are ids, and what tells each from the others."""
-    found = sorted(candidates)
-    rows = [code_label(f"  {whole}  {about}".rstrip(), CANDIDATE_CHARS) for whole, about in found]
+    """The error for an ambiguous name. `candidates` are ids, each with a description."""
+    ordered = sorted(candidates)
+    rows = [code_label(f"  {whole}  {about}".rstrip(), CANDIDATE_CHARS) for whole, about in ordered]
     more = [f"  and {len(rows) - MAX_CANDIDATES} more"] if len(rows) > MAX_CANDIDATES else []
-    head = f"{code_label(who)} can mean {len(found)} sessions. Name one of them by its id:"
+    head = f"{code_label(who)} can mean {len(ordered)} sessions. Name one of them by its id:"
     return UsageError("\n".join([head, *rows[:MAX_CANDIDATES], *more]))

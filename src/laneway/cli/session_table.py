@@ -1,7 +1,7 @@
-"""Sessions as rows that fit a terminal, one each. Pure.
+"""Formats sessions as a table that fits the terminal, one row each. Pure.
 
 Columns that a narrow terminal has no room for are left out, the least important first; prompts and
-folders are cut. What others wrote is made visible and stays on its line.
+folders are cut. Control characters in foreign text are made visible.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ GAP = "  "
 NAME_CELLS = 32
 """Of a name: longer ones are cut, so that the other columns have room."""
 PROMPT_CELLS = 60
-"""Of a prompt, where there is room for more, too: it is to be recognized, not read."""
+"""Of a prompt, even where there is room for more: it need only be recognized."""
 FLEXIBLE = (("folder", 12), ("asked first", 16), ("name", 14))
-"""Columns that give way, in this order, and the cells that they keep: with less they say nothing."""
+"""Columns that shrink, in this order, and the cells that they keep: with less they are useless."""
 EXPENDABLE = ("tokens", "turns", "folder", "from", "asked first", "last active")
-"""Columns that go first where all of them do not fit."""
+"""Columns that are left out, in this order, if not all of them fit."""
 ELLIPSIS = "…"
 
 Cells = dict[str, str]
@@ -35,7 +35,7 @@ Cells = dict[str, str]
 def table(
     sessions: Sequence[KnownSession], *, now: datetime, columns: int | None, style: Style, home: str = ""
 ) -> list[str]:
-    """A head and a row for each; `columns` is none where nothing needs to fit."""
+    """A header, and a row for each session; `columns` is None if there is no limit."""
     namesakes = Counter(each.name for each in sessions)
     rows = [cells_of(each, now, home, is_unique=namesakes[each.name] == 1) for each in sessions]
     titles = list(rows[0]) if rows else []
@@ -47,7 +47,7 @@ def table(
 
 
 def cells_of(session: KnownSession, now: datetime, home: str, *, is_unique: bool) -> Cells:
-    """The cells of a row, whole but for name and prompt."""
+    """The cells of a row; only name and prompt are cut."""
     name = session.name if is_unique else f"{session.name} {short_id(session.whole_id)}"
     return {
         "name": _cut_name(plain_code(_one_line(name)), NAME_CELLS),
@@ -70,15 +70,15 @@ def tokens(count: int | None) -> str:
 
 
 def folder(session: KnownSession, home: str) -> str:
-    shown = session.cwd or ""
-    if home and PurePath(shown).is_relative_to(home):
-        shown = str("~" / PurePath(shown).relative_to(home))
+    path = session.cwd or ""
+    if home and PurePath(path).is_relative_to(home):
+        path = str("~" / PurePath(path).relative_to(home))
     branch = f" ({session.branch})" if session.branch else ""
-    return plain_code(_one_line(shown + branch))
+    return plain_code(_one_line(path + branch))
 
 
 def fitted(widths: dict[str, int], columns: int) -> dict[str, int]:
-    """Widths that fit: some columns give way, then others are left out."""
+    """Widths that fit: some columns shrink, then others are left out."""
     kept, surplus = _shrunk(widths, columns)
     for expendable in EXPENDABLE:
         if surplus <= 0:
@@ -89,14 +89,14 @@ def fitted(widths: dict[str, int], columns: int) -> dict[str, int]:
 
 
 def _shrunk(widths: dict[str, int], columns: int) -> tuple[dict[str, int], int]:
-    """As narrow as it can be made with all of its columns, and what it has too much even so."""
+    """The widths with all flexible columns shrunk as needed, and the surplus that is left."""
     kept = dict(widths)
     surplus = _total(kept) - columns
-    for title, least in FLEXIBLE:
-        given = max(0, min(surplus, kept.get(title, 0) - least))
-        if given:
-            kept[title] -= given
-            surplus -= given
+    for title, min_cells in FLEXIBLE:
+        cut = max(0, min(surplus, kept.get(title, 0) - min_cells))
+        if cut:
+            kept[title] -= cut
+            surplus -= cut
     return kept, surplus
 
 
@@ -142,15 +142,15 @@ def _cut(text: str, columns: int) -> str:
 
 
 def _cut_name(text: str, columns: int) -> str:
-    """Without the end of the name; an id behind it stays whole, so that it can be typed."""
-    name, _, behind = text.rpartition(" ")
-    if not name or len(behind) != SHORT_ID_CHARS or columns <= SHORT_ID_CHARS + 2:
+    """Cut the end of the name; an id after it stays whole, so that it can be typed."""
+    name, _, suffix = text.rpartition(" ")
+    if not name or len(suffix) != SHORT_ID_CHARS or columns <= SHORT_ID_CHARS + 2:
         return _cut(text, columns)
-    return f"{_cut(name, columns - SHORT_ID_CHARS - 1)} {behind}"
+    return f"{_cut(name, columns - SHORT_ID_CHARS - 1)} {suffix}"
 
 
 def _cut_front(text: str, columns: int) -> str:
-    """Without its beginning: the end of a path tells more."""
+    """Cut the beginning: the end of a path says more."""
     if _width(text) <= columns:
         return text
     while text and _width(text) > columns - 1:

@@ -1,4 +1,4 @@
-"""`laneway sessions`: all sessions that are known, live or kept: of `mcp`, of `ask` and of editors.
+"""`laneway sessions`: lists all known sessions, live or ended, of `mcp`, `ask` and editors.
 
 Pruning is in `sessions_prune`; watching and stopping live ones in `sessions_watch` and `sessions_stop`.
 """
@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from laneway.base.plain import plain
-from laneway.cli.kept import open_store
-from laneway.cli.terminal import Style
-from laneway.cli.terminal.style import width
-from laneway.store.stamps import utc_now
+from laneway.cli.session_filters import passes_filters
+from laneway.cli.session_output import print_problems, print_table
+from laneway.cli.stores import add_team, open_store
 
 if TYPE_CHECKING:
     from laneway.cli.session_list import KnownSession
@@ -39,7 +35,7 @@ Sessions whose identity a living process holds are left alone.
 """
 
 MAX_SHOWN = 25
-"""Sessions that are listed for a person who does not ask for all: one screen."""
+"""Sessions that are listed without --all: one screen."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             name,
             help=summary,
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            # A flag that stands before the action is not taken back by the default behind it.
+            # Otherwise the action's defaults would override flags that come before it.
             argument_default=argparse.SUPPRESS,
         )
         add(inner)
@@ -81,10 +77,6 @@ def add_listing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="all as data, for programs")
 
 
-def add_team(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--team", metavar="NAME", help="the team (default: by your settings)")
-
-
 def run(options: argparse.Namespace) -> int:
     store = open_store(options.team, is_flat=options.is_flat)
     if options.prune or options.dry_run:
@@ -95,29 +87,19 @@ def run(options: argparse.Namespace) -> int:
 
     # Those of `ask` and of editors have neither a team nor a name.
     is_about_team = options.team is not None or options.identity is not None or options.is_flat
-    found = known_sessions(store, with_others=not is_about_team)
-    meant = [each for each in found.sessions if is_meant(options, each)]
+    known = known_sessions(store, with_others=not is_about_team)
+    matches = [each for each in known.sessions if passes_filters(options, each)]
     if options.json:
-        sessions = msgspec.to_builtins(with_digests(meant))
-        print(json.dumps({"team": store.team, "sessions": sessions, "problems": found.problems}))
+        sessions = msgspec.to_builtins(with_digests(matches))
+        print(json.dumps({"team": store.team, "sessions": sessions, "problems": known.problems}))
     else:
-        show(store.team, with_digests(meant if options.all else latest(meant)), len(meant))
-        tell_problems(found.problems)
-    return 1 if found.problems else 0
-
-
-def is_meant(options: argparse.Namespace, session: KnownSession) -> bool:
-    """Whether the filters of the command line let it through."""
-    return (
-        options.identity in (None, session.identity)
-        and options.status in (None, session.status)
-        and options.source in (None, session.source)
-        and options.repo in (None, session.repo_name, session.repo_root)
-    )
+        show(store.team, with_digests(matches if options.all else latest(matches)), len(matches))
+        print_problems(known.problems)
+    return 1 if known.problems else 0
 
 
 def latest(sessions: Sequence[KnownSession]) -> list[KnownSession]:
-    """The first ones, and those behind them that are live: nobody should miss what runs."""
+    """The first sessions, and all further ones that are live."""
     return [
         *sessions[:MAX_SHOWN],
         *(each for each in sessions[MAX_SHOWN:] if each.status == "active"),
@@ -131,17 +113,3 @@ def show(team: str, sessions: Sequence[KnownSession], total: int) -> None:
     print_table(sessions)
     if len(sessions) < total:
         print(f"{total - len(sessions)} more: --all")
-
-
-def print_table(sessions: Sequence[KnownSession]) -> None:
-    from laneway.cli.session_table import table
-
-    style, columns = Style(sys.stdout), width(sys.stdout)
-    home = os.path.expanduser("~")
-    for line in table(sessions, now=utc_now(), columns=columns, style=style, home=home):
-        print(line)
-
-
-def tell_problems(problems: tuple[str, ...]) -> None:
-    for problem in problems:
-        print(f"laneway: {plain(problem)}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """`laneway sessions --prune`: removes ended sessions from the list and killed ones from their teams.
 
-Says what goes before it goes, and asks where a person can answer. Only sessions of `laneway mcp` and
-members that a Laneway registered: whatever others wrote stays.
+Shows what will be removed, and asks if a person can answer. Removes only sessions of `laneway mcp`
+and members that Laneway registered.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ import msgspec
 
 from laneway.base.errors import StoreError, TeamGone
 from laneway.base.plain import code_label
-from laneway.cli.chosen import settings_here
+from laneway.cli.command_settings import settings_in
 from laneway.cli.confirming import confirm
 from laneway.cli.prompting.keyboard import Keyboard, find_keyboard
+from laneway.cli.session_filters import passes_filters
 from laneway.cli.session_list import KnownSession, of_row, with_digests
-from laneway.cli.sessions import is_meant, print_table, tell_problems
+from laneway.cli.session_output import print_problems, print_table
 from laneway.mail.places import Places
 from laneway.mail.roster import SESSION, Member, Roster
 from laneway.mail.teams import DEFAULT
@@ -36,7 +37,7 @@ MAX_NAMED = 30
 
 
 class GoneMember(msgspec.Struct, frozen=True):
-    """Somebody in a team's roster whose process has ended."""
+    """A member of a team whose process has ended."""
 
     team: str
     name: str
@@ -45,6 +46,8 @@ class GoneMember(msgspec.Struct, frozen=True):
 
 
 class PruningPlan(msgspec.Struct, frozen=True):
+    """What will be removed."""
+
     sessions: tuple[KnownSession, ...] = ()
     members: tuple[GoneMember, ...] = ()
     problems: tuple[str, ...] = ()
@@ -55,44 +58,44 @@ class PruningPlan(msgspec.Struct, frozen=True):
 
 
 def prune(store: Store, options: argparse.Namespace) -> int:
-    plan = planned(store, options)
+    plan = plan_pruning(store, options)
     if options.dry_run:
-        return tell_plan(plan, options)
-    if not plan.is_empty and (keyboard := person(options)) is not None:
+        return report_plan(plan, options)
+    if not plan.is_empty and (keyboard := keyboard_to_ask(options)) is not None:
         show_plan(plan, "will be")
         if not asyncio.run(confirm(keyboard, "Remove them?")):
             print("Nothing was removed.")
             return 0
     chosen = {session.agent_id for session in plan.sessions}
     pruned = store.prune(timedelta(0), lambda entry: entry.agent_id in chosen)
-    members, faults = remove_members(plan.members)
-    problems = tuple(dict.fromkeys((*plan.problems, *pruned.problems, *faults)))
-    tell_done(options, pruned, members, problems)
+    members, member_problems = remove_members(plan.members)
+    problems = tuple(dict.fromkeys((*plan.problems, *pruned.problems, *member_problems)))
+    report_done(options, pruned, members, problems)
     return 1 if problems else 0
 
 
-def person(options: argparse.Namespace) -> Keyboard | None:
-    """Who can be asked; nobody where a program reads us, or has said yes already."""
+def keyboard_to_ask(options: argparse.Namespace) -> Keyboard | None:
+    """The terminal to ask at; None if a program reads our output, or --yes was given."""
     if options.yes or options.json or not os.isatty(0):
         return None
     return find_keyboard()
 
 
-# ── what goes ──────────────────────────────────────────────────────────────
+# ── the plan ───────────────────────────────────────────────────────────────
 
 
-def planned(store: Store, options: argparse.Namespace) -> PruningPlan:
+def plan_pruning(store: Store, options: argparse.Namespace) -> PruningPlan:
     age = timedelta(days=options.older_than)
-    found = store.prunable(age, lambda row: is_meant(options, of_row(row, None)))
-    sessions = with_digests(of_row(row, None) for row in found.rows)
+    prunable = store.prunable(age, lambda row: passes_filters(options, of_row(row, None)))
+    sessions = with_digests(of_row(row, None) for row in prunable.rows)
     ordered = sorted(sessions, key=lambda each: each.active_at, reverse=True)
-    problems = list(found.problems)
+    problems = list(prunable.problems)
     members = list(gone_members(options, age, problems))
     return PruningPlan(tuple(ordered), tuple(members), tuple(problems))
 
 
 def gone_members(options: argparse.Namespace, age: timedelta, problems: list[str]) -> Iterator[GoneMember]:
-    """Those whom the filters mean. A repository and a status are a session's, and no member has them."""
+    """Members that pass the filters. Members have no repository and no status, unlike sessions."""
     if (
         options.repo is not None
         or options.status not in (None, "stale")
@@ -116,16 +119,16 @@ def gone_members(options: argparse.Namespace, age: timedelta, problems: list[str
                 yield GoneMember(team, member.name, member.agent_id, pid)
 
 
-def mail_teams(places: Places, said: str | None) -> list[str]:
-    """The team that was named; else all that a session joins of which no team was said."""
-    settings = settings_here({"team": said})
+def mail_teams(places: Places, chosen: str | None) -> list[str]:
+    """The named team; else all teams that a session without a configured team may join."""
+    settings = settings_in({"team": chosen})
     if settings.source("team").kind != "default":
         return [settings.team]
     return [team for team in places.teams() if team == DEFAULT or team.startswith(SESSION)]
 
 
 def remove_members(gone: tuple[GoneMember, ...]) -> tuple[list[GoneMember], list[str]]:
-    """Those who were removed, and what kept us from the others."""
+    """Remove these members; returns those removed, and the problems."""
     teams: dict[str, list[GoneMember]] = defaultdict(list)
     for member in gone:
         teams[member.team].append(member)
@@ -138,7 +141,7 @@ def remove_members(gone: tuple[GoneMember, ...]) -> tuple[list[GoneMember], list
             return member.agent_id in agents
 
         try:
-            # Whoever has come back under such a name meanwhile is not gone, and stays.
+            # A member that was registered again meanwhile is alive, and stays.
             if Roster(Places.of(), team).clear_dead(is_chosen):
                 removed += members
         except StoreError as problem:
@@ -146,16 +149,16 @@ def remove_members(gone: tuple[GoneMember, ...]) -> tuple[list[GoneMember], list
     return removed, problems
 
 
-# ── what is said of it ─────────────────────────────────────────────────────
+# ── output ─────────────────────────────────────────────────────────────────
 
 
-def tell_plan(plan: PruningPlan, options: argparse.Namespace) -> int:
+def report_plan(plan: PruningPlan, options: argparse.Namespace) -> int:
     if options.json:
-        told = {"would_remove": plan.sessions, "members": plan.members, "problems": plan.problems}
-        print(json.dumps({"dry_run": True, **msgspec.to_builtins(told)}))
+        data = {"would_remove": plan.sessions, "members": plan.members, "problems": plan.problems}
+        print(json.dumps({"dry_run": True, **msgspec.to_builtins(data)}))
     else:
         show_plan(plan, "would be")
-        tell_problems(plan.problems)
+        print_problems(plan.problems)
     return 1 if plan.problems else 0
 
 
@@ -170,17 +173,17 @@ def show_plan(plan: PruningPlan, be: str) -> None:
         print(line)
 
 
-def tell_done(
+def report_done(
     options: argparse.Namespace, pruned: Pruned, members: list[GoneMember], problems: tuple[str, ...]
 ) -> None:
     if options.json:
-        told = {
+        data = {
             "removed": [public(entry) for entry in pruned.removed],
             "members": msgspec.to_builtins(members),
             "in_use": pruned.in_use,
             "problems": problems,
         }
-        print(json.dumps(told))
+        print(json.dumps(data))
         return
     if pruned.removed:
         names = [entry.identity for entry in pruned.removed]
@@ -191,7 +194,7 @@ def tell_done(
         print("There is nothing to remove.")
     for identity in pruned.in_use:
         print(f"{code_label(identity)} is in use and was left alone.")
-    tell_problems(problems)
+    print_problems(problems)
 
 
 def member_lines(members: tuple[GoneMember, ...], removed: str) -> Iterator[str]:
@@ -200,8 +203,8 @@ def member_lines(members: tuple[GoneMember, ...], removed: str) -> Iterator[str]
         teams[member.team].append(member.name)
     for team, names in teams.items():
         count = counted(len(names), "member")
-        where = f"from team {code_label(team)}, because their process is gone"
-        yield f"{count} {removed} {where}: {listed(names)}."
+        reason = f"from team {code_label(team)}, because their process is gone"
+        yield f"{count} {removed} {reason}: {listed(names)}."
 
 
 def listed(names: list[str]) -> str:

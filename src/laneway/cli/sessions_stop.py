@@ -1,4 +1,4 @@
-"""`laneway sessions stop`: end the turn of a live session of another process, or the session."""
+"""`laneway sessions stop`: cancels the turns of a live session in another process, or closes it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import msgspec
 
 from laneway.base.errors import LanewayError, RemoteError, UsageError, WireBroken
 from laneway.base.plain import plain_code
-from laneway.cli.kept import open_store
-from laneway.cli.live_sessions import Found, add_who, find
-from laneway.core.colleague import Ended
-from laneway.doors.local.call import visit
+from laneway.cli.live_sessions import LiveSession, add_who, find
+from laneway.cli.stores import open_store
+from laneway.core.named.session import ClosedSession
+from laneway.doors.local.client import visit
 from laneway.doors.local.shapes import CLOSE, NOT_HERE, STOP, Stopped
 
 EPILOG = """\
@@ -30,9 +30,9 @@ exit codes: 0 done, or there was nothing to stop, 1 it did not stop in time or i
 """
 
 STOP_S = 20.0
-"""For the answer: the session itself calls a turn stuck after ten seconds."""
+"""For the answer: the session itself gives up on a stuck turn after ten seconds."""
 CLOSE_S = 40.0
-"""For the answer: ten seconds for a summary, some for Codex to let go of the thread."""
+"""For the answer: ten seconds for a summary, some for Codex to release the thread."""
 
 T = TypeVar("T")
 
@@ -46,30 +46,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def stop(options: argparse.Namespace) -> int:
-    found = await find(open_store(options.team), options.who)
+    session = await find(open_store(options.team), options.who)
     if options.close:
-        ended = await ask(found, CLOSE, Ended, CLOSE_S)
-        tell(options, ended, closed_text(ended))
+        ended = await ask(session, CLOSE, ClosedSession, CLOSE_S)
+        report(options, ended, closed_text(ended))
         return 0
-    stopped = await ask(found, STOP, Stopped, STOP_S)
-    tell(options, stopped, stopped_text(stopped))
+    stopped = await ask(session, STOP, Stopped, STOP_S)
+    report(options, stopped, stopped_text(stopped))
     return 0 if stopped.is_stopped else 1
 
 
-async def ask(found: Found, method: str, reply: type[T], limit_s: float) -> T:
+async def ask(session: LiveSession, method: str, reply: type[T], limit_s: float) -> T:
     try:
-        async with asyncio.timeout(limit_s), visit(found.spot.path) as visitor:
-            return await visitor.call(method, {"agent_id": found.seen.agent_id}, reply=reply)
+        async with asyncio.timeout(limit_s), visit(session.spot.path) as client:
+            return await client.call(method, {"agent_id": session.info.agent_id}, reply=reply)
     except TimeoutError:
         raise WireBroken(
-            f"Process {found.spot.pid} did not answer within {limit_s:g} s. It may be stopped or very "
+            f"Process {session.spot.pid} did not answer within {limit_s:g} s. It may be stopped or very "
             "busy: try again, or end it."
         ) from None
     except RemoteError as refused:
         raise refusal(refused) from refused
     except WireBroken:
         raise WireBroken(
-            f"Process {found.spot.pid} ended meanwhile, and {found.seen.identity} with it."
+            f"Process {session.spot.pid} ended meanwhile, and {session.info.identity} with it."
         ) from None
 
 
@@ -79,7 +79,7 @@ def refusal(refused: RemoteError) -> LanewayError:
     return LanewayError(refused.message)
 
 
-def tell(options: argparse.Namespace, data: Any, text: str) -> None:
+def report(options: argparse.Namespace, data: Any, text: str) -> None:
     print(json.dumps(msgspec.to_builtins(data)) if options.json else plain_code(text))
 
 
@@ -91,6 +91,6 @@ def stopped_text(stopped: Stopped) -> str:
     return f"{stopped.identity} was told to stop and has not done so yet."
 
 
-def closed_text(ended: Ended) -> str:
+def closed_text(ended: ClosedSession) -> str:
     text = f"{ended.identity} ({ended.agent_id}) is closed."
     return f"{text} What it reported: `laneway summary {ended.agent_id}`." if ended.summary else text

@@ -1,4 +1,4 @@
-"""`laneway sessions watch`: see a live session of another process at work, and answer what it asks."""
+"""`laneway sessions watch`: shows a live session of another process; the user can answer its questions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import LanewayError, QuestionGone, RemoteError, WireBroken
-from laneway.cli.kept import open_store
-from laneway.cli.live_sessions import ANSWER_S, Found, add_who, find
+from laneway.cli.live_sessions import ANSWER_S, LiveSession, add_who, find
 from laneway.cli.prompting.asking import Prompter
 from laneway.cli.prompting.keyboard import find_keyboard
 from laneway.cli.prompting.questions import TerminalQuestions
+from laneway.cli.stores import open_store
 from laneway.cli.watch_window import Window
 from laneway.core.model import Answer, Asked, Event, Question
-from laneway.doors.local.call import Visit, visit
+from laneway.doors.local.client import LocalClient, visit
 from laneway.doors.local.retold import event_of
 from laneway.doors.local.shapes import (
     ANSWER,
@@ -30,10 +30,10 @@ from laneway.doors.local.shapes import (
     TOO_MANY,
     WATCH,
     Decided,
-    Seen,
-    Snapshot,
-    Told,
+    SeenSession,
+    SessionSnapshot,
     Watched,
+    WatchedEvent,
 )
 from laneway.wire.messages import METHOD_NOT_FOUND, Raw
 
@@ -67,65 +67,65 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def watch(options: argparse.Namespace) -> int:
-    found = await find(open_store(options.team), options.who)
-    view = Lines() if options.json else PersonView(found.seen)
+    session = await find(open_store(options.team), options.who)
+    view = JsonLinesView() if options.json else PersonView(session.info)
     try:
         async with asyncio.timeout(ANSWER_S) as deadline:
-            ears = Ears(view, deadline)
-            async with visit(found.spot.path, ears.hear) as visitor:
-                view.connect(visitor)
-                await visitor.call(WATCH, {"agent_id": found.seen.agent_id}, reply=Watched)
+            listener = WatchListener(view, deadline)
+            async with visit(session.spot.path, listener.on_notification) as client:
+                view.connect(client)
+                await client.call(WATCH, {"agent_id": session.info.agent_id}, reply=Watched)
     except TimeoutError:
-        raise WireBroken(f"Process {found.spot.pid} did not answer within {ANSWER_S:g} s.") from None
+        raise WireBroken(f"Process {session.spot.pid} did not answer within {ANSWER_S:g} s.") from None
     except RemoteError as refused:
         if refused.code == NOT_HERE:  # closed since we found it
-            await view.end(found.seen)
+            await view.end(session.info)
             return 0
         if refused.code in (TOO_MANY, FROM_AGENT):
             raise LanewayError(refused.message) from None
-        raise gone(found) from None
+        raise process_gone(session) from None
     except WireBroken:
-        raise gone(found) from None
+        raise process_gone(session) from None
     finally:
         await view.aclose()
-    await view.end(found.seen)
+    await view.end(session.info)
     return 0
 
 
-class Ears:
-    """What the process tells, until it answers. Only the first word has a deadline."""
+class WatchListener:
+    """Passes the notifications of the process to a view. Only the first one has a deadline."""
 
-    def __init__(self, view: PersonView | Lines, deadline: asyncio.Timeout) -> None:
+    def __init__(self, view: PersonView | JsonLinesView, deadline: asyncio.Timeout) -> None:
         self._view = view
         self._deadline = deadline
         self._lost = 0
 
-    def hear(self, method: str, params: Raw) -> None:
+    def on_notification(self, method: str, params: Raw) -> None:
         if method == SNAPSHOT:
             self._deadline.reschedule(None)
-            self._view.begin(msgspec.json.decode(params, type=Snapshot))
+            self._view.begin(msgspec.json.decode(params, type=SessionSnapshot))
         elif method == EVENT:
-            told = msgspec.json.decode(params, type=Told)
-            if told.lost > self._lost:
-                self._view.miss(told.lost - self._lost)
-                self._lost = told.lost
-            self._view.show(told.event)
+            watched = msgspec.json.decode(params, type=WatchedEvent)
+            if watched.lost > self._lost:
+                self._view.miss(watched.lost - self._lost)
+                self._lost = watched.lost
+            self._view.show(watched.event)
 
 
-def gone(found: Found) -> WireBroken:
+def process_gone(session: LiveSession) -> WireBroken:
     return WireBroken(
-        f"The process of {found.seen.identity} ({found.spot.pid}) has ended. "
+        f"The process of {session.info.identity} ({session.spot.pid}) has ended. "
         "`laneway sessions` shows what became of its sessions."
     )
 
 
-class Lines:
-    """One JSON object a line, as the events come."""
+class JsonLinesView:
+    """Prints one JSON object per event and line."""
 
-    def connect(self, visitor: Visit) -> None:
+    def connect(self, client: LocalClient) -> None:
         pass
 
-    def begin(self, snapshot: Snapshot) -> None:
+    def begin(self, snapshot: SessionSnapshot) -> None:
         self._print({"event": "session", **msgspec.to_builtins(snapshot.session)})
         for question in snapshot.questions:
             self.show({"event": "asked", "question": msgspec.to_builtins(question)})
@@ -136,7 +136,7 @@ class Lines:
     def show(self, event: dict[str, Any]) -> None:
         self._print(event)
 
-    async def end(self, seen: Seen) -> None:
+    async def end(self, session: SeenSession) -> None:
         pass  # the `closed` event has said so
 
     async def aclose(self) -> None:
@@ -148,21 +148,23 @@ class Lines:
 
 
 class PersonView:
-    """For a person: a window, and questions that can be answered where there is a terminal."""
+    """Shows the session to a person, who can answer its questions if there is a terminal."""
 
-    def __init__(self, seen: Seen) -> None:
-        self._seen = seen
+    def __init__(self, session: SeenSession) -> None:
+        self._session = session
         self._window = Window()
-        self._visitor: Visit | None = None
+        self._client: LocalClient | None = None
         keyboard = find_keyboard()
         self._questions: TerminalQuestions | None = None
         if keyboard is not None and sys.stderr.isatty():
-            self._questions = TerminalQuestions(self._window, Prompter(keyboard, cwd=seen.cwd), self._deliver)
+            self._questions = TerminalQuestions(
+                self._window, Prompter(keyboard, cwd=session.cwd), self._deliver
+            )
 
-    def connect(self, visitor: Visit) -> None:
-        self._visitor = visitor
+    def connect(self, client: LocalClient) -> None:
+        self._client = client
 
-    def begin(self, snapshot: Snapshot) -> None:
+    def begin(self, snapshot: SessionSnapshot) -> None:
         self._window.begin(snapshot.session)
         for question in snapshot.questions:
             self._take(Asked(question=question))
@@ -170,9 +172,9 @@ class PersonView:
     def miss(self, count: int) -> None:
         self._window.miss(count)
 
-    def show(self, told: dict[str, Any]) -> None:
-        event = event_of(told)
-        if event is not None:  # else a newer Laneway's, which this one cannot draw
+    def show(self, data: dict[str, Any]) -> None:
+        event = event_of(data)
+        if event is not None:  # else it is of a newer Laneway, and unknown here
             self._take(event)
 
     def _take(self, event: Event) -> None:
@@ -182,25 +184,25 @@ class PersonView:
             self._window.show(event)
 
     async def _deliver(self, question: Question, answer: Answer | None) -> None:
-        if answer is None or self._visitor is None:
+        if answer is None or self._client is None:
             self._window.say(f"The question {ELSEWHERE}.")
             return
-        given = {
-            "agent_id": self._seen.agent_id,
+        params = {
+            "agent_id": self._session.agent_id,
             "question_id": question.question_id,
             "choice_id": answer.choice_id,
             "values": answer.values,
         }
         try:
-            await self._visitor.call(ANSWER, given, reply=Decided)
+            await self._client.call(ANSWER, params, reply=Decided)
         except RemoteError as refused:
             if refused.code == QUESTION_SETTLED:
                 raise QuestionGone(question.question_id) from None
             if refused.code in (METHOD_NOT_FOUND, NOT_A_PERSON):
-                why = (
+                reason = (
                     "an older Laneway" if refused.code == METHOD_NOT_FOUND else "you are not at its terminal"
                 )
-                self._window.say(f"It takes no answer from here ({why}): the question {ELSEWHERE}.")
+                self._window.say(f"It takes no answer from here ({reason}): the question {ELSEWHERE}.")
                 return
             self._window.say(f"The answer was refused: {refused.message}")
 
@@ -208,5 +210,5 @@ class PersonView:
         if self._questions is not None:
             await self._questions.aclose()
 
-    async def end(self, seen: Seen) -> None:
-        self._window.end(seen)
+    async def end(self, session: SeenSession) -> None:
+        self._window.end(session)

@@ -1,6 +1,6 @@
-"""`laneway setup`: registers Laneway in a client, and proves it by starting what was registered.
+"""`laneway setup`: registers Laneway in a client's config, and proves it by starting what was registered.
 
-Owns the command line and what is said; `laneway.cli.clients.registering` does it.
+Owns the flags and the output; `laneway.cli.clients.registering` does the work.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from laneway.base.errors import UsageError
 from laneway.base.plain import plain
 
 if TYPE_CHECKING:
-    from laneway.cli.clients.command import Command
-    from laneway.cli.clients.known import Client
-    from laneway.cli.clients.registering import Done, Job
+    from laneway.cli.clients.command import LaunchCommand
+    from laneway.cli.clients.known import KnownClient
+    from laneway.cli.clients.registering import SetupJob, SetupResult
 
 CLIENT_NAMES = (
     "claude",
@@ -41,7 +41,7 @@ CLIENT_NAMES = (
 DEADLINE_S = 30.0
 """For the handshake; see `laneway.cli.handshake`."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
-"""What every client takes for the name of a server."""
+"""Server names that every client accepts."""
 
 EPILOG = """\
 The server is called `codex` there, as the removed `codex mcp-server` mostly was: its tools keep
@@ -108,15 +108,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _split_at_dashes(parser: argparse.ArgumentParser) -> None:
-    """Everything after `--` is the server's: argparse would give it up once a flag stood before."""
+    """Keep everything after `--` for the server: argparse fails on it if a flag comes before."""
     inner = parser.parse_known_args
 
     def parse(args: Any = None, namespace: Any = None) -> Any:
         words = list(args or ())
         at = words.index("--") if "--" in words else len(words)
-        found, rest = inner(words[:at], namespace)
-        found.flags = tuple(words[at + 1 :]) if at < len(words) else None
-        return found, rest
+        options, rest = inner(words[:at], namespace)
+        options.flags = tuple(words[at + 1 :]) if at < len(words) else None
+        return options, rest
 
     parser.parse_known_args = parse  # type: ignore[method-assign]
 
@@ -144,7 +144,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(msgspec.json.encode(done).decode() + "\n")
     else:
-        _tell(job, done)
+        _print_result(job, done)
     return done.exit_code
 
 
@@ -161,40 +161,40 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("--remove goes with neither --print nor flags for the server.")
 
 
-def _job(options: argparse.Namespace) -> tuple[Job | None, Command]:
+def _job(options: argparse.Namespace) -> tuple[SetupJob | None, LaunchCommand]:
     from laneway.cli.clients.command import choose
-    from laneway.cli.clients.keeping import Wanted
-    from laneway.cli.clients.known import Where, wsl_note
-    from laneway.cli.clients.registering import Job
+    from laneway.cli.clients.keeping import EntryRequest
+    from laneway.cli.clients.known import ConfigFolders, wsl_note
+    from laneway.cli.clients.registering import SetupJob
 
     client, default_door = _client(options)
     scopes = tuple(client.files)
     scope = options.scope or (scopes[0] if scopes else "user")
     if options.scope and options.scope not in scopes:
-        offered = f"only --scope {scopes[0]}" if scopes else "no --scope: name its --file"
-        raise UsageError(f"`laneway setup {client.name}` has {offered}.")
+        allowed = f"only --scope {scopes[0]}" if scopes else "no --scope: name its --file"
+        raise UsageError(f"`laneway setup {client.name}` has {allowed}.")
     is_shared = scope == "project"
     command = choose(shared=is_shared, environment=os.environ)
-    where = Where(Path.home(), Path.cwd(), os.environ)
+    folders = ConfigFolders(Path.home(), Path.cwd(), os.environ)
     file = options.file.expanduser().absolute() if options.file else None
     if file is None and scopes:
-        file = client.files[scope](where)
+        file = client.files[scope](folders)
     if file is None:
         if options.remove:
             raise UsageError("`laneway setup generic --remove` needs the file: name it with --file.")
         return None, command
-    wanted = Wanted(command.words, options.door, options.flags, default_door)
+    request = EntryRequest(command.words, options.door, options.flags, default_door)
     name = options.name or client.default_name
     on_windows = wsl_note(client, (*command.words, default_door), os.environ)
     notes = (*command.notes, *([on_windows] if on_windows else []))
-    job = Job(client, file, is_shared, name, wanted, notes, options.deadline, options.force)
+    job = SetupJob(client, file, is_shared, name, request, notes, options.deadline, options.force)
     return job, command
 
 
-def _client(options: argparse.Namespace) -> tuple[Client, str]:
-    """By its name and by the door, with the door that holds if none is named.
+def _client(options: argparse.Namespace) -> tuple[KnownClient, str]:
+    """The client of that name for that `--door`, and the default `--door`.
 
-    An editor can be a client of both kinds, each in a table of its own.
+    An editor can be a client of MCP and of ACP, each in a table of its own.
     """
     from laneway.cli.clients.known import CLIENTS, EDITORS
 
@@ -206,13 +206,13 @@ def _client(options: argparse.Namespace) -> tuple[Client, str]:
     return client, door
 
 
-# ── telling ────────────────────────────────────────────────────────────────
+# ── output ─────────────────────────────────────────────────────────────────
 
 
-def _print(options: argparse.Namespace, command: Command) -> int:
-    """The entry as it would be written, to be pasted."""
+def _print(options: argparse.Namespace, command: LaunchCommand) -> int:
+    """Print the entry as it would be written, for copy and paste."""
     from laneway.cli.clients import edit
-    from laneway.cli.clients.registering import Done
+    from laneway.cli.clients.registering import SetupResult
 
     job, _ = _job(options)
     client, door = _client(options)
@@ -220,19 +220,19 @@ def _print(options: argparse.Namespace, command: Command) -> int:
     entry = client.entry([*command.words, door, *(options.flags or ())])
     file = job.file if job is not None else Path("mcp.json")
     if options.json:
-        told = str(file) if job else None
-        done = Done(client.name, told, name, "printed", entry=entry, notes=list(command.notes))
+        file_name = str(file) if job else None
+        done = SetupResult(client.name, file_name, name, "printed", entry=entry, notes=list(command.notes))
         print(msgspec.json.encode(done).decode())
         return 0
-    where = f"This belongs into {_short(file)}:" if job else "This belongs into the client's config:"
-    print(where, file=sys.stderr)
+    heading = f"This belongs into {_short(file)}:" if job else "This belongs into the client's config:"
+    print(heading, file=sys.stderr)
     print(edit.put("", file, (*client.table, name), entry), end="")
     for note in command.notes:
         print(plain(note), file=sys.stderr)
     return 0
 
 
-def _tell(job: Job, done: Done) -> None:
+def _print_result(job: SetupJob, done: SetupResult) -> None:
     from laneway.cli.clients.show import command_line, proof_lines
     from laneway.cli.terminal import Style
 
@@ -261,8 +261,8 @@ def _tell(job: Job, done: Done) -> None:
     if done.action in ("added", "replaced"):
         print(f"  {job.client.after}")
     if done.can_undo:
-        kept = f" The file as it was: {_short(Path(done.backup))}" if done.backup else ""
-        print(style.dim(f"  `laneway setup --undo` takes it back.{kept}"))
+        backup = f" The file as it was: {_short(Path(done.backup))}" if done.backup else ""
+        print(style.dim(f"  `laneway setup --undo` takes it back.{backup}"))
 
 
 def _short(file: Path) -> str:

@@ -1,4 +1,4 @@
-"""`laneway summary`: what a session that ended said of itself."""
+"""`laneway summary`: prints the summary that a session left when it ended."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import sys
 
 from laneway.base.errors import UsageError
 from laneway.base.plain import plain
-from laneway.cli.kept import open_store
-from laneway.cli.live_sessions import kept
+from laneway.cli.live_sessions import stored_entries
 from laneway.cli.local_time import when
 from laneway.cli.session_names import ambiguous
-from laneway.cli.sessions import add_team
+from laneway.cli.stores import add_team, open_store
 from laneway.store.registry import Entry
 from laneway.store.stamps import parse, utc_now
 from laneway.store.store import Store
@@ -33,24 +32,24 @@ def run(options: argparse.Namespace) -> int:
     if text is None:
         raise UsageError(f"Session {options.session} left no summary.")
     if options.json:
-        told = {"agent_id": entry.agent_id, "thread_id": entry.backend_id, "identity": entry.identity}
-        print(json.dumps({**told, "summary": text}))
+        ids = {"agent_id": entry.agent_id, "thread_id": entry.backend_id, "identity": entry.identity}
+        print(json.dumps({**ids, "summary": text}))
     else:
         print(plain(text) if sys.stdout.isatty() else text)
     return 0
 
 
 def one_of(store: Store, who: str) -> Entry:
-    """The session that is meant; of several with one name, the only one that left a summary."""
-    found = kept(store, who)
-    if not found:
+    """The session that `who` names; of several, the only one that left a summary."""
+    entries = stored_entries(store, who)
+    if not entries:
         raise UsageError(f"There is no session {who} in team {store.team}: see `laneway sessions`.")
     with_summary = [
-        each for each in found if each.backend_id and store.summary(each.identity, each.backend_id)
+        each for each in entries if each.backend_id and store.summary(each.identity, each.backend_id)
     ]
-    if len(found) > 1 and len(with_summary) != 1:
-        raise ambiguous(who, ((each.agent_id, about(each)) for each in with_summary or found))
-    return (with_summary or found)[0]
+    if len(entries) > 1 and len(with_summary) != 1:
+        raise ambiguous(who, ((each.agent_id, about(each)) for each in with_summary or entries))
+    return (with_summary or entries)[0]
 
 
 def about(entry: Entry) -> str:

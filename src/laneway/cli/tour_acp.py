@@ -1,4 +1,4 @@
-"""The tour's stop at the ACP door: a small editor of its own, talking to `laneway acp` as Zed would."""
+"""The tour's ACP demo: a small ACP client that talks to `laneway acp` as Zed would."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from laneway.wire.peer import Peer, Raw
 Note = Callable[[str], None]
 
 MODE = "code"
-"""The mode that the editor chooses: config.toml of a rehearsal says nothing about sandboxes."""
+"""The mode that the editor chooses: a rehearsal's config.toml sets no sandbox."""
 WORDS = 12
 OUTPUT = "hello from the sandbox"
 GRANTED = "granted-by-the-editor"
-"""A file outside the workspace: the command that makes it has to ask."""
+"""A file outside the workspace: the command that creates it needs an approval."""
 ALLOW_ONCE = "allow_once"
 
 
 class Editor:
-    """An ACP client with a panel: text as it comes, tool calls by their id, buttons to press."""
+    """An ACP client that collects text chunks and tool calls, and allows every permission request once."""
 
     def __init__(self, note: Note) -> None:
         self._note = note
@@ -40,7 +40,7 @@ class Editor:
         self.calls: dict[str, dict[str, Any]] = {}
         self.offered: list[str] = []
         """The kinds of options of the last permission request."""
-        self._heard = asyncio.Event()
+        self._has_text = asyncio.Event()
         self._peer = Peer(self._write, on_request=self._on_request, on_notification=self._on_notification)
 
     async def open(self, *flags: str) -> None:
@@ -55,16 +55,16 @@ class Editor:
         self.agent = f"{info.get('title')} {info.get('version')}"
 
     async def new(self, folder: Path) -> dict[str, Any]:
-        found: dict[str, Any] = await self._peer.call("session/new", {"cwd": str(folder), "mcpServers": []})
-        return found
+        session: dict[str, Any] = await self._peer.call("session/new", {"cwd": str(folder), "mcpServers": []})
+        return session
 
     async def choose(self, session_id: str, option: str, value: str) -> dict[str, str]:
-        """Set an option; where all of them stand then."""
-        asked = {"sessionId": session_id, "configId": option, "value": value}
-        return standing(await self._peer.call("session/set_config_option", asked))
+        """Set an option; returns the values of all options."""
+        params = {"sessionId": session_id, "configId": option, "value": value}
+        return option_values(await self._peer.call("session/set_config_option", params))
 
     async def prompt(self, session_id: str, words: str) -> str:
-        """Its stop reason; what comes meanwhile is in `chunks` and `calls`."""
+        """Send a prompt; returns its stop reason. Updates are collected in `chunks` and `calls`."""
         self._note(f"session/prompt {words}")
         self.chunks.clear()
         self.calls.clear()
@@ -73,19 +73,19 @@ class Editor:
         return str(answer.get("stopReason"))
 
     async def prompt_and_cancel(self, session_id: str, words: str) -> tuple[str, float]:
-        """Cancel as soon as something was said: the stop reason, and how long that took."""
-        self._heard.clear()
+        """Cancel after the first text; returns the stop reason, and how long cancelling took."""
+        self._has_text.clear()
         running = asyncio.ensure_future(self.prompt(session_id, words))
-        heard = asyncio.ensure_future(self._heard.wait())
+        has_text = asyncio.ensure_future(self._has_text.wait())
         try:
-            await asyncio.wait((running, heard), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((running, has_text), return_when=asyncio.FIRST_COMPLETED)
             began = time.perf_counter()
             self._note("session/cancel")
             self._peer.notify("session/cancel", {"sessionId": session_id})
             return await running, time.perf_counter() - began
         finally:
             running.cancel()
-            heard.cancel()
+            has_text.cancel()
 
     async def aclose(self) -> None:
         await self._peer.aclose()
@@ -103,7 +103,7 @@ class Editor:
         kind = update.get("sessionUpdate")
         if kind == "agent_message_chunk":
             self.chunks.append(update["content"].get("text", ""))
-            self._heard.set()
+            self._has_text.set()
         elif kind in ("tool_call", "tool_call_update"):
             call = self.calls.setdefault(update["toolCallId"], {})
             call |= update
@@ -111,11 +111,11 @@ class Editor:
                 self._note(f"▸ {label(str(call.get('title')))}")
 
     async def _on_request(self, method: str, params: Raw, request_id: bytes) -> Any:
-        """Whoever sits at this editor allows once, and nothing for ever."""
-        asked = msgspec.json.decode(params)
-        options = asked.get("options", [])
+        """Allow once, and nothing for ever."""
+        request = msgspec.json.decode(params)
+        options = request.get("options", [])
         self.offered = [option["kind"] for option in options]
-        self._note(f"? {label(str(asked.get('toolCall', {}).get('title')))}")
+        self._note(f"? {label(str(request.get('toolCall', {}).get('title')))}")
         for option in options:
             is_pressed = option["kind"] == ALLOW_ONCE
             self._note(f"  {'[x]' if is_pressed else '[ ]'} {label(option['name'])}")
@@ -127,41 +127,41 @@ class Editor:
 
 @asynccontextmanager
 async def editor(note: Note, *flags: str) -> AsyncIterator[Editor]:
-    guest = Editor(note)
+    client = Editor(note)
     try:
-        await guest.open(*flags)
-        yield guest
+        await client.open(*flags)
+        yield client
     finally:
-        await guest.aclose()
+        await client.aclose()
 
 
-class Visit(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it."""
+class EditorDemo(msgspec.Struct, frozen=True, kw_only=True):
+    """The results of the demo."""
 
     modes: list[str]
     before: dict[str, str]
-    """Where the options of a new session stand."""
+    """The options of a new session."""
     after: dict[str, str]
-    """And once a mode is chosen."""
+    """The options after a mode was chosen."""
     text: str
     chunks: int
     output: str
-    """What the panel shows of the command."""
+    """The command's output, as the editor would show it."""
     statuses: list[str]
     offered: list[str]
-    """The kinds of the buttons."""
+    """The kinds of the permission options."""
     is_granted: bool
     stops: list[str]
     """The stop reasons of the prompts, in order."""
     cancel_s: float
 
 
-async def visit(client: Editor, folder: Path, note: Note) -> Visit:
-    """Everything that an editor shows of a session, once; the caller limits the time."""
+async def run_demo(client: Editor, folder: Path, note: Note) -> EditorDemo:
+    """Use each feature that an editor shows, once; the caller limits the time."""
     session = await client.new(folder)
     session_id = str(session.get("sessionId"))
     modes = [mode["id"] for mode in session.get("modes", {}).get("availableModes", [])]
-    before = standing(session)
+    before = option_values(session)
     note(f"session/new of {client.agent}\n  {_row(before)}")
     after = await client.choose(session_id, "mode", MODE)
     note(f"session/set_config_option mode {MODE} (one of {', '.join(modes)})")
@@ -170,11 +170,11 @@ async def visit(client: Editor, folder: Path, note: Note) -> Visit:
     note(plain(text))
     stops.append(await client.prompt(session_id, f"%run echo {OUTPUT}"))
     statuses = [str(call.get("status")) for call in client.calls.values()]
-    output = "\n".join(shown(call) for call in client.calls.values())
+    output = "\n".join(text_of(call) for call in client.calls.values())
     note("\n".join(f"  {plain(line)}" for line in output.splitlines() if line.strip("`")))
     stops.append(await client.prompt(session_id, f"%run! touch ../{GRANTED}"))
     stop, cancel_s = await client.prompt_and_cancel(session_id, "%stream 1000 words over 60 seconds")
-    return Visit(
+    return EditorDemo(
         modes=modes,
         before=before,
         after=after,
@@ -189,12 +189,12 @@ async def visit(client: Editor, folder: Path, note: Note) -> Visit:
     )
 
 
-def standing(answer: dict[str, Any]) -> dict[str, str]:
-    """The options by their id, as an editor would show them."""
+def option_values(answer: dict[str, Any]) -> dict[str, str]:
+    """The current values of the options, by their id."""
     return {option["id"]: str(option["currentValue"]) for option in answer.get("configOptions", [])}
 
 
-def shown(call: dict[str, Any]) -> str:
+def text_of(call: dict[str, Any]) -> str:
     """The text of a tool call that every client can show."""
     blocks = [block.get("content", {}) for block in call.get("content") or () if block["type"] == "content"]
     return "\n".join(str(block.get("text", "")) for block in blocks)

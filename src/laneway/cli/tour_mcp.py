@@ -1,4 +1,4 @@
-"""The tour's stops at the MCP door: a client of its own, talking to `laneway mcp` as Claude would."""
+"""The tour's MCP client: talks to `laneway mcp` as Claude would."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from laneway.wire.peer import Peer, Raw
 Note = Callable[[str], None]
 
 
-class Visitor:
-    """An MCP client that says yes to every question, and tells what it hears."""
+class DemoClient:
+    """An MCP client that accepts every question, and counts events."""
 
     def __init__(self, note: Note) -> None:
         self._note = note
@@ -43,10 +43,10 @@ class Visitor:
         self._peer.notify("notifications/initialized")
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """A tool's structured content."""
+        """Call a tool; returns its structured content."""
         self._note(f"{tool} {msgspec.json.encode(arguments).decode()}")
-        found: dict[str, Any] = await self._peer.call("tools/call", {"name": tool, "arguments": arguments})
-        content: dict[str, Any] = found.get("structuredContent", {})
+        result: dict[str, Any] = await self._peer.call("tools/call", {"name": tool, "arguments": arguments})
+        content: dict[str, Any] = result.get("structuredContent", {})
         return content
 
     async def subscribe(self, uri: str) -> None:
@@ -54,7 +54,7 @@ class Visitor:
         await self._peer.call("resources/subscribe", {"uri": uri})
 
     async def wait_updated(self, uri: str) -> None:
-        """Until the server has told that this resource changed; also if it has done so already."""
+        """Wait until the server has reported a change of this resource, now or earlier."""
         await self._updated[uri].wait()
         self._note(f"notifications/resources/updated {uri}")
 
@@ -73,17 +73,17 @@ class Visitor:
             self._updated[msgspec.json.decode(params)["uri"]].set()
 
     async def _on_request(self, method: str, params: Raw, request_id: bytes) -> Any:
-        asked = msgspec.json.decode(params)
-        self.asked.append(str(asked.get("agent_id")))
-        self._note(f"? {plain(str(asked.get('message')))} — answered: accept")
+        request = msgspec.json.decode(params)
+        self.asked.append(str(request.get("agent_id")))
+        self._note(f"? {plain(str(request.get('message')))} — answered: accept")
         return {"action": "accept"}
 
 
 @asynccontextmanager
-async def visitor(note: Note, *flags: str) -> AsyncIterator[Visitor]:
-    guest = Visitor(note)
+async def demo_client(note: Note, *flags: str) -> AsyncIterator[DemoClient]:
+    client = DemoClient(note)
     try:
-        await guest.open(*flags)
-        yield guest
+        await client.open(*flags)
+        yield client
     finally:
-        await guest.aclose()
+        await client.aclose()

@@ -1,7 +1,7 @@
-"""`laneway uninstall`: shows everything that Laneway has left on this machine, and removes it when told to.
+"""`laneway uninstall`: shows everything that Laneway has left on this machine, and removes it on request.
 
-The program itself goes by the installer that brought it; the line for that is shown at the end.
-Never touches Codex's transcripts, nor anything that others own.
+The program itself is removed by its installer; the command for that is shown at the end. Never
+touches Codex's transcripts, nor anything that others own.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
-class Outcome(msgspec.Struct):
-    """One remnant, as `--json` tells of it."""
+class RemovalOutcome(msgspec.Struct):
+    """One remnant, as `--json` prints it."""
 
     kind: str
     what: str
@@ -67,7 +67,9 @@ def run(options: argparse.Namespace) -> int:
 
     around = Surroundings(Path.home(), Path.cwd(), dict(os.environ), options.settings)
     remnants = find(around)
-    outcomes = [Outcome(each.kind, each.what, str(each.path), each.goes, each.why) for each in remnants]
+    outcomes = [
+        RemovalOutcome(each.kind, each.what, str(each.path), each.goes, each.why) for each in remnants
+    ]
     running = sorted({spot.pid for spot in standing(around.environment)})
     installation = installed_how()
     if not options.json:
@@ -80,22 +82,22 @@ def run(options: argparse.Namespace) -> int:
             print("Nothing was removed.", file=sys.stderr)
             return 1
         _remove(remnants, outcomes)
-    _tell(options, outcomes, running, installation)
+    _report(options, outcomes, running, installation)
     return 1 if any(each.problem for each in outcomes) else 0
 
 
 def find(around: Surroundings) -> list[Remnant]:
-    """Everything, in the order in which it is removed."""
+    """All remnants, in the order in which they are removed."""
     from laneway.cli.uninstalling import clients, folders, teams
     from laneway.cli.uninstalling.model import TITLES
 
-    found = [*clients.find(around), *teams.find(around), *folders.find(around)]
+    remnants = [*clients.find(around), *teams.find(around), *folders.find(around)]
     order = list(TITLES)
-    return sorted(found, key=lambda remnant: order.index(remnant.kind))
+    return sorted(remnants, key=lambda remnant: order.index(remnant.kind))
 
 
 async def _is_agreed() -> bool:
-    """Asks at the terminal; whatever is no clear yes is a no."""
+    """Ask at the terminal; whatever is not a clear yes is a no."""
     from laneway.cli.prompting.keyboard import find_keyboard
 
     keyboard = find_keyboard()
@@ -107,8 +109,8 @@ async def _is_agreed() -> bool:
     return (typed or "").casefold() in ("y", "yes")
 
 
-def _remove(remnants: list[Remnant], outcomes: list[Outcome]) -> None:
-    """Each by itself: what cannot be removed keeps nothing else."""
+def _remove(remnants: list[Remnant], outcomes: list[RemovalOutcome]) -> None:
+    """Remove each remnant by itself: one that cannot be removed does not stop the others."""
     for remnant, outcome in zip(remnants, outcomes, strict=True):
         if remnant.remove is None:
             continue
@@ -121,7 +123,7 @@ def _remove(remnants: list[Remnant], outcomes: list[Outcome]) -> None:
             outcome.problem = f"It could not be removed: {problem.strerror or 'the system refused'}."
 
 
-# ── telling ────────────────────────────────────────────────────────────────
+# ── output ─────────────────────────────────────────────────────────────────
 
 
 def _running(running: list[int]) -> str:
@@ -130,7 +132,7 @@ def _running(running: list[int]) -> str:
     return f"Laneway is still running ({processes} {pids}). End the programs that use it, then try again."
 
 
-def _show(outcomes: list[Outcome], running: list[int]) -> None:
+def _show(outcomes: list[RemovalOutcome], running: list[int]) -> None:
     from laneway.cli.terminal import Style
     from laneway.cli.uninstalling.model import TITLES
 
@@ -141,26 +143,29 @@ def _show(outcomes: list[Outcome], running: list[int]) -> None:
             print(style.bold(title))
         for each in of_kind:
             mark = style.red("✘") if each.goes else style.dim("·")
-            why = f": {plain(each.why)}" if each.why else ""
-            print(f"  {mark} {plain(each.what)}{'' if each.goes else ' stays'}{why}")
+            reason = f": {plain(each.why)}" if each.why else ""
+            print(f"  {mark} {plain(each.what)}{'' if each.goes else ' stays'}{reason}")
     if not outcomes:
         print("Laneway has left nothing on this machine.")
     elif running:
         print(_running(running))
 
 
-def _tell(
-    options: argparse.Namespace, outcomes: list[Outcome], running: list[int], installation: Installation
+def _report(
+    options: argparse.Namespace,
+    outcomes: list[RemovalOutcome],
+    running: list[int],
+    installation: Installation,
 ) -> None:
     if options.json:
-        told: dict[str, Any] = {
+        data: dict[str, Any] = {
             "remnants": outcomes,
             "running": running,
             "is_dry_run": options.dry_run,
             "installed": installation.how,
             "uninstall": installation.removing(),
         }
-        sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+        sys.stdout.write(msgspec.json.encode(data).decode() + "\n")
         return
     for each in outcomes:
         if each.problem:
@@ -170,14 +175,14 @@ def _tell(
         print(f"Removed: {removed} of {sum(each.goes for each in outcomes)}.")
     elif options.dry_run and any(each.goes for each in outcomes):
         print("Nothing was removed: `laneway uninstall` removes what is marked with ✘.")
-    print(_of_program(installation))
+    print(_program_line(installation))
 
 
-def _of_program(installation: Installation) -> str:
+def _program_line(installation: Installation) -> str:
     line = installation.removing()
     if line is not None:
-        kept = f" The folder {installation.source} stays." if installation.is_editable else ""
-        return f"The program itself: `{line}`.{kept}"
+        note = f" The folder {installation.source} stays." if installation.is_editable else ""
+        return f"The program itself: `{line}`.{note}"
     if installation.how == "temporary":
         return "The program itself is not installed: it runs from a cache, which its owner empties."
     return "The program itself is not installed: it runs from a source folder."

@@ -1,4 +1,4 @@
-"""`laneway version`, also `laneway --version`: ours and Codex's."""
+"""`laneway version`, also `laneway --version`: prints the versions of Laneway and Codex."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from laneway import __version__
 from laneway.base.errors import BinaryError, SettingError
-from laneway.cli.chosen import settings_for
+from laneway.cli.command_settings import settings_for
 from laneway.codex import binary, locate
 
 
@@ -22,18 +22,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def show(options: argparse.Namespace) -> int:
-    told: dict[str, object] = {"laneway": __version__, "codex": None}
+    data: dict[str, object] = {"laneway": __version__, "codex": None}
     line = f"laneway {__version__}"
     try:
         settings = settings_for(options, Path())
-        found = locate.find(options.codex_bin, configured=settings.codex_bin)
-        version = binary.probe(found)
-        told |= {"codex": binary.spell(version), "path": found.path, "source": found.source}
+        codex = locate.find(options.codex_bin, configured=settings.codex_bin)
+        version = binary.probe(codex)
+        data |= {"codex": binary.spell(version), "path": codex.path, "source": codex.source}
         line += (
-            f"\ncodex {binary.spell(version)}{binary.word_on(version)}, {found.path} (from {found.source})"
+            f"\ncodex {binary.spell(version)}{binary.word_on(version)}, {codex.path} (from {codex.source})"
         )
     except (BinaryError, SettingError) as error:
-        told["problem"] = str(error)
+        data["problem"] = str(error)
         line += f"\nno codex: {error}"
-    print(json.dumps(told) if options.json else line)
+    print(json.dumps(data) if options.json else line)
     return 0

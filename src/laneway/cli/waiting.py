@@ -1,4 +1,4 @@
-"""A server that a person started at a terminal says what it waits for: nothing else would be seen."""
+"""A note for people who start a server at a terminal, where it would only seem to hang."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def say_waiting(protocol: str, register: str) -> None:
-    """On standard error, where standard input is a terminal; a client's pipe hears nothing."""
+    """Print what the server waits for, if standard input is a terminal and not a client's pipe."""
     if sys.stdin is not None and sys.stdin.isatty():
         print(
             f"This is an {protocol}: it waits for a client on standard input. "

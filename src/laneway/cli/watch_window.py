@@ -1,4 +1,4 @@
-"""A live session of another process on this terminal: the answers on standard output, all else beside."""
+"""Draws a watched session: the answers on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -24,34 +24,37 @@ from laneway.core.model import (
     UserSaid,
     Withdrawn,
 )
-from laneway.doors.local.shapes import Seen
+from laneway.doors.local.shapes import SeenSession
 
 NOTICE_CHARS = 1000
-"""Of why a turn failed: a provider's error may be a page of JSON."""
+"""Of the reason why a turn failed: a provider's error may be a page of JSON."""
 
 
 class Window:
-    """Draws events of any number of turns; a `Canvas` for those who ask beside it."""
+    """Draws the events of any number of turns; a `Canvas` for `TerminalQuestions`."""
 
     def __init__(self) -> None:
         self._screen = Screen()
         self._style = Style(sys.stderr)
         self._asked: set[str] = set()
 
-    def begin(self, seen: Seen) -> None:
-        where = " ".join(part for part in (seen.cwd, seen.branch and f"({seen.branch})") if part)
+    def begin(self, session: SeenSession) -> None:
+        where = " ".join(part for part in (session.cwd, session.branch and f"({session.branch})") if part)
         head = code_label(
-            f"{seen.identity}  {seen.state}  {counted(seen.turns, 'turn')}  {where}", MAX_QUOTED_CHARS
+            f"{session.identity}  {session.state}  {counted(session.turns, 'turn')}  {where}",
+            MAX_QUOTED_CHARS,
         )
-        about = f"  {seen.agent_id}  thread {seen.thread_id}  team {seen.team}  process {seen.pid}"
+        about = (
+            f"  {session.agent_id}  thread {session.thread_id}  team {session.team}  process {session.pid}"
+        )
         self._screen.note(self._style.bold(head), self._style.dim(code_label(about, MAX_QUOTED_CHARS)))
 
     def miss(self, count: int) -> None:
         lost = counted(count, "event was", "events were")
         self._screen.note(self._style.yellow(f"  {lost} lost: this terminal was too slow"))
 
-    def end(self, seen: Seen) -> None:
-        self._screen.note(self._style.dim(f"session {code_label(seen.agent_id)} was closed"))
+    def end(self, session: SeenSession) -> None:
+        self._screen.note(self._style.dim(f"session {code_label(session.agent_id)} was closed"))
 
     def pause(self) -> None:
         self._screen.pause()
@@ -73,12 +76,12 @@ class Window:
                 self._show_question(question)
             case Withdrawn() if event.question_id in self._asked:
                 self._asked.discard(event.question_id)
-                how = "declined, because nobody decided in time" if event.is_declined else "settled"
-                note(style.dim(f"  the question is {how}"))
+                outcome = "declined, because nobody decided in time" if event.is_declined else "settled"
+                note(style.dim(f"  the question is {outcome}"))
             case TurnDone():
                 self._screen.show(event)
-                why = f": {label(event.failure.message, NOTICE_CHARS)}" if event.failure else ""
-                note(style.dim(f"── the turn is {event.status}{why}"))
+                reason = f": {label(event.failure.message, NOTICE_CHARS)}" if event.failure else ""
+                note(style.dim(f"── the turn is {event.status}{reason}"))
             case Notice(level="error", will_retry=False):
                 note(*map(style.red, fenced(event.message, width(sys.stderr), mark="  ! ")))
             case EngineGone():
@@ -91,7 +94,7 @@ class Window:
                 self._screen.show(event)
 
     def _show_question(self, question: Question) -> None:
-        """Where it cannot be answered."""
+        """Show a question that cannot be answered at this terminal."""
         self._asked.add(question.question_id)
         drawn = draw_question(question, self._style, width(sys.stderr))
         waits = self._style.dim("  waits for an answer where the session was started")

@@ -17,12 +17,15 @@ those of today at least these start a program, widen what a session may do, or s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from laneway.codex.overrides import KeyPath, leaves, merged
+from laneway.core.overrides import KeyPath, leaves, merged
 from laneway.core.ports import ThreadSpec
+
+if TYPE_CHECKING:
+    from laneway.core.hub import Equip
 
 HARMLESS: frozenset[KeyPath] = frozenset(
     {
@@ -89,3 +92,12 @@ def read_only(spec: ThreadSpec, own: Mapping[str, Any]) -> ThreadSpec:
         declines_escalations=True,
         extras=merged(spec.extras, ASK_US),
     )
+
+
+def narrowing(config: Mapping[str, Any], *, is_read_only: bool, keys: str, equip: Equip) -> Equip:
+    """What every thread goes through as it is opened, by whatever way: new, resumed, woken by mail."""
+    if is_read_only:
+        return lambda agent_id, spec: equip(agent_id, read_only(spec, config))
+    if keys == "harmless":
+        return lambda agent_id, spec: equip(agent_id, harmless(spec, config))
+    return equip

@@ -6,8 +6,9 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -15,15 +16,20 @@ from laneway.base.errors import EngineError, EngineLost, EngineRefused, NotLogge
 from laneway.codex import binary, hello, provider, sandbox
 from laneway.codex.link import HANDSHAKE_S, IDEMPOTENT, Link
 from laneway.codex.locate import Binary, child_environment, codex_home
-from laneway.codex.overrides import merged
+from laneway.codex.own_features import LIVE_EDITS
 from laneway.codex.releases import PendingReleases, Releases
-from laneway.codex.running import Connect, Runner
+from laneway.codex.running import CodexRunner, Connect
 from laneway.codex.thread import CodexThread, history, thread_info
+from laneway.core.overrides import merged
 from laneway.core.ports import Abilities, Host, Page, ThreadInfo, ThreadList, ThreadSpec
 from laneway.core.tools import Tool
 from laneway.wire.child import Child, Exit
 from laneway.wire.launch import Launched
 from laneway.wire.peer import Raw
+
+if TYPE_CHECKING:
+    from laneway.core.models import Model
+    from laneway.core.offers import Offers
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +43,7 @@ _LISTED = {"sourceKinds": ["cli", "vscode", "exec", "appServer", "unknown"], "mo
 """Left alone, Codex hides what `codex exec` or another model provider ran. Subagents stay hidden."""
 
 
-class CodexEngine(Runner[Link]):
+class CodexEngine(CodexRunner[Link]):
     def __init__(
         self,
         connect: Connect,
@@ -91,21 +97,20 @@ class CodexEngine(Runner[Link]):
 
     async def _start(self, link: Link, spec: ThreadSpec, host: Host) -> CodexThread:
         spec = await _with_roots(link, msgspec.structs.replace(spec, config=merged(spec.config)))
-        mode, policy = sandbox.asked(spec.sandbox, spec.config), None
+        mode, first = sandbox.asked(spec.sandbox, spec.config), None
         config = spec.users_config
         if mode is not None or (spec.sandbox is None and "sandbox_mode" not in spec.config):
             config = await link.users_config(spec.cwd) if config is None else config
-            mode = mode or sandbox.configured(config, str(spec.cwd))
-            if mode is not None:
-                policy = sandbox.policy(mode, config.get(sandbox.TABLE), spec.config)
+            first = sandbox.first_settings(mode, config, str(spec.cwd), spec.config)
+            if first is not None:
                 kept = sandbox.without(spec.config)
                 spec = msgspec.structs.replace(spec, sandbox=sandbox.START, config=kept)
         params: dict[str, Any] = {"cwd": str(spec.cwd), **_common(spec)}
         if spec.ephemeral:
             params["ephemeral"] = True
         if spec.tools:
-            params["dynamicTools"] = [_dynamic_tool(tool) for tool in spec.tools]
-        thread = await self._open(link, host, "thread/start", {**params, **spec.native}, policy)
+            params["dynamicTools"] = [dynamic_tool(tool) for tool in spec.tools]
+        thread = await self._open(link, host, "thread/start", {**params, **spec.native}, first)
         if config is not None:
             thread.know_provider(config, spec.config)
         return thread
@@ -134,15 +139,15 @@ class CodexEngine(Runner[Link]):
         host: Host,
         method: str,
         params: dict[str, Any],
-        policy: dict[str, Any] | None = None,
+        first: dict[str, Any] | None = None,
     ) -> CodexThread:
         if not self._asks_login or link.is_logged_in:
-            return await self._open_thread(link, host, method, params, policy)
+            return await self._open_thread(link, host, method, params, first)
         # Beside the opening, and only until somebody is known to be logged in.
         account = asyncio.ensure_future(link.call("account/read", {"refreshToken": False}))
         self._opening += 1
         try:
-            thread = await self._open_thread(link, host, method, params, policy)
+            thread = await self._open_thread(link, host, method, params, first)
             try:
                 is_missing = await _is_login_missing(link, account, thread, params)
             except asyncio.CancelledError:
@@ -171,7 +176,7 @@ class CodexEngine(Runner[Link]):
         host: Host,
         method: str,
         params: dict[str, Any],
-        policy: dict[str, Any] | None = None,
+        first: dict[str, Any] | None = None,
     ) -> CodexThread:
         if "threadId" in params:
             # Codex opens and copies no thread that is archived, and a kill may have left it so.
@@ -180,7 +185,7 @@ class CodexEngine(Runner[Link]):
 
         def attach(raw: Raw) -> None:
             # On the reader: the thread must be there before its first notification, which may come along.
-            opened.append(CodexThread(link, host, msgspec.json.decode(raw), policy, self._releases))
+            opened.append(CodexThread(link, host, msgspec.json.decode(raw), first, self._releases))
 
         calling = asyncio.ensure_future(link.call(method, params, on_reply=attach))
         try:
@@ -224,15 +229,23 @@ class CodexEngine(Runner[Link]):
         await self._releases.finish(link)
         return await link.call("thread/list", params)
 
-    async def models(self) -> list[dict[str, Any]]:
-        models: list[dict[str, Any]] = []
+    async def models(self) -> tuple[Model, ...]:
+        from laneway.codex.models import models  # for front ends that show them
+
+        listed: list[Any] = []
         cursor: str | None = None
         while True:
             answer = await self.call("model/list", {"cursor": cursor})
-            models += answer.get("data") or []
+            listed += answer.get("data") or []
             cursor = answer.get("nextCursor")
             if not cursor:
-                return models
+                return models(listed)
+
+    @cached_property
+    def offers(self) -> Offers:
+        from laneway.codex.offers import offers  # for front ends that have commands and logins
+
+        return offers(self, self._home)
 
     async def call(self, method: str, params: Any = None) -> Any:
         """Anything else that app-server offers. Not for what starts a turn: that is a `TurnSpec`'s."""
@@ -352,12 +365,21 @@ def _common(spec: ThreadSpec) -> dict[str, Any]:
         "approvalPolicy": spec.approval_policy,
         "baseInstructions": spec.base_instructions,
         "developerInstructions": spec.developer_instructions,
-        "config": merged(spec.config, spec.extras) or None,
+        "config": merged(spec.config, spec.extras, _live_edits(spec)) or None,
+        # Codex takes these for the whole list, and lets them be written only where the folder itself may be.
+        "runtimeWorkspaceRoots": [str(spec.cwd), *spec.directories] if spec.directories else None,
     }
     return {key: value for key, value in wanted.items() if value is not None}
 
 
-def _dynamic_tool(tool: Tool) -> dict[str, Any]:
+def _live_edits(spec: ThreadSpec) -> dict[str, Any]:
+    """It changes nothing but when an edit is told."""
+    features = (spec.users_config or {}).get("features")
+    is_decided = isinstance(features, dict) and features.get(LIVE_EDITS) is not None
+    return {"features": {LIVE_EDITS: True}} if spec.tells_live_edits and not is_decided else {}
+
+
+def dynamic_tool(tool: Tool) -> dict[str, Any]:
     return {
         "type": "function",
         "name": tool.name,

@@ -30,7 +30,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from laneway.codex.legacy_items import Scene, begun, ended
+from laneway.codex.legacy_items import LegacyContext, begun, ended
 from laneway.codex.legacy_shapes import (
     COMPACT,
     LIMITS,
@@ -45,8 +45,8 @@ from laneway.codex.legacy_shapes import (
     token_counts,
     user_input,
 )
-from laneway.codex.legacy_speech import Speech
-from laneway.codex.legacy_turn import Servers, TurnRecord
+from laneway.codex.legacy_speech import LegacySpeech
+from laneway.codex.legacy_turn import McpStartups, TurnRecord
 from laneway.core.model import (
     Accepted,
     Activity,
@@ -87,14 +87,14 @@ class Legacy:
         self._window: int | None = None
         self._limits: Any = None
         self._count: Message | None = None
-        self._speech: Speech | None = None
+        self._speech: LegacySpeech | None = None
         self._has_raw = False
         self._calls: dict[str, str] = {}
         self._announced: dict[str, Activity] = {}
         self._started_ms: dict[str, int] = {}
         self._said: Message | None = None
         self._turn = TurnRecord(now)
-        self._servers = Servers()
+        self._servers = McpStartups()
 
     # ── what the door asks ─────────────────────────────────────────────────
 
@@ -131,15 +131,15 @@ class Legacy:
     def _ms(self) -> int:
         return int(self._now() * 1000)
 
-    def _scene(self) -> Scene:
-        return Scene(self._thread_id, self._cwd, self._sandbox, self._ms())
+    def _scene(self) -> LegacyContext:
+        return LegacyContext(self._thread_id, self._cwd, self._sandbox, self._ms())
 
     # ── words ──────────────────────────────────────────────────────────────
 
     def _text(self, event: Text) -> list[Message]:
         """The first piece of a message; `of` sees to all others."""
         self._turn.note_first()
-        speech = self._speech = Speech(self._thread_id, event, self._ms())
+        speech = self._speech = LegacySpeech(self._thread_id, event, self._ms())
         return [*speech.begin(), speech.say(event.text)]
 
     def _thought(self, event: Thought) -> list[Message]:
@@ -147,7 +147,7 @@ class Legacy:
         if speech is not None and speech.item_id == event.item_id:
             return speech.think(event)
         self._turn.note_first()
-        speech = self._speech = Speech(self._thread_id, event, self._ms())
+        speech = self._speech = LegacySpeech(self._thread_id, event, self._ms())
         return [*speech.begin(), *speech.think(event)]
 
     def _output(self, event: Output) -> list[Message]:
@@ -172,7 +172,7 @@ class Legacy:
             told += self._counted()
         return told
 
-    def _ends(self, speech: Speech, event: Event) -> bool:
+    def _ends(self, speech: LegacySpeech, event: Event) -> bool:
         """Whether this tells that the message is whole: its raw item does, where there are any."""
         match event:
             case Other(method="rawResponseItem/completed", params=params):

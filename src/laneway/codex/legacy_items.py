@@ -17,7 +17,7 @@ from laneway.core.model import Activity, FileChange
 _EDIT_MARKS = {"add": "A", "update": "M", "delete": "D"}
 
 
-class Scene(msgspec.Struct, frozen=True):
+class LegacyContext(msgspec.Struct, frozen=True):
     """What an item does not tell of itself."""
 
     thread_id: str
@@ -26,7 +26,7 @@ class Scene(msgspec.Struct, frozen=True):
     at_ms: int
 
 
-def begun(event: Activity, scene: Scene) -> list[Message]:
+def begun(event: Activity, scene: LegacyContext) -> list[Message]:
     """An item as the old pair: `item_started`, and the older event that says the same."""
     record = event.item if isinstance(event.item, dict) else {}
     item, told = _MAKERS.get(str(record.get("type")), _other)(event, record, scene, False)
@@ -40,7 +40,7 @@ def begun(event: Activity, scene: Scene) -> list[Message]:
     return [started, *told]
 
 
-def ended(event: Activity, scene: Scene, started_at_ms: int) -> list[Message]:
+def ended(event: Activity, scene: LegacyContext, started_at_ms: int) -> list[Message]:
     record = event.item if isinstance(event.item, dict) else {}
     item, told = _MAKERS.get(str(record.get("type")), _other)(event, record, scene, True)
     completed = {
@@ -57,7 +57,7 @@ def ended(event: Activity, scene: Scene, started_at_ms: int) -> list[Message]:
 Made = tuple[Message, list[Message]]
 
 
-def _command(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made:
+def _command(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
     what = {
         "command": argv(item.get("command")),
         "cwd": file_url(str(item.get("cwd") or scene.cwd)),
@@ -84,7 +84,7 @@ def _command(event: Activity, item: Message, scene: Scene, is_over: bool) -> Mad
     return {**shown, "status": status, **result}, [{**end, "status": status}]
 
 
-def _edit(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made:
+def _edit(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
     changes = changed(event.changes)
     same = {"call_id": event.item_id, "turn_id": event.turn_id}
     if not is_over:
@@ -98,7 +98,7 @@ def _edit(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made:
     return shown, [{**end, "status": status}]
 
 
-def auto_approved(changes: Iterable[FileChange], scene: Scene) -> bool:
+def auto_approved(changes: Iterable[FileChange], scene: LegacyContext) -> bool:
     """Whether Codex makes these edits unasked. App-server does not say; this is Codex's own rule."""
     kind = scene.sandbox.get("type")
     if kind != "workspaceWrite":
@@ -116,7 +116,7 @@ def success(changes: Iterable[FileChange], cwd: str) -> str:
     )
 
 
-def _mcp(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made:
+def _mcp(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
     call = given({key: item.get(key) for key in ("server", "tool", "arguments")})
     shown: Message = {"type": "McpToolCall", "id": event.item_id, **call, "status": item.get("status")}
     same = {"call_id": event.item_id, "invocation": call}
@@ -136,7 +136,7 @@ def _mcp(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made:
     ]
 
 
-def _search(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made:
+def _search(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
     action = item.get("action")
     if isinstance(action, dict):
         action = {key: snake(value) if key == "type" else value for key, value in given(action).items()}
@@ -147,13 +147,13 @@ def _search(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made
     return shown, [{"type": "web_search_end", "call_id": event.item_id, **what}]
 
 
-def _image_view(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made:
+def _image_view(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
     shown = {"type": "ImageView", "id": event.item_id, "path": item.get("path")}
     seen = {"type": "view_image_tool_call", "call_id": event.item_id, "path": item.get("path")}
     return shown, [seen] if is_over else []
 
 
-def _image(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made:
+def _image(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
     shown, _ = _other(event, item, scene, is_over)
     same = {"call_id": event.item_id}
     if not is_over:
@@ -170,7 +170,7 @@ _COLLAB = {
 }
 
 
-def _collab(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made:
+def _collab(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
     shown, _ = _other(event, item, scene, is_over)
     name = _COLLAB.get(str(item.get("tool")))
     if name is None:
@@ -182,7 +182,7 @@ def _collab(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made
     ]
 
 
-def _tool(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made:
+def _tool(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
     shown, _ = _other(event, item, scene, is_over)
     same = {"call_id": event.item_id, "turn_id": event.turn_id}
     what = given({key: item.get(key) for key in ("namespace", "tool", "arguments")})
@@ -198,7 +198,7 @@ def _tool(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made:
     return shown, [{**end, **what, **result}]
 
 
-def _other(event: Activity, item: Message, scene: Scene, is_over: bool) -> Made:
+def _other(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
     """What has no older event, or is newer than the old server: the item alone, spelled its way."""
     kind = str(item.get("type") or "item")
     fields = {snake(key): value for key, value in given(item).items() if key not in ("type", "id")}
@@ -209,7 +209,7 @@ def _fields(shown: Message) -> Message:
     return {key: value for key, value in shown.items() if key not in ("type", "id")}
 
 
-_MAKERS: dict[str, Callable[[Activity, Message, Scene, bool], Made]] = {
+_MAKERS: dict[str, Callable[[Activity, Message, LegacyContext, bool], Made]] = {
     "commandExecution": _command,
     "fileChange": _edit,
     "mcpToolCall": _mcp,

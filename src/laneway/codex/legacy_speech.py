@@ -19,7 +19,7 @@ _RAW_THOUGHT = b'{"method":"item/reasoning/textDelta"'
 _WHOLE = b'{"method":"item/completed"'
 
 
-class Speech:
+class LegacySpeech:
     """One item of words, from its first piece to its end."""
 
     __slots__ = (

@@ -64,7 +64,7 @@ class TurnRecord:
         }
 
 
-class Servers:
+class McpStartups:
     """The user's MCP servers while they start."""
 
     def __init__(self) -> None:

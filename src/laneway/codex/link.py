@@ -26,7 +26,7 @@ from laneway.base.errors import (
 from laneway.base.log import TRACE, timed
 from laneway.codex import binary, hello
 from laneway.codex.own_features import is_about_ours
-from laneway.codex.running import Connect, Running, backoff_s
+from laneway.codex.running import Connect, RunningCodex, backoff_s
 from laneway.codex.translate import DELTA_EVENTS, decode_delta
 from laneway.core.ports import Abilities
 from laneway.wire.peer import METHOD_NOT_FOUND, Peer, Raw
@@ -61,11 +61,11 @@ IDEMPOTENT = frozenset(
 """Calls that may be sent again when Codex says it is overloaded, or has died; a turn never is."""
 
 
-class Listener(Protocol):
+class ThreadListener(Protocol):
     """A thread as the link sees it."""
 
     @property
-    def owner(self) -> Listener:
+    def owner(self) -> ThreadListener:
         """The thread that a session holds: itself, or the one that a subagent speaks through."""
         ...
 
@@ -81,7 +81,7 @@ class Listener(Protocol):
 
     def has_run(self, turn_id: str) -> bool: ...
 
-    def adopt(self, thread_id: str) -> Listener: ...
+    def adopt(self, thread_id: str) -> ThreadListener: ...
 
 
 Watcher = Callable[[dict[str, Any] | None], None]
@@ -100,10 +100,10 @@ class _Resolved(msgspec.Struct):
 _decode_resolved = msgspec.json.Decoder(_Resolved).decode
 
 
-class Link(Running):
+class Link(RunningCodex):
     def __init__(self) -> None:
         super().__init__()
-        self._listeners: dict[str, Listener] = {}
+        self._listeners: dict[str, ThreadListener] = {}
         self._watchers: dict[str, list[Watcher]] = {}
         self._early: dict[str, list[tuple[str, dict[str, Any], bytes]]] = {}
         """Of threads that are being opened: their MCP servers may fail before Codex has answered."""
@@ -176,7 +176,7 @@ class Link(Running):
                 tail = tail[:begin] + (tail[end:] if end else "")
         return tail
 
-    def attach(self, thread_id: str, listener: Listener) -> None:
+    def attach(self, thread_id: str, listener: ThreadListener) -> None:
         self._listeners[thread_id] = listener
         for method, params, frame in self._early.pop(thread_id, ()):
             listener.on_notification(method, params, frame)
@@ -301,7 +301,7 @@ class Link(Running):
         for listener in list(self._listeners.values()):
             listener.on_notification(method, params, frame)
 
-    def _take_back(self, listener: Listener | None, request_id: bytes) -> None:
+    def _take_back(self, listener: ThreadListener | None, request_id: bytes) -> None:
         """Codex needs no answer to this request any more, or has had it."""
         if listener is not None:
             listener.on_resolved(request_id)

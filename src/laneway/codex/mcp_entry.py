@@ -20,7 +20,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from laneway.base.errors import ConfigRefused
-from laneway.codex.overrides import merged, spelled
+from laneway.core.overrides import merged, spelled
 from laneway.core.ports import ThreadSpec
 
 TABLE = "mcp_servers"

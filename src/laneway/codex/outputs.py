@@ -33,7 +33,7 @@ class _Left:
         self.chars = sum(map(len, told))
 
 
-class Outputs:
+class CommandOutputs:
     """Of one thread's commands."""
 
     def __init__(self) -> None:

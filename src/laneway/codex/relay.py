@@ -11,16 +11,17 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from laneway.base.errors import BinaryError, EngineRefused, ThreadUnknown
 from laneway.codex import binary
 from laneway.codex import relay_calls as calls
 from laneway.codex.link import HANDSHAKE_S
 from laneway.codex.locate import Binary, child_environment, codex_home
-from laneway.codex.relay_link import FORWARD_S, Client, RelayLink
+from laneway.codex.relay_link import FORWARD_S, RelayClient, RelayLink
 from laneway.codex.relay_thread import RelayThread
-from laneway.codex.running import Connect, Runner
+from laneway.codex.running import CodexRunner, Connect
+from laneway.core.models import Model
+from laneway.core.offers import Offers
 from laneway.core.ports import Abilities, Host, Page, ThreadInfo, ThreadList, ThreadSpec
 from laneway.wire.child import Child, Exit
 from laneway.wire.peer import Raw
@@ -29,7 +30,7 @@ LAST = (0, 153, 4)
 """The last Codex with an `mcp-server`."""
 
 
-class RelayEngine(Runner[RelayLink]):
+class RelayEngine(CodexRunner[RelayLink]):
     def __init__(
         self,
         connect: Connect,
@@ -43,7 +44,7 @@ class RelayEngine(Runner[RelayLink]):
             return RelayLink.open(connect, lambda: self._client, handshake_s=handshake_s, forward_s=forward_s)
 
         super().__init__(run, diagnose, home)
-        self._client: Client | None = None
+        self._client: RelayClient | None = None
 
     # ── threads ────────────────────────────────────────────────────────────
 
@@ -98,12 +99,16 @@ class RelayEngine(Runner[RelayLink]):
         found = [thread.info for thread in known if cwd is None or thread.info.cwd == str(cwd)]
         return ThreadList(tuple(found[:limit]), None)
 
-    async def models(self) -> list[dict[str, Any]]:
+    @property
+    def offers(self) -> Offers:
+        return Offers()
+
+    async def models(self) -> tuple[Model, ...]:
         raise calls.refused("models", "`codex mcp-server` does not tell which models there are")
 
     # ── what is passed on ──────────────────────────────────────────────────
 
-    def connect_client(self, client: Client | None) -> None:
+    def connect_client(self, client: RelayClient | None) -> None:
         """Who gets the child's own requests and notifications. Without one they are refused and dropped."""
         self._client = client
 

@@ -13,9 +13,9 @@ import msgspec
 
 from laneway.base.errors import EngineRefused
 from laneway.codex.items import maybe, plain_command
-from laneway.codex.overrides import merged
 from laneway.codex.questions import ACCEPT, FOR_SESSION, NO, STOP
 from laneway.core.model import Answer, FileChange, Question
+from laneway.core.overrides import merged
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.wire.messages import METHOD_NOT_FOUND, UNREADABLE, Raw
 
@@ -24,7 +24,7 @@ REASONED = (0, 153, 0)
 REASON = "The user declined."
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class CallOutcome(msgspec.Struct, frozen=True):
     """The result of a tool call."""
 
     text: str
@@ -83,22 +83,22 @@ def prompt(tool: str, turn: TurnSpec) -> str:
 # ── answers ────────────────────────────────────────────────────────────────
 
 
-class _Block(msgspec.Struct):
+class _ContentBlock(msgspec.Struct):
     text: str = ""
 
 
 class _Result(msgspec.Struct):
-    content: list[_Block] = []
+    content: list[_ContentBlock] = []
     isError: bool | None = None
 
 
-def outcome(raw: Raw) -> Outcome:
+def outcome(raw: Raw) -> CallOutcome:
     """What a tool call came to, whatever stands in it."""
     try:
         result = msgspec.json.decode(raw, type=_Result)
     except UNREADABLE:
-        return Outcome("The answer cannot be read", is_error=True)
-    return Outcome("\n".join(block.text for block in result.content), is_error=bool(result.isError))
+        return CallOutcome("The answer cannot be read", is_error=True)
+    return CallOutcome("\n".join(block.text for block in result.content), is_error=bool(result.isError))
 
 
 # ── questions ──────────────────────────────────────────────────────────────

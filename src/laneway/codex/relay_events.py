@@ -33,7 +33,7 @@ class Meta(msgspec.Struct):
     threadId: str = ""
 
 
-class Told(msgspec.Struct):
+class RelayedEvent(msgspec.Struct):
     """The params of one `codex/event`."""
 
     msg: Raw

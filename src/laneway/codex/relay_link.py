@@ -18,9 +18,9 @@ from laneway import __version__
 from laneway.base.errors import EngineLost, EngineSilent, RemoteError, WireError
 from laneway.codex import binary, link
 from laneway.codex import relay_calls as calls
-from laneway.codex.relay_events import EVENT, Told
+from laneway.codex.relay_events import EVENT, RelayedEvent
 from laneway.codex.relay_thread import RelayThread, question_of
-from laneway.codex.running import Connect, Running
+from laneway.codex.running import Connect, RunningCodex
 from laneway.core.ports import Abilities
 from laneway.wire.messages import METHOD_NOT_FOUND, UNREADABLE
 from laneway.wire.peer import Peer, Raw
@@ -35,7 +35,7 @@ FORWARD_S = 30.0
 """For the child to answer a request that was passed on: some it never answers."""
 
 
-class Client(Protocol):
+class RelayClient(Protocol):
     """Whoever gets what the child says and Laneway does not serve: the client at the other side."""
 
     async def request(self, method: str, params: Raw) -> Raw: ...
@@ -43,8 +43,8 @@ class Client(Protocol):
     def notify(self, method: str, params: Raw) -> None: ...
 
 
-class RelayLink(Running):
-    def __init__(self, client: Callable[[], Client | None], forward_s: float) -> None:
+class RelayLink(RunningCodex):
+    def __init__(self, client: Callable[[], RelayClient | None], forward_s: float) -> None:
         super().__init__()
         self._client = client
         self._forward_s = forward_s
@@ -68,7 +68,7 @@ class RelayLink(Running):
     async def open(
         cls,
         connect: Connect,
-        client: Callable[[], Client | None],
+        client: Callable[[], RelayClient | None],
         *,
         handshake_s: float = link.HANDSHAKE_S,
         forward_s: float = FORWARD_S,
@@ -142,7 +142,7 @@ class RelayLink(Running):
         try:
             await self._peer.call("tools/call", params, on_sent=on_sent, on_reply=on_reply)
         except RemoteError as error:
-            thread.on_answer(sent[0], calls.Outcome(error.message, is_error=True))
+            thread.on_answer(sent[0], calls.CallOutcome(error.message, is_error=True))
         except WireError:
             thread.on_unsent(self._how or "the connection is closed")
         finally:
@@ -211,7 +211,7 @@ class RelayLink(Running):
         if client is not None:
             client.notify(method, raw)
 
-    def _thread_of(self, told: Told) -> RelayThread | None:
+    def _thread_of(self, told: RelayedEvent) -> RelayThread | None:
         thread = self.threads.get(told.meta.threadId)
         if thread is None:
             thread = self._calls.get(bytes(told.meta.requestId))
@@ -266,10 +266,10 @@ def _cancelled(request_id: bytes) -> tuple[str, Any]:
     return "notifications/cancelled", {"requestId": Raw(request_id), "reason": "no longer needed"}
 
 
-def _told(raw: Raw) -> Told | None:
+def _told(raw: Raw) -> RelayedEvent | None:
     """An event whose shape we know; any other is none of ours."""
     try:
-        return msgspec.json.decode(raw, type=Told)
+        return msgspec.json.decode(raw, type=RelayedEvent)
     except UNREADABLE:
         return None
 

@@ -16,14 +16,15 @@ The first turn goes by `codex`, which gives the thread its id; all others by `co
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import msgspec
 
 from laneway.base.errors import EngineError, EngineLost, EngineRefused, QuestionGone
 from laneway.base.ids import new_id
 from laneway.codex import relay_calls as calls
-from laneway.codex.relay_events import Told, Translation
+from laneway.codex.relay_events import RelayedEvent, Translation
 from laneway.core.model import (
     DECLINE,
     Answer,
@@ -39,9 +40,6 @@ from laneway.core.model import (
 )
 from laneway.core.ports import Host, Page, Part, ThreadInfo, ThreadSpec, TurnSpec
 
-if TYPE_CHECKING:
-    from laneway.codex.relay_link import RelayLink
-
 ENDINGS = frozenset({"task_complete", "error"})
 """Events behind which the call that heard them is answered."""
 DEAF = (
@@ -50,8 +48,23 @@ DEAF = (
 )
 
 
+class RelayCalls(Protocol):
+    """What a thread needs of its link."""
+
+    @property
+    def stderr_tail(self) -> str: ...
+
+    def call_tool(self, thread: RelayThread, tool: str, arguments: dict[str, Any]) -> None: ...
+
+    def cancel(self, request_id: bytes) -> None: ...
+
+    def disown(self, thread: RelayThread) -> None: ...
+
+    def after_ping(self, then: Callable[[], None]) -> None: ...
+
+
 class RelayThread:
-    def __init__(self, link: RelayLink, host: Host, spec: ThreadSpec) -> None:
+    def __init__(self, link: RelayCalls, host: Host, spec: ThreadSpec) -> None:
         self._link = link
         self._host: Host | None = host
         self._spec = spec
@@ -141,7 +154,7 @@ class RelayThread:
         self._ears[request_id] = None
         self._newest = request_id
 
-    def on_told(self, told: Told, frame: bytes) -> None:
+    def on_told(self, told: RelayedEvent, frame: bytes) -> None:
         if not self.thread_id and told.meta.threadId:
             self._info = msgspec.structs.replace(self._info, thread_id=told.meta.threadId)
             self._tell(ThreadKnown(thread_id=self.thread_id))
@@ -170,7 +183,7 @@ class RelayThread:
         is_ours = turn_id == self._translation.turn_id and not self._translation.has_failed
         return is_ours and not content.get("last_agent_message") and not content.get("error")
 
-    def on_answer(self, request_id: bytes, outcome: calls.Outcome) -> None:
+    def on_answer(self, request_id: bytes, outcome: calls.CallOutcome) -> None:
         """A call is over. Whatever still waits to be heard must not wait for ever."""
         was_ear = request_id in self._ears
         self._ears.pop(request_id, None)
@@ -183,7 +196,7 @@ class RelayThread:
             else:
                 self._translation.finish("completed", text=outcome.text)
 
-    def _on_early_answer(self, outcome: calls.Outcome) -> None:
+    def _on_early_answer(self, outcome: calls.CallOutcome) -> None:
         """The call for a turn is over before the turn has begun."""
         if outcome.is_error:
             self._refuse(EngineRefused(self._tool, 0, outcome.text))

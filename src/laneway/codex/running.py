@@ -44,7 +44,7 @@ Connect = Callable[[Callable[[bytes], None], Callable[[Any], None]], Awaitable[T
 """Open a transport: told where bytes go and whom to tell of the end."""
 
 
-class Running(ABC):
+class RunningCodex(ABC):
     """The part of a link that is about its process. Never revived."""
 
     def __init__(self) -> None:
@@ -83,10 +83,10 @@ class Running(ABC):
         """End the process and everything it started."""
 
 
-L = TypeVar("L", bound=Running)
+L = TypeVar("L", bound=RunningCodex)
 
 
-class Runner(Generic[L]):
+class CodexRunner(Generic[L]):
     """The part of an engine that is about its process."""
 
     def __init__(

@@ -2,15 +2,16 @@
 
 `thread/start` with such a sandbox, asked for by us or by the user's `config.toml`, makes Codex write
 the project down there as trusted (0.163), and from then on a repository's own config is loaded.
-Nobody asked for that, so the thread is started without and the first turn brings the policy, which
-then stays.
+Nobody asked for that, so the thread is started without and the first turn brings what it may do, which
+then stays. Every front end starts its threads this way: `first_settings` is where it is decided.
 
 Pure: from the mode and the user's config to the policy that Codex would have made of them. A `config`
-here is nested, as `laneway.codex.overrides` makes it.
+here is nested, as `laneway.core.overrides` makes it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 TABLE = "sandbox_workspace_write"
@@ -19,7 +20,11 @@ DECIDES = (TABLE, "sandbox_mode", "default_permissions", "projects")
 """Of the user's configuration, what is looked at here."""
 START = "read-only"
 """What a thread begins with, until its first turn brings what it may do: never trusted for that."""
-_PROFILES = {":workspace": "workspace-write", ":danger-full-access": "danger-full-access"}
+_PROFILES = {
+    ":read-only": "read-only",
+    ":workspace": "workspace-write",
+    ":danger-full-access": "danger-full-access",
+}
 """Codex's own permission profiles, each the same as a mode."""
 _NAMES = {
     "writable_roots": "writableRoots",
@@ -35,15 +40,47 @@ def asked(sandbox: str | None, config: dict[str, Any]) -> str | None:
     return mode if mode in ("workspace-write", "danger-full-access") else None
 
 
-def configured(config: Any, cwd: str) -> str | None:
-    """The mode that config.toml allows by itself, where Codex would trust the folder for that, too."""
-    if not isinstance(config, dict):
-        return None
-    projects = config.get("projects")
+def mode_of(config: Mapping[str, Any]) -> str | None:
+    """The mode that config.toml names, by itself or by a profile of Codex's own."""
+    mode = config.get("sandbox_mode") or _PROFILES.get(str(config.get("default_permissions")))
+    return None if mode is None else str(mode)
+
+
+def own_profile(profile: Any) -> str | None:
+    """A profile of the user's; Codex's own begin with a colon and are no more than their sandbox."""
+    return profile if isinstance(profile, str) and not profile.startswith(":") else None
+
+
+def first_settings(
+    mode: str | None, users: Mapping[str, Any], cwd: str, config: dict[str, Any]
+) -> dict[str, Any] | None:
+    """What the first turn of a thread brings that is started for reading; none: it starts as it is.
+
+    `mode` is the one that somebody asked for. Else config.toml may allow by itself what Codex would
+    trust the folder for, unless the user has decided about the folder.
+    """
+    if mode is None and not _is_decided(users, cwd):
+        mode = asked(mode_of(users), {})
+        profile = own_profile(users.get("default_permissions"))
+        if mode is None and mode_of(users) is None and profile and "default_permissions" not in config:
+            return {"permissions": profile}
+    return None if mode is None else {"sandboxPolicy": policy(mode, users.get(TABLE), config)}
+
+
+def _is_decided(users: Mapping[str, Any], cwd: str) -> bool:
+    projects = users.get("projects")
     project = projects.get(cwd) if isinstance(projects, dict) else None
-    if isinstance(project, dict) and project.get("trust_level"):
-        return None  # somebody has decided
-    return asked(config.get("sandbox_mode") or _PROFILES.get(str(config.get("default_permissions"))), {})
+    return isinstance(project, dict) and bool(project.get("trust_level"))
+
+
+def as_set(answer: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:
+    """Codex's answer to `thread/start`, with what the first turn will bring already in it."""
+    if first is None:
+        return answer
+    if "permissions" in first:
+        # Which sandbox it comes to is not told before it holds.
+        return {**answer, "sandbox": None, "activePermissionProfile": {"id": first["permissions"]}}
+    return {**answer, "sandbox": first["sandboxPolicy"], "activePermissionProfile": None}
 
 
 def without(config: dict[str, Any]) -> dict[str, Any]:

@@ -14,10 +14,11 @@ import msgspec
 
 from laneway.base.errors import EngineError, EngineLost, EngineRefused, QuestionGone, RemoteError
 from laneway.base.ids import new_id
-from laneway.codex import context, provider, questions
+from laneway.codex import context, provider, questions, sandbox
 from laneway.codex.link import Link, is_unborn
 from laneway.codex.releases import Releases
 from laneway.codex.translate import DELTA_EVENTS, Translator, replay
+from laneway.codex.turn_settings import turn_settings
 from laneway.core.model import (
     Answer,
     Asked,
@@ -29,11 +30,12 @@ from laneway.core.model import (
     TurnStarted,
     Withdrawn,
 )
-from laneway.core.ports import Errand, Host, ImagePart, NativePart, Page, Part, TextPart, ThreadInfo, TurnSpec
+from laneway.core.ports import Host, ImagePart, NativePart, Page, Part, TextPart, ThreadInfo, TurnSpec
 from laneway.wire.peer import METHOD_NOT_FOUND, Raw
 
 if TYPE_CHECKING:
     from laneway.codex.protocol.types import ThreadTurnsListParams, TurnStartParams, TurnSteerParams
+    from laneway.core.offers import SpecialTurn
 
 log = logging.getLogger(__name__)
 
@@ -52,10 +54,10 @@ class CodexThread:
         link: Link,
         host: Host,
         started: dict[str, Any],
-        policy: dict[str, Any] | None = None,
+        first: dict[str, Any] | None = None,
         releases: Releases | None = None,
     ) -> None:
-        """`policy` is the sandbox that the first turn brings along (see `laneway.codex.sandbox`)."""
+        """`first` is what the first turn brings along (see `laneway.codex.sandbox`)."""
         self._link = link
         self._host = host
         self._releases = releases or Releases()
@@ -67,11 +69,10 @@ class CodexThread:
         self._ending: set[asyncio.Task[None]] = set()
         """Commands of interrupted turns, while Codex is told to end them."""
         self._begun: asyncio.Future[str] | None = None
-        self._policy = policy
+        self._first = first or {}
         self._told: dict[str, Any] = {}
         """The settings that came with the last turn: they hold until others come."""
-        if policy is not None:
-            started = {**started, "sandbox": policy, "activePermissionProfile": None}
+        started = sandbox.as_set(started, first)
         self._info = thread_info(started["thread"], started)
         self.provider = str(started.get("modelProvider") or "")
         """Who has the model, by Codex's name for it."""
@@ -90,8 +91,9 @@ class CodexThread:
 
     async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
         if spec.errand is not None:
-            return await self._run_errand(ticket, spec.errand, spec.native)
-        params = await self._turn_params(ticket, spec)
+            return await self._run_errand(ticket, spec.errand, self._settings(spec))
+        settings = self._settings(spec)
+        params = await self._turn_params(ticket, spec, settings)
         running = self._translator.turn_id
         begun = ""
 
@@ -99,8 +101,8 @@ class CodexThread:
             # On the reader: Codex's own `turn/started` may come before this answer, or right behind it.
             nonlocal begun
             begun = msgspec.json.decode(raw)["turn"]["id"]
-            self._policy = None
-            self._told = spec.native
+            self._first = {}
+            self._told = settings
             if begun != running:
                 self._translator.begin(begun)
 
@@ -114,16 +116,19 @@ class CodexThread:
             raise EngineRefused("turn/start", 0, "a turn is already running on this thread")
         return begun
 
-    async def _run_errand(self, ticket: str, errand: Errand, settings: dict[str, Any]) -> str:
+    async def _run_errand(self, ticket: str, errand: SpecialTurn, settings: dict[str, Any]) -> str:
         """Some calls answer with the turn, some only start one: either way its start is told by Codex."""
+        from laneway.codex.special_turns import call_of  # for front ends that have commands
+
+        method, params = call_of(errand)
         if self._translator.turn_id is not None:
             # Codex would stop the running turn for a compaction.
-            raise EngineRefused(errand.method, 0, "a turn is already running on this thread")
+            raise EngineRefused(method, 0, "a turn is already running on this thread")
         news = {name: value for name, value in settings.items() if self._told.get(name) != value}
         if news:
             # Such calls take none themselves; what is set here stays, as it does with a turn.
             await self._link.call("thread/settings/update", {"threadId": self.thread_id, **news})
-        self._told = settings
+        self._told, self._first = settings, {}
         self._begun = asyncio.get_running_loop().create_future()
 
         def begin(raw: Raw) -> None:
@@ -133,32 +138,29 @@ class CodexThread:
 
         self._translator.expect(ticket, is_errand=True)
         try:
-            params = {"threadId": self.thread_id, **errand.params}
-            await self._link.call(errand.method, params, on_reply=begin)
+            await self._link.call(method, {"threadId": self.thread_id, **params}, on_reply=begin)
             async with asyncio.timeout(ERRAND_S):
                 return await self._begun
         except TimeoutError:
-            raise EngineRefused(errand.method, 0, "it began no turn") from None
+            raise EngineRefused(method, 0, "it began no turn") from None
         finally:
             self._translator.expect(None)
             self._begun = None
 
-    async def _turn_params(self, ticket: str, spec: TurnSpec) -> dict[str, Any]:
+    async def _turn_params(self, ticket: str, spec: TurnSpec, settings: dict[str, Any]) -> dict[str, Any]:
         params: TurnStartParams = {
             "threadId": self.thread_id,
             "input": [_input(part) for part in spec.parts],
             "clientUserMessageId": ticket,
         }
-        if spec.model:
-            params["model"] = spec.model
-        if spec.effort:
-            params["effort"] = spec.effort
         if spec.output_schema is not None:
             params["outputSchema"] = spec.output_schema
         if spec.context:
             await self._add_context(params, spec.context)
-        first = {} if self._policy is None else {"sandboxPolicy": self._policy}
-        return {**params, **first, **spec.native}
+        return {**params, **settings}
+
+    def _settings(self, spec: TurnSpec) -> dict[str, Any]:
+        return {**({} if spec.permit else self._first), **turn_settings(spec)}
 
     async def _add_context(self, params: TurnStartParams, text: str) -> None:
         can = self._link.abilities

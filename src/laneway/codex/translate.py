@@ -17,7 +17,7 @@ import msgspec
 
 from laneway.base.errors import EngineLost
 from laneway.codex.items import SPOKEN, activity, maybe
-from laneway.codex.outputs import Outputs
+from laneway.codex.outputs import CommandOutputs
 from laneway.codex.own_features import is_about_ours
 from laneway.core.model import (
     Accepted,
@@ -83,7 +83,7 @@ class Translator:
         self._open: dict[str, dict[str, Any]] = {}
         self._drafts: set[str] = set()
         """Edits of which only the draft was told."""
-        self._outputs = Outputs()
+        self._outputs = CommandOutputs()
         self.host = ""
         """Of the model's provider, once somebody has found it out: said when Codex tries it again."""
         self.abandoned: tuple[str, ...] = ()

@@ -1,1 +1,1 @@
-"""Sessions and turns as values: the vocabulary, the rules and the hub. Knows no JSON-RPC, file or vendor."""
+"""Sessions and turns: events, rules, hub and named sessions. Knows no JSON-RPC, no files and no vendor."""

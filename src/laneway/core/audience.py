@@ -1,6 +1,6 @@
-"""Who reads a session's events: its subscribers, and the caller of the turn that runs.
+"""Distributes a session's events to its subscribers and to the caller of the running turn.
 
-Hands events on and counts what slow readers lost. Called on the engine's reader: nothing waits.
+Counts the events that slow readers lost. Called on the engine's reader, so nothing here waits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Reader(Protocol):
     """Takes events on the engine's reader: it must not block, await or raise."""
 
     lost: int
-    """Events that it could not keep."""
+    """Events that it was too slow to keep."""
 
     def push(self, event: Event) -> None: ...
 
@@ -26,7 +26,7 @@ class Reader(Protocol):
 
 
 class Observer(Protocol):
-    """Whoever keeps books about a session. Called where things happen: it must not wait."""
+    """Is told when a session's status or token usage changes. Called by the session: it must not wait."""
 
     def on_status(self, status: Literal["idle", "busy", "closed"]) -> None: ...
 
@@ -34,15 +34,17 @@ class Observer(Protocol):
 
 
 class Audience:
+    """The readers of one session's events."""
+
     def __init__(self) -> None:
         self._readers: list[Reader] = []
         self._lost_before = 0
         self.turn: Turn | None = None
-        """The caller's end of the running turn; none while nobody's, or somebody else's, runs."""
+        """The running turn that we asked for; none while no turn runs, or one that we did not start."""
 
     @property
     def lost(self) -> int:
-        """Events that readers were too slow for, those that have left included."""
+        """Events that readers were too slow for, including readers that have left."""
         return self._lost_before + sum(reader.lost for reader in self._readers)
 
     def join(self, reader: Reader) -> None:
@@ -58,19 +60,19 @@ class Audience:
             self._lost_before += reader.lost
 
     def tell(self, event: Event) -> None:
-        """Everybody, the turn's caller first."""
+        """Hand the event to all readers, the turn's caller first."""
         if self.turn is not None:
             self.turn.events.push(event)
         for reader in self._readers:
             try:
                 reader.push(event)
             except Exception:
-                # A door's mistake in rendering must not keep the session from learning of its own turn.
+                # A front end that fails to render an event must not keep the session from seeing it.
                 reader.lost += 1
                 log.exception("a reader failed at %s", type(event).__name__)
 
     def end_turn(self) -> Turn | None:
-        """The running turn is over; return its caller's end."""
+        """The running turn is over; return it."""
         turn, self.turn = self.turn, None
         if turn is not None:
             self._lost_before += turn.events.lost
@@ -78,7 +80,7 @@ class Audience:
         return turn
 
     def dismiss(self, last: Event) -> None:
-        """One last event for the subscribers, and the end."""
+        """Send the last event and close all subscriptions."""
         for reader in self._readers:
             reader.push(last)
             reader.close()

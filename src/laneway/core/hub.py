@@ -1,7 +1,7 @@
-"""All sessions of one process: who owns them, how many there may be, and their orderly end.
+"""All sessions of one process: owners, limits, lookup, orderly shutdown.
 
-Doors are handed a `Hub` and nothing else. Every call carries a principal (a connection, a
-bearer token, the local user); a session and its questions exist only for their own.
+Front ends get a `Hub` and nothing below it. Every call carries a principal (a connection, a bearer
+token, the local user); a principal sees only its own sessions and their questions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from laneway.base.errors import IdentityTaken, LimitReached, QuestionGone, SessionClosed, SessionUnknown
+from laneway.base.errors import LimitReached, QuestionGone, SessionClosed, SessionUnknown
 from laneway.base.ids import new_id
 from laneway.core.audience import Reader
 from laneway.core.model import Answer
@@ -30,6 +30,8 @@ MAX_RELEASES = 8
 
 
 class Limits(msgspec.Struct, frozen=True):
+    """Limits of one process."""
+
     sessions: int = 500
     """Live at once. Each costs Codex about 4 MB, us some kB."""
 
@@ -42,8 +44,8 @@ def unequipped(agent_id: str, spec: ThreadSpec) -> ThreadSpec:
     return spec
 
 
-class _Who(NamedTuple):
-    """Whose session it is to be, and who listens."""
+class _Owner(NamedTuple):
+    """Who opens a session, under which ids, and who reads its events."""
 
     principal: str
     identity: str | None
@@ -77,13 +79,12 @@ class Hub:
         self._revive = revive
         self._shutdown_s = shutdown_s
         self._sessions: dict[str, Session] = {}
-        self._identities: dict[str, str] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._reserved = 0
         self._is_shut = False
         self._release_slots = asyncio.Semaphore(MAX_RELEASES)
-        self._turnstiles: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """By thread, for as long as somebody is at it."""
+        self._resume_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """By thread id, while a caller resumes that thread."""
 
     async def __aenter__(self) -> Hub:
         return self
@@ -104,11 +105,13 @@ class Hub:
         agent_id: str | None = None,
         readers: Sequence[Reader] = (),
     ) -> Session:
-        """A new thread, and a session for it. The readers hear everything, from the first event on."""
-        who = _Who(principal, identity, agent_id, readers)
+        """Start a thread and a session for it. The readers get every event from the first on."""
+        owner = _Owner(principal, identity, agent_id, readers)
         tools = (*spec.tools, *(self._tools or ()))
         spec = msgspec.structs.replace(spec, had_tools=tuple(tool.name for tool in tools))
-        return await self._open(who, spec, lambda host: self.engine.start(host.spec, host), has_history=False)
+        return await self._open(
+            owner, spec, lambda host: self.engine.start(host.spec, host), has_history=False
+        )
 
     async def resume(
         self,
@@ -121,22 +124,22 @@ class Hub:
         readers: Sequence[Reader] = (),
         has_history: bool = True,
     ) -> Session:
-        """A session for a thread that exists; one that is open already has readers of its own.
+        """Open a session for an existing thread. One that is open already is returned as it is.
 
-        Without `has_history` nothing was said in it yet, as far as is known.
+        `has_history` is false for a thread that, as far as is known, has no turns yet.
         """
-        # Two sessions on one thread would break single flight: of many who ask at once, the first resumes it.
-        turnstile = self._turnstiles.setdefault(thread_id, asyncio.Lock())
-        async with turnstile:
+        # Two sessions on one thread could run two turns at once: of many callers, the first resumes it.
+        resume_lock = self._resume_locks.setdefault(thread_id, asyncio.Lock())
+        async with resume_lock:
             open_session = self.by_thread(thread_id)
             if open_session is not None and open_session.is_closing:
-                await self.wait_gone(open_session.agent_id)  # whoever had it: the thread is free then
+                await self.wait_gone(open_session.agent_id)  # then the thread is free, whoever owned it
                 open_session = self.by_thread(thread_id)
             if open_session is not None:
                 return self.get(principal, open_session.agent_id)  # its owner may simply use it
-            who = _Who(principal, identity, agent_id, readers)
+            owner = _Owner(principal, identity, agent_id, readers)
             return await self._open(
-                who,
+                owner,
                 spec,
                 lambda host: self.engine.resume(thread_id, host.spec, host),
                 has_history=has_history,
@@ -152,9 +155,9 @@ class Hub:
         agent_id: str | None = None,
         readers: Sequence[Reader] = (),
     ) -> Session:
-        """A session for a copy of a thread."""
-        who = _Who(principal, identity, agent_id, readers)
-        return await self._open(who, spec, lambda host: self.engine.fork(thread_id, host.spec, host))
+        """Open a session for a copy of a thread."""
+        owner = _Owner(principal, identity, agent_id, readers)
+        return await self._open(owner, spec, lambda host: self.engine.fork(thread_id, host.spec, host))
 
     def get(self, principal: str, agent_id: str) -> Session:
         session = self._sessions.get(agent_id)
@@ -165,9 +168,9 @@ class Hub:
     def sessions(self, principal: str) -> list[Session]:
         return [session for session in self._sessions.values() if session.principal == principal]
 
-    def by_identity(self, identity: str) -> Session | None:
-        agent_id = self._identities.get(identity)
-        return self._sessions.get(agent_id) if agent_id else None
+    def by_agent(self, agent_id: str) -> Session | None:
+        """The session with this id, whatever its principal."""
+        return self._sessions.get(agent_id)
 
     def by_thread(self, thread_id: str) -> Session | None:
         return next((s for s in self._sessions.values() if s.thread_id == thread_id), None)
@@ -182,23 +185,23 @@ class Hub:
 
     async def _open(
         self,
-        who: _Who,
+        owner: _Owner,
         spec: ThreadSpec,
         begin: Callable[[Session], Awaitable[Thread]],
         *,
         has_history: bool = True,
     ) -> Session:
-        identity, agent_id = who.identity, who.agent_id or new_id("agent")
-        # Reserved before anything is awaited: of many starts at once, exactly one wins.
-        self._reserve(identity, agent_id)
+        agent_id = owner.agent_id or new_id("agent")
+        # Counted before anything is awaited: of many starts at once, no more than the limit go on.
+        self._reserve()
         try:
             if self._tools is not None:
                 spec = msgspec.structs.replace(spec, tools=(*spec.tools, *self._tools))
             spec = self._equip(agent_id, spec)
             session = Session(
                 agent_id=agent_id,
-                principal=who.principal,
-                identity=identity,
+                principal=owner.principal,
+                identity=owner.identity,
                 spec=spec,
                 engine=self.engine,
                 clock=self._clock,
@@ -208,77 +211,65 @@ class Hub:
                 has_history=has_history,
                 release_slots=self._release_slots,
             )
-            for reader in who.readers:
+            for reader in owner.readers:
                 session.attach(reader)
             session.bind(await begin(session))
-            self._refuse_if_shut()  # meanwhile
-        except BaseException:
-            self._free(identity, agent_id)
-            raise
+            self._refuse_if_shut()  # the shutdown may have begun meanwhile
         finally:
             self._reserved -= 1
         self._sessions[agent_id] = session
-        run = asyncio.get_running_loop().create_task(session.run(), name=f"session {agent_id}")
-        self._runs[agent_id] = run
-        run.add_done_callback(lambda done: self._forget(session, done))
+        task = asyncio.get_running_loop().create_task(session.run(), name=f"session {agent_id}")
+        self._runs[agent_id] = task
+        task.add_done_callback(lambda done: self._forget(session, done))
         return session
 
     def _refuse_if_shut(self) -> None:
         if self._is_shut:
             raise SessionClosed("Laneway is shutting down")
 
-    def _reserve(self, identity: str | None, agent_id: str) -> None:
+    def _reserve(self) -> None:
         self._refuse_if_shut()
         if len(self._sessions) + self._reserved >= self.limits.sessions:
             raise LimitReached("sessions", self.limits.sessions)
-        if identity is not None:
-            holder = self._identities.setdefault(identity, agent_id)
-            if holder != agent_id:
-                raise IdentityTaken(identity, holder)
         self._reserved += 1
 
-    def _free(self, identity: str | None, agent_id: str) -> None:
-        if identity is not None and self._identities.get(identity) == agent_id:
-            del self._identities[identity]
-
-    def _forget(self, session: Session, run: asyncio.Task[None]) -> None:
+    def _forget(self, session: Session, task: asyncio.Task[None]) -> None:
         self._sessions.pop(session.agent_id, None)
         self._runs.pop(session.agent_id, None)
-        self._free(session.identity, session.agent_id)
-        if not run.cancelled() and run.exception() is not None:
-            log.error("session %s ended by an error", session.agent_id, exc_info=run.exception())
+        if not task.cancelled() and task.exception() is not None:
+            log.error("session %s ended by an error", session.agent_id, exc_info=task.exception())
 
     # ── the end ────────────────────────────────────────────────────────────
 
     async def wait_gone(self, agent_id: str) -> None:
-        """Until a session that was closed is over: its identity and its place are free then."""
-        run = self._runs.get(agent_id)
-        if run is not None:
-            await asyncio.wait((run,))
+        """Wait until a closed session has ended and no longer counts towards the limit."""
+        task = self._runs.get(agent_id)
+        if task is not None:
+            await asyncio.wait((task,))
 
     def abort(self, agent_id: str) -> None:
-        """End a session that takes too long to close. Everybody who waits for it is answered."""
-        run = self._runs.get(agent_id)
-        if run is not None:
-            run.cancel()
+        """End a session that takes too long to close. Every caller that waits for it gets an answer."""
+        task = self._runs.get(agent_id)
+        if task is not None:
+            task.cancel()
 
     def begin_shutdown(self) -> None:
-        """The engine ends next: no session begins, and one that closes does not give its thread back."""
+        """The engine ends next: no session opens any more, and closing ones need not release their thread."""
         self._is_shut = True
         for session in self._sessions.values():
             session.skip_release()
 
     async def shutdown(self, last: TurnSpec | None = None) -> None:
-        """Close all sessions side by side under one deadline, then the engine, and with it every thread.
+        """Close all sessions concurrently under one deadline, then the engine with all its threads.
 
-        No session begins from now on.
+        No session opens from now on.
         """
         self.begin_shutdown()
         runs = list(self._runs.values())
         closes = [asyncio.ensure_future(session.close(last)) for session in self._sessions.values()]
         if runs:
             _, late = await asyncio.wait(runs, timeout=self._shutdown_s)
-            for run in late:
-                run.cancel()
+            for task in late:
+                task.cancel()
         await asyncio.gather(*runs, *closes, return_exceptions=True)
         await self.engine.aclose()

@@ -1,4 +1,4 @@
-"""What goes into the rules of a session and what comes out: state, letters, effects, as values.
+"""State, letters (inputs) and effects (outputs) of a session's rules, as values.
 
 `laneway.core.step` decides with them; `laneway.core.session` posts the letters and carries
 out the effects. A ticket names one request of a caller, from its first letter to its `Settle`.
@@ -21,7 +21,7 @@ Stop: TypeAlias = Literal["cancel", "timeout", "close", "budget", "unreachable"]
 
 
 class Live(msgspec.Struct, frozen=True):
-    """The turn that a ticket of ours runs; without a `turn_id` the engine has not begun it yet."""
+    """The running turn of one of our tickets; without a `turn_id` the engine has not begun it yet."""
 
     ticket: str
     kind: Kind
@@ -30,6 +30,8 @@ class Live(msgspec.Struct, frozen=True):
 
 
 class Closing(msgspec.Struct, frozen=True):
+    """A session that is being closed, and the tickets that wait for it."""
+
     waiters: tuple[str, ...]
     last: str | None
     """A turn to run before the end (a summary), once nothing else runs."""
@@ -37,6 +39,8 @@ class Closing(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True):
+    """Everything the rules know of a session."""
+
     live: Live | None = None
     foreign: str | None = None
     """A turn that we did not ask for and must not steer."""
@@ -46,7 +50,7 @@ class State(msgspec.Struct, frozen=True):
     closing: Closing | None = None
     is_closed: bool = False
     is_stuck: bool = False
-    """A turn was told to stop and never ended: nothing can be started behind it."""
+    """A turn was interrupted and never ended: no other turn can start."""
 
     @property
     def status(self) -> Literal["idle", "busy", "closed"]:
@@ -59,84 +63,106 @@ class State(msgspec.Struct, frozen=True):
 
 
 class Say(msgspec.Struct, frozen=True):
+    """A caller asks for a turn."""
+
     ticket: str
     kind: Kind = "client"
 
 
 class Cancel(msgspec.Struct, frozen=True):
+    """Stop one turn, running or waiting."""
+
     ticket: str
     why: Stop = "cancel"
 
 
 class CancelAll(msgspec.Struct, frozen=True):
-    """Stop the running turn, whoever asked for it, and forget the waiting client turns."""
+    """Stop the running turn, whoever asked for it, and drop the waiting client turns."""
 
 
 class Steer(msgspec.Struct, frozen=True):
+    """Add input to the running turn."""
+
     ticket: str
 
 
 class Close(msgspec.Struct, frozen=True):
+    """Close the session, after an optional last turn."""
+
     ticket: str
     last: str | None = None
 
 
 class Answered(msgspec.Struct, frozen=True):
+    """A caller has answered a question."""
+
     ticket: str
     question_id: str
 
 
 class Begun(msgspec.Struct, frozen=True):
+    """The engine has begun a turn; without a ticket it is not one of ours."""
+
     turn_id: str
     ticket: str | None
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """The engine would not, or could not, begin the ticket's turn."""
+    """The engine refused or failed to begin the ticket's turn."""
 
     ticket: str
 
 
 class Ended(msgspec.Struct, frozen=True):
+    """The engine has ended a turn."""
+
     turn_id: str
 
 
 class Opened(msgspec.Struct, frozen=True):
+    """The engine asks a question."""
+
     question_id: str
 
 
 class Gone(msgspec.Struct, frozen=True):
+    """The engine has withdrawn a question."""
+
     question_id: str
 
 
 class Expired(msgspec.Struct, frozen=True):
+    """A question was not answered in time."""
+
     question_id: str
 
 
 class TimedOut(msgspec.Struct, frozen=True):
+    """A turn has used up its time."""
+
     ticket: str
 
 
 class Unheard(msgspec.Struct, frozen=True):
-    """The engine would not stop a turn, and some time has passed."""
+    """The engine refused to interrupt a turn; it is time to try again."""
 
     turn_id: str
 
 
 class GraceOver(msgspec.Struct, frozen=True):
-    """The time is up in which a stopped turn should have ended."""
+    """An interrupted turn has not ended in time."""
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """The engine's process is gone; the turns it ran have been ended before this."""
+    """The engine's process is gone; its turns have ended before this."""
 
 
 class Released(msgspec.Struct, frozen=True):
-    pass
+    """The engine has released the thread, or failed to in time."""
 
 
 class Tick(msgspec.Struct, frozen=True):
-    pass
+    """No other letter waits: the next turn may start."""
 
 
 Letter: TypeAlias = (
@@ -165,20 +191,26 @@ Letter: TypeAlias = (
 
 
 class Start(msgspec.Struct, frozen=True):
+    """Start the ticket's turn at the engine."""
+
     ticket: str
 
 
 class Interrupt(msgspec.Struct, frozen=True):
+    """Tell the engine to stop a turn."""
+
     turn_id: str
 
 
 class SteerNow(msgspec.Struct, frozen=True):
+    """Send the ticket's input to the running turn."""
+
     ticket: str
     turn_id: str
 
 
 class Settle(msgspec.Struct, frozen=True):
-    """The one answer to a ticket. `stop` tells who ended a turn early."""
+    """The one answer to a ticket. `stop` says why a turn ended early."""
 
     ticket: str
     outcome: Outcome
@@ -186,6 +218,8 @@ class Settle(msgspec.Struct, frozen=True):
 
 
 class Decline(msgspec.Struct, frozen=True):
+    """Answer a question with no, by rule."""
+
     question_id: str
 
 
@@ -197,29 +231,33 @@ class Deliver(msgspec.Struct, frozen=True):
 
 
 class RunClock(msgspec.Struct, frozen=True):
-    """The ticket's time runs (again); without a ticket nobody's does."""
+    """Run the time limit of this ticket's turn; without a ticket, stop it."""
 
     ticket: str | None
 
 
 class WatchQuestion(msgspec.Struct, frozen=True):
+    """Start the time limit of a question."""
+
     question_id: str
 
 
 class ForgetQuestion(msgspec.Struct, frozen=True):
+    """Stop the time limit of a question."""
+
     question_id: str
 
 
 class StartGrace(msgspec.Struct, frozen=True):
-    pass
+    """Start the time in which an interrupted turn must end."""
 
 
 class StopGrace(msgspec.Struct, frozen=True):
-    pass
+    """The interrupted turn has ended."""
 
 
 class Release(msgspec.Struct, frozen=True):
-    pass
+    """Tell the engine to release the thread."""
 
 
 Effect: TypeAlias = (

@@ -1,12 +1,12 @@
-"""The vocabulary: what happens in a turn, as values. Engines produce them, doors render them.
+"""Events, questions and answers of a session, as values. Engines produce events, front ends render them.
 
-Frozen structs (msgspec: five times faster to make than dataclasses, and text deltas are
-made by the tens of thousands). Every turn has exactly one `TurnStarted` and exactly one
-`TurnDone`, which is last; what outlives a turn is told by `Outlived`. What an engine does not
-understand is `Other` and still arrives.
+Frozen msgspec structs: five times faster to make than dataclasses, and there are tens of thousands
+of text deltas. Every turn has exactly one `TurnStarted` and exactly one `TurnDone`, which is last; a
+command that outlives its turn ends with `Outlived`. A message that the engine's adapter does not know
+becomes `Other`.
 
-`frame` is the message an event came from, as it stood on the wire. A door may forward
-it; nobody parses it again.
+`frame` is the message an event came from, byte for byte. A front end may forward it; nobody parses
+it again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of what the events are made of."""
+    """Base of the values inside events."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
@@ -26,7 +26,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
     frame: bytes = b""
 
 
-# ── what a turn is made of ─────────────────────────────────────────────────
+# ── parts of events ────────────────────────────────────────────────────────
 
 
 class Failure(Value, frozen=True):
@@ -63,7 +63,7 @@ class Tokens(Value, frozen=True):
 
 
 class Choice(Value, frozen=True):
-    """One answer a question allows. `grants` tells how far a yes reaches."""
+    """One answer that a question allows. `grants` is the scope of a yes."""
 
     choice_id: str
     label: str
@@ -71,7 +71,7 @@ class Choice(Value, frozen=True):
 
 
 class Field(Value, frozen=True):
-    """One thing the model wants to know from a person."""
+    """One input that the model asks a person for."""
 
     field_id: str
     header: str
@@ -82,7 +82,7 @@ class Field(Value, frozen=True):
 
 
 class Question(Value, frozen=True):
-    """Somebody must decide. No answer in time means decline."""
+    """A decision that the engine waits for. No answer in time means decline."""
 
     question_id: str
     kind: Literal["command", "patch", "permissions", "input", "elicitation"]
@@ -100,7 +100,7 @@ class Question(Value, frozen=True):
     url: str | None = None
     params: Any = None
     is_escalation: bool = True
-    """Whether a yes lets the engine do more than it may by itself; in doubt, it does."""
+    """Whether a yes lets the engine do more than its sandbox allows; true in doubt."""
 
 
 class Answer(Value, frozen=True):
@@ -111,14 +111,14 @@ class Answer(Value, frozen=True):
 
 
 DECLINE = Answer(choice_id="decline")
-"""What every question gets when nobody, or nobody who may, answers."""
+"""The answer to every question that gets no valid answer."""
 
 
 # ── turn events ────────────────────────────────────────────────────────────
 
 Status: TypeAlias = Literal["completed", "failed", "interrupted"]
 ActivityStatus: TypeAlias = Literal["running", "completed", "failed", "declined", "interrupted", "detached"]
-"""`detached`: the turn is over and this still runs, in the background. `Outlived` tells its end, if any."""
+"""`detached`: the turn is over and this still runs in the background. Its end, if any, is an `Outlived`."""
 ActivityKind: TypeAlias = Literal[
     "command", "edit", "mcp", "tool", "search", "image", "agent", "review", "compaction", "sleep", "other"
 ]
@@ -127,15 +127,15 @@ ActivityKind: TypeAlias = Literal[
 class TurnStarted(Event, frozen=True, tag="turn_started"):
     turn_id: str
     ticket: str | None = None
-    """The request that asked for it; none for a turn that somebody else started."""
+    """The request that asked for it; none for a turn that another client started."""
 
 
 class Accepted(Event, frozen=True, tag="accepted"):
-    """The engine has recorded an input: from here on a crash does not lose it."""
+    """The engine has recorded an input: from now on a crash does not lose it."""
 
     turn_id: str
     client_id: str | None = None
-    """The ticket that the input was sent under, where the engine tells."""
+    """The ticket that the input was sent under, if the engine reports it."""
 
 
 class UserSaid(Event, frozen=True, tag="user_said"):
@@ -143,7 +143,7 @@ class UserSaid(Event, frozen=True, tag="user_said"):
     item_id: str
     text: str
     content: Any = None
-    """The whole input in the engine's own form: images, too."""
+    """The whole input in the engine's own form, including images."""
 
 
 class Text(Event, frozen=True, tag="text", gc=False):
@@ -167,7 +167,7 @@ class Output(Event, frozen=True, tag="output", gc=False):
 
 
 class Activity(Event, frozen=True, tag="activity"):
-    """The model does something: told when it starts, when it changes, and once when it ends."""
+    """A command, edit or tool call: sent when it starts, when it changes, and once when it ends."""
 
     turn_id: str
     item_id: str
@@ -188,15 +188,15 @@ class Activity(Event, frozen=True, tag="activity"):
 
 
 class Outlived(Event, frozen=True, tag="outlived"):
-    """A command that its turn left running has ended: told when it comes, between turns or during another.
+    """A command that outlived its turn has ended, between turns or during another one.
 
-    Part of no turn, and so no `Activity` by itself: whoever follows a turn need not know it.
+    It belongs to no turn, and so is no `Activity` itself: a reader of a turn need not handle it.
     """
 
     activity: Activity
     """As of its own turn, with its true status and its complete output."""
     rest: str = ""
-    """The end of its `late_output`: what it printed behind all that `Output` events carried."""
+    """The end of its `late_output`: what it printed after the last `Output` event."""
 
 
 class Plan(Event, frozen=True, tag="plan"):
@@ -239,14 +239,14 @@ class Withdrawn(Event, frozen=True, tag="withdrawn"):
 
     question_id: str
     is_declined: bool = False
-    """Whether the rules said no in the place of somebody: too late, or the session was closed."""
+    """Whether it was declined by rule: it timed out, or the session was closed."""
 
 
 class TurnDone(Event, frozen=True, tag="turn_done"):
     turn_id: str
     status: Status
     first_id: str | None = None
-    """Where the engine's records begin with another id: a review is kept as two turns."""
+    """The engine's first turn id, where it differs: a review is recorded as two turns."""
     text: str = ""
     """The last message of the turn."""
     failure: Failure | None = None
@@ -258,7 +258,7 @@ class Other(Event, frozen=True, tag="other"):
 
 
 class FromSubagent(Event, frozen=True, tag="from_subagent"):
-    """What happens in a thread that our thread started: never mistaken for our own turn."""
+    """An event of a thread that our thread started; kept apart from our own turn."""
 
     thread_id: str
     parent_id: str
@@ -269,7 +269,7 @@ class FromSubagent(Event, frozen=True, tag="from_subagent"):
 
 
 class ThreadKnown(Event, frozen=True, tag="thread_known"):
-    """The thread has its id: it came with the first turn, or an empty thread was lost and begun anew."""
+    """The thread has its id: it came with the first turn, or a lost empty thread was started anew."""
 
     thread_id: str
 
@@ -283,11 +283,11 @@ class SettingsChanged(Event, frozen=True, tag="settings_changed"):
 
 
 class EngineGone(Event, frozen=True, tag="engine_gone"):
-    """The engine's process ended; everything in flight has been answered."""
+    """The engine's process has ended; everything in flight has been answered."""
 
     how: str
     last_words: str = ""
-    """What it said on standard error: a few lines, redacted."""
+    """The last lines of its standard error, redacted."""
 
 
 class EngineBack(Event, frozen=True, tag="engine_back"):
@@ -303,15 +303,15 @@ DELTAS = (Text, Thought, Output)
 
 
 def public(event: Event) -> dict[str, Any]:
-    """An event as plain data for people and scripts: without the wire, without what is empty."""
+    """An event as plain data for people and scripts, without its frame and without empty fields."""
     data: dict[str, Any] = msgspec.to_builtins(event)
     inner = getattr(event, "inner", None)
     if inner is not None:
         data["inner"] = public(inner)
     if isinstance(event, UserSaid):
-        del data["content"]  # its text is there; the rest is images
+        del data["content"]  # the text is a field of its own; the rest is images
     if isinstance(event, Outlived):
-        # With what is empty: whoever makes it an event again finds all that an activity must have.
+        # Keeps empty fields: readers that decode the activity again need all required ones.
         data["activity"] = {
             key: value
             for key, value in data["activity"].items()

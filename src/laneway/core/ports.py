@@ -2,19 +2,27 @@
 
 Two small protocols for whoever adds an engine (`Engine`, `Thread`), one for whoever
 owns a thread (`Host`), and the clock. Implemented by `laneway.codex` and, hand-driven,
-by `laneway.testing`.
+by `laneway.testing`. What an engine may offer beyond them is in `laneway.core.offers`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 
 from laneway.core.model import Answer, Event
 from laneway.core.tools import Tool, ToolResult
+
+if TYPE_CHECKING:  # for annotations only: every program loads this module as it starts
+    from laneway.core.access import Permit
+    from laneway.core.models import Model
+    from laneway.core.offers import Offers, PlanMode, SpecialTurn
+
+FILE_MARK = "[ACP_RESOURCE"
+"""How the text of a link or an embedded file begins, beside what a person wrote."""
 
 
 class TextPart(msgspec.Struct, frozen=True):
@@ -60,31 +68,34 @@ class ThreadSpec(msgspec.Struct, frozen=True, kw_only=True):
     the model, where the caller has just read it: the engine need not."""
     writable_roots: tuple[str, ...] = ()
     """Folders to write to beside `cwd` and those of the user's configuration, where writing is allowed."""
+    directories: tuple[str, ...] = ()
+    """Further folders of the workspace beside `cwd`: written to only where `cwd` may be."""
     extras: dict[str, Any] = {}
     """Config of ours beside the caller's: sent at every start and resume, and kept nowhere."""
+    tells_live_edits: bool = False
+    """Whether edits are told while they are written, unless the user's configuration decides about that."""
     declines_escalations: bool = False
     """Whether questions for more access are declined at once, without asking anybody."""
 
 
-class Errand(msgspec.Struct, frozen=True):
-    """Work that is a turn and begins otherwise, in the engine's own words: a review, a compaction."""
-
-    method: str
-    params: dict[str, Any] = {}
-
-
 class TurnSpec(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
-    errand: Errand | None = None
+    errand: SpecialTurn | None = None
     """In the place of the parts."""
     context: str = ""
     """What the model should know in this turn, composed anew for each."""
     model: str | None = None
     effort: str | None = None
     output_schema: Any = None
+    personality: str | None = None
+    reasoning_summary: str | None = None
+    permit: Permit | None = None
+    """How far the session may go from this turn on."""
+    permit_if_cold: Permit | None = None
+    """The same, for an engine that was started again and knows only what it wrote down."""
+    plan_mode: PlanMode | None = None
     native: dict[str, Any] = {}
-    if_cold: dict[str, Any] = {}
-    """The same, for an engine that was started again and knows only what it wrote down; `native` wins."""
+    """Further parameters in the engine's own form; they win."""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -177,6 +188,11 @@ class Engine(Protocol):
     @property
     def pid(self) -> int | None: ...
 
+    @property
+    def offers(self) -> Offers:
+        """What it has beyond threads and turns. Asking starts nothing."""
+        ...
+
     def renew(self) -> None:
         """Forget a process that ended: the next call may start another, this once."""
         ...
@@ -203,7 +219,9 @@ class Engine(Protocol):
         """Every thread that a person may want to go on with, whichever program started it."""
         ...
 
-    async def models(self) -> list[dict[str, Any]]: ...
+    async def models(self) -> tuple[Model, ...]:
+        """What a person may choose from now; it changes with the account."""
+        ...
 
     async def aclose(self) -> None: ...
 

@@ -1,9 +1,8 @@
-"""One thread as an actor: the only writer of that thread's state.
+"""One session: an actor that owns the state of one Codex thread and runs its turns.
 
-Carries out what `laneway.core.step` decides: starts and stops turns, keeps the clocks,
-settles tickets. Events go to the subscribers' buffers straight from the engine's reader;
-only what changes state becomes a letter. Knows no JSON-RPC, no door, no disk. Only `Hub`
-creates one.
+Carries out what `laneway.core.step` decides: starts and stops turns, runs the timers, settles
+tickets. Events go straight from the engine's reader to the subscribers' buffers; only events that
+change state also become letters. Knows no JSON-RPC, no front end, no disk. Only `Hub` creates one.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from laneway.base.ids import new_id
 from laneway.base.log import bound
 from laneway.core import letters
 from laneway.core.audience import Audience, Observer, Reader
-from laneway.core.hold import Hold
 from laneway.core.model import (
     DECLINE,
     DELTAS,
@@ -55,6 +53,7 @@ from laneway.core.model import (
 from laneway.core.ports import Clock, Engine, Page, Part, Thread, ThreadInfo, ThreadSpec, TurnSpec
 from laneway.core.step import MAX_WAITING, step
 from laneway.core.subscription import Subscription
+from laneway.core.thread_handle import ThreadHandle
 from laneway.core.timers import Timers
 from laneway.core.tools import Caller, ToolBox, ToolResult
 from laneway.core.turn import Request, Turn, TurnResult
@@ -62,24 +61,24 @@ from laneway.core.turn import Request, Turn, TurnResult
 log = logging.getLogger(__name__)
 
 _PROGRESS = frozenset({*DELTAS, Activity, Asked, TurnDone})
-"""Events that show that the model was reached, or that the turn is over."""
+"""Events which show that the model was reached, or that the turn is over."""
 MAX_INBOX = 4096
-"""Letters a session may fall behind by. Past it the oldest rule is broken: that is a bug, not load."""
+"""Letters that a session may fall behind by. More than that is a bug, not load."""
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """How long things may take, in seconds."""
+    """Time limits of turns and questions, in seconds."""
 
     turn_s: float | None = None
     question_s: float = 300.0
     retry_s: float = 0.0
-    """For the engine to try in vain to reach its model, with nothing else in between; 0: for ever."""
+    """How long the engine may retry to reach its model without any progress; 0: for ever."""
     stop_s: float = 10.0
-    """From an interrupt to calling the turn stuck."""
+    """After an interrupt, until the turn counts as stuck."""
 
 
 Compose = Callable[["Session"], str]
-"""What the model should know in this turn: identity, team, repository."""
+"""Makes the context that the model gets with a turn: identity, team, repository."""
 
 
 def no_context(session: Session) -> str:
@@ -87,6 +86,8 @@ def no_context(session: Session) -> str:
 
 
 class Session:
+    """One thread and its turns, questions and subscribers."""
+
     def __init__(
         self,
         *,
@@ -111,7 +112,7 @@ class Session:
         self.turns = 0
         self.observer: Observer | None = None
         self.usage: Usage | None = None
-        self._hold = Hold(engine, spec, has_history=has_history)
+        self._handle = ThreadHandle(engine, spec, has_history=has_history)
         self._tools = ToolBox(spec.tools)
         self._compose = compose
         self._revive = revive
@@ -124,17 +125,17 @@ class Session:
         self._audience = Audience()
         self._timers = Timers(clock, self.post)
         self._group: asyncio.TaskGroup | None = None
-        self._asking: set[asyncio.Task[None]] = set()
-        """What the engine has not answered yet."""
+        self._engine_calls: set[asyncio.Task[None]] = set()
+        """Calls that the engine has not answered yet."""
         self._waking = asyncio.Lock()
         self._is_over = False
         self._is_retrying = False
-        """Whether the engine tries to reach its model, and nothing has come of it yet."""
+        """Whether the engine retries to reach its model, without progress so far."""
         self._last_retry = ""
         self._releases = True
         self._release_slots = release_slots or asyncio.Semaphore()
 
-    # ── what doors ask ─────────────────────────────────────────────────────
+    # ── for front ends ─────────────────────────────────────────────────────
 
     @property
     def status(self) -> Literal["idle", "busy", "closed"]:
@@ -145,40 +146,40 @@ class Session:
 
     @property
     def is_closing(self) -> bool:
-        """Whether it is being closed, or is."""
+        """Whether it is being closed, or is closed."""
         return bool(self._closers) or self._state.closing is not None or self._state.is_closed
 
     @property
     def info(self) -> ThreadInfo:
-        """What the engine said of the thread when it was opened."""
-        return self._hold.info
+        """The engine's facts about the thread, as of its opening."""
+        return self._handle.info
 
     @property
     def thread_id(self) -> str:
-        return self._hold.thread_id
+        return self._handle.thread_id
 
     @property
     def has_history(self) -> bool:
-        """Whether something was said in the thread, so that the engine has written it down."""
-        return self._hold.has_history
+        """Whether the thread has had input, so that the engine has written it to disk."""
+        return self._handle.has_history
 
     @property
     def is_engine_lost(self) -> bool:
-        return self._hold.is_lost
+        return self._handle.is_lost
 
     @property
     def lost_how(self) -> str | None:
         """How the engine's process ended, if it did."""
-        return self._hold.lost_how
+        return self._handle.lost_how
 
     @property
     def last_words(self) -> str:
-        """What that process said on standard error before it ended."""
-        return self._hold.last_words
+        """The last lines of that process's standard error."""
+        return self._handle.last_words
 
     @property
     def questions(self) -> list[Question]:
-        """What waits for somebody's decision."""
+        """Open questions."""
         return [self._questions[q] for q in self._state.questions if q in self._questions]
 
     @property
@@ -213,9 +214,9 @@ class Session:
         merge: bool = True,
         events: bool = True,
     ) -> Turn:
-        """Ask for a turn. It waits its turn; its events and its result come through the handle.
+        """Queue a turn. Its events and its result come through the returned handle.
 
-        Without `events` only the result does: for a caller that reads the session's events anyway.
+        Without `events` only the result does, for a caller that reads the session's events anyway.
         """
         turn = self._new_turn(spec, self.timing.turn_s if timeout_s is None else timeout_s, merge=merge)
         if not events:
@@ -241,7 +242,7 @@ class Session:
         self.post(letters.CancelAll())
 
     async def answer(self, question_id: str, answer: Answer) -> None:
-        """Decide. The first valid answer wins; `QuestionGone` for every later one."""
+        """Answer a question. The first valid answer wins; `QuestionGone` for every later one."""
         question = self._questions.get(question_id)
         if question is None or not any(c.choice_id == answer.choice_id for c in question.choices):
             raise QuestionGone(f"{question_id} does not take {answer.choice_id}")
@@ -250,9 +251,9 @@ class Session:
     async def close(
         self, last: TurnSpec | None = None, last_s: float = 10.0, *, release: bool = True
     ) -> TurnResult | None:
-        """End the session: decline, cancel, then an optional last turn. Safe to call again.
+        """End the session: decline questions, cancel turns, run an optional last turn. Safe to call again.
 
-        Without `release` the engine keeps the thread: right when the engine itself ends next.
+        Without `release` the thread stays loaded in the engine: right when the engine itself ends next.
         """
         if not release:
             self.skip_release()
@@ -271,27 +272,27 @@ class Session:
             return None
 
     def skip_release(self) -> None:
-        """Leave the thread to an engine that ends next, unless it is being released already."""
+        """Do not release the thread, because the engine ends next. No effect on a release that runs."""
         self._releases = False
 
     async def wake(self) -> None:
-        """Bring the thread back to an engine that lost it: for a turn, or for a call that is none."""
+        """Resume the thread if the engine's process died, for a turn or for any other call."""
         async with self._waking:
-            if not self._hold.is_lost:
+            if not self._handle.is_lost:
                 return
             if not self._revive or self.is_closing:
-                raise self._hold.loss()
-            if await self._hold.bring_back(self):
+                raise self._handle.loss()
+            if await self._handle.bring_back(self):
                 self._audience.tell(ThreadKnown(thread_id=self.thread_id))
             self._audience.tell(EngineBack())
 
     async def history(self, older: str | None = None, limit: int = 50, *, oldest_first: bool = False) -> Page:
-        return await self._hold.thread.history(older, limit, oldest_first=oldest_first)
+        return await self._handle.thread.history(older, limit, oldest_first=oldest_first)
 
-    # ── what the engine tells (the Host port) ──────────────────────────────
+    # ── called by the engine (the Host port) ───────────────────────────────
 
     def on_event(self, event: Event) -> None:
-        """On the engine's reader: hand the event to whoever reads, note what changes state."""
+        """On the engine's reader: hand the event to all readers, and post a letter if it changes state."""
         kind = type(event)
         if kind is TurnStarted:
             self._on_started(event)  # type: ignore[arg-type]
@@ -307,16 +308,16 @@ class Session:
             case TurnDone():
                 turn = self._audience.end_turn()
                 request = self._requests.get(turn.ticket) if turn else None
-                if request is not None:  # else it was given up as stuck, and its caller answered
+                if request is not None:  # else the turn was stuck, and its caller has had an answer
                     request.done = event
                 self.post(letters.Ended(event.turn_id))
             case Notice(will_retry=True, message=message):
                 self._on_retry(message)
             case Accepted():
-                self._hold.has_history = True
+                self._handle.has_history = True
             case Asked(question=question) if self.spec.declines_escalations and question.is_escalation:
-                # Here and now: nobody who has just heard of it gets to ask somebody.
-                self._tell(question.question_id, DECLINE, by_rule=True)
+                # At once, before a reader that has just received the question can show it to a person.
+                self._send_answer(question.question_id, DECLINE, by_rule=True)
             case Asked(question=question):
                 self._questions[question.question_id] = question
                 self.post(letters.Opened(question.question_id))
@@ -328,9 +329,9 @@ class Session:
                 if self.observer is not None:
                     self.observer.on_usage(event)
             case ThreadKnown(thread_id=thread_id):
-                self._hold.rename(thread_id)
+                self._handle.rename(thread_id)
             case EngineGone():
-                self._hold.lose(event.how, event.last_words)
+                self._handle.lose(event.how, event.last_words)
                 self.post(letters.Lost())
             case _:
                 pass
@@ -340,7 +341,7 @@ class Session:
         self._audience.turn = request.turn if request else None
         if request:
             request.is_begun = True
-            self._hold.has_begun()
+            self._handle.has_begun()
             self.turns += 1
 
     def _on_retry(self, message: str) -> None:
@@ -361,11 +362,12 @@ class Session:
     # ── the actor ──────────────────────────────────────────────────────────
 
     def bind(self, thread: Thread) -> None:
-        self._hold.take(thread)
+        self._handle.take(thread)
 
     def post(self, letter: letters.Letter) -> None:
         if self._is_over:
-            self._act(letter)  # nobody reads the inbox any more; the rules of a closed session answer at once
+            # Nobody reads the inbox any more; the rules of a closed session answer at once.
+            self._handle_letter(letter)
             return
         if len(self._inbox) >= MAX_INBOX:
             raise RuntimeError(f"the inbox of {self.agent_id} is full")
@@ -373,36 +375,36 @@ class Session:
         self._wake.set()
 
     async def run(self) -> None:
-        """Until the session is closed. Cancelled only by the hub, when even closing took too long."""
+        """Handle letters until the session is closed. Cancelled only by the hub, if that takes too long."""
         with bound(agent=self.agent_id, thread=self.thread_id):
             log.info("session started")
-            await self._live()
+            await self._run_actor()
             log.info("session closed after %s", counted(self.turns, "turn"))
 
-    async def _live(self) -> None:
+    async def _run_actor(self) -> None:
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
                 while not self._state.is_closed:
                     if not self._inbox:
-                        self._act(letters.Tick())
+                        self._handle_letter(letters.Tick())
                     if not self._inbox and not self._state.is_closed:
-                        self._tell_status()
+                        self._report_status()
                         self._wake.clear()
                         await self._wake.wait()
                     while self._inbox:
-                        self._act(self._inbox.popleft())
+                        self._handle_letter(self._inbox.popleft())
                 self._is_over = True
-                for asking in self._asking:
-                    asking.cancel()  # nobody is here to be told
+                for call in self._engine_calls:
+                    call.cancel()  # nobody waits for its result any more
         finally:
             self._end()
 
-    def _tell_status(self) -> None:
+    def _report_status(self) -> None:
         if self.observer is not None:
             self.observer.on_status(self.status)
 
-    def _act(self, letter: letters.Letter) -> None:
+    def _handle_letter(self, letter: letters.Letter) -> None:
         self._state, effects = step(self._state, letter)
         for effect in effects:
             self._carry_out(effect)
@@ -418,9 +420,9 @@ class Session:
             case letters.Settle(ticket, outcome, stop):
                 self._settle(ticket, outcome, stop)
             case letters.Decline(question_id):
-                self._tell(question_id, DECLINE, by_rule=True)
+                self._send_answer(question_id, DECLINE, by_rule=True)
             case letters.Deliver(question_id, ticket):
-                self._tell(question_id, self._requests[ticket].answer)
+                self._send_answer(question_id, self._requests[ticket].answer)
             case letters.RunClock(ticket):
                 self._timers.run(ticket)
             case letters.WatchQuestion(question_id):
@@ -436,9 +438,9 @@ class Session:
 
     def _spawn(self, work: Any) -> None:
         assert self._group is not None
-        asking = self._group.create_task(work)
-        self._asking.add(asking)
-        asking.add_done_callback(self._asking.discard)
+        call = self._group.create_task(work)
+        self._engine_calls.add(call)
+        call.add_done_callback(self._engine_calls.discard)
 
     async def _start(self, ticket: str) -> None:
         request = self._requests[ticket]
@@ -454,12 +456,12 @@ class Session:
             self.post(letters.Refused(ticket))
 
     async def _begin(self, request: Request) -> None:
-        if not self._hold.is_lost:
+        if not self._handle.is_lost:
             try:
                 await self._begin_now(request)
                 return
             except EngineLost:
-                # It told nothing of this turn before it was gone, so nothing of the turn has happened.
+                # The engine died before it reported the turn, so nothing of the turn has happened.
                 if request.is_begun or not self._is_wanted(request):
                     raise
         await self.wake()
@@ -468,41 +470,41 @@ class Session:
         await self._begin_now(request)
 
     def _is_wanted(self, request: Request) -> bool:
-        """Whether it is still this turn that is to be begun: much can happen while an engine gets up."""
+        """Whether this turn should still begin: it may be cancelled while an engine starts."""
         live = self._state.live
         return live is not None and live.ticket == request.turn.ticket and not live.stop
 
     async def _begin_now(self, request: Request) -> None:
         assert request.spec is not None
         context = request.spec.context or self._compose(self)
-        await self._hold.start_turn(request.turn.ticket, request.spec, context)
+        await self._handle.start_turn(request.turn.ticket, request.spec, context)
 
     async def _interrupt(self, turn_id: str) -> None:
-        again_s = await self._hold.interrupt(turn_id, self.timing.stop_s)
+        again_s = await self._handle.interrupt(turn_id, self.timing.stop_s)
         if again_s is not None:
             self._timers.after("interrupt", again_s, letters.Unheard(turn_id))
 
     async def _steer(self, ticket: str, turn_id: str) -> None:
         request = self._requests[ticket]
         try:
-            await self._hold.thread.steer(ticket, turn_id, request.parts)
+            await self._handle.thread.steer(ticket, turn_id, request.parts)
         except LanewayError as error:
             request.error = error
         self._settle(ticket, "refused" if request.error else "ok", None)
 
     async def _release(self) -> None:
         async with self._release_slots:
-            if self._releases:  # not any more, perhaps: it may have waited
-                await self._hold.release()
+            if self._releases:  # may have changed while this waited for its slot
+                await self._handle.release()
         self.post(letters.Released())
 
-    def _tell(self, question_id: str, answer: Answer, *, by_rule: bool = False) -> None:
+    def _send_answer(self, question_id: str, answer: Answer, *, by_rule: bool = False) -> None:
         self._questions.pop(question_id, None)
         try:
-            self._hold.thread.answer(question_id, answer)
+            self._handle.thread.answer(question_id, answer)
         except LanewayError:
             log.debug("question %s was gone before its answer", question_id)
-        # Whoever else asks somebody the same thing can stop.
+        # Other front ends that show the same question can stop.
         self._audience.tell(Withdrawn(question_id=question_id, is_declined=by_rule))
 
     async def _ask(
@@ -556,7 +558,7 @@ class Session:
                     f"Codex did not stop the turn of {self.agent_id} within {self.timing.stop_s:g} s"
                 )
             case "lost":
-                return self._hold.loss()
+                return self._handle.loss()
             case "no_turn":
                 return NoTurn(f"Session {self.agent_id} runs no turn")
             case "question_gone":
@@ -565,7 +567,7 @@ class Session:
                 return request.error or EngineError("The turn could not be started")
 
     def _end(self) -> None:
-        """Nothing of this session may wait for anything any more."""
+        """Settle everything that still waits for this session."""
         self._is_over = True
         self._state = letters.State(is_closed=True)
         self._timers.drop_all()
@@ -576,4 +578,4 @@ class Session:
                 closer.set_result(None)
         self._closers.clear()
         self._audience.dismiss(Closed())
-        self._tell_status()
+        self._report_status()

@@ -1,10 +1,9 @@
-"""The rules of a session: `step(state, letter) -> state, effects`. Pure.
+"""The rules of a session as a pure function: `step(state, letter) -> state, effects`.
 
-One turn at a time. Close goes before cancel, cancel before a client's turn, a client's
-turn before mail. Every ticket is settled exactly once, whatever the engine does. The
-actor (`laneway.core.session`) posts the letters and carries out the effects; it sends
-`Tick` when no other letter waits, and only a `Tick` starts anything, so that whoever
-has precedence is heard first.
+One turn at a time. Close goes before cancel, cancel before a client's turn, a client's turn before
+mail. Every ticket is settled exactly once, whatever the engine does. The actor
+(`laneway.core.session`) posts the letters and carries out the effects. It sends `Tick` when no other
+letter waits, and only a `Tick` starts a turn, so that letters of higher precedence come first.
 """
 
 from __future__ import annotations
@@ -160,7 +159,7 @@ def _close(state: State, ticket: str, last: str | None) -> tuple[State, list[Eff
 
 
 def _begin_closing(state: State, ticket: str, last: str | None) -> tuple[State, list[Effect]]:
-    # Whoever waits for a decision is told no first: only then can the turn end.
+    # Open questions are declined first: only then can the turn end.
     state, effects = _decline_all(state)
     effects += [Settle(waiting, "closed") for waiting in (*state.clients, *state.mail)]
     if last and state.is_stuck:
@@ -219,9 +218,9 @@ def _expired(state: State, question_id: str) -> tuple[State, list[Effect]]:
 def _begun(state: State, turn_id: str, ticket: str | None) -> tuple[State, list[Effect]]:
     live = state.live
     if state.is_closed:
-        return state, []  # nobody is left who could stop it; the engine has been told to let go of the thread
+        return state, []  # nobody is left to stop it; the engine has been told to release the thread
     if live is None or live.ticket != ticket or live.turn_id:
-        # Not ours, or of a ticket that was given up as stuck, which nobody wants any more.
+        # Not ours, or of a ticket that was settled as stuck, so that nobody waits for it any more.
         state = replace(state, foreign=turn_id)
         if state.closing:
             return state, [Interrupt(turn_id), StartGrace()]
@@ -260,7 +259,7 @@ def _ended(state: State, turn_id: str) -> tuple[State, list[Effect]]:
 
 
 def _grace_over(state: State) -> tuple[State, list[Effect]]:
-    """A turn that will not end: its caller is answered, and nothing waits behind it for ever."""
+    """A turn does not end: settle its ticket and those that wait behind it."""
     live = state.live
     stopped = live is not None and live.stop is not None
     if not stopped and not (state.foreign and state.closing):
@@ -282,7 +281,7 @@ def _lost(state: State) -> tuple[State, list[Effect]]:
     if state.live and state.live.turn_id:
         effects += [StopGrace(), RunClock(None), Settle(state.live.ticket, "lost", state.live.stop)]
         state = replace(state, live=None)
-    # With the process everything that was stuck in it is gone too.
+    # A turn that was stuck died with the process.
     return replace(state, foreign=None, is_stuck=False), effects
 
 

@@ -1,9 +1,8 @@
-"""A reader's own buffer of events: bounded, never in anybody's way.
+"""A bounded buffer of events for one subscriber, which never blocks the engine's reader.
 
-The engine's reader pushes; the door takes. Text of one item that already waits together
-is merged into one event; nothing is held back in order to be merged. A reader that falls
-too far behind loses deltas and details, which are counted, but never the events that it
-must act upon.
+The engine's reader pushes, the subscriber takes. Text deltas of one item that wait together are
+merged into one event; nothing is delayed in order to be merged. A subscriber that falls too far
+behind loses deltas and details, which are counted, but never the events that it must act upon.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from laneway.core.model import (
 )
 
 MAX_EVENTS = 4096
-"""Events that may wait: some seconds of the busiest turn. A reader this late has stopped reading."""
+"""Events that may wait: some seconds of the busiest turn. A subscriber this late has stopped reading."""
 MAX_TEXT_CHARS = 4 * 1024 * 1024
 """Text that may wait in merged deltas."""
 MUST_ARRIVE = (TurnStarted, TurnDone, Asked, Withdrawn, EngineGone, Closed)
@@ -62,7 +61,7 @@ class Subscription:
         self.lost = 0
 
     def push(self, event: Event) -> None:
-        """Take an event in. Called on the engine's reader."""
+        """Add an event. Called on the engine's reader."""
         if self._is_closed:
             return
         waiting = self._waiting
@@ -93,12 +92,12 @@ class Subscription:
         self._text_chars += len(event.text)
 
     def close(self) -> None:
-        """No more will come; what waits can still be taken."""
+        """No more events will come; those that wait can still be taken."""
         self._is_closed = True
         self._wake()
 
     def take(self) -> list[Event]:
-        """All that waits, now."""
+        """All events that wait, at once."""
         events = [_event(entry) for entry in self._waiting]
         self._waiting.clear()
         self._text_chars = 0
@@ -113,7 +112,7 @@ class Subscription:
         return self
 
     async def __anext__(self) -> Event:
-        # One at a time: a reader that stops in the middle and comes back has lost nothing.
+        # One at a time: a subscriber that stops in the middle and comes back has lost nothing.
         if not self._waiting:
             await self._wait_for_some()
             if not self._waiting:

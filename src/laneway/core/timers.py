@@ -1,7 +1,7 @@
-"""The clocks of one session: named timers that post a letter, and the time that a turn has left.
+"""Timers of one session: named timers that post a letter, and the time limit of the running turn.
 
-A turn's time runs from its start, stands still while a question is open, and is nobody's
-when no turn runs. Owns no decision: what is due becomes a letter.
+A turn's time runs from its start and stops while a question is open. Decides nothing: a timer that
+is due posts its letter.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ _TURN = "turn"
 
 
 class Timers:
+    """Posts letters when their time has come."""
+
     def __init__(self, clock: Clock, post: Callable[[Letter], None]) -> None:
         self._clock = clock
         self._post = post
@@ -38,7 +40,7 @@ class Timers:
             self.drop(name)
 
     def give(self, ticket: str, seconds: float | None) -> None:
-        """How long the ticket's turn may take in all; None for as long as it likes."""
+        """Set how long the ticket's turn may take in all; None is no limit."""
         if seconds is not None:
             self._left_s[ticket] = seconds
 
@@ -46,7 +48,7 @@ class Timers:
         self._left_s.pop(ticket, None)
 
     def run(self, ticket: str | None) -> None:
-        """From now on it is this ticket's time that runs; None stops the clock."""
+        """Run this ticket's time from now on; None stops the clock."""
         if self._turn_of in self._left_s:
             self._left_s[self._turn_of] -= self._clock.now() - self._turn_since
         self.drop(_TURN)

@@ -1,7 +1,7 @@
-"""The arguments of a tool against its schema: the small part of JSON Schema that our tools use.
+"""Checks the arguments of a tool call against its schema: the part of JSON Schema that our tools use.
 
-Pure. What is wrong is told in one sentence, for the model that made the call or for the door that
-passes it on. A null is an argument that was not given: models say it for everything optional.
+Pure. An error is one sentence, for the model that made the call or the front end that passes it on.
+A null counts as an argument that was not given: models send it for everything optional.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 MAX_SHOWN_CHARS = 100
-"""Of a name that somebody made up, in the sentence that tells of it."""
+"""Of an unknown argument's name, in the error sentence."""
 _KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "boolean": (bool,),
@@ -25,27 +25,27 @@ class BadArguments(ValueError):
     """The text is a sentence."""
 
 
-def checked(name: str, schema: Mapping[str, Any], given: Any) -> dict[str, Any]:
-    """The arguments that were given, each of the kind that the schema of the tool `name` wants."""
-    if not isinstance(given, dict):
+def checked(name: str, schema: Mapping[str, Any], arguments: Any) -> dict[str, Any]:
+    """The call's arguments without nulls, each of the type that the schema of the tool `name` demands."""
+    if not isinstance(arguments, dict):
         raise BadArguments(f"{name} takes an object of arguments.")
-    arguments = {key: value for key, value in given.items() if value is not None}
-    missing = [key for key in schema.get("required", []) if key not in arguments]
+    present = {key: value for key, value in arguments.items() if value is not None}
+    missing = [key for key in schema.get("required", []) if key not in present]
     if missing:
         raise BadArguments(f"{name} needs {', '.join(missing)}.")
     known = schema.get("properties", {})
     if schema.get("additionalProperties") is False:
-        unknown = [key for key in arguments if key not in known]
+        unknown = [key for key in present if key not in known]
         if unknown:
             raise BadArguments(f"{name} has no argument {unknown[0][:MAX_SHOWN_CHARS]}.")
-    return {key: _checked(key, known.get(key, {}), value) for key, value in arguments.items()}
+    return {key: _checked(key, known.get(key, {}), value) for key, value in present.items()}
 
 
 def _checked(key: str, schema: Mapping[str, Any], value: Any) -> Any:
     kind = schema.get("type")
     if kind is not None:
         if kind == "integer" and isinstance(value, float) and value.is_integer():
-            value = int(value)  # JSON knows no difference
+            value = int(value)  # JSON makes no difference between 1 and 1.0
         if not isinstance(value, _KINDS[kind]) or (isinstance(value, bool) and kind != "boolean"):
             article = "an" if kind[0] in "aio" else "a"
             raise BadArguments(f"{key} must be {article} {kind}.")

@@ -1,4 +1,4 @@
-"""Tools that we offer to models, said once and rendered by every engine and door."""
+"""Tools that we offer to models: their definitions and their calls, for every engine and front end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from laneway.core.tool_arguments import BadArguments, checked
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who calls: bound by the session, never said by the model."""
+    """The session that calls a tool: bound by us, never named by the model."""
 
     agent_id: str
     identity: str | None = None
@@ -23,9 +23,9 @@ class ToolResult(msgspec.Struct, frozen=True):
     text: str
     is_error: bool = False
     data: dict[str, Any] | None = None
-    """The same for programs, where a door can hand it on."""
+    """The same for programs, where a front end can pass it on."""
     notes: tuple[str, ...] = ()
-    """Sentences beside: what was left out, what went wrong on the way."""
+    """Further sentences: what was left out, what went wrong on the way."""
 
 
 Handler: TypeAlias = Callable[[Caller, Mapping[str, Any]], Awaitable[ToolResult]]
@@ -41,7 +41,7 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class ToolBox:
-    """Tools by name. Two of one name are a bug in whoever joined them."""
+    """Tools by name. Two tools of one name are a bug of the caller."""
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, Tool] = {}
@@ -54,12 +54,12 @@ class ToolBox:
         return iter(self._tools.values())
 
     async def call(self, caller: Caller, name: str, arguments: Any) -> ToolResult:
-        """Run a tool. A wrong name or wrong arguments are told to the model, not raised."""
+        """Run a tool. A wrong name or wrong arguments become a result for the model, no exception."""
         tool = self._tools.get(name)
         if tool is None:
             return ToolResult(f"There is no tool {name}.", is_error=True)
         try:
-            taken = checked(name, tool.schema, arguments)
+            checked_arguments = checked(name, tool.schema, arguments)
         except BadArguments as problem:
             return ToolResult(str(problem), is_error=True)
-        return await tool.handler(caller, taken)
+        return await tool.handler(caller, checked_arguments)

@@ -1,4 +1,4 @@
-"""A turn from the caller's side: its events, its result, and the way to cancel it."""
+"""A turn from the caller's side: its events, its result, and how to cancel it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from laneway.core.subscription import Subscription
 
 
 class TurnResult(msgspec.Struct, frozen=True):
-    """How a turn went. `stopped_by` tells who ended it early, if anybody did."""
+    """How a turn ended. `stopped_by` says why it ended early, if it did."""
 
     status: Status
     text: str = ""
@@ -25,7 +25,7 @@ class TurnResult(msgspec.Struct, frozen=True):
 
 
 class Turn:
-    """What `Session.say` returns at once. Read the events, await the result, or both, or neither."""
+    """A requested turn, returned by `Session.say` at once: read its events, await its result, or neither."""
 
     def __init__(self, ticket: str, cancel: Callable[[Stop], None], *, merge: bool = True) -> None:
         self.ticket = ticket
@@ -36,15 +36,15 @@ class Turn:
         self._settled.add_done_callback(lambda settled: settled.cancelled() or settled.exception())
 
     async def result(self) -> TurnResult:
-        """How it went. Raises only if the turn was never run."""
+        """How it ended. Raises only if the turn never ran."""
         return await asyncio.shield(self._settled)
 
     def cancel(self, why: Stop = "cancel") -> None:
-        """Take the turn back: out of the queue, or by an interrupt. The result still comes."""
+        """Cancel the turn: remove it from the queue, or interrupt it. The result still comes."""
         self._cancel(why)
 
     def on_settled(self, then: Callable[[TurnResult | LanewayError], None]) -> None:
-        """Be told the outcome, whether or not anybody awaits it."""
+        """Call `then` with the outcome, whether or not anybody awaits it."""
 
         def tell(settled: asyncio.Future[TurnResult]) -> None:
             error = settled.exception()
@@ -64,7 +64,7 @@ class Turn:
 
 
 class Request:
-    """What the session keeps about a ticket and the rules need not know."""
+    """The session's data about a ticket, which the rules need not know."""
 
     __slots__ = ("answer", "done", "error", "is_begun", "parts", "spec", "turn")
 
@@ -85,6 +85,7 @@ class Request:
             status=done.status,
             text=done.text,
             failure=done.failure,
-            stopped_by=None if done.status == "completed" else stop,
+            # Who closes declines what was asked: a turn that ends well after that was still cut short.
+            stopped_by=None if done.status == "completed" and stop != "close" else stop,
             turn_id=done.turn_id,
         )

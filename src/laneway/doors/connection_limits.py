@@ -1,8 +1,8 @@
-"""How many connections a server keeps open: those that have proved who they are, and a few that have not.
+"""Limits on a server's open connections: many that have authenticated, and a few that have not yet.
 
-Whoever has not is dropped after a while, and the oldest of them at once where there are too many: idle
-strangers cannot keep out those who know the token. What counts as a proof is the server's to say. Knows
-no transport.
+A connection that does not authenticate in time is dropped; when there are too many of them, the oldest is
+dropped at once, so that idle connections cannot keep out clients that know the token. The server decides
+what counts as proof. Knows no transport.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ log = logging.getLogger(__name__)
 
 
 class ConnectionLimits:
-    """Each connection is an `Arrival` from its first moment to its `leave`."""
+    """Counts a server's connections. Each one is an `Arrival` from `arrive` until its `leave`."""
 
     def __init__(
         self, clock: Clock, *, server: str, max_unproven: int, max_proven: int, unproven_s: float
     ) -> None:
-        """`server` is its name in the log; `unproven_s` is how long a proof may take."""
+        """`server` is its name in the log; `unproven_s` is the time to authenticate in."""
         self._clock = clock
         self._server = server
         self._max_unproven = max_unproven
         self._max_proven = max_proven
         self._unproven_s = unproven_s
-        # A dict keeps the order in which they came.
+        # A dict keeps the order of arrival.
         self._unproven: dict[Arrival, Callable[[], None]] = {}
         self._proven: set[Arrival] = set()
         self._is_crowded = False
         self._is_closing = False
 
     def arrive(self, drop: Callable[[], None]) -> Arrival:
-        """A new connection. `drop` breaks it off, and is called at most once."""
+        """Count a new connection. `drop` closes it, and is called at most once."""
         arrival = Arrival(self, drop)
         self.wait_for_proof(arrival)
         return arrival
 
     def wait_for_proof(self, arrival: Arrival) -> None:
-        """From now on it has `unproven_s`; somebody else may have to make room for it."""
+        """Give it `unproven_s` from now on; drop the oldest unproven connection if there are too many."""
         self.forget(arrival)
         if self._is_closing:
             arrival.drop()
@@ -53,7 +53,7 @@ class ConnectionLimits:
         self._unproven[arrival] = self._clock.after(self._unproven_s, arrival.drop)
 
     def take(self, arrival: Arrival) -> bool:
-        """Count it with the proven ones, if there is room."""
+        """Count it as proven; false if there is no room."""
         if arrival in self._proven:
             return True
         if arrival.is_dropped or len(self._proven) >= self._max_proven:
@@ -69,13 +69,13 @@ class ConnectionLimits:
             stop_clock()
 
     def refuse_unproven(self) -> None:
-        """The server ends: those that are there, and those that still come, are not waited for."""
+        """The server is closing: drop unproven connections, those still to come included."""
         self._is_closing = True
         for arrival in list(self._unproven):
             arrival.drop()
 
     def _warn_once(self) -> None:
-        """Not for each of them: whoever floods us must not flood the log."""
+        """Warn once, not for each connection: a flood of connections must not flood the log."""
         if not self._is_crowded:
             self._is_crowded = True
             log.warning(
@@ -86,7 +86,7 @@ class ConnectionLimits:
 
 
 class Arrival:
-    """One connection, as its limits see it."""
+    """One connection, as `ConnectionLimits` counts it."""
 
     def __init__(self, limits: ConnectionLimits, drop: Callable[[], None]) -> None:
         self.is_dropped = False
@@ -94,16 +94,16 @@ class Arrival:
         self._drop = drop
 
     def prove(self) -> bool:
-        """It has shown who it is: whether there is room for it. Again is harmless."""
+        """The client has authenticated; false if there is no room. May be called again."""
         return self._limits.take(self)
 
     def rest(self) -> None:
-        """Its proof was good for what it did; for more it needs another."""
+        """That proof is used up: the connection must authenticate again within `unproven_s`."""
         if not self.is_dropped:
             self._limits.wait_for_proof(self)
 
     def leave(self) -> None:
-        """It is gone, or somebody else's to count."""
+        """Stop counting it: it is closed, or counted elsewhere."""
         self._limits.forget(self)
 
     def drop(self) -> None:

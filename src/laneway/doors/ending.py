@@ -1,4 +1,4 @@
-"""How a server is told to end: by signals, the first of which asks for order."""
+"""Signals that end a server: the first SIGINT or SIGTERM starts an orderly shutdown, a second forces it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import asyncio
 import os
 import signal
 
-ONE_WISH_S = 0.5
-"""Within which a signal of another kind belongs to the first one."""
+SAME_REQUEST_S = 0.5
+"""Within this time a signal of the other kind counts as part of the first one."""
 
 
 class EndSignals:
-    """`with EndSignals(ended):` — the first sets the event, the second ends the process at once.
+    """`with EndSignals(ended):` — the first signal sets the event, the second ends the process at once.
 
-    Claude Code sends SIGINT and a tenth of a second later SIGTERM: that is one wish, not two.
+    Claude Code sends SIGINT and a tenth of a second later SIGTERM: that is one request, not two.
     """
 
     def __init__(self, ended: asyncio.Event) -> None:
@@ -33,6 +33,6 @@ class EndSignals:
         self._ended.set()
         if self._first is None:
             self._first = number, now
-        elif number == self._first[0] or now - self._first[1] > ONE_WISH_S:
-            # Whatever hangs: the guardian ends Codex when our pipe to it closes.
+        elif number == self._first[0] or now - self._first[1] > SAME_REQUEST_S:
+            # No matter what hangs: the guardian ends Codex when our pipe to it closes.
             os._exit(128 + number)

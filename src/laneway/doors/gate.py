@@ -1,8 +1,8 @@
-"""Who may speak to a door on the network: whoever knows a token and comes by our own name.
+"""Access control for servers on the network: bearer tokens, and the `Host` and `Origin` headers.
 
-Pure. Every request passes `Gate` before a byte of its body is read. A page in a browser cannot
-get in even if its name resolves to this machine: its `Host` or its `Origin` tells on it, and it
-does not know the token.
+Pure. Every request passes `Gate` before a byte of its body is read. A page in a browser is refused
+even if its host name resolves to this machine (DNS rebinding): its `Host` or `Origin` is not one
+of ours, and it does not know the token.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from laneway.base.errors import UsageError
 from laneway.wire.messages import INVALID_REQUEST
 
 HEADER_MISMATCH = -32020
-"""Headers that contradict each other, or the body."""
+"""JSON-RPC code for headers that contradict each other, or the body."""
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 MIN_TOKEN_CHARS = 16
-"""Of a token that somebody chose: shorter ones can be tried out."""
+"""Of a token that a user chose: shorter ones can be guessed by trying."""
 
 _ONCE = frozenset(
     {
@@ -37,13 +37,13 @@ _ONCE = frozenset(
         "mcp-name",
     }
 )
-"""Headers that decide something: of two values, whoever stands before us may have read the other one."""
+"""Headers that decide something must not be repeated: a proxy before us may have read the other value."""
 
 _LOOPBACK_ORIGIN = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?", re.ASCII)
 
 
-class Refused(Exception):
-    """A request that is not served: the status, and what its body says."""
+class AccessDenied(Exception):
+    """A request that is not served: the HTTP status, and what the body of the response says."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Refused(Exception):
 
 
 class Headers:
-    """A request's headers by lower-case name. Those that decide something stand there once."""
+    """A request's headers by lower-case name. Those that decide something must appear once."""
 
     def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
         self._values: dict[str, str] = {}
@@ -74,7 +74,7 @@ class Headers:
             if name not in self._values:
                 self._values[name] = value.decode("latin-1").strip()
             elif name in _ONCE:
-                raise Refused(400, f"The header {name} appears more than once", code=HEADER_MISMATCH)
+                raise AccessDenied(400, f"The header {name} appears more than once", code=HEADER_MISMATCH)
             else:
                 self._values[name] += ", " + value.decode("latin-1")
 
@@ -93,7 +93,7 @@ def new_token() -> str:
 
 
 def principal_of(token: str) -> str:
-    """Whose sessions a token opens: the same ones after every reconnect, and never the token itself."""
+    """The principal of a token: the same after every reconnect, and it does not reveal the token."""
     return "http:" + hashlib.sha256(token.encode()).hexdigest()[:16]
 
 
@@ -105,58 +105,58 @@ def is_loopback(address: str) -> bool:
 
 
 def host_names(host: str, port: int, further: Iterable[str] = ()) -> frozenset[str]:
-    """The values of `Host` that mean us, where we are bound to this address and port."""
-    shown = f"[{host}]" if ":" in host else host
-    names = {shown.lower(), *(name.lower() for name in further)}
+    """The values of `Host` that are ours when we are bound to this address and port."""
+    host_in_url = f"[{host}]" if ":" in host else host
+    names = {host_in_url.lower(), *(name.lower() for name in further)}
     if is_loopback(host) or host == "localhost":
         names.update(LOOPBACK_NAMES)
-    known = {f"{name}:{port}" for name in names}
-    return frozenset(known | names if port == 80 else known)
+    with_port = {f"{name}:{port}" for name in names}
+    return frozenset(with_port | names if port == 80 else with_port)
 
 
 class Gate:
-    """Lets in whoever knows a token and comes by our own name."""
+    """Admits requests that carry a known token, our own `Host` and no foreign `Origin`."""
 
     def __init__(self, tokens: Iterable[str], hosts: Iterable[str], origins: Iterable[str] = ()) -> None:
-        given = list(tokens)
-        if not given:
+        accepted = list(tokens)
+        if not accepted:
             raise UsageError("This server needs a token that its clients must know.")
-        for token in given:
+        for token in accepted:
             if len(token) < MIN_TOKEN_CHARS or not token.isascii() or not token.isprintable() or " " in token:
                 raise UsageError(
                     f"A token has at least {MIN_TOKEN_CHARS} characters, all of them printable ASCII "
                     "and none of them a space. Leave it out and one is made for you."
                 )
-        self._tokens = [(_digest(token), principal_of(token)) for token in given]
+        self._tokens = [(_digest(token), principal_of(token)) for token in accepted]
         self._hosts = frozenset(hosts)
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
 
     def check_place(self, headers: Headers) -> None:
-        """That the request was meant for us, and not sent by a page that we do not know."""
+        """Refuse a request for another host, or one that an unknown web page sent."""
         host = headers.get("host")
         if host is None or host.lower() not in self._hosts:
-            raise Refused(421, "This server has another name: the Host header is not one of its own")
+            raise AccessDenied(421, "This server has another name: the Host header is not one of its own")
         origin = headers.get("origin")
         if origin is None:
             return
-        shown = origin.lower()
-        if not _LOOPBACK_ORIGIN.fullmatch(shown) and shown not in self._origins:
-            raise Refused(403, "Pages of this origin may not speak to this server")
+        origin = origin.lower()
+        if not _LOOPBACK_ORIGIN.fullmatch(origin) and origin not in self._origins:
+            raise AccessDenied(403, "Pages of this origin may not speak to this server")
 
     def admit(self, headers: Headers) -> str:
-        """The principal whose token this is."""
+        """The principal whose token the request carries."""
         scheme, _, token = (headers.get("authorization") or "").partition(" ")
         if scheme.lower() != "bearer":
             challenge = (("www-authenticate", 'Bearer realm="laneway"'),)
-            raise Refused(401, "A bearer token is needed in the Authorization header", headers=challenge)
+            raise AccessDenied(401, "A bearer token is needed in the Authorization header", headers=challenge)
         digest = _digest(token.strip())
-        found = [owner for known, owner in self._tokens if hmac.compare_digest(known, digest)]
-        if not found:
+        principals = [owner for known, owner in self._tokens if hmac.compare_digest(known, digest)]
+        if not principals:
             challenge = (("www-authenticate", 'Bearer realm="laneway", error="invalid_token"'),)
-            raise Refused(401, "This is not the token", headers=challenge)
-        return found[0]
+            raise AccessDenied(401, "This is not the token", headers=challenge)
+        return principals[0]
 
 
 def _digest(token: str) -> bytes:
-    """Of equal length for all, so that comparing tells nothing of the right one."""
+    """Of equal length for all tokens, so that the time of a comparison reveals nothing."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()

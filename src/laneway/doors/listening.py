@@ -1,4 +1,4 @@
-"""A socket that a door listens on: of this machine alone, unless somebody chose otherwise."""
+"""Listening TCP sockets of the servers: reachable from this machine only, unless the user chose otherwise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from laneway.doors.gate import is_loopback
 
 
 def bind(host: str, port: int, *, remote_flag: str, may_leave_machine: bool = False) -> socket.socket:
-    """A listening socket; only on this machine unless that was chosen."""
+    """A listening socket; an address that other machines can reach needs `may_leave_machine`."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as problem:
@@ -19,7 +19,7 @@ def bind(host: str, port: int, *, remote_flag: str, may_leave_machine: bool = Fa
             f"{host} can be reached from other machines, and whoever has the token can run commands here. "
             f"Use 127.0.0.1, or add {remote_flag} if that is meant."
         )
-    # With its protocol said: asyncio switches TCP's delays off only where it knows that it is TCP.
+    # With its protocol given: asyncio sets TCP_NODELAY only where it knows that the socket is TCP.
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,7 +1,7 @@
-"""A JSON-RPC peer on standard input and output: the pipe and its end, for every door that has one.
+"""A JSON-RPC peer on standard input and output, and its orderly end, for every stdio server.
 
-While it serves, file descriptors 0 and 1 are taken away from everybody else in the process:
-nothing but the protocol reaches the client, and no child can read what it says.
+While it serves, file descriptors 0 and 1 are taken away from everything else in the process:
+nothing but the protocol reaches the client, and no child process can read the client's messages.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Pipe(asyncio.Protocol):
         self._pump: threading.Thread | None = None
 
     async def open(self, reading: int, writing: int) -> None:
-        """The peer, ready to speak; it hears nothing before `listen`."""
+        """Make the peer, ready to send; it reads nothing before `listen`."""
         loop = asyncio.get_running_loop()
         # A plain file, as in `laneway mcp-server < requests > answers`, or /dev/null is no pipe to asyncio.
         if not _is_pipe(reading):
@@ -87,12 +87,12 @@ class Pipe(asyncio.Protocol):
         self.ended.set()
 
     def let_go(self) -> None:
-        """The writing end is closed: all is sent, or nobody reads it any more."""
+        """The writing end is closed: everything is sent, or the client no longer reads."""
         self._has_let_go.set()
         self.ended.set()
 
     async def aclose(self) -> None:
-        """Answer what is open, hand over what is unsent, let go."""
+        """Answer open requests, send what is still unsent, close both ends."""
         await self.peer.aclose()
         self._writer.close()
         try:
@@ -107,7 +107,7 @@ class Pipe(asyncio.Protocol):
 
 
 class _Pen(asyncio.Protocol):
-    """The writing end, which asyncio tells of an emptied buffer and of a reader that went away."""
+    """The writing end: asyncio's callbacks for an emptied buffer and for a reader that went away."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
@@ -120,21 +120,21 @@ class _Pen(asyncio.Protocol):
 
 
 def _is_pipe(descriptor: int) -> bool:
-    """Whether the event loop can wait for it; not for a plain file, nor for /dev/null."""
+    """Whether the event loop can wait for it; it cannot for a plain file or /dev/null."""
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
 
 
 def _pumped(file: int, *, is_input: bool) -> tuple[int, threading.Thread]:
-    """A pipe in the place of a plain file, and the thread that carries from one to the other."""
+    """A pipe in place of a plain file, and the thread that copies between the two."""
     reading, writing = os.pipe()
     ours, ends = (reading, (file, writing)) if is_input else (writing, (reading, file))
-    pump = threading.Thread(target=_carry, args=ends, daemon=True)
+    pump = threading.Thread(target=_copy, args=ends, daemon=True)
     pump.start()
     return ours, pump
 
 
-def _carry(source: int, target: int) -> None:
+def _copy(source: int, target: int) -> None:
     try:
         while data := os.read(source, 65536):
             while data:
@@ -147,7 +147,7 @@ def _carry(source: int, target: int) -> None:
 
 
 def claim_standard_streams() -> tuple[int, int]:
-    """Take descriptors 0 and 1 for ourselves; whoever else uses them reads nothing and writes to stderr."""
+    """Take descriptors 0 and 1 for ourselves; other code that uses them reads nothing, writes to stderr."""
     sys.stdout.flush()
     reading, writing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -1,5 +1,5 @@
-"""Team mail: rosters and inboxes in files that Claude Code and ATM read and write, too.
+"""Team mail: rosters and inboxes in files that Claude Code and ATM also read and write.
 
-`inbox.Inbox` is one member's mail, `roster.Roster` one team's members, `post.Post` the way out.
-All of it blocks: from asyncio call through `asyncio.to_thread`.
+`inbox.Inbox` is one member's mail, `roster.Roster` one team's members, `post.Post` sends messages;
+these block: from asyncio call them through `asyncio.to_thread`. `postman.Postman` turns mail into turns.
 """

@@ -1,11 +1,11 @@
-"""What becomes of a session's unread mail: `sort` it, then `decide(situation, sorted, rules)`. Pure.
+"""Decides what to do with a session's unread mail: `sort` it, then `decide(situation, sorted, rules)`. Pure.
 
-`sort` takes its time with a full inbox and may run in a thread; `decide` is short, because nothing may
-happen between it and what is done about it.
+`sort` may take long for a full inbox and may run in a thread; `decide` is short, because nothing may
+happen between the decision and the action.
 
-The order of precedence: an order to end the session, what a client wants, mail. Mail is brought to
-an idle session, so many messages at a time and so many turns in an hour; to a busy one only what is
-urgent, and only where that is wanted. What was brought in this life is not brought again.
+The order of precedence: a request to end the session, a client's turns, mail. Mail is delivered to an
+idle session, with a limit of messages per turn and of turns per hour; to a busy one only what is urgent,
+and only where that is configured. What was delivered in this process is not delivered again.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from laneway.mail.claude_messages import Addressee, treatment
 from laneway.mail.entries import Message
-from laneway.mail.frames import Addressee, treatment
 
 HOUR_S = 3600.0
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the settings say."""
+    """The settings of delivery."""
 
     max_messages: int = 10
     max_chars: int = 4096
@@ -33,7 +33,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     deny: frozenset[str] = frozenset()
 
     def admit(self, message: Message) -> bool:
-        """Both lists take `agent` and `agent@team`."""
+        """Whether its sender may start turns. Both lists take `agent` and `agent@team`."""
         names = {message.sender, f"{message.sender}@{message.source_team}"}
         return names.isdisjoint(self.deny) and (self.allow is None or not names.isdisjoint(self.allow))
 
@@ -42,60 +42,60 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """All that matters about a session, in one instant."""
 
     now: float
-    """By the clock that `begun` and `not_before` are told by."""
+    """By the same clock as `begun` and `not_before`."""
     state: Literal["idle", "busy", "closed"]
     is_auto: bool = True
     can_begin: bool = True
-    """Whether Codex can be asked: not if it died and nobody may start another."""
+    """Whether Codex can start a turn: not if it died and may not be started again."""
     begun: tuple[float, ...] = ()
-    """When mail was brought during the last hour, oldest first."""
+    """When mail was delivered during the last hour, oldest first."""
     not_before: float = 0.0
-    """The last attempt failed: not before this."""
+    """After a failed attempt: the time of the next one."""
 
 
-class Bring(msgspec.Struct, frozen=True):
-    """Start a turn with these."""
+class StartMailTurn(msgspec.Struct, frozen=True):
+    """Start a turn with these messages."""
 
     messages: tuple[Message, ...]
     left: int
-    """More that may start turns, for later."""
+    """How many more may start turns later."""
 
 
-class Steer(msgspec.Struct, frozen=True):
-    """Put these into the turn that is running."""
+class SteerMail(msgspec.Struct, frozen=True):
+    """Add these messages to the running turn."""
 
     messages: tuple[Message, ...]
 
 
-class End(msgspec.Struct, frozen=True):
+class EndSession(msgspec.Struct, frozen=True):
     """Close the session, as its lead asked."""
 
     request: Message
 
 
-class Hold(msgspec.Struct, frozen=True):
-    """Nothing now. Look again when something changes, and at the latest at this time."""
+class HoldMail(msgspec.Struct, frozen=True):
+    """Do nothing now. Decide again when something changes, at the latest at `until`."""
 
     why: Literal["nothing", "off", "closed", "engine", "busy", "failed", "limit"]
     until: float | None = None
 
 
-Act: TypeAlias = Bring | Steer | End | Hold
+Act: TypeAlias = StartMailTurn | SteerMail | EndSession | HoldMail
 
 
 class Sorted(msgspec.Struct, frozen=True, kw_only=True):
-    """Unread mail by what may become of it, each kind in the order of delivery."""
+    """Unread mail by what may be done with it, each kind in the order of delivery."""
 
     orders: tuple[Message, ...] = ()
-    """To end the session."""
+    """Requests to end the session."""
     starting: tuple[Message, ...] = ()
     """May start a turn."""
     along: tuple[Message, ...] = ()
-    """Starts none, and comes along with one."""
+    """Starts no turn, and is added to one that other mail starts."""
     marks: tuple[Message, ...] = ()
     """Recorded by Codex already: only the mark is missing."""
     refused: tuple[Message, ...] = ()
-    """From senders who may not start turns: it stays unread."""
+    """From senders who may not start turns: these stay unread."""
 
 
 def sort(
@@ -108,8 +108,8 @@ def sort(
 ) -> Sorted:
     """`unread` is in the order of delivery (`Mail.unread`).
 
-    `under_way` has the keys of what was handed to Codex and is not yet known to be recorded: it is left
-    out. `brought` has those of what is recorded.
+    `under_way` has the keys of messages that were sent to Codex and are not yet known to be recorded:
+    these are left out. `brought` has the keys of recorded ones.
     """
     kinds: dict[str, list[Message]] = {"end": [], "turn": [], "quiet": [], "brought": [], "refused": []}
     for message in unread:
@@ -129,34 +129,34 @@ def sort(
 def decide(situation: Situation, mail: Sorted, rules: Rules) -> Act:
     is_idle, most = situation.state == "idle", rules.max_messages
     if situation.state == "closed":
-        return Hold("closed")
+        return HoldMail("closed")
     if not situation.is_auto:
-        return Hold("off")
+        return HoldMail("off")
     if mail.orders:
-        return End(mail.orders[0]) if is_idle else Hold("busy")
+        return EndSession(mail.orders[0]) if is_idle else HoldMail("busy")
     if not mail.starting:
-        return Hold("nothing")
+        return HoldMail("nothing")
     first = mail.starting[:most]
     urgent = tuple(message for message in first if message.urgency == "urgent")
     if not is_idle and not (rules.may_steer and urgent):
-        return Hold("busy")
+        return HoldMail("busy")
     held = _hold(situation, rules)
     if held is not None:
         return held
     if not is_idle:
-        return Steer(urgent)
-    return Bring(first + mail.along[: most - len(first)], len(mail.starting) - len(first))
+        return SteerMail(urgent)
+    return StartMailTurn(first + mail.along[: most - len(first)], len(mail.starting) - len(first))
 
 
-def _hold(situation: Situation, rules: Rules) -> Hold | None:
-    """What keeps mail back that could otherwise go."""
+def _hold(situation: Situation, rules: Rules) -> HoldMail | None:
+    """Why mail that could be delivered must wait; none if it need not."""
     if not situation.can_begin:
-        return Hold("engine")
+        return HoldMail("engine")
     if situation.now < situation.not_before:
-        return Hold("failed", situation.not_before)
+        return HoldMail("failed", situation.not_before)
     begun = recent(situation.begun, situation.now)
     if len(begun) >= rules.turns_per_hour:
-        return Hold("limit", begun[-rules.turns_per_hour] + HOUR_S if rules.turns_per_hour else None)
+        return HoldMail("limit", begun[-rules.turns_per_hour] + HOUR_S if rules.turns_per_hour else None)
     return None
 
 

@@ -1,7 +1,7 @@
-"""A message that is about to be sent: checked once, then as good as written.
+"""An outgoing message: checked once, then written as an inbox entry.
 
-Pure. The entry is the one that Claude Code, ATM 0.46 and ATM 1.x can all read; where they want an
-id under different names, they get the same one.
+Pure. The entry is one that Claude Code, ATM 0.46 and ATM 1.x can all read; where they expect an
+id under different names, each gets the same one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """Made by `draft`; kept in the spool as it is."""
+    """A checked message, made by `draft`; stored in the spool as it is."""
 
     sender: str
     text: str
@@ -40,11 +40,11 @@ class Draft(msgspec.Struct, frozen=True):
 
     @property
     def marks(self) -> tuple[str, str]:
-        """What tells that it is there: its id, and the end of its ULID, whose beginning is the time."""
+        """Ends of ids by which it is found in an inbox: its id, and its ULID without the time in front."""
         return self.message_id, ulid(self.when, self.message_id)[10:]
 
     def entry(self, when: datetime) -> bytes:
-        """As it stands in an inbox, sent at this time. Never a null: Claude drops what has one."""
+        """The inbox entry, sent at this time. Never with a null: Claude Code drops entries that have one."""
         metadata: dict[str, Any] = {
             "atm": {"messageId": ulid(when, self.message_id), "sourceTeam": self.source_team}
         }
@@ -89,7 +89,7 @@ def draft(
 
 
 def ulid(when: datetime, message_id: str) -> str:
-    """ATM 1.x's id: the time in front, and behind it what is random in the message's own id."""
+    """ATM 1.x's id: the time, followed by the random part of the message's own id."""
     number = ((when - EPOCH) // timedelta(milliseconds=1) << 80) | (uuid.UUID(message_id).int & (1 << 80) - 1)
     return "".join(CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5))
 
@@ -112,7 +112,7 @@ def _checked(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    """One line, cut behind a word."""
+    """One line, cut after a word."""
     line = " ".join(plain(text[: 4 * MAX_SUMMARY_CHARS]).split())
     if len(line) <= MAX_SUMMARY_CHARS:
         return line

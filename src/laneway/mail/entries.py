@@ -1,8 +1,7 @@
-"""One inbox as values: what others wrote, read with tolerance, and what we write, read by all three.
+"""Parses and edits the entries of an inbox file: tolerant in reading, careful in writing.
 
-Pure: bytes in, bytes out. Claude Code, ATM 0.46 and ATM 1.x each have their own idea of an entry;
-ours carries the ids that each of them looks for and never a null, for which Claude drops a message.
-Nothing that another program put there is changed, but for `read`.
+Pure: bytes in, bytes out. Claude Code, ATM 0.46 and ATM 1.x each write entries of their own form; all
+are read. Nothing in another program's entry is changed, except `read`.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ Urgency: TypeAlias = Literal["urgent", "normal", "low"]
 URGENT = frozenset({"urgent", "high", "critical", "immediate", "interrupt"})
 LOW = frozenset({"low", "background"})
 ENTRY_DEPTH = 1
-"""An entry stands inside the array."""
+"""How deep an entry is nested: inside the array."""
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 MAX_EPOCH_MS = 32_503_680_000_000
 """The year 3000: a number beyond it is no time in milliseconds."""
 
 
 class _Head(msgspec.Struct, gc=False):
-    """The one field that most entries are looked at for: the rest is skipped, ten times as fast."""
+    """The one field that most entries are decoded for: skipping the rest is ten times as fast."""
 
     read: bool = False
 
@@ -40,7 +39,7 @@ _NOT_PLAIN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Message(msgspec.Struct, frozen=True):
-    """An entry that says something to somebody."""
+    """An entry with a sender and a text."""
 
     sender: str
     text: str
@@ -49,36 +48,40 @@ class Message(msgspec.Struct, frozen=True):
     when: datetime | None
     is_read: bool
     message_id: str
-    """The id to show and to ask for; empty if its writer gave none."""
+    """The id to show and to read it by; empty if its writer gave none."""
     summary: str
     source_team: str
     kind: str
     """The entry's `type`, as a rule `message`."""
     urgency: Urgency
     key: frozenset[str]
-    """What it is known by: two entries that share one of these are the same message."""
+    """Its identifying keys: two entries that share one are the same message."""
     raw: bytes
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The whole entry, with what we do not know."""
+        """The whole entry, fields that we do not know included."""
         known: dict[str, Any] = raw_json.value(self.raw)
         return known
 
 
 class Problem(msgspec.Struct, frozen=True):
+    """Something in an inbox that could not be read."""
+
     kind: Literal["damaged", "entry"]
-    """The whole file, or one entry that is no message; the entry stays where it is."""
+    """The whole file, or one entry that is not a message; that entry stays where it is."""
     text: str
 
 
 class Mail(msgspec.Struct, frozen=True):
+    """The content of an inbox, as far as it was read."""
+
     messages: tuple[Message, ...] = ()
     """In the order of the file."""
     problems: tuple[Problem, ...] = ()
 
     def unread(self) -> tuple[Message, ...]:
-        """In the order of delivery: urgent first, then by age. What has no time goes by its place."""
+        """In the order of delivery: urgent first, then by age. One without a time keeps its place."""
         return in_order(message for message in self.messages if not message.is_read)
 
 
@@ -86,22 +89,22 @@ class Mail(msgspec.Struct, frozen=True):
 
 
 def read(entries: Iterable[bytes]) -> Mail:
-    """Each message once, also if it was written twice."""
+    """The messages in these entries, each once even if it was written twice."""
     messages: list[Message] = []
     problems: list[Problem] = []
     known: set[str] = set()
     for number, raw in enumerate(entries, 1):
-        found = message(raw)
-        if found is None:
+        parsed = message(raw)
+        if parsed is None:
             problems.append(Problem("entry", f"Entry {number} is not a message; it stays where it is."))
-        elif known.isdisjoint(found.key):
-            known |= found.key
-            messages.append(found)
+        elif known.isdisjoint(parsed.key):
+            known |= parsed.key
+            messages.append(parsed)
     return Mail(tuple(messages), tuple(problems))
 
 
 def unread(data: bytes) -> list[bytes]:
-    """The entries of a file that nobody has marked as read, whatever they are; `NotJson` if it is none."""
+    """The entries of a file that are not marked as read, messages or not; `NotJson` if it is no array."""
     try:
         heads = _heads.decode(data)
     except _NOT_PLAIN:
@@ -117,12 +120,12 @@ def is_unread(raw: bytes) -> bool:
     try:
         return not _head.decode(raw).read
     except _NOT_PLAIN:
-        found = message(raw)
-        return found is None or not found.is_read
+        parsed = message(raw)
+        return parsed is None or not parsed.is_read
 
 
 def message(raw: bytes) -> Message | None:
-    """None if it has no sender or no text."""
+    """The message in an entry; none if it has no sender or no text."""
     try:
         entry = raw_json.value(raw)
     except NotJson:
@@ -161,22 +164,22 @@ def in_order(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def _ids(entry: dict[str, Any]) -> list[str]:
-    """All ids that it goes by. ATM 1.x moves ours about when it writes an inbox anew."""
-    found = (entry.get("message_id"), entry.get("msg_id"), _inside(entry, "atm", "messageId"))
-    return [each for each in found if isinstance(each, str) and each]
+    """All its ids. ATM 1.x moves ours to other fields when it rewrites an inbox."""
+    ids = (entry.get("message_id"), entry.get("msg_id"), _inside(entry, "atm", "messageId"))
+    return [each for each in ids if isinstance(each, str) and each]
 
 
 def _key(ids: Sequence[str], sender: str, text: str, written: str) -> frozenset[str]:
-    """An id alone does not do: whoever gives his message another's id must not make that one vanish."""
-    said = f"{len(sender)} {sender}{text}".encode("utf-8", "surrogatepass")
-    body = hashlib.blake2b(said, digest_size=16).hexdigest()
+    """An id alone is not enough: a sender who reuses another message's id must not make that one vanish."""
+    content = f"{len(sender)} {sender}{text}".encode("utf-8", "surrogatepass")
+    body = hashlib.blake2b(content, digest_size=16).hexdigest()
     return frozenset(f"{each} {body}" for each in ids) or frozenset({f"@{written} {body}"})
 
 
-def _time(said: object) -> tuple[str, datetime | None]:
-    if isinstance(said, (int, float)) and not isinstance(said, bool) and 0 <= said < MAX_EPOCH_MS:
-        return str(said), datetime.fromtimestamp(said / 1000, UTC)
-    return _text(said), stamps.parse(said)
+def _time(value: object) -> tuple[str, datetime | None]:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < MAX_EPOCH_MS:
+        return str(value), datetime.fromtimestamp(value / 1000, UTC)
+    return _text(value), stamps.parse(value)
 
 
 def _urgency(entry: dict[str, Any]) -> Urgency:
@@ -186,8 +189,8 @@ def _urgency(entry: dict[str, Any]) -> Urgency:
         entry.get("priority"),
         entry.get("urgency"),
     )
-    said = next((hint.strip().lower() for hint in hints if isinstance(hint, str)), "")
-    return "urgent" if said in URGENT else "low" if said in LOW else "normal"
+    priority = next((hint.strip().lower() for hint in hints if isinstance(hint, str)), "")
+    return "urgent" if priority in URGENT else "low" if priority in LOW else "normal"
 
 
 def _inside(entry: dict[str, Any], whose: str, name: str) -> object:
@@ -196,59 +199,59 @@ def _inside(entry: dict[str, Any], whose: str, name: str) -> object:
     return table.get(name) if isinstance(table, dict) else None
 
 
-def _text(said: object) -> str:
-    return said if isinstance(said, str) else ""
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 # ── writing ────────────────────────────────────────────────────────────────
 
 
 def marked_read(raw: bytes) -> bytes:
-    """The same entry with `read: true`, and every other byte as it was."""
+    """The entry with `read: true`, and every other byte unchanged."""
     return raw_json.object_of({**raw_json.fields(raw), "read": b"true"}, ENTRY_DEPTH)
 
 
 def mark(entries: Sequence[bytes], key: frozenset[str]) -> tuple[list[bytes], int]:
-    """Mark exactly the messages that share something with the key; how many were unread."""
+    """Mark exactly the messages that share a key with these; returns how many were unread."""
     after = list(entries)
     count = 0
     for place, raw in enumerate(entries):
         if not is_unread(raw):
             continue
-        found = message(raw)
-        if found is not None and not key.isdisjoint(found.key):
+        parsed = message(raw)
+        if parsed is not None and not key.isdisjoint(parsed.key):
             after[place] = marked_read(raw)
             count += 1
     return after, count
 
 
 def has(entries: Sequence[bytes], marks: tuple[str, ...]) -> bool:
-    """Whether a message is there one of whose ids ends in one of these."""
-    return any(name.endswith(marks) for found in _with(entries, *marks) for name in _ids(found.fields))
+    """Whether one of the messages has an id that ends in one of `marks`."""
+    return any(name.endswith(marks) for each in _with(entries, *marks) for name in _ids(each.fields))
 
 
 def free_time(entries: Sequence[bytes], sender: str, text: str, when: datetime) -> datetime:
-    """The time, or the next millisecond at which the sender has not said the same already.
+    """The time, or the next millisecond at which there is no message of this sender with the same text.
 
-    Claude Code takes delivered mail out by sender, time and text: two of a kind would go together.
+    Claude Code removes delivered mail by sender, time and text: two equal ones would go together.
     """
-    while any((found.sender, found.text) == (sender, text) for found in _with(entries, stamps.stamp(when))):
+    while any((each.sender, each.text) == (sender, text) for each in _with(entries, stamps.stamp(when))):
         when += timedelta(milliseconds=1)
     return when
 
 
 def _with(entries: Sequence[bytes], *words: str) -> list[Message]:
-    """The messages that have one of these somewhere. As a rule none has, which one look tells."""
+    """The messages that contain one of the words. As a rule none does, which one search shows."""
     whole = b"\n".join(entries)
-    spelt = [word.encode() for word in words if word.encode() in whole]
-    found = (message(raw) for raw in entries if any(word in raw for word in spelt)) if spelt else ()
-    return [each for each in found if each is not None]
+    present = [word.encode() for word in words if word.encode() in whole]
+    parsed = (message(raw) for raw in entries if any(word in raw for word in present)) if present else ()
+    return [each for each in parsed if each is not None]
 
 
 def merge(base: Sequence[bytes], ours: Sequence[bytes], theirs: Sequence[bytes]) -> list[bytes]:
-    """What both sides made of `base`: theirs, with the entries that we added and the marks that we made.
+    """Both sides' changes of `base`: theirs, with the entries that we added and those we marked as read.
 
-    What they took out stays out.
+    What they removed stays removed.
     """
     merged = list(theirs)
     places = {name: place for place, raw in enumerate(theirs) for name in known_by(raw)}
@@ -268,12 +271,13 @@ def merge(base: Sequence[bytes], ours: Sequence[bytes], theirs: Sequence[bytes])
 
 
 def known_by(raw: bytes) -> frozenset[str]:
-    found = message(raw)
-    if found is not None:
-        return found.key
+    """The keys of an entry, message or not."""
+    parsed = message(raw)
+    if parsed is not None:
+        return parsed.key
     return frozenset({"raw " + hashlib.blake2b(raw, digest_size=16).hexdigest()})
 
 
 def _is_read(raw: bytes) -> bool:
-    found = message(raw)
-    return found is not None and found.is_read
+    parsed = message(raw)
+    return parsed is not None and parsed.is_read

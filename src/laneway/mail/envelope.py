@@ -1,9 +1,9 @@
-"""The prompt of a mail turn: what team members wrote, wrapped so that nobody can write the wrapping.
+"""The prompt of a mail turn: team members' messages, wrapped so that no text can forge the wrapping.
 
-Pure. Every message stands between lines that begin with a mark which is drawn anew for each turn,
-after the messages were written: a text with a fake header or a fake end stays text. Invisible
-characters are spelt out (`laneway.base.plain`): what the model reads, a person can see, too. `items` come
-from `laneway.mail.frames`; the postman sends the words.
+Pure. Every message stands between lines that begin with a random mark, made for each turn after the
+messages were written: a text with a fake header or a fake end stays text. Invisible characters are
+escaped (`laneway.base.plain`), so that a person can see what the model reads. `items` come from
+`laneway.mail.claude_messages`; a `Carrier` sends the prompt.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from laneway.base.plain import code_label, plain
 from laneway.mail.entries import Urgency
 
 MARK_BYTES = 16
-"""Of chance in a mark: as hard to guess as a key."""
+"""Random bytes in a mark: as hard to guess as a key."""
 MAX_HEADER_CHARS = 200
-"""Of a name, a time or an id, which are the sender's words too: more than any honest one has."""
+"""Of a name, a time or an id, which the sender writes too: more than any honest one has."""
 
 OPENING = """\
 You have team mail: {messages}. Laneway started this turn to deliver it.
@@ -40,18 +40,18 @@ this turn reaches the sender, and mail that asks for nothing needs no answer.
 LATER = "{count} for a later turn.\n"
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """One message as it is shown."""
+class EnvelopeItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One message as the prompt shows it."""
 
     sender: str
     sent: str
-    """As its writer put it."""
+    """The time as its sender wrote it."""
     message_id: str
     urgency: Urgency
     text: str
-    """All of it; the cut is the envelope's."""
+    """The whole text; `compose` cuts it."""
     notes: tuple[str, ...] = ()
-    """Laneway's own words about it, a line each."""
+    """Laneway's notes about it, a line each."""
 
 
 def new_mark() -> str:
@@ -59,32 +59,32 @@ def new_mark() -> str:
 
 
 def compose(
-    items: Sequence[Item],
+    items: Sequence[EnvelopeItem],
     *,
     max_chars: int,
     waiting: int = 0,
     is_steer: bool = False,
     draw: Callable[[], str] = new_mark,
 ) -> str:
-    """The whole prompt. `waiting` messages come with a later turn; of each text `max_chars` are shown."""
+    """The whole prompt. `waiting` more messages come with later turns; each text is cut at `max_chars`."""
     mark = _unknown_to(items, draw)
     line = f"=== {mark}"
     count = len(items)
     opening = (STEERING if is_steer else OPENING).format(messages=counted(count, "message"))
-    shown = [_wrapped(item, line, number, count, max_chars) for number, item in enumerate(items, 1)]
+    wrapped = [_wrapped(item, line, number, count, max_chars) for number, item in enumerate(items, 1)]
     later = LATER.format(count=counted(waiting, "more waits", "more wait")) if waiting else ""
-    return "\n".join([opening + RULES.format(line=line) + later, *shown])
+    return "\n".join([opening + RULES.format(line=line) + later, *wrapped])
 
 
-def _unknown_to(items: Sequence[Item], draw: Callable[[], str]) -> str:
-    """A mark that none of the texts has: chance alone would do, but this costs nothing."""
+def _unknown_to(items: Sequence[EnvelopeItem], draw: Callable[[], str]) -> str:
+    """A mark that is in none of the texts: chance alone would do, but the check costs nothing."""
     while True:
         mark = draw()
         if not any(mark in item.text for item in items):
             return mark
 
 
-def _wrapped(item: Item, line: str, number: int, count: int, max_chars: int) -> str:
+def _wrapped(item: EnvelopeItem, line: str, number: int, count: int, max_chars: int) -> str:
     length = len(item.text)
     head = [
         f"{line} message {number} of {count}",
@@ -102,12 +102,12 @@ def _wrapped(item: Item, line: str, number: int, count: int, max_chars: int) -> 
     return "\n".join([*head, f"{line} end of message {number}", ""])
 
 
-def _remedy(item: Item) -> str:
+def _remedy(item: EnvelopeItem) -> str:
     if not item.message_id:
         return "The message has no id: call atm_read with `all` and its sender as `from` to read all of it."
     return f'Call atm_read with message_id "{_plain(item.message_id)}" to read all of it.'
 
 
-def _plain(said: str) -> str:
-    """One line, without anything that could look like another."""
-    return code_label(said.strip(), MAX_HEADER_CHARS)
+def _plain(text: str) -> str:
+    """One line, without anything that could look like a line break."""
+    return code_label(text.strip(), MAX_HEADER_CHARS)

@@ -1,7 +1,7 @@
-"""One member's inbox: read without a lock, changed under all of them, never half-written.
+"""The inbox file of one team member: read without a lock, changed under all locks, never half-written.
 
-An inbox that is no JSON is kept aside and mail goes on in a new one. Without its team's
-config.json there is no inbox: a folder that its owner removed is not made anew.
+An inbox that is not JSON is kept aside, and a new one is begun. Without its team's config.json
+there is no inbox: a team's folder that its owner removed is not created again.
 Blocking: from asyncio call through `asyncio.to_thread`.
 """
 
@@ -29,27 +29,33 @@ from laneway.store.stamps import Now, stamp, utc_now
 log = logging.getLogger(__name__)
 
 MAX_INBOX_BYTES = 256 * 1024 * 1024
-"""Claude Code empties its inboxes and ten thousand long messages are 10 MiB: more is not mail."""
+"""Claude Code empties its inboxes, and ten thousand long messages are 10 MiB: a larger file is not mail."""
 MAX_CHANCES = 6
-"""Times that others may be quicker; then the work is done under the lock, where nobody can be."""
+"""Attempts that others may overtake; then the work is done under the lock, where nobody can."""
 MAX_VANISHED = 3
-"""Times that an inbox may vanish under our hands (an old one is cleared away) before that is an error."""
+"""Times that an inbox may vanish while we change it (an old one is removed) before that is an error."""
 
 
 class Written(msgspec.Struct, frozen=True):
+    """What `Inbox.append` did."""
+
     message_id: str
     timestamp: str
-    """As it stands in the inbox; empty if the message was there already."""
+    """As written in the inbox; empty if the message was there already."""
     is_new: bool
     problems: tuple[Problem, ...] = ()
 
 
 class Marked(msgspec.Struct, frozen=True):
+    """What `Inbox.mark_read` did: how many were unread before."""
+
     count: int
     problems: tuple[Problem, ...] = ()
 
 
 class Inbox:
+    """One member's mail in one team."""
+
     def __init__(
         self,
         places: Places,
@@ -70,14 +76,14 @@ class Inbox:
         self._counted: tuple[Fingerprint | None, int] | None = None
         self._is_swept = False
 
-    # ── looking ────────────────────────────────────────────────────────────
+    # ── reading ────────────────────────────────────────────────────────────
 
     def fingerprint(self) -> Fingerprint | None:
         """Changes with every change of the inbox; `None` while there is none. Costs microseconds."""
         return swap.fingerprint(self.path)
 
     def read(self, *, include_read: bool = False) -> Mail:
-        """What is there, by default what is unread. Without a lock; an inbox that is not there is empty."""
+        """The messages, by default the unread ones. Without a lock; a missing inbox is empty."""
         parse = raw_json.items if include_read else entries.unread
         try:
             return entries.read(rewrite.read(self.path, parse, MAX_INBOX_BYTES))
@@ -96,19 +102,19 @@ class Inbox:
 
     def pending_count(self) -> int:
         """How many messages are unread. An inbox that has not changed is not read again."""
-        found = self.fingerprint()
+        fingerprint = self.fingerprint()
         counted = self._counted
-        if counted is None or counted[0] != found:
-            # A change between the look and the reading is seen at the next look.
-            self._counted = counted = (found, len(self.read().messages))
+        if counted is None or counted[0] != fingerprint:
+            # A change between the fingerprint and the reading is noticed the next time.
+            self._counted = counted = (fingerprint, len(self.read().messages))
         return counted[1]
 
     # ── changing ───────────────────────────────────────────────────────────
 
     def append(self, draft: Draft) -> Written:
-        """Put a message into the inbox. It is there, once, when this returns; again is harmless.
+        """Put a message into the inbox. It is there, once, when this returns; a second call does no harm.
 
-        `MailBusy` if the locks cannot be had, `TeamGone`, or what the disk says: then it was not sent.
+        `MailBusy` if the locks cannot be taken, `TeamGone`, or an error of the disk: then it was not sent.
         """
         written = ""
 
@@ -122,10 +128,10 @@ class Inbox:
             return [*before, draft.entry(when)]
 
         aside = self._change(add, make=True)
-        return Written(draft.message_id, written, bool(written), _told(self.path, aside))
+        return Written(draft.message_id, written, bool(written), _problems(self.path, aside))
 
     def mark_read(self, messages: Iterable[Message]) -> Marked:
-        """Exactly these, wherever they are in the file by now; those that are gone are no error."""
+        """Mark exactly these, wherever they are in the file by now; messages that are gone are ignored."""
         key: frozenset[str] = frozenset().union(*(message.key for message in messages))
         count = 0
 
@@ -135,16 +141,16 @@ class Inbox:
             return after if count else None
 
         aside = self._change(mark) if key else None
-        return Marked(count, _told(self.path, aside))
+        return Marked(count, _problems(self.path, aside))
 
     def rescue(self) -> Path | None:
-        """Keep a damaged inbox aside, so that nobody writes over it; where it lies then."""
+        """Move a damaged inbox aside, so that nobody overwrites it; returns where it is kept."""
         return self._change(lambda before: None)
 
     def _change(
         self, change: Callable[[Sequence[bytes]], list[bytes] | None], *, make: bool = False
     ) -> Path | None:
-        """Where damaged content was put, if there was any."""
+        """Change the file, or create it (`make`); returns where damaged content is kept, if there was any."""
         try:
             for _ in range(MAX_VANISHED):
                 self._check_team()
@@ -187,12 +193,12 @@ class Inbox:
                     if work.is_current() or chance == MAX_CHANCES - 1:
                         work.commit()
                         break
-                work.prepare()  # the disk may take its time, and others wait
-            sync_folder(self.path.parent)  # it is safe when we say so, and nobody waits for that
+                work.prepare()  # outside of the lock: the disk may be slow, and others wait
+            sync_folder(self.path.parent)  # safe on disk when we return; outside of the lock, too
             return work.aside
 
-    def found(self) -> None:
-        """Make it if it is not there, so that mail can come; `TeamGone` if the team is not."""
+    def ensure(self) -> None:
+        """Create it if it is missing, so that mail can arrive; `TeamGone` if the team is gone."""
         self._check_team()
         try:
             self._make()
@@ -200,19 +206,19 @@ class Inbox:
             raise trouble(self.path, problem) from problem
 
     def _make(self) -> None:
-        """The inbox, and its folder; never the team's."""
+        """Create the inbox, and its folder; never the team's."""
         try:
             os.mkdir(self.path.parent, FOLDER_MODE)
         except FileExistsError:
             pass
         if self.fingerprint() is not None:
             return
-        # Whole from its first instant: ATM cannot read an empty file, and stops there.
+        # It must never be an empty file: ATM cannot read one, and stops.
         beside = swap.prepare(self.path, b"[]")
         try:
             os.link(beside, self.path)
         except FileExistsError:
-            pass  # somebody was quicker
+            pass  # another program was quicker
         except PermissionError:  # a disk without hard links
             with open(self.path, "xb") as file:
                 file.write(b"[]")
@@ -237,7 +243,7 @@ def _merge(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     return raw_json.array(entries.merge(before, raw_json.items(ours), raw_json.items(theirs)))
 
 
-def _told(path: Path, aside: Path | None) -> tuple[Problem, ...]:
+def _problems(path: Path, aside: Path | None) -> tuple[Problem, ...]:
     if aside is None:
         return ()
     text = f"{path} could not be read. It is kept as {aside.name}, and mail goes on in a new inbox."

@@ -1,12 +1,12 @@
-"""Three programs, three ways to lock one file. Whoever is inside `locked` has all of them.
+"""Locks of a mail file: takes the three locks that Laneway, Claude Code and ATM use for one file.
 
     <name>.lock        flock               ATM 0.46; all of ours. The file stays.
     <name>.json.lock   a folder            Claude Code (proper-lockfile): stale after 10 s by its time.
     <name>.json.lock   a file with a flock ATM 1.x. It and Claude's folder exclude each other by name.
 
-Always in that order, so that two of ours never wait for each other. Claude Code gives up after
-0.65 s and drops its message: nobody may hold this for longer than a few milliseconds, and nothing
-but the exchange of two names happens inside. Blocking: from asyncio call through `asyncio.to_thread`.
+Always taken in that order, so that two Laneways never deadlock. Claude Code gives up after 0.65 s and
+drops its message: nobody may hold the locks for longer than a few milliseconds, and only the exchange
+of two file names happens inside. Blocking: from asyncio call through `asyncio.to_thread`.
 """
 
 from __future__ import annotations
@@ -29,15 +29,17 @@ from laneway.store.files import FOLDER_MODE, trouble
 
 SHORTEST_WAIT_S = 0.002
 LONGEST_WAIT_S = 0.05
-"""Between two tries. Each wait is up to twice the last one and by chance, so that nobody keeps step."""
+"""Between two attempts. Each wait is random and up to twice the last one, so that no two keep in step."""
 MAX_NOTE_BYTES = 128
 
 
 class Patience(msgspec.Struct, frozen=True):
+    """How long to wait for locks, and from what age on one is stale."""
+
     budget_s: float = 5.0
     """For all locks together. ATM 1.x waits as long; the others hold theirs for milliseconds."""
     stale_s: float = 10.0
-    """A folder of this age was left behind: Claude Code's own rule, by which it also takes ours."""
+    """A lock folder of this age was left behind: Claude Code's own rule, by which it also removes ours."""
 
 
 class _Wait:
@@ -48,7 +50,7 @@ class _Wait:
         self._pause_s = SHORTEST_WAIT_S
 
     def once(self, *, briefly: bool = False) -> None:
-        """A little, or not at all, but `MailBusy` if the time is up."""
+        """Pause before the next attempt, unless `briefly`; `MailBusy` if the time is up."""
         if time.monotonic() >= self._until:
             raise MailBusy(str(self._target), self._patience.budget_s)
         if briefly:
@@ -61,9 +63,9 @@ class _Wait:
 def locked(
     target: Path, patience: Patience, *, on_release: Callable[[float], None] | None = None
 ) -> Iterator[None]:
-    """Hold everything that protects the file. `FileNotFoundError` if its folder is not there.
+    """Hold all locks of the file. `FileNotFoundError` if its folder does not exist.
 
-    `on_release` hears for how many seconds it was held.
+    `on_release` is given the seconds that they were held.
     """
     wait = _Wait(target, patience)
     fd = _take_flock(target.with_suffix(".lock"), wait)
@@ -74,7 +76,7 @@ def locked(
         try:
             yield
         finally:
-            _leave(folder, made, fd)
+            _release_folder(folder, made, fd)
             if on_release is not None:
                 on_release(time.monotonic() - since)
     finally:
@@ -115,38 +117,38 @@ def _take_folder(path: Path, note_fd: int, patience: Patience, wait: _Wait) -> o
         wait.once(briefly=_evict(path, note_fd, patience))
 
 
-def _leave(path: Path, made: os.stat_result, note_fd: int) -> None:
-    """Give the folder back, unless it is not ours any more: we slept for so long that somebody took it."""
+def _release_folder(path: Path, made: os.stat_result, note_fd: int) -> None:
+    """Remove the lock folder, unless it is no longer ours: another took it while we were suspended."""
     try:
-        os.ftruncate(note_fd, 0)  # first the note: it must never speak of a folder that somebody else makes
+        os.ftruncate(note_fd, 0)  # first the note: it must never describe another's folder
         if _is_at(made, path):
             os.rmdir(path)
     except OSError:
-        pass  # gone with its team; or else stale in ten seconds
+        pass  # gone with its team, or stale in ten seconds
 
 
-# ── what others left behind ────────────────────────────────────────────────
+# ── stale locks ────────────────────────────────────────────────────────────
 
 
 def _evict(path: Path, note_fd: int, patience: Patience) -> bool:
-    """Whether it is worth to try again at once: nobody holds what is there, or it is gone already."""
+    """Remove a stale lock; whether to try again at once: it was removed, or had gone already."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except FileNotFoundError:
         return True
     except OSError:
         return False
-    if stat.S_ISDIR(found.st_mode):
-        is_left = _left_by_us(note_fd, found) or time.time() - found.st_mtime > patience.stale_s
-        return is_left and _remove_folder(path, found)
-    if stat.S_ISREG(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
+        is_stale = _left_by_us(note_fd, status) or time.time() - status.st_mtime > patience.stale_s
+        return is_stale and _remove_folder(path, status)
+    if stat.S_ISREG(status.st_mode):
         return _remove_file(path)
     raise trouble(path, OSError(errno.ENOTDIR, ""))
 
 
-def _remove_folder(path: Path, found: os.stat_result) -> bool:
+def _remove_folder(path: Path, status: os.stat_result) -> bool:
     try:
-        if _is_at(found, path):  # once more: somebody who was quicker may hold a new one
+        if _is_at(status, path):  # checked again: another may hold a new one by now
             os.rmdir(path)
     except OSError:
         return False
@@ -154,7 +156,7 @@ def _remove_folder(path: Path, found: os.stat_result) -> bool:
 
 
 def _remove_file(path: Path) -> bool:
-    """ATM 1.x holds a flock for as long as it works. The pid inside adds nothing: a free file is nobody's."""
+    """ATM 1.x holds a flock while it works. The pid in the file does not matter: a file without is stale."""
     try:
         fd = open_regular(path, os.O_RDWR, follow_links=False)
     except OSError:
@@ -171,36 +173,36 @@ def _remove_file(path: Path) -> bool:
     return True
 
 
-# Whoever has the flock and finds a folder that the lock file speaks of knows that its maker is dead:
-# a living one would still have the flock. So a kill -9 of ours holds ours up not even for the ten seconds.
+# The flock's file notes the folder that its holder made. If we have the flock and find that folder, its
+# maker is dead: alive, it would still hold the flock. So after a kill -9 no Laneway waits ten seconds.
 
 
 def _note(fd: int, made: os.stat_result) -> None:
     try:
         os.ftruncate(fd, 0)
-        os.pwrite(fd, _spelt(made), 0)
+        os.pwrite(fd, _note_text(made), 0)
     except OSError:
-        pass  # a full disk: the ten seconds will do
+        pass  # a full disk: the folder is stale in ten seconds
 
 
-def _left_by_us(fd: int, found: os.stat_result) -> bool:
+def _left_by_us(fd: int, folder: os.stat_result) -> bool:
     try:
-        return os.pread(fd, MAX_NOTE_BYTES, 0) == _spelt(found)
+        return os.pread(fd, MAX_NOTE_BYTES, 0) == _note_text(folder)
     except OSError:
         return False
 
 
-def _spelt(folder: os.stat_result) -> bytes:
+def _note_text(folder: os.stat_result) -> bytes:
     return f"laneway {folder.st_dev} {folder.st_ino} {folder.st_mtime_ns}\n".encode()
 
 
 def _is_at(known: os.stat_result, path: Path) -> bool:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return False
-    return os.path.samestat(known, found) and (
-        not stat.S_ISDIR(found.st_mode) or known.st_mtime_ns == found.st_mtime_ns
+    return os.path.samestat(known, status) and (
+        not stat.S_ISDIR(status.st_mode) or known.st_mtime_ns == status.st_mtime_ns
     )
 
 

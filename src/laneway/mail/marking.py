@@ -1,7 +1,7 @@
-"""Marks mail as read that Codex has recorded, and keeps at it where the inbox cannot be written.
+"""Marks mail as read that Codex has recorded, and tries again where the inbox cannot be written.
 
-What could not be marked is not brought again in this life; whoever finds it unread hands it in again.
-An inbox that has become somebody else's is not written any more.
+Mail that could not be marked is not delivered again by this process: found unread, it is added here
+again. An inbox whose name another program has registered is no longer written.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 
 class Marking:
+    """The queue of messages to mark, of one session."""
+
     def __init__(self, places: Places, clock: Clock, look_again: Callable[[], None]) -> None:
         self._places = places
         self._clock = clock
@@ -36,12 +38,13 @@ class Marking:
         self._waiting.append((inbox, messages))
 
     async def again(self, inbox: Inbox, messages: tuple[Message, ...]) -> None:
-        """For what was found unread although it was brought, unless that has just failed."""
+        """Mark what was found unread although it was delivered, unless marking has just failed."""
         if messages and self._clock.now() >= self._pace.not_before:
             self.add(inbox, messages)
             await self.run()
 
     async def run(self) -> None:
+        """Mark all that waits; after a failure `look_again` is called when it is time to retry."""
         while self._waiting:
             inbox, messages = self._waiting.popleft()
             try:

@@ -1,4 +1,4 @@
-"""What the postman counts, for `agent_status`: since the start of this process, over all sessions."""
+"""Counters of mail delivery for `agent_status`: since the start of this process, over all sessions."""
 
 from __future__ import annotations
 
@@ -6,34 +6,36 @@ import msgspec
 
 
 class Metrics(msgspec.Struct, frozen=True, kw_only=True):
+    """The counters at one moment."""
+
     delivered: int = 0
     """Messages that Codex has recorded."""
     redelivered: int = 0
-    """Of the attempts, those with a message that had been tried before."""
+    """Attempts to deliver a message that had been tried before."""
     turns: int = 0
     """Turns that mail started."""
     steers: int = 0
-    """Turns that urgent mail went into."""
+    """Running turns that urgent mail was added to."""
     failed: int = 0
     """Attempts after which the mail stayed unread."""
     refused: int = 0
     """Messages of senders who may not start turns; they stay unread."""
     sessions_ended: int = 0
-    """By a lead's request."""
+    """Sessions closed at a lead's request."""
     spooled: int = 0
-    """Messages of ours that wait for an inbox which another program holds."""
+    """Messages of ours that wait for an inbox that another program has locked."""
     unspooled: int = 0
     """Those that were delivered after such a wait."""
     given_up: int = 0
     """Those that were given up."""
     latency_last_s: float | None = None
-    """From the write of the inbox to the start of the turn, where the session was free to begin one."""
+    """From the write of the inbox to the start of the turn, where the session was idle."""
     latency_mean_s: float | None = None
     latency_max_s: float | None = None
 
 
 class Counters:
-    """The same while it is being counted."""
+    """The counters while they count."""
 
     def __init__(self) -> None:
         self.delivered = self.redelivered = self.turns = self.steers = self.failed = self.refused = 0

@@ -1,8 +1,8 @@
-"""Who mail may be from and to: the one check of teams, senders, recipients and addresses.
+"""Validates the names of teams, senders and recipients, and decides whether a name is free in a team.
 
-Pure. What we call ourselves is narrow, because three programs make file names of it; whom we
-write to may be called anything that Claude Code lets a teammate be called and that is no path.
-Whether a name may be ours, given who is in the team, is decided here (`in_the_way`).
+Pure. Names of our own are restricted, because three programs make file names of them; a recipient may
+have any name that Claude Code allows a teammate and that is no path. `in_the_way` decides whether a
+session may take a name, given who is in the team.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from laneway.base.kinds import IDENTITY, TEAM
 from laneway.store.names import check_name
 
 RESERVED = frozenset({"main", "team-lead", "user", "system"})
-"""Names that Claude Code gives a meaning: mail from them that it did not write itself is called forged."""
+"""Names with a meaning in Claude Code: it reports mail from them that it did not write itself as forged."""
 REMOVED = ".deleted-"
-"""Claude Code renames a team's folder to this before it removes it."""
+"""Claude Code puts this into the name of a team's folder before it removes it."""
 MAX_SHOWN_CHARS = 80
 _NOT_IN_FILES = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class Address(msgspec.Struct, frozen=True):
+    """A recipient: a member of a team."""
+
     agent: str
     team: str
 
@@ -56,32 +58,32 @@ def check_sender(name: str) -> str:
 
 
 def check_recipient(name: str) -> str:
-    """A name that somebody in a roster may have; whether somebody has is the roster's to say."""
+    """A name that a member may have; whether one has it is in the roster."""
     return check_name(name, "an agent")
 
 
-def address(said: str, default_team: str) -> Address:
-    """`agent` or `agent@team`; anything else is `BadName` with a sentence."""
-    agent, at, team = said.partition("@")
+def address(text: str, default_team: str) -> Address:
+    """Parse `agent` or `agent@team`; anything else is `BadName`."""
+    agent, at, team = text.partition("@")
     if "@" in team:
-        raise BadName(f"{_shown(said)} has more than one @. Write agent or agent@team.")
+        raise BadName(f"{_shown(text)} has more than one @. Write agent or agent@team.")
     if not agent or (at and not team):
-        raise BadName(f"{_shown(said)} lacks a name before or behind the @. Write agent or agent@team.")
+        raise BadName(f"{_shown(text)} lacks a name before or behind the @. Write agent or agent@team.")
     return Address(check_recipient(agent), check_team(team if at else default_team))
 
 
 def inbox_name(agent: str) -> str:
-    """The name that Claude Code gives the agent's inbox. It can be no path, whatever the agent is called."""
+    """The file name of the agent's inbox, as Claude Code makes it. Never a path, whatever the name."""
     return _NOT_IN_FILES.sub("-", agent)
 
 
 HeldBy: TypeAlias = Literal["us", "others", "gone", "unknown"]
-"""Whose a member is: this process's, somebody else's, a Laneway's that has ended, or a Laneway's of which
-this machine cannot tell whether it lives."""
+"""Who registered a member: this process, another program, a Laneway that has ended, or a Laneway of which
+this machine cannot tell whether it is alive."""
 
 
 class Registered(msgspec.Struct, frozen=True):
-    """A member of a team, as far as the right to a name goes."""
+    """A member's name and who holds it: all that matters for the right to a name."""
 
     name: str
     held_by: HeldBy
@@ -90,8 +92,8 @@ class Registered(msgspec.Struct, frozen=True):
 def in_the_way(name: str, members: Iterable[Registered]) -> Registered | None:
     """The member because of which `name` may not be ours; none if we may take it, or have it.
 
-    A Laneway of unknown fate keeps us from all names but its own: whoever takes that one must hold its
-    lock, which a living Laneway does not give away.
+    A member of a Laneway that may be alive bars all similar names but exactly its own: to take that one
+    a process must hold its lock, which a living Laneway does not give up.
     """
     for member in members:
         if not is_taken_for(name, member.name) or member.held_by == "gone":
@@ -102,12 +104,12 @@ def in_the_way(name: str, members: Iterable[Registered]) -> Registered | None:
 
 
 def is_taken_for(one: str, other: str) -> bool:
-    """Whether two names have one inbox, on whatever disk, or are one name to a reader."""
+    """Whether two names share an inbox file on some disk, or look the same to a reader."""
     return not _likenesses(one).isdisjoint(_likenesses(other))
 
 
 def _likenesses(name: str) -> frozenset[str]:
-    """The name of the inbox without regard to case, and what it were if the name was spelt plainly."""
+    """The inbox's file name in lower case, of the name as it is and of the name in plain letters."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     return frozenset(inbox_name(each).lower() for each in (name, unicodedata.normalize("NFKC", plain)))
 

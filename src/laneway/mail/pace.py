@@ -1,4 +1,4 @@
-"""How fast one session's mail may go: turns in the last hour, and the wait after an attempt that failed."""
+"""Rate limit of one session's mail turns: the deliveries of the last hour, and the backoff after failures."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections import deque
 from laneway.mail.delivery import HOUR_S
 
 BACKOFF_S = 2.0
-"""After the first attempt that failed; doubled with each further one."""
+"""After the first failed attempt; doubled with each further one."""
 MAX_BACKOFF_S = 300.0
-"""Codex may be back after a while, and nobody else tries."""
+"""Codex may be back after a while, and nothing else would trigger an attempt."""
 MAX_DOUBLINGS = 16
 
 
 def backoff(failures: int) -> float:
-    """Seconds until another attempt, after so many in a row that failed."""
+    """Seconds until the next attempt, after so many failures in a row."""
     return min(MAX_BACKOFF_S, BACKOFF_S * 2.0 ** min(failures - 1, MAX_DOUBLINGS))
 
 
 class Pace:
-    """Times are those of one monotonic clock."""
+    """Deliveries and failures of one session. Times are those of one monotonic clock."""
 
     def __init__(self) -> None:
         self._begun: deque[float] = deque()
@@ -27,7 +27,7 @@ class Pace:
         self.not_before = 0.0
 
     def begun(self, now: float) -> tuple[float, ...]:
-        """When mail was brought during the last hour."""
+        """When mail was delivered during the last hour."""
         while self._begun and self._begun[0] <= now - HOUR_S:
             self._begun.popleft()
         return tuple(self._begun)
@@ -36,7 +36,7 @@ class Pace:
         self._begun.append(now)
 
     def take_back(self, when: float) -> None:
-        """What began then has not begun after all."""
+        """The delivery that began at this time did not take place: do not count it."""
         if when in self._begun:
             self._begun.remove(when)
 
@@ -44,7 +44,7 @@ class Pace:
         self._failures = 0
 
     def fail(self, now: float, at_least_s: float = 0.0) -> float:
-        """The time before which there is no further attempt."""
+        """Count a failure; returns the time before which there is no further attempt."""
         self._failures += 1
         self.not_before = now + max(at_least_s, backoff(self._failures))
         return self.not_before

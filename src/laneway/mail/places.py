@@ -1,13 +1,13 @@
-"""Where mail lies. The only module that builds paths from the names of teams and agents.
+"""Paths of rosters, inboxes and the spool. The only module that builds paths from names of teams and agents.
 
     <teams>/<team>/config.json                the roster, Claude Code's
-    <teams>/<team>/inboxes/<agent>.json       one inbox, everybody's
-    <spool>/<root>/<team>/<agent>/*.json      ours: mail that found an inbox locked
+    <teams>/<team>/inboxes/<agent>.json       one inbox, shared by all programs
+    <spool>/<root>/<team>/<agent>/*.json      ours: mail whose inbox was locked
 
 `<teams>` is `$CLAUDE_CONFIG_DIR/teams`, else `.claude/teams` under `$ATM_HOME` or the home folder.
 
-The spool is our own and not ATM's: ATM delivers from its spool in no order, makes the folder of a
-removed team anew, and knows nothing of a reader that takes delivered mail out of its inbox.
+The spool is our own and not ATM's: ATM delivers from its spool in no order, creates the folder of a
+removed team again, and does not expect a reader that removes delivered mail from its inbox.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from laneway.store.files import trouble
 
 
 class Places(msgspec.Struct, frozen=True):
+    """The roots of all mail files, and the paths below them."""
+
     teams_root: Path
     spool_root: Path
 
     @classmethod
     def of(cls, environment: Mapping[str, str] | None = None, home: Path | None = None) -> Places:
         environment = os.environ if environment is None else environment
-        said = environment.get("ATM_HOME", "").strip()
-        base = Path(said) if said else home or Path.home()
+        atm_home = environment.get("ATM_HOME", "").strip()
+        base = Path(atm_home) if atm_home else home or Path.home()
         claude = environment.get("CLAUDE_CONFIG_DIR", "").strip()
         return cls(
             (Path(claude) if claude else base / ".claude") / "teams",
@@ -53,7 +55,7 @@ class Places(msgspec.Struct, frozen=True):
 
     @property
     def spool(self) -> Path:
-        """Of these teams: another root has other teams of the same names."""
+        """The spool of these teams: another root may have other teams of the same names."""
         digest = hashlib.blake2b(os.fsencode(self.teams_root), digest_size=8).hexdigest()
         return self.spool_root / digest
 
@@ -61,10 +63,10 @@ class Places(msgspec.Struct, frozen=True):
         return self.spool / check_team(team) / inbox_name(check_recipient(agent))
 
     def teams(self) -> tuple[str, ...]:
-        """The teams that are there, by name."""
+        """The names of all existing teams."""
         try:
-            with os.scandir(self.teams_root) as found:
-                names = sorted(item.name for item in found)
+            with os.scandir(self.teams_root) as items:
+                names = sorted(item.name for item in items)
         except (FileNotFoundError, NotADirectoryError):
             return ()
         except OSError as problem:
@@ -75,4 +77,4 @@ class Places(msgspec.Struct, frozen=True):
         try:
             return self.config(name).is_file()
         except (StoreError, OSError):
-            return False  # another folder, or one that we may not look into
+            return False  # not a team's folder, or one that we may not read

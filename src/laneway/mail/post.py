@@ -1,6 +1,6 @@
-"""The way out: to one member or to all, at once or through the spool, in order and once.
+"""Sends messages: to one member or to all, at once or through the spool, in order and exactly once.
 
-The sender's name is the caller's to have checked (a bound identity, `check_may_act_as`); that the
+The caller must have checked the sender's name (a bound identity, `check_may_act_as`); that the
 recipient is in the team is checked here. Blocking: from asyncio call through `asyncio.to_thread`.
 """
 
@@ -27,37 +27,47 @@ from laneway.store.stamps import Now, utc_now
 log = logging.getLogger(__name__)
 
 HAND_OVER_S = 0.3
-"""For one inbox when spooled mail is handed over: whoever calls does so again soon, and others wait, too."""
+"""For one inbox when spooled mail is delivered: the next attempt comes soon, and other inboxes wait, too."""
 
 
 class Receipt(msgspec.Struct, frozen=True):
+    """A message that was delivered, or is kept in the spool."""
+
     to: Address
     message_id: str
     outcome: Literal["delivered", "spooled"]
     is_gone: bool = False
-    """Whether the recipient is a session whose process has ended: the mail waits for its next life."""
+    """Whether the recipient is a session whose process has ended: the mail waits until it runs again."""
 
 
-class Refused(msgspec.Struct, frozen=True):
+class SendRefused(msgspec.Struct, frozen=True):
+    """One recipient of a broadcast that did not get it."""
+
     to: Address
     error: StoreError
 
 
 class Broadcast(msgspec.Struct, frozen=True):
+    """The results of one broadcast."""
+
     message_id: str
-    """One for all recipients, as in ATM: an answer to it means the same to everybody."""
-    results: tuple[Receipt | Refused, ...]
+    """The same for all recipients, as in ATM, so that everybody refers to it alike."""
+    results: tuple[Receipt | SendRefused, ...]
     gone: tuple[Address, ...] = ()
-    """Sessions that are still in the roster and have ended: nothing was sent to them."""
+    """Sessions in the roster whose process has ended: nothing was sent to them."""
 
 
 class Drained(msgspec.Struct, frozen=True):
+    """What `Post.drain` did with the spool."""
+
     delivered: tuple[Receipt, ...] = ()
     waiting: int = 0
     given_up: tuple[GivenUp, ...] = ()
 
 
 class Post:
+    """Sends mail under any checked name, for all teams."""
+
     def __init__(
         self,
         places: Places,
@@ -69,25 +79,25 @@ class Post:
         self._patience = patience
         self._now = now
         self._spool = Spool(places, now=now)
-        self._untold: list[GivenUp] = []
+        self._unreported: list[GivenUp] = []
 
     def send(self, message: Draft, to: Address) -> Receipt:
-        """Into the inbox of a member, or into the spool if somebody holds that inbox.
+        """Into the inbox of a member, or into the spool if another program has locked that inbox.
 
-        Whoever has an inbox can be written to as well: somebody who wrote to the team without being
-        in it, or a session that was closed and may be had back.
+        Anyone with an inbox can be written to as well: a sender who is not in the team, or a closed
+        session that may be resumed.
         """
-        team = Roster(self._places, to.team).read()  # first: a team that is gone has nobody
+        team = Roster(self._places, to.team).read()  # first: a team that is gone has no members
         if team.member(to.agent) is None and self._inbox(to, self._patience).fingerprint() is None:
             raise MemberUnknown(to.agent, to.team)
         receipt = self._deliver(message, to)
-        self._be_reachable(message)
+        self._ensure_reply_inbox(message)
         return msgspec.structs.replace(receipt, is_gone=to.agent in team.gone())
 
-    def _be_reachable(self, message: Draft) -> None:
-        """Who writes can be answered. Where that cannot be, the message has gone out all the same."""
+    def _ensure_reply_inbox(self, message: Draft) -> None:
+        """The sender needs an inbox for answers. If that fails, the message has been sent all the same."""
         try:
-            self._inbox(Address(message.sender, message.source_team), self._patience).found()
+            self._inbox(Address(message.sender, message.source_team), self._patience).ensure()
         except StoreError as problem:
             log.info("%s cannot be answered: %s", message.sender, problem)
 
@@ -101,7 +111,7 @@ class Post:
         summary: str = "",
         urgency: Urgency = "normal",
     ) -> Broadcast:
-        """To every member of a team but the sender and those that are gone; each result stands for itself."""
+        """To every member of a team but the sender and those that are gone, each with a result of its own."""
         message = draft(
             sender,
             text,
@@ -112,9 +122,9 @@ class Post:
             when=self._now(),
         )
         is_own = message.source_team == team
-        found = Roster(self._places, team).read()
-        results: list[Receipt | Refused] = []
-        for name in found.names():
+        roster = Roster(self._places, team).read()
+        results: list[Receipt | SendRefused] = []
+        for name in roster.names():
             if is_own and name == sender:
                 continue
             to = Address(name, team)
@@ -122,16 +132,16 @@ class Post:
                 check_recipient(name)
                 results.append(self._deliver(message, to))
             except StoreError as problem:
-                results.append(Refused(to, problem))
-        gone = tuple(Address(name, team) for name in found.gone() if not (is_own and name == sender))
+                results.append(SendRefused(to, problem))
+        gone = tuple(Address(name, team) for name in roster.gone() if not (is_own and name == sender))
         return Broadcast(message.message_id, tuple(results), gone)
 
     def has_waiting(self) -> bool:
-        """Whether the spool holds anything. Costs a look at a folder."""
+        """Whether the spool holds anything. Cheap: it lists a folder."""
         return bool(self._spool.folders())
 
     def drain(self) -> Drained:
-        """Hand over what the spool holds. At start-up, and whenever there `has_waiting`."""
+        """Deliver what the spool holds. Called at start-up, and whenever it `has_waiting`."""
         delivered: list[Receipt] = []
         waiting = 0
         for folder in self._spool.folders():
@@ -141,13 +151,13 @@ class Post:
                 for each in handed.delivered
             ]
             waiting += handed.waiting
-        given_up, self._untold = self._untold, []
+        given_up, self._unreported = self._unreported, []
         return Drained(tuple(delivered), waiting, tuple(given_up))
 
     def _deliver(self, message: Draft, to: Address) -> Receipt:
         if self._spool.waits_for(to):
             self._hand_over(self._spool.folder(to))
-        if not self._spool.waits_for(to):  # never past one that waits
+        if not self._spool.waits_for(to):  # a message never overtakes one that waits
             try:
                 self._inbox(to, self._patience).append(message)
                 return Receipt(to, message.message_id, "delivered")
@@ -161,7 +171,7 @@ class Post:
         handed = self._spool.hand_over(folder, lambda to, message: self._inbox(to, budget).append(message))
         for lost in handed.given_up:
             log.error("Mail %s to %s was given up: %s. It is kept as %s.", *_facts(lost))
-        self._untold += handed.given_up  # for the next who asks, whoever found out
+        self._unreported += handed.given_up  # reported by the next `drain`, whichever call gave them up
         return handed
 
     def _inbox(self, to: Address, patience: Patience) -> Inbox:

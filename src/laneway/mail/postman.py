@@ -1,8 +1,8 @@
-"""Mail becomes turns: one carrier for each live session, the watch on their inboxes, and the rounds.
+"""Turns mail into turns of sessions: one `Carrier` per live session, a watch on the inboxes, and polling.
 
-`async with Postman(…) as postman:` around whatever serves clients. Sessions join the team when they
-open and leave it when they close, or when this ends. A change of an inbox is heard at once, and
-looked for every few seconds in any case.
+`async with Postman(…) as postman:` around the server. Sessions join the team when they open and leave
+it when they close, or when this ends. A change of an inbox is noticed at once, and found by polling
+every few seconds in any case.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ import msgspec
 
 from laneway.base.errors import StoreError
 from laneway.base.settings import Settings
-from laneway.core.background import Chores, Drain
-from laneway.core.colleague import Colleague
-from laneway.core.colleagues import Colleagues
+from laneway.core.background import Coalescer, TaskSet
+from laneway.core.named.session import NamedSession
+from laneway.core.named.sessions import NamedSessions
 from laneway.core.ports import Clock
 from laneway.mail import watch
 from laneway.mail.carrier import Carrier
 from laneway.mail.delivery import Rules
-from laneway.mail.depot import Depot, NewMail, Notice
 from laneway.mail.membership import Membership
 from laneway.mail.metrics import Metrics
 from laneway.mail.post import Post
+from laneway.mail.shared import MailNotice, MailShared, NewMail
 from laneway.store.stamps import Now, utc_now
 
 log = logging.getLogger(__name__)
 
 POLL_S = 5.0
-"""The seed's figure: the longest that mail waits if nothing is heard."""
+"""The longest that mail waits if the watch notices nothing: the figure of the original specification."""
 END_S = 5.0
-"""For all sessions to leave the team. Whom a roster still has after that, the next Laneway removes."""
+"""For all sessions to leave the team. The next Laneway removes those still in the roster after that."""
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
-    """How mail is to be handled here."""
+    """How mail is to be handled, by the settings."""
 
     rules: Rules = Rules()
     auto: bool = True
@@ -64,13 +64,15 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-Watcher = Callable[[watch.OnMail, watch.OnMoved, Clock, Chores], watch.Watch]
+Watcher = Callable[[watch.OnMail, watch.OnMoved, Clock, TaskSet], watch.InboxWatch]
 
 
 class Postman:
+    """The carriers of all live sessions, as an async context manager."""
+
     def __init__(
         self,
-        colleagues: Colleagues,
+        sessions: NamedSessions,
         clock: Clock,
         membership: Membership,
         post: Post,
@@ -80,61 +82,62 @@ class Postman:
         watcher: Watcher = watch.watch,
     ) -> None:
         self.on_mail: list[Callable[[NewMail], None]] = []
-        """Told when something comes for a session. Must not wait."""
-        self.on_notice: list[Callable[[Notice], None]] = []
-        """Told what a person should know. Must not wait."""
-        self._colleagues = colleagues
+        """Called when mail arrives for a session. Must not block."""
+        self.on_notice: list[Callable[[MailNotice], None]] = []
+        """Called with what a person should know. Must not block."""
+        self._sessions = sessions
         self._clock = clock
         self._membership = membership
         self._orders = orders
         self._watcher = watcher
-        self._switched: dict[str, bool] = {}
+        self._auto_switches: dict[str, bool] = {}
         self._carriers: dict[str, Carrier] = {}
-        self._chores = Chores()
-        self._depot = Depot(
-            colleagues,
+        self._tasks = TaskSet()
+        self._shared = MailShared(
+            sessions,
             clock,
             membership,
             post,
             orders.rules,
-            chores=self._chores,
+            tasks=self._tasks,
             now=now,
             is_auto=self.is_auto,
             tell=self._tell,
         )
-        self._round = Drain(self._go_round, self._chores, "mail round", linger_s=0)
-        self._spool = Drain(self._empty_spool, self._chores, "mail spool", linger_s=0)
-        self._watch: watch.Watch | None = None
+        self._round = Coalescer(self._run_round, self._tasks, "mail round", linger_s=0)
+        self._spool = Coalescer(self._empty_spool, self._tasks, "mail spool", linger_s=0)
+        self._watch: watch.InboxWatch | None = None
         self._stop_polling: Callable[[], None] = lambda: None
         self._has_failed = False
 
     async def __aenter__(self) -> Postman:
-        self._watch = self._watcher(self._on_mail, self._round.stir, self._clock, self._chores)
-        self._colleagues.pending_mail = self.pending
-        self._colleagues.listeners.append(self._hear)
-        for colleague in self._colleagues.live():
-            self._hear(colleague, "opened")
+        self._watch = self._watcher(self._on_mail, self._round.stir, self._clock, self._tasks)
+        self._sessions.pending_mail = self.pending
+        self._membership.on_founded = self._round.stir  # the watch sees no folder this far up
+        self._sessions.listeners.append(self._on_session)
+        for session in self._sessions.live():
+            self._on_session(session, "opened")
         self._poll()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._colleagues.listeners.remove(self._hear)
+        self._sessions.listeners.remove(self._on_session)
         self._stop_polling()
         for carrier in self._carriers.values():
             carrier.finish()
         watching, self._watch = self._watch, None
-        await self._round.wait()  # it may be aiming the watch
+        await self._round.wait()  # it may be using the watch
         if watching is not None:
             watching.close()
         try:
             async with asyncio.timeout(END_S):
-                await self._chores.wait()
+                await self._tasks.wait()
         except TimeoutError:
             log.warning("Some sessions stay in the team's roster: somebody holds it")
 
-    # ── what others ask ────────────────────────────────────────────────────
+    # ── status and switches ────────────────────────────────────────────────
 
     @property
     def team(self) -> str:
@@ -143,7 +146,7 @@ class Postman:
 
     @property
     def metrics(self) -> Metrics:
-        return self._depot.counters.snapshot()
+        return self._shared.counters.snapshot()
 
     def pending(self, agent_id: str | None = None) -> int:
         """Unread messages of one live session, or of all."""
@@ -152,28 +155,28 @@ class Postman:
     def is_auto(self, agent_id: str) -> bool:
         """Whether mail may start turns of this session."""
         setting = self._orders.per_session.get(agent_id, self._orders.auto)
-        return self._switched.get(agent_id, setting)
+        return self._auto_switches.get(agent_id, setting)
 
     def set_auto(self, agent_id: str, *, is_on: bool) -> None:
-        """Until the session is closed. What waits is brought at once when it is switched on."""
-        self._switched[agent_id] = is_on
+        """Holds until the session is closed. Mail that waits is delivered at once when this turns it on."""
+        self._auto_switches[agent_id] = is_on
         carrier = self._carriers.get(agent_id)
         if carrier is not None:
             carrier.look_again()
 
-    # ── what happens ───────────────────────────────────────────────────────
+    # ── events and rounds ──────────────────────────────────────────────────
 
-    def _hear(self, colleague: Colleague, what: Literal["opened", "busy", "idle", "closed"]) -> None:
-        carrier = self._carriers.get(colleague.agent_id)
+    def _on_session(self, session: NamedSession, what: Literal["opened", "busy", "idle", "closed"]) -> None:
+        carrier = self._carriers.get(session.agent_id)
         if what == "opened":
-            self._carriers[colleague.agent_id] = Carrier(colleague, self._depot)
+            self._carriers[session.agent_id] = Carrier(session, self._shared)
         elif carrier is None:
             return
         elif what == "idle":
             carrier.on_idle()
         elif what == "closed":
-            del self._carriers[colleague.agent_id]
-            self._switched.pop(colleague.agent_id, None)
+            del self._carriers[session.agent_id]
+            self._auto_switches.pop(session.agent_id, None)
             carrier.finish()
 
     def _on_mail(self, file_name: str | None) -> None:
@@ -186,8 +189,8 @@ class Postman:
         self._spool.stir()
         self._stop_polling = self._clock.after(self._orders.poll_s, self._poll)
 
-    async def _go_round(self) -> None:
-        """Where the team is, whether its inboxes are watched, and whether anything was not heard."""
+    async def _run_round(self) -> None:
+        """Check which team is ours, watch its inboxes, and look for mail that the watch missed."""
         try:
             await self._membership.follow()
             self._has_failed = False
@@ -202,8 +205,8 @@ class Postman:
             carrier.poll()
 
     async def _empty_spool(self) -> None:
-        """Hand over what our own sessions sent while somebody held an inbox."""
-        post, counters = self._depot.post, self._depot.counters
+        """Deliver what our own sessions sent while another program had locked an inbox."""
+        post, counters = self._shared.post, self._shared.counters
         try:
             if not await asyncio.to_thread(post.has_waiting):
                 counters.spooled = 0
@@ -216,10 +219,10 @@ class Postman:
         counters.unspooled += len(drained.delivered)
         counters.given_up += len(drained.given_up)
 
-    def _tell(self, what: NewMail | Notice) -> None:
+    def _tell(self, what: NewMail | MailNotice) -> None:
         if isinstance(what, NewMail):
-            for hear_mail in self.on_mail:
-                hear_mail(what)
+            for on_mail in self.on_mail:
+                on_mail(what)
         else:
-            for hear_notice in self.on_notice:
-                hear_notice(what)
+            for on_notice in self.on_notice:
+                on_notice(what)

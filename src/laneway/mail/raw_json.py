@@ -1,7 +1,7 @@
-"""JSON of other programs, taken apart and put together without touching what is not ours to touch.
+"""Splits and joins JSON of other programs without changing the bytes of the parts that stay.
 
-Pure. An entry that nobody changes keeps its bytes: unknown keys, their order, the spelling of its
-numbers. msgspec does the work; the standard library steps in where it is stricter than JavaScript
+Pure. An entry that is not changed keeps its bytes: unknown keys, their order, the form of its
+numbers. msgspec does the work; the standard library takes over where msgspec is stricter than JavaScript
 (half of a surrogate pair, which Claude Code writes when it cuts a text in the wrong place).
 """
 
@@ -16,11 +16,11 @@ import msgspec
 
 BOM = b"\xef\xbb\xbf"
 ODD = "surrogateescape"
-"""So that bytes that are no UTF-8 come out as they went in."""
+"""The error handler that keeps bytes that are not UTF-8 as they are."""
 ENTRY_START = b"\n  {"
 """How an entry begins in an array as all three programs write it (see `array`)."""
 TAIL_SLACK = 2
-"""Times the mean size: entries at the end may be longer than the others."""
+"""A factor on the mean size: entries at the end may be longer than the others."""
 _items = msgspec.json.Decoder(list[msgspec.Raw])
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -32,7 +32,7 @@ class NotJson(ValueError):
 
 
 def items(data: bytes) -> list[bytes]:
-    """The entries of an array, each as it is spelt. Nothing at all is an empty array."""
+    """The entries of an array, each as its bytes. An empty file is an empty array."""
     data = data.removeprefix(BOM)
     if not data.strip():
         return []
@@ -45,24 +45,24 @@ def items(data: bytes) -> list[bytes]:
 def last_items(data: bytes, wanted: int, of_all: int) -> list[bytes]:
     """At least the last `wanted` entries of an array that msgspec has read before, if it has that many.
 
-    New mail stands at the end of a long inbox, and most of the time nobody asks for the rest.
+    New mail is at the end of a long inbox, and most of the time the rest is not needed.
     """
     guess = TAIL_SLACK * wanted * (len(data) // of_all + 1)
     start = data.find(ENTRY_START, len(data) - guess) if guess < len(data) else -1
     if start >= 0:
-        # A line never breaks inside a string, and the brackets of what follows a place inside the
-        # array match with one more in front only between two of its entries: a wrong start fails.
+        # JSON strings hold no raw line breaks, and with one more bracket in front the rest of the array
+        # decodes only if it starts between two of its entries: a wrong start fails.
         try:
-            found = _items.decode(b"[" + data[start:])
+            tail = _items.decode(b"[" + data[start:])
         except _FAILURES:
-            found = []
-        if len(found) >= wanted:
-            return [bytes(item) for item in found]
+            tail = []
+        if len(tail) >= wanted:
+            return [bytes(item) for item in tail]
     return items(data)
 
 
 def fields(data: bytes) -> dict[str, bytes]:
-    """The members of an object, each value as it is spelt; of two with one name the last."""
+    """The members of an object, each value as its bytes; of two with one name the last."""
     data = data.removeprefix(BOM)
     try:
         return {name: bytes(value) for name, value in _fields.decode(data).items()}
@@ -71,7 +71,7 @@ def fields(data: bytes) -> dict[str, bytes]:
 
 
 def value(data: bytes) -> Any:
-    """What it means. Halves of pairs and bytes that are no UTF-8 become U+FFFD, as everywhere else."""
+    """The decoded value. Half surrogate pairs and bytes that are not UTF-8 become U+FFFD, as elsewhere."""
     try:
         return msgspec.json.decode(data)
     except _FAILURES:
@@ -82,28 +82,28 @@ def value(data: bytes) -> Any:
 
 
 def array(entries: Iterable[bytes], depth: int = 0) -> bytes:
-    """An array that stands `depth` levels deep, each level two spaces, as Claude Code and ATM write it."""
+    """An array nested `depth` levels deep, two spaces for each level, as Claude Code and ATM write it."""
     pad = b"\n" + b"  " * (depth + 1)
     inside = (b"," + pad).join(entries)
     return b"[" + pad + inside + b"\n" + b"  " * depth + b"]" if inside else b"[]"
 
 
 def object_of(members: Mapping[str, bytes], depth: int = 0) -> bytes:
-    """An object that stands `depth` levels deep."""
+    """An object nested `depth` levels deep."""
     if not members:
         return b"{}"
     pad = b"\n" + b"  " * (depth + 1)
-    inside = (b"," + pad).join(_spell(name) + b": " + spelt for name, spelt in members.items())
+    inside = (b"," + pad).join(_encode_name(name) + b": " + encoded for name, encoded in members.items())
     return b"{" + pad + inside + b"\n" + b"  " * depth + b"}"
 
 
 def pretty(thing: Any, depth: int = 0) -> bytes:
-    """A value of ours as it looks `depth` levels deep."""
-    spelt = msgspec.json.format(msgspec.json.encode(thing), indent=2)
-    return spelt.replace(b"\n", b"\n" + b"  " * depth)  # inside a text a line break is spelt \n
+    """A value encoded as it looks nested `depth` levels deep."""
+    encoded = msgspec.json.format(msgspec.json.encode(thing), indent=2)
+    return encoded.replace(b"\n", b"\n" + b"  " * depth)  # strings hold no raw line breaks
 
 
-def _spell(name: str) -> bytes:
+def _encode_name(name: str) -> bytes:
     try:
         return msgspec.json.encode(name)
     except UnicodeEncodeError:
@@ -123,16 +123,16 @@ _python = json.JSONDecoder(parse_constant=_refuse)
 def _walk(data: bytes, brackets: str, step: Callable[[str, int], tuple[Any, int]]) -> list[Any]:
     text = data.decode("utf-8", ODD)
     try:
-        found, at = [], _after(text, 0, brackets[0])
+        parts, at = [], _after(text, 0, brackets[0])
         at = _skip(text, at)
         if text[at : at + 1] == brackets[1]:
             return _ended(text, at + 1, [])
         while True:
-            piece, at = step(text, at)
-            found.append(piece)
+            part, at = step(text, at)
+            parts.append(part)
             at = _skip(text, at)
             if text[at : at + 1] != ",":
-                return _ended(text, _after(text, at, brackets[1]), found)
+                return _ended(text, _after(text, at, brackets[1]), parts)
             at += 1
     except RecursionError:
         raise NotJson("it is nested too deeply") from None
@@ -150,8 +150,8 @@ def _member(text: str, at: int) -> tuple[tuple[str, str], int]:
     name, at = _python.raw_decode(text, _skip(text, at))
     if not isinstance(name, str):
         raise ValueError("a name was expected")
-    spelt, end = _item(text, _after(text, at, ":"))
-    return (name, spelt), end
+    encoded, end = _item(text, _after(text, at, ":"))
+    return (name, encoded), end
 
 
 def _after(text: str, at: int, mark: str) -> int:
@@ -161,10 +161,10 @@ def _after(text: str, at: int, mark: str) -> int:
     return at + 1
 
 
-def _ended(text: str, at: int, found: list[Any]) -> list[Any]:
+def _ended(text: str, at: int, parts: list[Any]) -> list[Any]:
     if _skip(text, at) != len(text):
         raise ValueError(f"it goes on behind its end, at character {at}")
-    return found
+    return parts
 
 
 def _skip(text: str, at: int) -> int:

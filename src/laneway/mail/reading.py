@@ -1,7 +1,7 @@
-"""Which messages of an inbox somebody gets who asks for them, and how they look. Pure.
+"""Selects and renders the messages of an inbox for a reader (`atm_read`). Pure.
 
-Unread mail comes in the order of delivery, so that what does not fit comes next time. With what is
-read already, the newest is what people ask for: there the oldest are left out.
+Unread mail comes in the order of delivery, so that what does not fit comes next time. When read mail is
+included, people want the newest: then the oldest are left out.
 """
 
 from __future__ import annotations
@@ -14,53 +14,57 @@ import msgspec
 from laneway.mail.entries import BEGINNING, Mail, Message, in_order
 
 MAX_TEXT_CHARS = 4096
-"""Of one message among others; its `message_id` leads to all of it."""
+"""Of one message among others; the whole is read by its `message_id`."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class MailQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which messages a reader asks for."""
+
     include_read: bool = False
     limit: int | None = None
     since: datetime | None = None
-    """Only what is later. A message whose time nobody can read is not hidden by that."""
+    """Only later ones. A message with an unreadable time is included."""
     sender: str | None = None
     """`agent` or `agent@team`."""
 
 
-class Page(msgspec.Struct, frozen=True):
+class MailPage(msgspec.Struct, frozen=True):
+    """The messages that fit into one answer."""
+
     messages: tuple[Message, ...] = ()
     left: int = 0
-    """Messages that were asked for and do not fit."""
+    """How many more match and do not fit."""
 
 
 def page(
-    mail: Mail, wanted: Wanted, room_chars: int | None = None, max_chars: int | None = MAX_TEXT_CHARS
-) -> Page:
-    """What fits, at least one. `room_chars` is for all texts together, each cut as it is shown."""
-    found = [message for message in mail.messages if _is_wanted(message, wanted)]
-    ordered = _newest_first(found) if wanted.include_read else in_order(found)
+    mail: Mail, query: MailQuery, room_chars: int | None = None, max_chars: int | None = MAX_TEXT_CHARS
+) -> MailPage:
+    """What fits, at least one message. `room_chars` is for all texts together, each cut at `max_chars`."""
+    matching = [message for message in mail.messages if _matches(message, query)]
+    ordered = _newest_first(matching) if query.include_read else in_order(matching)
     taken: list[Message] = []
     room = room_chars
-    for message in ordered[: wanted.limit]:
+    for message in ordered[: query.limit]:
         if room is not None and room_chars is not None:
-            room -= len(shown(message, max_chars))
+            room -= len(shortened(message, max_chars))
             if taken and room < 0:
                 break
         taken.append(message)
     left = len(ordered) - len(taken)
-    return Page(tuple(reversed(taken) if wanted.include_read else taken), left)
+    return MailPage(tuple(reversed(taken) if query.include_read else taken), left)
 
 
 def by_id(mail: Mail, message_id: str) -> Message | None:
-    """The message that goes by this id in any of the three programs."""
+    """The message with this id, whichever of the three programs gave it."""
     for message in mail.messages:
         if message.message_id == message_id:
             return message
-    # Ids that only one program knows cost a look into every entry.
+    # Ids that only one program uses need a search of every entry.
     return next((m for m in mail.messages if message_id in _other_ids(m.fields)), None)
 
 
-def shown(message: Message, max_chars: int | None = MAX_TEXT_CHARS) -> str:
-    """The text, cut where it is long and somebody could ask for the rest."""
+def shortened(message: Message, max_chars: int | None = MAX_TEXT_CHARS) -> str:
+    """The text, cut if it is long and the message has an id to read the rest by."""
     if max_chars is None or len(message.text) <= max_chars or not message.message_id:
         return message.text
     return (
@@ -70,8 +74,8 @@ def shown(message: Message, max_chars: int | None = MAX_TEXT_CHARS) -> str:
 
 
 def row(message: Message, text: str) -> dict[str, Any]:
-    """A message for programs: `message` is what the seed calls its text, `text` what the files do."""
-    told: dict[str, Any] = {
+    """A message as JSON. Its text is under `message`, as `atm-agent-mcp` has it, and `text`, as files do."""
+    row_json: dict[str, Any] = {
         "from": message.sender,
         "message": text,
         "text": text,
@@ -80,22 +84,22 @@ def row(message: Message, text: str) -> dict[str, Any]:
         "read": message.is_read,
     }
     if message.summary:
-        told["summary"] = message.summary
+        row_json["summary"] = message.summary
     if message.source_team:
-        told["source_team"] = message.source_team
+        row_json["source_team"] = message.source_team
     if message.urgency != "normal":
-        told["priority"] = message.urgency
+        row_json["priority"] = message.urgency
     if text != message.text:
-        told["length"] = len(message.text)
-    return told
+        row_json["length"] = len(message.text)
+    return row_json
 
 
-def _is_wanted(message: Message, wanted: Wanted) -> bool:
-    if message.is_read and not wanted.include_read:
+def _matches(message: Message, query: MailQuery) -> bool:
+    if message.is_read and not query.include_read:
         return False
-    if wanted.since is not None and message.when is not None and message.when <= wanted.since:
+    if query.since is not None and message.when is not None and message.when <= query.since:
         return False
-    return wanted.sender in (None, message.sender, f"{message.sender}@{message.source_team}")
+    return query.sender in (None, message.sender, f"{message.sender}@{message.source_team}")
 
 
 def _newest_first(messages: list[Message]) -> tuple[Message, ...]:

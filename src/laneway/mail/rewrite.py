@@ -1,13 +1,13 @@
-"""One change of a file that several programs own: prepared without a lock, done in one step under it.
+"""Changes a file that several programs write: prepared without a lock, then swapped in atomically under it.
 
     with Rewrite(path, edit, merge, …) as rewrite:
         rewrite.prepare()
         with locked(path):
             rewrite.commit()
 
-`edit` makes new bytes of old ones (`None`: nothing to do). It may be called again if somebody was
-quicker, and `merge(base, ours, theirs)` is for those who wrote without a lock. Both raise `NotJson`
-for what they cannot read; a file that stays so is kept aside. `OSError`s pass: the caller knows
+`edit` makes the new bytes from the old ones (`None`: nothing to do). It is called again if another program
+was quicker, and `merge(base, ours, theirs)` is for those that wrote without a lock. Both raise `NotJson`
+for what they cannot read; a file that stays unreadable is kept aside. `OSError`s pass: the caller knows
 what a missing folder means.
 """
 
@@ -31,13 +31,13 @@ T = TypeVar("T")
 
 MAX_READS = 5
 TORN_WAIT_S = 0.005
-"""Somebody who writes in place, as Claude Code does with rosters, is done in less than one of these."""
+"""A program that writes in place, as Claude Code does with rosters, is done in less than one of these."""
 MAX_EXCHANGES = 50
-"""Of what others wrote meanwhile, without a lock. Past it somebody writes as fast as we do, for ever."""
+"""Merges with what others wrote meanwhile without a lock. Past it another program never stops writing."""
 
 
 def read(path: Path, parse: Callable[[bytes], T], max_bytes: int) -> T:
-    """What a file says; one that is half-written is given time. `NotJson`, `FileNotFoundError`."""
+    """Parse a file; a half-written one is given time. Raises `NotJson` or `FileNotFoundError`."""
     for attempt in range(MAX_READS):
         with swap.take(path, max_bytes) as snapshot:
             try:
@@ -50,6 +50,8 @@ def read(path: Path, parse: Callable[[bytes], T], max_bytes: int) -> T:
 
 
 class Rewrite:
+    """One change: `prepare`, then `commit` under the locks."""
+
     def __init__(
         self,
         path: Path,
@@ -61,11 +63,11 @@ class Rewrite:
         now: Now = utc_now,
         exchange: Callable[[Path, Path], bool] = swap.exchange,
     ) -> None:
-        """`anew` is the content to begin with where a file is damaged; without it that is `FileDamaged`."""
+        """`anew` gives the content that replaces a damaged file; without it that raises `FileDamaged`."""
         self.aside: Path | None = None
         """Where damaged content is kept, if there was any."""
         self.is_needed = True
-        """False if there is nothing to do."""
+        """False if there is nothing to change."""
         self._path = path
         self._edit = edit
         self._merge = merge
@@ -115,11 +117,11 @@ class Rewrite:
         return self._anew()
 
     def is_current(self) -> bool:
-        """Whether the file is still the one that was read. Under the locks: then it stays so."""
+        """Whether the file is still the one that was read. To be called under the locks: then it stays so."""
         return self._base.is_at(self._path)
 
     def commit(self) -> None:
-        """Under the locks. If somebody was quicker, everything is done again here."""
+        """Called under the locks. If another program was quicker, the preparation is done again here."""
         for _ in range(MAX_EXCHANGES):
             if not self.is_needed or self.is_current():
                 break
@@ -127,14 +129,14 @@ class Rewrite:
         if not self.is_needed:
             return
         if self._exchange(self._beside, self._path):
-            self._look_at_displaced()
+            self._merge_displaced()
         else:
             if self._is_damaged:
                 os.rename(self._path, self._name_aside())
             os.replace(self._beside, self._path)
 
-    def _look_at_displaced(self) -> None:
-        if self._base.is_at(self._beside):  # the rule: nobody wrote meanwhile
+    def _merge_displaced(self) -> None:
+        if self._base.is_at(self._beside):  # the usual case: nobody wrote meanwhile
             if self._is_damaged:
                 os.rename(self._beside, self._name_aside())
             return
@@ -160,7 +162,7 @@ class Rewrite:
         )
 
     def _name_aside(self) -> Path:
-        """Nothing is there under that name; whoever makes one holds the locks."""
+        """A free name to keep the damaged file under; it stays free, because we hold the locks."""
         for number in range(1, MAX_ASIDE):
             again = f"-{number}" if number > 1 else ""
             aside = self._path.with_name(f"{self._path.name}.corrupt-{file_stamp(self._now())}{again}")

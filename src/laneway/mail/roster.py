@@ -1,7 +1,7 @@
-"""Who is in a team: Claude Code's config.json, read with tolerance and changed under its locks.
+"""The members of a team in Claude Code's config.json: read with tolerance, changed under its locks.
 
-We add and remove members of our own and nothing else; all that we do not know keeps its bytes.
-Claude Code writes this file in place, so it may be half-written when we look: then we look again.
+We add and remove members of our own and nothing else; what we do not know keeps its bytes. Claude Code
+writes this file in place, so it may be half-written when we read it: then we read again.
 Blocking: from asyncio call through `asyncio.to_thread`.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from laneway.base.errors import FileDamaged, MemberForeign, TeamGone
-from laneway.mail import family, raw_json, rewrite, swap
+from laneway.mail import ancestry, raw_json, rewrite, swap
 from laneway.mail.locks import Patience, locked
 from laneway.mail.names import HeldBy, Registered, check_sender, in_the_way, is_taken_for
 from laneway.mail.places import Places
@@ -26,33 +26,35 @@ from laneway.store.stamps import Now, utc_now
 
 LEAD = "team-lead"
 OURS = "laneway"
-"""The key in a member's record under which we say which process registered it."""
+"""The key in a member's record under which we note the process that registered it."""
 SESSION = "session-"
-"""What the teams of Claude Code's sessions are called. Only Claude Code makes and removes those."""
+"""How the names of Claude Code's session teams begin. Only Claude Code creates and removes those."""
 UNKNOWN_MODEL = "unknown"
 """ATM 0.46 cannot read a team with a member that has no model."""
 MAX_CONFIG_BYTES = 16 * 1024 * 1024
-"""Prompts of all teammates are in it; a hundred long ones are a megabyte."""
+"""It holds the prompts of all teammates; a hundred long ones are a megabyte."""
 MEMBER_DEPTH = 2
 
 Outcome: TypeAlias = Literal["added", "renewed"]
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """The process of a Laneway, as it stands in a record."""
+    """The process of a Laneway, as a member's record names it."""
 
     pid: int
     start: str
     space: str
 
     def fate(self) -> Literal["alive", "gone", "unknown"]:
-        return family.fate(self.pid, self.start, self.space)
+        return ancestry.fate(self.pid, self.start, self.space)
 
     def is_us(self) -> bool:
         return self == ourselves()
 
 
 class Member(msgspec.Struct, frozen=True):
+    """One member of a team."""
+
     name: str
     agent_id: str
     raw: bytes
@@ -61,7 +63,7 @@ class Member(msgspec.Struct, frozen=True):
     cwd: str = ""
     joined_at: datetime | None = None
     is_active: bool | None = None
-    """Whether it is busy, as far as somebody said so."""
+    """Whether it is busy, if the record says so."""
     color: str = ""
     is_lead: bool = False
     owner: Owner | None = None
@@ -69,12 +71,12 @@ class Member(msgspec.Struct, frozen=True):
 
     @property
     def is_ours(self) -> bool:
-        """By this very process."""
+        """Whether this very process registered it."""
         return self.owner is not None and self.owner.is_us()
 
     @property
     def held_by(self) -> HeldBy:
-        """Whose it is, as of now; asks the system about another Laneway's process."""
+        """Who holds the name now; asks the system about another Laneway's process."""
         if self.owner is None:
             return "others"
         if self.owner.is_us():
@@ -84,7 +86,7 @@ class Member(msgspec.Struct, frozen=True):
 
     @property
     def is_gone(self) -> bool:
-        """Whether a Laneway registered it whose process has ended. Of others nobody can tell."""
+        """Whether a Laneway registered it whose process has ended. For other programs it is unknown."""
         return self.owner is not None and self.owner.fate() == "gone"
 
     @property
@@ -103,6 +105,8 @@ class Lead(msgspec.Struct, frozen=True):
 
 
 class Team(msgspec.Struct, frozen=True):
+    """A team as its config.json describes it."""
+
     name: str
     members: tuple[Member, ...]
     lead_agent_id: str = ""
@@ -113,16 +117,18 @@ class Team(msgspec.Struct, frozen=True):
         return next((member for member in self.members if member.name == name), None)
 
     def names(self) -> tuple[str, ...]:
-        """Of those who may be there: everybody but the sessions whose process has ended."""
+        """Names of all members but the sessions whose process has ended."""
         return tuple(dict.fromkeys(member.name for member in self.members if not member.is_gone))
 
     def gone(self) -> tuple[str, ...]:
         """Names of sessions whose process has ended."""
-        there = self.names()
-        return tuple(dict.fromkeys(m.name for m in self.members if m.name not in there))
+        present = self.names()
+        return tuple(dict.fromkeys(m.name for m in self.members if m.name not in present))
 
 
 class Roster:
+    """The config.json of one team."""
+
     def __init__(
         self,
         places: Places,
@@ -138,7 +144,7 @@ class Roster:
         self._now = now
 
     def read(self) -> Team:
-        """The team as it is; `TeamGone` if it is not there, `FileDamaged` if it stays unreadable."""
+        """The team as it is; `TeamGone` if it does not exist, `FileDamaged` if it stays unreadable."""
         try:
             return rewrite.read(self.path, lambda data: parse(data, self.team), MAX_CONFIG_BYTES)
         except FileNotFoundError:
@@ -147,11 +153,11 @@ class Roster:
             raise FileDamaged(f"{self.path} cannot be read ({problem}).", str(self.path)) from None
 
     def register(self, name: str, *, model: str = "", cwd: str = "", create: bool = False) -> Outcome:
-        """Be a member under this name, which the caller has claimed. Again renews the record.
+        """Add a member under this name, which the caller has claimed, or renew its record.
 
-        `MemberForeign` if somebody else has it, or a name that it could be mistaken for: a member that no
-        Laneway registered, or that a living one did. A record that a dead Laneway left is taken over.
-        `create` makes a team that nobody has made yet, but never one of Claude Code's sessions.
+        `MemberForeign` if another has it, or a name that looks the same: a member that no Laneway
+        registered, or that a living one did. A record that a dead Laneway left is taken over.
+        `create` makes a team that does not exist yet, but never one of Claude Code's sessions.
         """
         check_sender(name)
         outcome: Outcome = "added"
@@ -172,7 +178,7 @@ class Roster:
         return outcome
 
     def deregister(self, name: str) -> bool:
-        """Leave. Only a record that this process made is removed; a team that is gone is left already."""
+        """Remove the record, if this process made it; whether there was one. A missing team has none."""
         return self._remove(lambda member: member.name == name and member.is_ours)
 
     def clear_dead(self, is_meant: Callable[[Member], bool] = lambda member: True) -> bool:
@@ -180,8 +186,8 @@ class Roster:
         return self._remove(lambda member: is_meant(member) and member.is_gone)
 
     def set_active(self, name: str, *, is_active: bool) -> bool:
-        """Say whether one of ours is busy; whether that was news."""
-        spelt = b"true" if is_active else b"false"
+        """Note whether one of ours is busy; whether that changed anything."""
+        value = b"true" if is_active else b"false"
 
         def edit(members: list[bytes]) -> list[bytes] | None:
             after = list(members)
@@ -189,8 +195,8 @@ class Roster:
                 member = _member(raw, "")
                 if member is not None and member.name == name and member.is_ours:
                     fields = raw_json.fields(raw)
-                    if fields.get("isActive") != spelt:
-                        after[place] = raw_json.object_of({**fields, "isActive": spelt}, MEMBER_DEPTH)
+                    if fields.get("isActive") != value:
+                        after[place] = raw_json.object_of({**fields, "isActive": value}, MEMBER_DEPTH)
             return after if after != members else None
 
         return self._change_if_there(edit)
@@ -205,7 +211,7 @@ class Roster:
         return self._change_if_there(edit)
 
     def _place_for(self, name: str, members: list[bytes]) -> int | None:
-        """Where a record under this name is that we may take over; None if there is none."""
+        """The position of a record under this name that we may take over; none if there is none."""
         known = {place: member for place, raw in enumerate(members) if (member := _member(raw, ""))}
         _refuse(name, owner_of(name, known.values()), self.team)
         alike = [place for place, member in known.items() if is_taken_for(name, member.name)]
@@ -213,7 +219,8 @@ class Roster:
         return next(iter(own or alike), None)
 
     def _record(self, name: str, model: str, cwd: str) -> dict[str, bytes]:
-        """What all three programs need. A pane of `leader` or `in-process` would make our mail a forgery."""
+        """The fields that all three programs need. With the pane `leader` or `in-process` our mail would
+        count as forged."""
         us = ourselves()
         record: dict[str, Any] = {
             "agentId": f"{name}@{self.team}",
@@ -265,7 +272,7 @@ class Roster:
             raise trouble(self.path, problem) from problem
 
     def _found(self) -> None:
-        """Make the team if nothing is there under its name, in one step."""
+        """Create the team in one step, if nothing has its name yet."""
         folder = self.path.parent
         if os.path.lexists(folder):
             return
@@ -293,19 +300,19 @@ class Roster:
                 os.rmdir(beside)
                 raise
         except FileExistsError:
-            pass  # somebody was quicker
+            pass  # another program was quicker
         except OSError as problem:
             if not os.path.lexists(folder):
                 raise trouble(folder, problem) from problem
 
 
 def ourselves() -> Owner:
-    process = family.ourselves()
-    return Owner(process.pid, process.start, family.pid_space())
+    process = ancestry.ourselves()
+    return Owner(process.pid, process.start, ancestry.pid_space())
 
 
 def check_may_act_as(places: Places, team: str, name: str) -> None:
-    """`MemberForeign` if the name belongs to somebody else there; a team that is not there has nobody."""
+    """Raise `MemberForeign` if the name belongs to another in the team; a missing team has no members."""
     check_sender(name)
     try:
         members = Roster(places, team).read().members
@@ -315,12 +322,12 @@ def check_may_act_as(places: Places, team: str, name: str) -> None:
 
 
 def owner_of(name: str, members: Iterable[Member]) -> Member | None:
-    """The member whose name, or inbox, this is and that is not ours; none if we may have the name."""
-    # Whose they are is asked only of those that matter: it may cost a process each.
+    """The member, not ours, that owns the name or its inbox; none if we may have the name."""
+    # `held_by` is asked only of those that matter: it may cost a process each.
     alike = [member for member in members if is_taken_for(name, member.name)]
     rows = [Registered(member.name, member.held_by) for member in alike]
-    found = in_the_way(name, rows)
-    return alike[rows.index(found)] if found is not None else None
+    owner = in_the_way(name, rows)
+    return alike[rows.index(owner)] if owner is not None else None
 
 
 def _refuse(name: str, member: Member | None, team: str) -> None:
@@ -332,13 +339,13 @@ def _refuse(name: str, member: Member | None, team: str) -> None:
 
 
 def parse(data: bytes, team: str) -> Team:
-    """Everything but a member's `agentId` and `name` may be missing or of another kind."""
+    """Parse a config.json. All but a member's `agentId` and `name` may be missing or of another type."""
     fields = raw_json.fields(data)
     lead_agent_id = _text(fields.get("leadAgentId"))
-    found = (_member(raw, lead_agent_id) for raw in _members(fields))
+    members = (_member(raw, lead_agent_id) for raw in _members(fields))
     return Team(
         name=_text(fields.get("name")) or team,
-        members=tuple(member for member in found if member is not None),
+        members=tuple(member for member in members if member is not None),
         lead_agent_id=lead_agent_id,
         lead_session_id=_text(fields.get("leadSessionId")),
         lead=_lead(fields.get("leadProcess")),
@@ -346,8 +353,8 @@ def parse(data: bytes, team: str) -> Team:
 
 
 def _members(fields: dict[str, bytes]) -> list[bytes]:
-    spelt = fields.get("members", b"null")
-    return [] if spelt == b"null" else raw_json.items(spelt)
+    members = fields.get("members", b"null")
+    return [] if members == b"null" else raw_json.items(members)
 
 
 def _member(raw: bytes, lead_agent_id: str) -> Member | None:
@@ -376,19 +383,19 @@ def _member(raw: bytes, lead_agent_id: str) -> Member | None:
     )
 
 
-def _owner(said: object) -> Owner | None:
-    if not isinstance(said, dict) or not isinstance(pid := said.get("pid"), int):
+def _owner(record: object) -> Owner | None:
+    if not isinstance(record, dict) or not isinstance(pid := record.get("pid"), int):
         return None
-    return Owner(pid, _str(said.get("procStart")), _str(said.get("pidSpace")))
+    return Owner(pid, _str(record.get("procStart")), _str(record.get("pidSpace")))
 
 
-def _lead(spelt: bytes | None) -> Lead | None:
-    said = raw_json.value(spelt) if spelt is not None else None
-    if not isinstance(said, dict) or not isinstance(pid := said.get("pid"), int):
+def _lead(raw: bytes | None) -> Lead | None:
+    record = raw_json.value(raw) if raw is not None else None
+    if not isinstance(record, dict) or not isinstance(pid := record.get("pid"), int):
         return None
-    claimed = said.get("claimedAt")
+    claimed = record.get("claimedAt")
     at = float(claimed) if isinstance(claimed, (int, float)) else 0.0
-    return Lead(pid, _str(said.get("procStart")), _str(said.get("pidSpace")), at)
+    return Lead(pid, _str(record.get("procStart")), _str(record.get("pidSpace")), at)
 
 
 def _instant(ms: object) -> datetime | None:
@@ -398,9 +405,9 @@ def _instant(ms: object) -> datetime | None:
         return None
 
 
-def _text(spelt: bytes | None) -> str:
-    return _str(raw_json.value(spelt)) if spelt is not None else ""
+def _text(raw: bytes | None) -> str:
+    return _str(raw_json.value(raw)) if raw is not None else ""
 
 
-def _str(said: object) -> str:
-    return said if isinstance(said, str) else ""
+def _str(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""One look into an inbox, with everything about it that takes time. Blocking: for a thread."""
+"""Reads an inbox and sorts what is new in it: all that takes time, in one call. Blocking: for a thread."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from laneway.mail.swap import Fingerprint
 
 
 class Sight(msgspec.Struct, frozen=True, kw_only=True):
-    """An inbox as it was found."""
+    """The state of an inbox when it was read."""
 
     fingerprint: Fingerprint | None
     mail: Sorted
     unread: int
     known: Mapping[str, float]
-    """The keys of what is unread, and when the inbox was written that first had them."""
+    """The keys of unread messages, and when the inbox was written in which each first appeared."""
     new: int
-    """Messages that were not known at the look before."""
+    """Messages that were not there the last time."""
     newly_refused: int
     damage: str
-    """What is wrong with the file, as a sentence; as a rule nothing."""
+    """What is wrong with the file, as a sentence; usually empty."""
 
 
 def look(
@@ -35,9 +35,9 @@ def look(
     *,
     is_due: bool,
 ) -> Sight | None:
-    """None if it is the inbox that was seen last, unless a look `is_due` all the same.
+    """Read the inbox; none if it has not changed since `seen`, unless a reading `is_due` all the same.
 
-    What comes between the look at the file and the reading is seen at the next look.
+    What arrives between the fingerprint and the reading is noticed the next time.
     """
     fingerprint = inbox.fingerprint()
     if fingerprint == seen and not is_due:
@@ -45,17 +45,17 @@ def look(
     mail = inbox.read()
     damage = next((problem.text for problem in mail.problems if problem.kind == "damaged"), "")
     if damage:
-        inbox.rescue()  # before somebody writes over it
+        inbox.rescue()  # before another program overwrites it
     unread = mail.unread()
-    in_order = sort(unread)
+    sorted_mail = sort(unread)
     written_at = fingerprint[2] / 1e9 if fingerprint else 0.0
     return Sight(
         fingerprint=fingerprint,
-        mail=in_order,
+        mail=sorted_mail,
         unread=len(unread),
         known={key: known.get(key, written_at) for message in unread for key in message.key},
         new=_new(unread, known),
-        newly_refused=_new(in_order.refused, known),
+        newly_refused=_new(sorted_mail.refused, known),
         damage=damage,
     )
 

@@ -1,12 +1,12 @@
-"""Mail that found its inbox locked: kept safe, and handed over later in the order in which it came.
+"""The spool: messages whose inbox was locked, kept on disk and delivered later in order.
 
-    <spool>/<team>/<agent>/<time>-<chance>.json    one message each, the oldest first
-    <spool>/<team>/.<agent>.lock                   one of us at a time hands over
+    <spool>/<team>/<agent>/<time>-<random>.json    one message each, the oldest first
+    <spool>/<team>/.<agent>.lock                   one Laneway at a time delivers
     <spool>/failed/…                               given up, with the reason
 
 Exactly once: a message that is in its inbox already is not put there again, so a crash between
-putting it there and removing it here does no harm. (Only a reader who takes mail out of its inbox
-within those microseconds could get it twice; never is worse.) Blocking, and called by `post` only.
+adding it there and removing it here does no harm. (Only a reader that removes mail from its inbox
+within those microseconds could get it twice; losing it would be worse.) Blocking; only `post` calls it.
 """
 
 from __future__ import annotations
@@ -36,24 +36,31 @@ from laneway.store.files import (
 from laneway.store.stamps import Now, stamp, utc_now
 
 GIVE_UP_AFTER = timedelta(days=1)
-"""No lock is held for a day by anything that still works; whoever waits for the mail should hear of it."""
+"""No working program holds a lock for a day; after that the failure should be reported."""
 MAX_WAITING = 1000
-"""Messages for one recipient. Past it something is wrong, and more would only hide that."""
+"""Messages for one recipient. If there are more, something is wrong, and more would only hide that."""
 MAX_FAILED = 1000
-"""Messages that were given up and are kept for people; the oldest go first."""
+"""Given-up messages that are kept for people; the oldest are removed first."""
 MAX_SPOOLED_BYTES = 8 * 1024 * 1024
-"""A message of 1 MiB, every character of it spelt as an escape."""
+"""A message of 1 MiB, every character of it written as an escape."""
 FAILED = "failed"
 
 
 class Spooled(msgspec.Struct, frozen=True):
+    """One message in the spool, as its file holds it."""
+
     agent: str
     team: str
     draft: Draft
     spooled_at: datetime
 
 
+_decode_spooled = msgspec.json.Decoder(Spooled).decode
+
+
 class GivenUp(msgspec.Struct, frozen=True):
+    """A message that could not be delivered and will not be tried again."""
+
     to: Address
     message_id: str
     why: str
@@ -62,12 +69,16 @@ class GivenUp(msgspec.Struct, frozen=True):
 
 
 class Handed(msgspec.Struct, frozen=True):
+    """What `Spool.hand_over` did for one recipient."""
+
     delivered: tuple[Spooled, ...] = ()
     given_up: tuple[GivenUp, ...] = ()
     waiting: int = 0
 
 
 class Spool:
+    """All spooled messages of one user's teams."""
+
     def __init__(self, places: Places, *, now: Now = utc_now, max_waiting: int = MAX_WAITING) -> None:
         self._root = places.spool
         self._places = places
@@ -75,7 +86,7 @@ class Spool:
         self._max_waiting = max_waiting
 
     def add(self, to: Address, draft: Draft) -> None:
-        """Keep it. It is safe when this returns."""
+        """Store it. It is safe on disk when this returns."""
         folder = self._places.spooled(to.team, to.agent)
         now = self._now()
         record = msgspec.json.encode(Spooled(to.agent, to.team, draft, now))
@@ -86,7 +97,7 @@ class Spool:
                 raise StoreError(
                     f"{self._max_waiting} messages wait for {to}. See who holds its inbox.", str(folder)
                 )
-            # Behind all that wait, also if the clock went back.
+            # After all that wait, even if the clock went back.
             number = max(int(now.timestamp() * 1000), _number(names[-1]) + 1 if names else 0)
             try:
                 write_whole(folder / f"{number:020d}-{os.urandom(4).hex()}.json", record)
@@ -94,24 +105,24 @@ class Spool:
             except StoreError:
                 if folder.is_dir():
                     raise
-                # Emptied and removed meanwhile, by whoever handed over the last one: make it again.
+                # Emptied and removed meanwhile, by the process that delivered the last one: create it again.
 
     def waits_for(self, to: Address) -> bool:
         return bool(_names(self._places.spooled(to.team, to.agent)))
 
     def folders(self) -> list[Path]:
-        """Of recipients for whom something waits. Cheap where nothing does."""
-        found = []
+        """The folders of recipients with waiting messages. Cheap if there are none."""
+        waiting = []
         for team in _folders(self._root):
             if team.name != FAILED:
-                found += [folder for folder in _folders(team) if _names(folder)]
-        return found
+                waiting += [folder for folder in _folders(team) if _names(folder)]
+        return waiting
 
     def folder(self, to: Address) -> Path:
         return self._places.spooled(to.team, to.agent)
 
     def hand_over(self, folder: Path, deliver: Callable[[Address, Draft], object]) -> Handed:
-        """Deliver what waits there, in order, until one cannot be. Somebody else at it: then nothing."""
+        """Deliver what waits there, in order, until one fails. Does nothing if another process is at it."""
         delivered: list[Spooled] = []
         given_up: list[GivenUp] = []
         with _alone(folder.with_name(f".{folder.name}.lock")) as is_alone:
@@ -119,7 +130,7 @@ class Spool:
                 try:
                     done = self._one(folder / name, deliver)
                 except StoreError:
-                    break  # the inbox is still locked, or the disk is full: the others wait behind it
+                    break  # the inbox is still locked, or the disk is full: the others must wait, too
                 if isinstance(done, GivenUp):
                     given_up.append(done)
                 elif done is not None:
@@ -134,22 +145,22 @@ class Spool:
             data = read_whole(path, MAX_SPOOLED_BYTES)
             if data is None:
                 return None
-            found = msgspec.json.decode(data, type=Spooled)
+            spooled = _decode_spooled(data)
         except (FileDamaged, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._give_up(path, Address("?", path.parent.parent.name), "", "its file is damaged")
-        to = Address(found.agent, found.team)
+        to = Address(spooled.agent, spooled.team)
         try:
-            deliver(to, found.draft)
+            deliver(to, spooled.draft)
         except (TeamGone, BadName):
-            return self._give_up(path, to, found.draft.message_id, f"the team {to.team} is gone")
+            return self._give_up(path, to, spooled.draft.message_id, f"the team {to.team} is gone")
         except MailBusy:
-            age = self._now() - found.spooled_at
+            age = self._now() - spooled.spooled_at
             if age < GIVE_UP_AFTER:
                 raise
-            since = stamp(found.spooled_at)
-            return self._give_up(path, to, found.draft.message_id, f"its inbox has been locked since {since}")
+            why = f"its inbox has been locked since {stamp(spooled.spooled_at)}"
+            return self._give_up(path, to, spooled.draft.message_id, why)
         _unlink(path)
-        return found
+        return spooled
 
     def _give_up(self, path: Path, to: Address, message_id: str, why: str) -> GivenUp:
         kept = self._root / FAILED / f"{path.stem}-{to.agent}@{to.team}.json"
@@ -166,7 +177,7 @@ class Spool:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[bool]:
-    """Whether we are the only one here until the end of the block. Nobody waits."""
+    """Try to take the lock for the block; whether we have it. Does not wait."""
     try:
         fd = open_regular(path, os.O_RDWR | os.O_CREAT, follow_links=False)
     except FileNotFoundError:
@@ -186,7 +197,7 @@ def _alone(path: Path) -> Iterator[bool]:
 
 
 def _names(folder: Path) -> list[str]:
-    """Of the messages there, the oldest first."""
+    """The file names of the messages, the oldest first."""
     try:
         return sorted(name for name in os.listdir(folder) if name.endswith(".json") and name[0] != ".")
     except OSError:
@@ -200,8 +211,8 @@ def _number(name: str) -> int:
 
 def _folders(folder: Path) -> list[Path]:
     try:
-        with os.scandir(folder) as found:
-            return sorted(Path(item.path) for item in found if item.is_dir(follow_symlinks=False))
+        with os.scandir(folder) as items:
+            return sorted(Path(item.path) for item in items if item.is_dir(follow_symlinks=False))
     except OSError:
         return []
 
@@ -210,7 +221,7 @@ def _remove_if_empty(folder: Path) -> None:
     try:
         os.rmdir(folder)
     except OSError:
-        pass  # more waits, or somebody is writing
+        pass  # more messages wait, or one is being written
 
 
 def _unlink(path: Path) -> None:
@@ -218,4 +229,4 @@ def _unlink(path: Path) -> None:
         os.unlink(path)
         sync_folder(path.parent)
     except OSError:
-        pass  # it is put into its inbox once only, however often we try
+        pass  # trying again does no harm: it is put into its inbox only once

@@ -1,8 +1,8 @@
-"""A file of several owners, replaced in one step, with a look at what was there in that very moment.
+"""Atomic replacement of a file that several programs write, which keeps what was displaced.
 
-Two names are exchanged, so that what we displace is in our hands: if it is not what we had read,
-somebody wrote without a lock, and his words are merged in. Where the system cannot exchange, the
-last look is just before the step. Callers hold the locks; `inbox` and `roster` are the callers.
+The new file and the old one exchange names, so that we still have what we displaced: if it is not what
+we had read, another program wrote without a lock, and its changes are merged in. Where the system cannot
+exchange names, the last check is just before the replacement. Callers (`inbox`, `roster`) hold the locks.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from laneway.store.files import FILE_MODE, TEMPORARY, trouble, write_all
 Fingerprint = tuple[int, int, int, int]
 """Device, inode, time of the last change and size: enough to see that a file is the same."""
 SWEEP_AFTER_S = 600.0
-"""A half-written file of this age has no writer any more; a living one needs a second at the most."""
+"""A half-written file of this age has no writer any more; a living writer needs a second at the most."""
 MAX_READS = 4
-"""Of a file that changes while we read it, before we take what is there."""
+"""Attempts to read a file that changes meanwhile, before we take what is there."""
 
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2
@@ -35,8 +35,8 @@ RENAME_SWAP = 2
 _CANNOT = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM}
 
 
-class Snapshot:
-    """A file as it was, held open: while we hold it nobody else's file can have its inode."""
+class HeldFile:
+    """The content of a file, held open: meanwhile no other file can get its inode."""
 
     def __init__(self, fd: int, data: bytes, status: os.stat_result) -> None:
         self._fd = fd
@@ -56,8 +56,8 @@ class Snapshot:
         os.close(self._fd)
 
 
-def take(path: Path, max_bytes: int) -> Snapshot:
-    """`FileNotFoundError` if it is not there; the system's other refusals are `StoreError`s."""
+def take(path: Path, max_bytes: int) -> HeldFile:
+    """Open and read a file. `FileNotFoundError` if it does not exist; other errors are `StoreError`s."""
     try:
         fd = open_regular(path, follow_links=False)
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def take(path: Path, max_bytes: int) -> Snapshot:
     except OSError as problem:
         raise trouble(path, problem, "read") from problem
     try:
-        return Snapshot(fd, *_read(fd, path, max_bytes))
+        return HeldFile(fd, *_read(fd, path, max_bytes))
     except OSError as problem:
         os.close(fd)
         raise trouble(path, problem, "read") from problem
@@ -87,7 +87,7 @@ def _read(fd: int, path: Path, max_bytes: int) -> tuple[bytes, os.stat_result]:
 
 
 def fingerprint(path: Path) -> Fingerprint | None:
-    """None if nothing is there."""
+    """The fingerprint of a file; none if it does not exist."""
     try:
         return _fingerprint(os.lstat(path))
     except OSError:
@@ -102,7 +102,7 @@ def _fingerprint(status: os.stat_result) -> Fingerprint:
 
 
 def prepare(path: Path, data: bytes, mode: int = FILE_MODE) -> Path:
-    """The new content beside the old, safe on the disk; the caller gives it its name or removes it."""
+    """Write the new content beside the old, safe on disk; the caller renames or removes it."""
     beside = path.with_name(f".{path.name}.{os.urandom(8).hex()}{TEMPORARY}")
     fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
     try:
@@ -123,21 +123,21 @@ def discard(path: Path) -> None:
     try:
         os.unlink(path)
     except OSError:
-        pass  # gone with its folder, or for the next sweep
+        pass  # gone with its folder, or removed by the next sweep
 
 
 def sweep(folder: Path, name: str = "") -> None:
-    """Remove what writers that were killed have left in a folder, of one file or of all."""
+    """Remove temporary files that killed writers left in a folder, of one file or of all."""
     for leftover in folder.glob(f".{name}*{TEMPORARY}"):
         try:
             if time.time() - leftover.lstat().st_mtime > SWEEP_AFTER_S:
                 os.unlink(leftover)
         except OSError:
-            pass  # its writer was quicker
+            pass  # its writer has just removed it
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Swap two names in one step; false if this system or this disk cannot."""
+    """Exchange two names in one step; false if this system or this disk cannot."""
     call = _system_call()
     if call is None:
         return False
@@ -151,7 +151,7 @@ def exchange(one: Path, other: Path) -> bool:
 
 @cache
 def _system_call() -> Callable[[bytes, bytes], int] | None:
-    """A function that answers with an error number, or 0."""
+    """A function that returns an error number, or 0."""
     import ctypes  # only writers need it
 
     try:

@@ -1,6 +1,6 @@
-"""What models are told of the mail tools. Every word is paid for in tokens, by every session.
+"""Names, descriptions and schemas of the mail tools. Every word costs every session tokens.
 
-Apart from `tools`, which needs all of mail: a server that is only asked for its list loads this.
+Separate from `tools`, which loads all of mail: a server that is only asked for its tool list loads this.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from laneway.core.tools import Handler, Tool
 
 PAGE_CHARS = 8000
-"""Of a long text that is read piece by piece: Codex shows some models 10,000 bytes of a result."""
+"""Of a long text that is read in pieces: Codex shows some models 10,000 bytes of a result."""
 
 ENDED = "Its session has ended; the message waits until a session of that name runs again."
 
 
 def joining(identity: str) -> str:
-    """How a session comes to be in a team, for whoever finds nobody there."""
+    """A sentence on how a session joins a team, for a sender who finds nobody there."""
     return (
         f"A session joins when it starts: ask Claude Code, or any client of `laneway mcp`, for a Codex "
         f"session with the identity {identity}."
@@ -27,7 +27,7 @@ def joining(identity: str) -> str:
 
 
 class Words(msgspec.Struct, frozen=True):
-    """A tool without whoever runs it."""
+    """A tool without its handler."""
 
     name: str
     title: str
@@ -36,7 +36,7 @@ class Words(msgspec.Struct, frozen=True):
     is_read_only: bool = False
 
     def tool(self, handler: Handler) -> Tool:
-        from laneway.core.tools import Tool  # not loaded by whoever wants the words alone
+        from laneway.core.tools import Tool  # not loaded where only the definitions are needed
 
         return Tool(self.name, self.description, self.schema, handler, self.title, self.is_read_only)
 

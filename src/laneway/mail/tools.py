@@ -1,7 +1,7 @@
-"""The mail tools, for every door and engine: `atm_send`, `atm_read`, `atm_broadcast`, `atm_pending_count`.
+"""The mail tools for every client and engine: `atm_send`, `atm_read`, `atm_broadcast`, `atm_pending_count`.
 
-The sender is the caller's bound identity and never an argument. Every call is noted for the audit
-log, with what came of it. What is wrong is told to the model as an error result; nothing is raised.
+The sender is the caller's bound identity and never an argument. Every call is written to the audit log
+with its outcome. Problems are returned to the model as error results; nothing is raised.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from laneway.mail.locks import Patience
 from laneway.mail.names import Address, address
 from laneway.mail.places import Places
 from laneway.mail.post import Post, Receipt
-from laneway.mail.reading import Wanted
+from laneway.mail.reading import MailQuery
 from laneway.mail.roster import Roster
 from laneway.mail.tool_words import ALL, ENDED, PAGE_CHARS, joining
 from laneway.store import stamps
 
 SUMMARY_CHARS = 200
-"""Of a message in the audit log: the seed's figure."""
+"""Of a message in the audit log: the figure of the original specification."""
 MAX_NAMED = 30
 """Members that an error names, so that the model can choose one."""
 MAX_INBOXES = 256
-"""Inboxes whose count is remembered."""
+"""Inboxes whose unread count is cached."""
 
 Team: TypeAlias = Callable[[], str]
 """The team that mail goes through; a Claude Code session can move to another."""
 
 
 class Note(Protocol):
-    """Keeps a line for the audit log, in the background."""
+    """Writes a line to the audit log, in the background."""
 
     def __call__(
         self, event_type: str, caller: Caller, *, recipient: str, message_summary: str, outcome: str
@@ -47,18 +47,18 @@ class Note(Protocol):
 
 
 class Manner(msgspec.Struct, frozen=True):
-    """How mail is told to whoever reads it."""
+    """How mail is rendered for one kind of reader."""
 
     room_chars: int | None
-    """Of all texts in one result. What does not fit stays unread."""
+    """For all texts in one result. What does not fit stays unread."""
     says_twice: bool
-    """Whether a text comes under both names that the seeds have for it, also where a model pays for it."""
+    """Whether a text comes under both of its names, `message` and `text`, though a model pays for each."""
     max_chars: int | None = reading.MAX_TEXT_CHARS
     """Of one text."""
 
 
 THREAD = Manner(room_chars=8000, says_twice=False)
-"""Codex cuts what a tool says: some models are shown 10,000 bytes of it."""
+"""Codex cuts the result of a tool: some models are shown 10,000 bytes of it."""
 CLIENT = Manner(room_chars=40_000, says_twice=True)
 """Claude Code takes 25,000 tokens."""
 WHOLE = Manner(room_chars=None, says_twice=True, max_chars=None)
@@ -72,6 +72,8 @@ class _Done(msgspec.Struct, frozen=True):
 
 
 class MailTools:
+    """Handlers of the mail tools, for all callers."""
+
     def __init__(
         self,
         places: Places,
@@ -89,13 +91,15 @@ class MailTools:
         self._inboxes: dict[tuple[str, str], Inbox] = {}
 
     def tools(self, manner: Manner = THREAD) -> tuple[Tool, ...]:
+        """The tools with their handlers, for one kind of reader."""
+
         async def read(caller: Caller, arguments: Mapping[str, Any]) -> ToolResult:
             return await self.read(caller, arguments, manner)
 
         handlers = (self.send, read, self.broadcast, self.pending_count)
         return tuple(words.tool(handler) for words, handler in zip(ALL, handlers, strict=True))
 
-    # ── out ────────────────────────────────────────────────────────────────
+    # ── sending ────────────────────────────────────────────────────────────
 
     async def send(self, caller: Caller, arguments: Mapping[str, Any]) -> ToolResult:
         async def work(sender: str) -> _Done:
@@ -161,31 +165,31 @@ class MailTools:
         return await self._noted("atm_broadcast", caller, arguments, work)
 
     async def _present(self, to: Address) -> str:
-        """Who could have been meant, or how somebody comes to be there."""
-        found = await asyncio.to_thread(Roster(self._places, to.team).read)
-        names = await asyncio.to_thread(found.names)
+        """Who is in the team, or how a session joins it if it is empty."""
+        team = await asyncio.to_thread(Roster(self._places, to.team).read)
+        names = await asyncio.to_thread(team.names)
         if not names:
             return nobody_yet(to.agent)
         more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
         return f"In it now: {', '.join(names[:MAX_NAMED])}{more}."
 
-    # ── in ─────────────────────────────────────────────────────────────────
+    # ── reading ────────────────────────────────────────────────────────────
 
     async def read(self, caller: Caller, arguments: Mapping[str, Any], manner: Manner = CLIENT) -> ToolResult:
         async def work(identity: str) -> _Done:
             inbox = self._inbox(identity)
             if "message_id" in arguments:
                 return await self._read_one(inbox, arguments, manner)
-            wanted = _wanted(arguments)
-            mail, notes = await _opened(inbox, include_read=wanted.include_read)
-            found = reading.page(mail, wanted, manner.room_chars, manner.max_chars)
+            query = _query(arguments)
+            mail, notes = await _opened(inbox, include_read=query.include_read)
+            page = reading.page(mail, query, manner.room_chars, manner.max_chars)
             if arguments.get("mark_read", True):
-                notes += await _mark(inbox, found.messages)
-            if found.left:
-                notes += (_left(found.left, wanted),)
-            rows = [reading.row(each, reading.shown(each, manner.max_chars)) for each in found.messages]
-            result = _result(manner, rows, notes, inbox, remaining=found.left)
-            return _Done(result, f"{len(rows)} read, {found.left} left")
+                notes += await _mark(inbox, page.messages)
+            if page.left:
+                notes += (_left(page.left, query),)
+            rows = [reading.row(each, reading.shortened(each, manner.max_chars)) for each in page.messages]
+            result = _result(manner, rows, notes, inbox, remaining=page.left)
+            return _Done(result, f"{len(rows)} read, {page.left} left")
 
         return await self._noted("atm_read", caller, arguments, work)
 
@@ -253,7 +257,7 @@ class MailTools:
 
 
 async def _opened(inbox: Inbox, *, include_read: bool) -> tuple[Mail, tuple[str, ...]]:
-    """The mail and what is to say about it. A team that is not there has none."""
+    """The mail, and notes about it. A missing team has no mail."""
     try:
         mail = await asyncio.to_thread(inbox.read, include_read=include_read)
     except TeamGone as gone:
@@ -262,7 +266,7 @@ async def _opened(inbox: Inbox, *, include_read: bool) -> tuple[Mail, tuple[str,
 
 
 async def _mark(inbox: Inbox, messages: tuple[Message, ...]) -> tuple[str, ...]:
-    """Mark what is about to be returned, and nothing else."""
+    """Mark exactly the messages that are about to be returned."""
     unread = [message for message in messages if not message.is_read]
     if not unread:
         return ()
@@ -273,14 +277,14 @@ async def _mark(inbox: Inbox, messages: tuple[Message, ...]) -> tuple[str, ...]:
     return tuple(problem.text for problem in marked.problems)
 
 
-def _wanted(arguments: Mapping[str, Any]) -> Wanted:
+def _query(arguments: Mapping[str, Any]) -> MailQuery:
     since = None
     if "since" in arguments:
         since = stamps.parse(arguments["since"])
         if since is None:
-            said = arguments["since"][:40]
-            raise UsageError(f"since must be a time such as 2026-01-31T12:00:00Z, not {said!r}.")
-    return Wanted(
+            since_text = arguments["since"][:40]
+            raise UsageError(f"since must be a time such as 2026-01-31T12:00:00Z, not {since_text!r}.")
+    return MailQuery(
         include_read=arguments.get("all", False),
         limit=arguments.get("limit"),
         since=since,
@@ -288,8 +292,8 @@ def _wanted(arguments: Mapping[str, Any]) -> Wanted:
     )
 
 
-def _left(left: int, wanted: Wanted) -> str:
-    if wanted.include_read:
+def _left(left: int, query: MailQuery) -> str:
+    if query.include_read:
         return f"{left} older ones are not shown: ask for fewer with since or from, or raise limit."
     return f"{left} more are unread: read again to get the next ones."
 
@@ -297,7 +301,7 @@ def _left(left: int, wanted: Wanted) -> str:
 def _result(
     manner: Manner, rows: list[dict[str, Any]], notes: tuple[str, ...], inbox: Inbox, *, remaining: int
 ) -> ToolResult:
-    """The array that the seed describes, and as data what else is to know."""
+    """As text the array of messages that `atm-agent-mcp` returns, and as data all there is to know."""
     data = {
         "messages": rows,
         "count": len(rows),
@@ -312,7 +316,7 @@ def _result(
 
 
 def nobody_yet(identity: str) -> str:
-    """How somebody joins a team that nobody is in."""
+    """A sentence on how to join a team that nobody is in."""
     return f"Nobody is in it now. {joining(identity)}"
 
 

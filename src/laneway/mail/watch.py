@@ -1,8 +1,8 @@
-"""Hears that an inbox was written: by inotify on Linux, by looking at the folder elsewhere.
+"""Notices that an inbox was written: by inotify on Linux, by polling the folder elsewhere.
 
-Only makes things quick: whoever uses it looks by himself every few seconds, too, and loses nothing
-if this hears nothing. `aim` blocks for microseconds and belongs into a thread; everything else runs
-on the loop. A folder that is removed and made anew is found again.
+Only for speed: the postman also polls every few seconds, and loses nothing if this notices nothing.
+`aim` blocks for microseconds and belongs in a thread; everything else runs on the loop. A folder that
+is removed and created again is found again.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from laneway.core.background import Chores
+from laneway.core.background import TaskSet
 from laneway.core.ports import Clock
 
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.25
-"""Between two looks at a folder where nobody tells us: one `stat`, and well under a second."""
+"""Between two checks of a folder without inotify: one `stat` each, and well under a second."""
 READ_BYTES = 64 * 1024
-"""Some hundred events at once. The kernel keeps the rest, and says so if it could not."""
+"""Some hundred events at once. The kernel keeps the rest, or reports an overflow."""
 ANCESTORS = 2
-"""How far up we wait for a folder to appear: the team's, and the one of all teams."""
-AIMS = 2
-"""A folder that comes between two looks is there at the second."""
+"""How many levels up we wait for a folder to appear: the team's, and the one of all teams."""
+AIMS = ANCESTORS + 2
+"""Attempts: each level may appear during one of them."""
 SUFFIX = ".json"
 
 CLOSE_WRITE, MOVED_TO, CREATE = 0x8, 0x80, 0x100
@@ -42,30 +42,34 @@ LOST = DELETE_SELF | MOVE_SELF | UNMOUNTED | IGNORED
 HEAD = struct.Struct("iIII")
 
 OnMail = Callable[[str | None], None]
-"""Told the name of an inbox's file that was written; `None` is: perhaps any."""
+"""Called with the name of an inbox file that was written; `None` means perhaps any."""
 OnMoved = Callable[[], None]
-"""Told that the folder has come or gone: aim again."""
+"""Called when the folder has appeared or gone: aim again."""
 
 
-class Watch(Protocol):
+class InboxWatch(Protocol):
+    """A watch on one folder of inboxes."""
+
     def aim(self, folder: Path) -> None:
-        """Watch this folder from now on, or wait for it. Again is cheap, and finds a new one of the name."""
+        """Watch this folder from now on, or wait for it. Cheap to call again; finds a re-created folder."""
         ...
 
     def close(self) -> None: ...
 
 
-def watch(on_mail: OnMail, on_moved: OnMoved, clock: Clock, chores: Chores) -> Watch:
-    """The best that this system has. Called on the loop."""
+def watch(on_mail: OnMail, on_moved: OnMoved, clock: Clock, tasks: TaskSet) -> InboxWatch:
+    """The best watch that this system has. Called on the loop."""
     if sys.platform == "linux":
         try:
             return Inotify(on_mail, on_moved)
-        except OSError as problem:  # every user has a limited number of them
+        except OSError as problem:  # the number per user is limited
             log.info("There is no inotify for us (%s): folders are looked at instead", problem.strerror)
-    return Looking(on_mail, clock, chores)
+    return Looking(on_mail, clock, tasks)
 
 
 class Inotify:
+    """A watch by Linux's inotify."""
+
     def __init__(self, on_mail: OnMail, on_moved: OnMoved) -> None:
         self._on_mail = on_mail
         self._on_moved = on_moved
@@ -73,7 +77,7 @@ class Inotify:
         self._fd = self._check(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         self._wd = -1
         self._awaited: bytes | None = None
-        """While the folder is not there: the part of its path that we wait for."""
+        """While the folder does not exist: the part of its path that we wait for."""
         self._has_warned = False
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._fd, self._read)
@@ -91,10 +95,10 @@ class Inotify:
                 self._libc.inotify_rm_watch(self._fd, before)
             if awaited is None or not awaited.is_dir():
                 return
-            # It came while we were on our way up: once more. If it cannot be watched, the poll has to do.
+            # It appeared while we walked up: try again. If it cannot be watched, polling must do.
 
     def _climb(self, folder: Path) -> tuple[int, Path | None]:
-        """The watch on the folder or on what there is above it, and what is awaited there."""
+        """The watch on the folder, or on its nearest existing parent and what is awaited there."""
         path, awaited, wd = folder, None, -1
         for _ in range(ANCESTORS + 1):
             wd = self._add(path, INBOXES if awaited is None else ABOVE)
@@ -104,7 +108,7 @@ class Inotify:
         return wd, awaited
 
     def _add(self, path: Path, mask: int) -> int:
-        """-1 if it is not there, or there are too many watches: then the poll has to do."""
+        """Add a watch; -1 if there is no such folder, or there are too many watches: then polling must do."""
         import ctypes
 
         wd: int = self._libc.inotify_add_watch(self._fd, os.fsencode(path), mask)
@@ -123,13 +127,13 @@ class Inotify:
         while at < len(data):
             wd, mask, _, length = HEAD.unpack_from(data, at)
             at += HEAD.size + length
-            self._hear(wd, mask, data[at - length : at].rstrip(b"\0"))
+            self._on_event(wd, mask, data[at - length : at].rstrip(b"\0"))
 
-    def _hear(self, wd: int, mask: int, name: bytes) -> None:
+    def _on_event(self, wd: int, mask: int, name: bytes) -> None:
         if mask & OVERFLOW:
             self._on_mail(None)
         elif wd != self._wd:
-            return  # of a folder that we no longer watch, or not yet: whoever aims looks anyway
+            return  # of a folder that we no longer watch, or not yet: after `aim` inboxes are read anyway
         elif mask & LOST:
             self._wd = -1
             self._on_moved()
@@ -149,18 +153,18 @@ class Inotify:
 
 
 def _libc() -> Any:
-    import ctypes  # some milliseconds of start-up that only a server pays
+    import ctypes  # costs some milliseconds of start-up, and only a server needs it
 
     return ctypes.CDLL(None, use_errno=True)
 
 
 class Looking:
-    """Every program that writes an inbox renames a file into its place, and that changes the folder."""
+    """A watch by polling: every program writes an inbox by renaming, and that changes its folder's time."""
 
-    def __init__(self, on_mail: OnMail, clock: Clock, chores: Chores, every_s: float = LOOK_S) -> None:
+    def __init__(self, on_mail: OnMail, clock: Clock, tasks: TaskSet, every_s: float = LOOK_S) -> None:
         self._on_mail = on_mail
         self._clock = clock
-        self._chores = chores
+        self._tasks = tasks
         self._every_s = every_s
         self._folder: Path | None = None
         self._seen: tuple[int, int] | None = None
@@ -177,14 +181,14 @@ class Looking:
         self._stop()
 
     def _tick(self) -> None:
-        self._chores.spawn(self._look(), "look at inboxes")
+        self._tasks.spawn(self._look(), "look at inboxes")
 
     async def _look(self) -> None:
         folder = self._folder
         if folder is not None:
-            found = await asyncio.to_thread(_state, folder)
-            if folder == self._folder and found != self._seen:
-                self._seen = found
+            state = await asyncio.to_thread(_state, folder)
+            if folder == self._folder and state != self._seen:
+                self._seen = state
                 self._on_mail(None)
         if not self._is_over:
             self._stop = self._clock.after(self._every_s, self._tick)

@@ -1,1 +1,1 @@
-"""Scripted models on loopback, so that the real Codex runs with no account and no network."""
+"""Scripted model servers on loopback, so that the real Codex runs without an account and a network."""

@@ -1,8 +1,8 @@
-"""From one request of Codex to the stream of one scripted answer.
+"""The scripted model's answers to Codex (OpenAI Responses API): one request in, one event stream out.
 
-Nothing is remembered between requests: which step comes next is read off the
-conversation that Codex sends along, so any number of threads may rehearse at once.
-Pure: a decoded request in, pieces of a server-sent stream out.
+Nothing is remembered between requests: the conversation that Codex sends with each request shows
+which step comes next, so any number of threads may rehearse at once. Pure: a decoded request in,
+pieces of a server-sent stream out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from laneway.rehearsal import script
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 WORDS_PER_PIECE = 400
-"""Words joined into one write when nobody asked for a pace."""
+"""Words joined into one write if the step asks for no pace."""
 
 
 class Pause(msgspec.Struct, frozen=True):
@@ -33,20 +33,20 @@ class Refuse(msgspec.Struct, frozen=True):
 
 
 class Forever(msgspec.Struct, frozen=True):
-    """Say nothing until the caller goes away."""
+    """Send nothing until the caller disconnects."""
 
 
 class Cut(msgspec.Struct, frozen=True):
     """Drop the connection here."""
 
 
-class Json(msgspec.Struct, frozen=True):
+class JsonReply(msgspec.Struct, frozen=True):
     """Answer with one JSON value instead of a stream."""
 
     value: dict[str, Any]
 
 
-Piece: TypeAlias = bytes | Pause | Refuse | Json | Forever | Cut
+Piece: TypeAlias = bytes | Pause | Refuse | JsonReply | Forever | Cut
 
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _ids = itertools.count(1)
@@ -54,22 +54,22 @@ _ids = itertools.count(1)
 
 def answer(request: dict[str, Any]) -> Iterator[Piece]:
     """Yield the pieces of the answer to one `POST /v1/responses`."""
-    prompt, done = where_are_we(request.get("input", []))
+    prompt, done = prompt_and_calls(request.get("input", []))
     steps = script.parse(prompt)
     if not steps:
-        steps = [script.Say(plain_answer(prompt))]
+        steps = [script.SayStep(plain_answer(prompt))]
     return _stream(list(next_steps(steps, done)), request)
 
 
-def where_are_we(items: list[dict[str, Any]]) -> tuple[str, int]:
-    """Return the newest prompt of a person and how many tool calls have been answered since."""
+def prompt_and_calls(items: list[dict[str, Any]]) -> tuple[str, int]:
+    """The newest prompt of a person, and how many tool calls have been answered since."""
     prompt, done = "", 0
     for item in items:
         if item.get("type", "message") == "message" and item.get("role") == "user":
             text = "\n".join(
                 part.get("text", "") for part in item.get("content", []) if isinstance(part, dict)
             )
-            # Codex wraps what it adds itself (environment, context, hints) in tags.
+            # Codex wraps its own additions (environment, context, hints) in tags.
             if not text.lstrip().startswith("<"):
                 prompt, done = text, 0
         elif item.get("type") in _OUTPUTS:
@@ -79,26 +79,26 @@ def where_are_we(items: list[dict[str, Any]]) -> tuple[str, int]:
 
 def next_steps(steps: list[script.Step], done: int) -> Iterator[script.Step]:
     """Yield the steps of this answer: after `done` tool calls, up to and including the next one."""
-    seen = 0
-    spoke = False
+    calls = 0
+    has_answer = False
     for step in steps:
         is_call = isinstance(step, script.CALLS)
-        if seen == done:
+        if calls == done:
             yield step
-            spoke = True
+            has_answer = True
             if is_call:
                 return
-        seen += is_call
-    if not spoke:
-        yield script.Say("Done.")
+        calls += is_call
+    if not has_answer:
+        yield script.SayStep("Done.")
 
 
 def plain_answer(prompt: str) -> str:
-    heard = " ".join(prompt.split())
-    if len(heard) > 80:
-        heard = heard[:79] + "…"
+    prompt_text = " ".join(prompt.split())
+    if len(prompt_text) > 80:
+        prompt_text = prompt_text[:79] + "…"
     return (
-        f"I heard “{heard}”. This is a rehearsal: a scripted model answers,"
+        f"I heard “{prompt_text}”. This is a rehearsal: a scripted model answers,"
         " and a prompt line like %help tells it what to do."
     )
 
@@ -113,21 +113,21 @@ def _stream(steps: list[script.Step], request: dict[str, Any]) -> Iterator[Piece
     input_tokens, output_tokens = 100, 0
     for step in steps:
         match step:
-            case script.Say(text):
+            case script.SayStep(text):
                 output_tokens += len(text.split())
                 yield from _say(_words_of(text), 0.0)
-            case script.Stream(words, over_s):
+            case script.StreamStep(words, over_s):
                 output_tokens += words
                 yield from _say([w + " " for w in itertools.islice(itertools.cycle(WORDS), words)], over_s)
             case script.Think(text):
                 yield from _think(text)
-            case script.Usage(tokens):
+            case script.UsageStep(tokens):
                 input_tokens = tokens
             case script.Hang():
                 yield Forever()
             case script.Break():
                 yield Cut()
-            case script.Run() | script.Patch() | script.CallTool() | script.Ask() | script.MakePlan():
+            case script.RunStep() | script.Patch() | script.CallTool() | script.Ask() | script.MakePlan():
                 yield _event("response.output_item.done", item=_call(step, request.get("tools", [])))
             case script.Fail():
                 pass  # refused above, before the first byte
@@ -189,7 +189,7 @@ def _think(text: str) -> Iterator[bytes]:
 def _call(step: script.Step, tools: list[dict[str, Any]]) -> dict[str, Any]:
     call_id = f"call_{next(_ids)}"
     match step:
-        case script.Run(command, escalated):
+        case script.RunStep(command, escalated):
             return _function(call_id, *_shell(command, escalated, tools))
         case script.Patch(patch) if not any(tool.get("name") == "apply_patch" for tool in tools):
             # A Codex that does not know the model offers no patch tool, but reads patches in the shell.
@@ -202,13 +202,13 @@ def _call(step: script.Step, tools: list[dict[str, Any]]) -> dict[str, Any]:
             ]
             return _function(call_id, "update_plan", {"plan": plan})
         case script.Ask(question, options):
-            asked = {
+            question_json = {
                 "id": "choice",
                 "header": "Choose",
                 "question": question,
                 "options": [{"label": option, "description": option} for option in options],
             }
-            return _function(call_id, "request_user_input", {"questions": [asked]})
+            return _function(call_id, "request_user_input", {"questions": [question_json]})
         case script.CallTool(name, arguments):
             return _function(call_id, name, arguments, namespace=_namespace_of(name, tools))
         case _:
@@ -228,7 +228,7 @@ def _shell(command: str, escalated: bool, tools: list[dict[str, Any]]) -> tuple[
     }
     arguments = forms[name]
     if "login" in offered.get(name, {}).get("properties", {}):
-        arguments["login"] = False  # a rehearsal should not wait for anybody's shell profile
+        arguments["login"] = False  # a rehearsal should not wait for the user's shell profile
     if escalated:
         arguments["sandbox_permissions"] = "require_escalated"
         arguments["justification"] = "The rehearsal asks to leave the sandbox."
@@ -256,4 +256,4 @@ def _event(kind: str, **fields: Any) -> bytes:
 
 
 def _batches(words: list[str], size: int) -> Iterable[list[str]]:
-    return (words[at : at + size] for at in range(0, len(words), size))
+    return (words[start : start + size] for start in range(0, len(words), size))

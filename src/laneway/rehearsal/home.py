@@ -1,7 +1,7 @@
-"""A throw-away `CODEX_HOME` that points the real Codex at a scripted model, and a folder to work in.
+"""A temporary `CODEX_HOME` that points the real Codex at a scripted model, with a folder to work in.
 
-Outside the system's temp folder, because Codex warns about one inside. Each is held by
-a lock for as long as its process lives; what a killed process left is swept by the next.
+Outside the system's temp folder, because Codex warns about one inside. Each is locked for as long as
+its process lives; folders of a killed process are removed by the next one.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ MODEL = "gpt-5.5"
 
 @contextmanager
 def throwaway_home(base_url: str, model: str = MODEL, extra_config: str = "") -> Iterator[Path]:
-    """Make a `CODEX_HOME`, hold it, and remove it at the end. `work_beside` it Codex may work."""
-    with held_folder() as held:
-        home = held / "codex"
-        with _naming_a_full_disk(held.parent):
+    """Make a locked `CODEX_HOME`, and remove it at the end. `work_beside` is the folder to work in."""
+    with held_folder() as folder:
+        home = folder / "codex"
+        with _naming_a_full_disk(folder.parent):
             home.mkdir(mode=0o700)
             work_beside(home).mkdir(mode=0o700)
             (home / "config.toml").write_text(CONFIG.format(base_url=base_url, model=model) + extra_config)
@@ -58,25 +58,25 @@ def throwaway_home(base_url: str, model: str = MODEL, extra_config: str = "") ->
 
 @contextmanager
 def held_folder() -> Iterator[Path]:
-    """Make an empty folder that no sweeper touches while we live, and remove it at the end."""
+    """Make an empty folder that no `sweep` removes while we live, and remove it at the end."""
     base = cache_home() / "rehearsals"
     with _naming_a_full_disk(base):
         cache_home().parent.mkdir(parents=True, exist_ok=True)
-        for folder in (cache_home(), base):  # `parents=True` would give our mode only to the last
+        for folder in (cache_home(), base):  # `parents=True` would set the mode of the last one only
             folder.mkdir(exist_ok=True, mode=0o700)
         sweep(base)
-        held = base / new_id("home")
-        lock = _make_held(held)
+        folder = base / new_id("home")
+        lock = _make_held(folder)
     try:
-        yield held
+        yield folder
     finally:
-        shutil.rmtree(held, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
 
 
 @contextmanager
 def _naming_a_full_disk(folder: Path) -> Iterator[None]:
-    """The system's own words do not tell which folder it is."""
+    """Turn the system's error into one that names the folder."""
     try:
         yield
     except OSError as problem:
@@ -86,12 +86,12 @@ def _naming_a_full_disk(folder: Path) -> Iterator[None]:
 
 
 def _make_held(folder: Path) -> int:
-    """Make a folder that is locked from the first moment that a sweeper can see it."""
-    unseen = folder.with_name(f"new-{folder.name}")
-    unseen.mkdir(mode=0o700)
-    lock = os.open(unseen / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
+    """Make a folder that is locked before a `sweep` can see it."""
+    new_folder = folder.with_name(f"new-{folder.name}")
+    new_folder.mkdir(mode=0o700)
+    lock = os.open(new_folder / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    unseen.rename(folder)
+    new_folder.rename(folder)
     return lock
 
 
@@ -107,7 +107,7 @@ def sweep(base: Path) -> list[Path]:
         try:
             lock = open_regular(home / ".lock", os.O_RDWR, follow_links=False)
         except FileNotFoundError:
-            # Locked before it could be seen: its owner is removing it, or had to leave something behind.
+            # A folder is locked before it can be seen, so its owner is removing it, or has failed to.
             shutil.rmtree(home, ignore_errors=True)
             removed.append(home)
             continue

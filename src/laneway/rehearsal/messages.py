@@ -1,8 +1,8 @@
-"""A scripted Claude: the Anthropic Messages API, as far as Claude Code needs it.
+"""The scripted model's answers to Claude Code: the Anthropic Messages API, as far as it is needed.
 
-The prompt tells the model what to do, in the language of `laneway.rehearsal.script`; a step that
-only Codex knows is answered with a sentence. Nothing is remembered between requests: which step
-comes next is read off the conversation. Pure: a decoded request in, pieces of a stream out.
+The prompt tells the model what to do, in the language of `laneway.rehearsal.script`; a step that only
+Codex knows is answered with a sentence. Nothing is remembered between requests: the conversation shows
+which step comes next. Pure: a decoded request in, pieces of a stream out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from laneway.rehearsal.answer import (
     WORDS,
     Cut,
     Forever,
-    Json,
+    JsonReply,
     Pause,
     Piece,
     Refuse,
@@ -29,15 +29,15 @@ from laneway.rehearsal.answer import (
 from laneway.rehearsal.server import ModelServer
 
 MODEL = "claude-opus-5-5"
-"""What Claude Code asks for by itself; the answer must name a model that it knows."""
+"""Claude Code's default model; the answer must name a model that it knows."""
 SEARCH = "ToolSearch"
-"""Claude Code hides the tools of MCP servers behind this one until the model asks for them by name."""
+"""The tool by which a model finds tools of MCP servers, which Claude Code does not list at first."""
 MAX_SEARCHES = 100
 """A server that is still starting is not found, so the model asks again."""
 SEARCH_PAUSE_S = 0.1
 """Between two searches for the same tool: with `MAX_SEARCHES`, a server has ten seconds to start."""
 FAILED = "failed to connect"
-"""What `ToolSearch` says of a server that will not come any more."""
+"""The text of `ToolSearch` about a server that failed to start."""
 
 Block: TypeAlias = dict[str, Any]
 """A content block of a message, as the API writes it."""
@@ -47,7 +47,7 @@ _ids = itertools.count(1)
 
 
 class ClaudeModel:
-    """The answers of a scripted Claude, and all that it was shown: `requests`, in order."""
+    """A scripted Claude, with all requests that it got, in order: `requests`."""
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
@@ -62,7 +62,7 @@ class ClaudeModel:
         return ModelServer(routes={"/v1/messages": self.answer, "/v1/messages/count_tokens": _count})
 
     def results(self) -> list[dict[str, Any]]:
-        """The `tool_result` blocks that the model was shown last, without those of tool searches."""
+        """The `tool_result` blocks of the last request, without those of tool searches."""
         messages = self.requests[-1]["messages"] if self.requests else []
         return [
             block
@@ -71,29 +71,29 @@ class ClaudeModel:
         ]
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Where a conversation stands."""
+class ConversationState(msgspec.Struct, frozen=True):
+    """The state of a conversation."""
 
     prompt: str = ""
-    """The newest words of a person."""
+    """The newest prompt of a person."""
     done: int = 0
     """Tool calls answered since, without searches."""
     searches: tuple[str, ...] = ()
-    """What the searches since the last of those brought, as JSON."""
+    """Results of the tool searches since then, as JSON."""
 
 
 def answer(request: dict[str, Any]) -> Iterator[Piece]:
     """Yield the pieces of the answer to one `POST /v1/messages`."""
-    place = where_are_we(request.get("messages", []))
-    # Without tools it is a side errand of Claude Code (a title, a summary), not the conversation.
-    steps = script.parse(place.prompt) if request.get("tools") else []
+    state = conversation_state(request.get("messages", []))
+    # Without tools it is a side request of Claude Code (a title, a summary), not the conversation.
+    steps = script.parse(state.prompt) if request.get("tools") else []
     if not steps:
-        steps = [script.Say(plain_answer(place.prompt))]
-    return _stream(list(next_steps(steps, place.done)), request, place.searches)
+        steps = [script.SayStep(plain_answer(state.prompt))]
+    return _stream(list(next_steps(steps, state.done)), request, state.searches)
 
 
-def where_are_we(messages: list[dict[str, Any]]) -> Place:
-    place = Place()
+def conversation_state(messages: list[dict[str, Any]]) -> ConversationState:
+    state = ConversationState()
     for message in messages:
         if message.get("role") != "user":
             continue
@@ -101,16 +101,16 @@ def where_are_we(messages: list[dict[str, Any]]) -> Place:
         results = [block for block in blocks if block.get("type") == "tool_result"]
         for result in results:
             if _is_search(result):
-                found = json.dumps(result.get("content"))
-                place = Place(place.prompt, place.done, (*place.searches, found))
+                tools_json = json.dumps(result.get("content"))
+                state = ConversationState(state.prompt, state.done, (*state.searches, tools_json))
             else:
-                place = Place(place.prompt, place.done + 1)
-        # Claude Code wraps what it adds itself (reminders, command output) in tags, or adds it to results.
-        said = [block["text"] for block in blocks if block.get("type") == "text"]
-        said = [text for text in said if not text.lstrip().startswith("<")]
-        if said and not results:
-            place = Place("\n".join(said))
-    return place
+                state = ConversationState(state.prompt, state.done + 1)
+        # Claude Code wraps its own additions (reminders, command output) in tags, or adds them to results.
+        texts = [block["text"] for block in blocks if block.get("type") == "text"]
+        texts = [text for text in texts if not text.lstrip().startswith("<")]
+        if texts and not results:
+            state = ConversationState("\n".join(texts))
+    return state
 
 
 def _is_search(result: Block) -> bool:
@@ -131,8 +131,8 @@ def _stream(steps: list[script.Step], request: dict[str, Any], searches: tuple[s
         if isinstance(step, script.Fail):
             yield Refuse(step.status, step.text)
             return
-    told = [step.input_tokens for step in steps if isinstance(step, script.Usage)]
-    usage = {"input_tokens": told[-1] if told else 100}
+    token_counts = [step.input_tokens for step in steps if isinstance(step, script.UsageStep)]
+    usage = {"input_tokens": token_counts[-1] if token_counts else 100}
     usage |= {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
     message: Block = {"id": f"msg_{next(_ids)}", "type": "message", "role": "assistant", "content": []}
     message |= {"model": request.get("model", MODEL), "stop_reason": None, "stop_sequence": None}
@@ -144,16 +144,16 @@ def _stream(steps: list[script.Step], request: dict[str, Any], searches: tuple[s
                 yield Forever()
             case script.Break():
                 yield Cut()
-            case script.Stream(_, over_s):
+            case script.StreamStep(_, over_s):
                 yield from _block(index, _content(step), over_s)
-            case script.CallTool() | script.Run() | script.Ask():
+            case script.CallTool() | script.RunStep() | script.Ask():
                 block = _call(step, request, searches)
                 if block["type"] == "tool_use":
                     stop_reason = "tool_use"
                     if searches and block["name"] == SEARCH:
                         yield Pause(SEARCH_PAUSE_S)
                 yield from _block(index, block)
-            case script.Usage() | script.Fail():
+            case script.UsageStep() | script.Fail():
                 pass
             case _:
                 yield from _block(index, _content(step))
@@ -164,9 +164,9 @@ def _stream(steps: list[script.Step], request: dict[str, Any], searches: tuple[s
 
 def _content(step: script.Step) -> Block:
     match step:
-        case script.Say(text):
+        case script.SayStep(text):
             return _text(text)
-        case script.Stream(words):
+        case script.StreamStep(words):
             return _text(" ".join(itertools.islice(itertools.cycle(WORDS), words)))
         case script.Think(text):
             return {"type": "thinking", "thinking": text, "signature": "rehearsed"}
@@ -175,9 +175,9 @@ def _content(step: script.Step) -> Block:
 
 
 def _call(
-    step: script.CallTool | script.Run | script.Ask, request: dict[str, Any], searches: tuple[str, ...]
+    step: script.CallTool | script.RunStep | script.Ask, request: dict[str, Any], searches: tuple[str, ...]
 ) -> Block:
-    """The call itself, or the search that makes the tool known, or a sentence if it does not exist."""
+    """The tool call, or the search that makes the tool known, or a sentence if there is no such tool."""
     name, arguments = _name_and_arguments(step)
     offered = {tool.get("name") for tool in request["tools"]}
     if name in offered:
@@ -188,16 +188,21 @@ def _call(
     return _text(f"There is no tool {name} here. {searches[-1] if searches else ''}".rstrip())
 
 
-def _name_and_arguments(step: script.CallTool | script.Run | script.Ask) -> tuple[str, dict[str, Any]]:
+def _name_and_arguments(step: script.CallTool | script.RunStep | script.Ask) -> tuple[str, dict[str, Any]]:
     match step:
         case script.CallTool(name, arguments):
             return name, arguments
-        case script.Run(command):
+        case script.RunStep(command):
             return "Bash", {"command": command, "description": "What the rehearsal asks for"}
         case script.Ask(question, options):
             choices = [{"label": option, "description": option} for option in options]
-            asked = {"question": question, "header": "Choose", "options": choices, "multiSelect": False}
-            return "AskUserQuestion", {"questions": [asked]}
+            question_json = {
+                "question": question,
+                "header": "Choose",
+                "options": choices,
+                "multiSelect": False,
+            }
+            return "AskUserQuestion", {"questions": [question_json]}
 
 
 def _text(text: str) -> Block:
@@ -234,7 +239,7 @@ def _block(index: int, block: Block, over_s: float = 0.0) -> Iterator[Piece]:
 
 def _count(request: dict[str, Any]) -> Iterator[Piece]:
     """Answer `POST /v1/messages/count_tokens`: a guess of four characters to the token."""
-    yield Json({"input_tokens": len(json.dumps(request)) // 4})
+    yield JsonReply({"input_tokens": len(json.dumps(request)) // 4})
 
 
 def _event(kind: str, **fields: Any) -> bytes:

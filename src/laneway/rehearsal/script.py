@@ -1,7 +1,7 @@
-"""The rehearsal's script language: what a prompt tells the scripted model to do.
+"""The script language of rehearsals: parses a prompt into the steps of the scripted model.
 
-A line that starts with `%` is a step; every other line of the prompt is left alone.
-A prompt without steps is a plain prompt. Pure: text in, values out.
+A line that starts with `%` is a step; every other line of the prompt is ignored. A prompt without
+steps is a plain prompt. Pure: text in, values out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 MAX_WORDS = 1_000_000
-"""What `%stream` may be asked for: the words are made before they are sent."""
+"""Limit of `%stream`, whose words are all made before they are sent."""
 
 HELP = """\
 %say TEXT                          answer with TEXT
@@ -34,11 +34,11 @@ HELP = """\
 %help                              answer with this list"""
 
 
-class Say(msgspec.Struct, frozen=True):
+class SayStep(msgspec.Struct, frozen=True):
     text: str
 
 
-class Stream(msgspec.Struct, frozen=True):
+class StreamStep(msgspec.Struct, frozen=True):
     words: int
     over_s: float = 0.0
 
@@ -47,7 +47,7 @@ class Think(msgspec.Struct, frozen=True):
     text: str
 
 
-class Run(msgspec.Struct, frozen=True):
+class RunStep(msgspec.Struct, frozen=True):
     command: str
     escalated: bool = False
 
@@ -70,7 +70,7 @@ class MakePlan(msgspec.Struct, frozen=True):
     steps: tuple[str, ...]
 
 
-class Usage(msgspec.Struct, frozen=True):
+class UsageStep(msgspec.Struct, frozen=True):
     input_tokens: int
 
 
@@ -87,13 +87,26 @@ class Hang(msgspec.Struct, frozen=True):
     pass
 
 
-Step: TypeAlias = Say | Stream | Think | Run | Patch | CallTool | Ask | MakePlan | Usage | Fail | Break | Hang
-CALLS: tuple[type[Step], ...] = (Run, Patch, CallTool, Ask, MakePlan)
-"""Steps after which Codex comes back with the outcome; an answer ends at the first of them."""
+Step: TypeAlias = (
+    SayStep
+    | StreamStep
+    | Think
+    | RunStep
+    | Patch
+    | CallTool
+    | Ask
+    | MakePlan
+    | UsageStep
+    | Fail
+    | Break
+    | Hang
+)
+CALLS: tuple[type[Step], ...] = (RunStep, Patch, CallTool, Ask, MakePlan)
+"""Steps after which Codex sends another request with the result; an answer ends at the first of them."""
 
 
 def parse(prompt: str) -> list[Step]:
-    """Return the steps of a prompt; a step that cannot be read becomes a `Say` that explains it."""
+    """Return the steps of a prompt; a step that cannot be read becomes a `SayStep` that explains it."""
     steps: list[Step] = []
     for line in prompt.splitlines():
         stripped = line.strip()
@@ -106,20 +119,20 @@ def parse(prompt: str) -> list[Step]:
 def _step(verb: str, rest: str) -> Step:
     maker = _VERBS.get(verb)
     if maker is None:
-        return Say(f"There is no step %{verb} in a rehearsal. These exist:\n{HELP}")
+        return SayStep(f"There is no step %{verb} in a rehearsal. These exist:\n{HELP}")
     try:
         return maker(rest)
     except (ValueError, RecursionError) as problem:
-        return Say(f"The rehearsal cannot read “%{verb} {rest}”: {problem}")
+        return SayStep(f"The rehearsal cannot read “%{verb} {rest}”: {problem}")
 
 
 def _stream(rest: str) -> Step:
-    found = re.fullmatch(r"(\d+)(?: words?)?(?: over ([\d.]+) ?s(?:econds?)?)?", rest)
-    if not found:
+    match = re.fullmatch(r"(\d+)(?: words?)?(?: over ([\d.]+) ?s(?:econds?)?)?", rest)
+    if not match:
         raise ValueError("write %stream N words over S seconds")
-    if len(found[1]) > len(str(MAX_WORDS)) or int(found[1]) > MAX_WORDS:
+    if len(match[1]) > len(str(MAX_WORDS)) or int(match[1]) > MAX_WORDS:
         raise ValueError(f"no more than {MAX_WORDS} words")
-    return Stream(int(found[1]), float(found[2] or 0))
+    return StreamStep(int(match[1]), float(match[2] or 0))
 
 
 def _patch(rest: str) -> Step:
@@ -133,10 +146,10 @@ def _patch(rest: str) -> Step:
 
 
 def _edit(rest: str) -> Step:
-    found = re.fullmatch(r"(\S+) (.*?) => (.*)", rest)
-    if not found:
+    match = re.fullmatch(r"(\S+) (.*?) => (.*)", rest)
+    if not match:
         raise ValueError("write %edit FILE OLD => NEW")
-    path, old, new = found.groups()
+    path, old, new = match.groups()
     return Patch(f"*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch")
 
 
@@ -149,9 +162,9 @@ def _tool(rest: str) -> Step:
 
 
 def _ask(rest: str) -> Step:
-    question, mark, options = rest.partition("?")
+    question, question_mark, options = rest.partition("?")
     choices = tuple(x.strip() for x in options.split("|") if x.strip())
-    if not mark or len(choices) < 2:
+    if not question_mark or len(choices) < 2:
         raise ValueError("write %ask QUESTION? A | B")
     return Ask(question + "?", choices)
 
@@ -162,19 +175,19 @@ def _fail(rest: str) -> Step:
 
 
 _VERBS: dict[str, Callable[[str], Step]] = {
-    "say": lambda rest: Say(rest.replace("\\n", "\n")),
+    "say": lambda rest: SayStep(rest.replace("\\n", "\n")),
     "stream": _stream,
     "think": Think,
-    "run": Run,
-    "run!": lambda rest: Run(rest, escalated=True),
+    "run": RunStep,
+    "run!": lambda rest: RunStep(rest, escalated=True),
     "patch": _patch,
     "edit": _edit,
     "tool": _tool,
     "ask": _ask,
     "plan": lambda rest: MakePlan(tuple(x.strip() for x in rest.split(";") if x.strip())),
-    "usage": lambda rest: Usage(int(rest)),
+    "usage": lambda rest: UsageStep(int(rest)),
     "fail": _fail,
     "break": lambda rest: Break(),
     "hang": lambda rest: Hang(),
-    "help": lambda rest: Say(HELP),
+    "help": lambda rest: SayStep(HELP),
 }

@@ -1,4 +1,4 @@
-"""A scripted model on loopback: the least of HTTP that an agent needs to hold a conversation.
+"""An HTTP server on loopback that plays a scripted model, with just enough HTTP for Codex and Claude Code.
 
 Owns one listening socket on 127.0.0.1 and the connections to it. Decides nothing:
 `laneway.rehearsal.answer` does for Codex, `laneway.rehearsal.messages` for Claude Code.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
-from laneway.rehearsal.answer import Cut, Forever, Json, Pause, Piece, Refuse, answer
+from laneway.rehearsal.answer import Cut, Forever, JsonReply, Pause, Piece, Refuse, answer
 
 MAX_HEADER_BYTES = 64 * 1024
 """A request head; Codex sends about 1 kB."""
@@ -63,7 +63,7 @@ class ModelServer:
             while await self._exchange(reader, writer):
                 pass
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # Codex hung up, which is how it interrupts an answer
+            pass  # Codex disconnected, which is how it interrupts an answer
         except asyncio.CancelledError:
             if task.cancelling() == 0:
                 raise
@@ -103,14 +103,14 @@ class ModelServer:
                     writer.write(_http(status, {"error": {"message": text}}))
                     await writer.drain()
                     return True
-                case Json(value):
+                case JsonReply(value):
                     writer.write(_http(200, value))
                     await writer.drain()
                     return True
                 case Pause(seconds):
                     await asyncio.sleep(seconds)
                 case Forever():
-                    await reader.read(1)  # returns when Codex goes away
+                    await reader.read(1)  # returns when Codex disconnects
                     return False
                 case Cut():
                     writer.transport.abort()
@@ -132,7 +132,7 @@ def _http(status: int, value: dict[str, Any], *, has_body: bool = True) -> bytes
     return f"{head}content-length: {len(body)}\r\n\r\n".encode() + (body if has_body else b"")
 
 
-async def _alone() -> None:
+async def _serve_alone() -> None:
     """Serve until standard input closes; the port is the first line on standard output."""
     async with ModelServer() as model:
         print(model.port, flush=True)  # noqa: T201  the port is this program's answer
@@ -145,4 +145,4 @@ async def _alone() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_alone())
+    asyncio.run(_serve_alone())

@@ -1,4 +1,4 @@
-"""What we keep: session registry, audit log, summaries, identity locks, one SQLite file.
+"""Files on disk: session registry, audit log, summaries, identity locks, one SQLite database.
 
-Crash-safe and private. `store.Store` is the way in to the files of a team, `database.Database` to SQLite.
+Crash-safe and private. Start at `store.Store` for the files of a team, at `database.Database` for SQLite.
 """

@@ -1,9 +1,8 @@
-"""The audit log of one team: who asked what of whom, one JSON object a line, only ever added to.
+"""The append-only audit log of one team: one JSON object per line for each request and its outcome.
 
-Many processes and threads write at once. Each line is one write to the end of the file,
-behind a gate, so none is torn and none is lost when an old file is put away. What a crash
-tore is healed by the next writer and passed over by every reader. Every text goes through
-the redactor and is cut short.
+Many processes and threads write at once. Each line is one write to the end of the file under a lock,
+so that none is torn, and none is lost when the file is rotated. A line that a crash cut off is ended
+by the next writer and skipped by every reader. Every text is redacted and shortened.
 """
 
 from __future__ import annotations
@@ -28,24 +27,24 @@ from laneway.store.retention import Retention
 from laneway.store.stamps import Now, parse, stamp, utc_now
 
 SUMMARY_CHARS = 200
-"""Of any text in a line; the seeds' figure for summaries."""
-SEEN_CHARS = 16_384
-"""Of a long text that the redactor is shown: it costs time, and only the beginning is kept."""
+"""Of any text in a line, as the original specification has it for summaries."""
+REDACTED_CHARS = 16_384
+"""Of a long text that is redacted: redacting costs time, and only the beginning is kept."""
 MARGIN_CHARS = 2_048
-"""Left out at the end of what it was shown: a secret cut in half there would not be known as one."""
+"""Dropped at the end of the redacted part: the redactor would not recognise a secret that is cut in half."""
 MAX_READ_LINE_BYTES = 256 * 1024
-"""Ours stay below 16 KiB; other programs' lines may be longer. Past this a line counts as damaged."""
+"""Our lines stay below 16 KiB; those of other programs may be longer. A longer line counts as damaged."""
 MAX_READ_LINES = 10_000
 """Lines that one `read` keeps in memory: the newest."""
 MAX_READ_FILE_BYTES = 256 * 1024 * 1024
-"""Of one file that `read` goes through: its end. Ours are smaller; others may write without measure."""
+"""`read` looks at the end of a file only. Our files are smaller; other programs may write without limit."""
 
 MAX_OLD_FILES = 100
-"""Whatever the settings say: a reader opens them all at once."""
+"""Upper limit of the setting, because a reader opens them all at once."""
 
 
 class AuditEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened. `agent_id` and `identity` stand in every line, the others where they say something."""
+    """One line of the log. `agent_id` and `identity` are always written, others if they are not empty."""
 
     event_type: str
     agent_id: str | None
@@ -61,12 +60,14 @@ class AuditEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 class AuditPage(msgspec.Struct, frozen=True):
     lines: tuple[dict[str, Any], ...]
-    """Oldest first, as they stand in the files: ours, and those of other programs."""
+    """Oldest first, as they are in the files: ours, and those of other programs."""
     damaged: int = 0
-    """Lines that are no JSON objects, and what is called as an audit file and is no file."""
+    """Lines that are not JSON objects, and audit files that are not regular files."""
 
 
 class AuditLog:
+    """Writes, reads and rotates the audit files of one team."""
+
     def __init__(
         self,
         path: Path,
@@ -81,7 +82,7 @@ class AuditLog:
         self._now = now
 
     def append(self, *events: AuditEvent) -> None:
-        """Add lines. They are there when this returns, also if we are killed then; or `StoreError`."""
+        """Add lines. When this returns they survive a kill of this process; else `StoreError`."""
         lines = b"".join(map(self._line, events))
         make_folder(self._path.parent)
         with gate(self._gate_path):
@@ -94,26 +95,26 @@ class AuditLog:
 
     def _line(self, event: AuditEvent) -> bytes:
         fields = msgspec.structs.asdict(event)
-        texts = {name: _shown(value) for name, value in fields.items() if value or value is None}
+        texts = {name: _redacted(value) for name, value in fields.items() if value or value is None}
         return msgspec.json.encode({"timestamp": stamp(self._now()), **texts}) + b"\n"
 
     def read(
         self, *, limit: int = MAX_READ_LINES, identity: str | None = None, agent_id: str | None = None
     ) -> AuditPage:
         """The newest lines, of all or of one identity or agent."""
-        kept: deque[dict[str, Any]] = deque(maxlen=min(limit, MAX_READ_LINES))
+        newest: deque[dict[str, Any]] = deque(maxlen=min(limit, MAX_READ_LINES))
         with ExitStack() as stack:
             files, damaged = self._open_all(stack)
             for file in files:
                 for line in _lines(file):
-                    found = _decode(line)
-                    if found is None:
+                    line_json = _decode(line)
+                    if line_json is None:
                         damaged += 1
-                    elif (identity is None or found.get("identity") == identity) and (
-                        agent_id is None or found.get("agent_id") == agent_id
+                    elif (identity is None or line_json.get("identity") == identity) and (
+                        agent_id is None or line_json.get("agent_id") == agent_id
                     ):
-                        kept.append(found)
-        return AuditPage(tuple(kept), damaged)
+                        newest.append(line_json)
+        return AuditPage(tuple(newest), damaged)
 
     def tidy(self) -> int:
         """Apply the age limits; how many old files were removed."""
@@ -128,18 +129,18 @@ class AuditLog:
             except OSError as problem:
                 raise trouble(self._path, problem) from problem
 
-    # ── old files; all behind the gate ─────────────────────────────────────
+    # ── rotation; all under the lock ───────────────────────────────────────
 
     def _old_files(self) -> list[tuple[int, Path]]:
         """Oldest first, each with its number."""
-        found = self._path.parent.glob(f"{self._path.name}.*")
-        numbered = [(path.name.removeprefix(f"{self._path.name}."), path) for path in found if _is_file(path)]
+        paths = self._path.parent.glob(f"{self._path.name}.*")
+        numbered = [(path.name.removeprefix(f"{self._path.name}."), path) for path in paths if _is_file(path)]
         return sorted(((int(n), path) for n, path in numbered if n.isdecimal() and n.isascii()), reverse=True)
 
     def _put_away(self) -> None:
         if not _size(self._path):
             return
-        # From the oldest on: a crash between two renames leaves a gap and loses nothing.
+        # Starting with the oldest: a crash between two renames leaves a gap and loses nothing.
         for number, path in (*self._old_files(), (0, self._path)):
             if number >= min(self._retention.audit_files, MAX_OLD_FILES):
                 os.unlink(path)
@@ -162,12 +163,12 @@ class AuditLog:
         return is_older
 
     def _open_all(self, stack: ExitStack) -> tuple[list[BinaryIO], int]:
-        """All files as they are now, oldest first; later renames do not matter to open files.
+        """All audit files, oldest first, opened so that later renames do not matter.
 
-        And how many others have such a name.
+        And how many things of such a name are not regular files.
         """
         opened: list[BinaryIO] = []
-        others = 0
+        not_files = 0
         with readers_gate(self._gate_path):
             for path in (*(path for _, path in self._old_files()[-MAX_OLD_FILES:]), self._path):
                 try:
@@ -175,10 +176,10 @@ class AuditLog:
                 except FileNotFoundError:
                     pass
                 except NotRegular:
-                    others += 1
+                    not_files += 1
                 except OSError as problem:
                     raise trouble(path, problem, "read") from problem
-        return opened, others
+        return opened, not_files
 
 
 def _last_part(path: Path) -> BinaryIO:
@@ -191,7 +192,7 @@ def _last_part(path: Path) -> BinaryIO:
 
 
 def _add(path: Path, line: bytes) -> None:
-    """One write to the end, or none."""
+    """Append with a single write, or not at all."""
     fd = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, follow_links=False)
     try:
         status = os.fstat(fd)
@@ -199,10 +200,10 @@ def _add(path: Path, line: bytes) -> None:
             os.fchmod(fd, FILE_MODE)  # another program made it
         end = status.st_size
         if end and os.pread(fd, 1, end - 1) != b"\n":
-            line = b"\n" + line  # a crash tore the last line: ours begins on its own
+            line = b"\n" + line  # a crash cut off the last line: ours begins on a new one
         written = os.write(fd, line)
         if written < len(line):
-            if os.fstat(fd).st_size == end + written:  # a program that does not know the gate may have added
+            if os.fstat(fd).st_size == end + written:  # else a program that ignores the lock wrote, too
                 os.ftruncate(fd, end)
             raise OSError(errno.ENOSPC, "")
     finally:
@@ -210,12 +211,12 @@ def _add(path: Path, line: bytes) -> None:
 
 
 def _size(path: Path) -> int:
-    """Of a file; all else has none, and is never put away."""
+    """The size of a regular file; 0 for everything else, which is never rotated."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except FileNotFoundError:
         return 0
-    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def _is_file(path: Path) -> bool:
@@ -225,18 +226,18 @@ def _is_file(path: Path) -> bool:
         return False  # gone meanwhile
 
 
-def _shown(text: str | None) -> str | None:
-    """Redacted, then cut: the other way round half a secret would pass."""
+def _redacted(text: str | None) -> str | None:
+    """Redacted first and shortened then: the other way round, half a secret would pass."""
     if text is None:
         return None
-    seen = redact(text[:SEEN_CHARS].encode("utf-8", "replace").decode())
-    if len(text) > SEEN_CHARS:
-        seen = seen[:-MARGIN_CHARS]
-    return seen[:SUMMARY_CHARS]
+    redacted = redact(text[:REDACTED_CHARS].encode("utf-8", "replace").decode())
+    if len(text) > REDACTED_CHARS:
+        redacted = redacted[:-MARGIN_CHARS]
+    return redacted[:SUMMARY_CHARS]
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Lines up to the bound; a longer one comes as its beginning, which is no JSON."""
+    """Lines up to the limit; of a longer one only the beginning, which is no JSON."""
     while line := file.readline(MAX_READ_LINE_BYTES):
         rest = line
         while rest and not rest.endswith(b"\n"):

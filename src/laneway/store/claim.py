@@ -1,7 +1,7 @@
-"""One identity, held: the only one who writes its registry and its summaries.
+"""A claimed identity: the only writer of its session registry and its summaries.
 
-`Store.claim` makes one. Everything blocks for the time of a disk write; from asyncio call
-through `asyncio.to_thread`. Threads may share a claim.
+`Store.claim` makes one. Everything blocks for the time of a disk write: from asyncio call it through
+`asyncio.to_thread`. Threads may share a claim.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from laneway.store.summaries import Summaries
 log = logging.getLogger(__name__)
 
 FileMark: TypeAlias = tuple[int, int, int, int]
-"""Device, inode, time of the last change and size: by which a file is known again."""
+"""Device, inode, modification time and size: shows whether a file is still the same."""
 
 
 class Registry:
-    """The sessions of a held identity. A change is on the disk when the call returns, or there is none."""
+    """The sessions of a claimed identity. A change is on disk when the call returns, or has not happened."""
 
     def __init__(
         self,
@@ -51,9 +51,9 @@ class Registry:
         self._max_sessions = max_sessions
         self._check = check
         self._summaries = summaries
-        self._turn = threading.Lock()
+        self._mutex = threading.Lock()
         self._mark = mark
-        """Of the file as we know it."""
+        """Of the file as we last read or wrote it."""
         self._times_retaken = 0
 
     def entries(self) -> tuple[Entry, ...]:
@@ -63,7 +63,7 @@ class Registry:
         return self._book.get(agent_id)
 
     def update(self, entry: Entry) -> None:
-        """Add the session, or replace the one with its `agent_id`; fields that we do not know stay."""
+        """Add the session, or replace the one with its `agent_id`; unknown fields stay."""
         if (entry.team, entry.identity) != self._owner:
             team, identity = self._owner
             raise StoreError(
@@ -72,8 +72,8 @@ class Registry:
         self.change(lambda book: fitted(book.put(entry), self._max_sessions, keep=entry.agent_id))
 
     def change(self, step: Callable[[Book], Book]) -> tuple[Entry, ...]:
-        """Apply a pure change and write it; the entries that it removed. Their summaries go with them."""
-        with self._turn:
+        """Apply a pure change and write it. Returns the removed entries; their summaries are deleted."""
+        with self._mutex:
             old, new = self._book, step(self._book)
             if new is not old and new != old:
                 self._write(new)
@@ -89,7 +89,7 @@ class Registry:
             try:
                 self._summaries.remove(backend_id or "")
             except BadName:
-                pass  # another program's idea of a thread: there is no file of ours by that name
+                pass  # another program's thread id: there is no file of ours by that name
             except StoreError as problem:
                 log.warning("A summary stayed behind: %s", problem)
 
@@ -104,10 +104,10 @@ class Registry:
         make_folder(self._path.parent)
         write_whole(self._path, data)
         self._mark = mark_of(self._path)
-        self._book = book  # only now: memory never knows more than the disk
+        self._book = book  # only now: memory is never ahead of the disk
 
     def _check_ours(self) -> None:
-        """`ClaimLost` if the identity is not ours, or was not for a while in which somebody else wrote."""
+        """Raise `ClaimLost` if the claim is gone, or was gone while another process wrote the registry."""
         times_retaken = self._check()
         if times_retaken != self._times_retaken and mark_of(self._path) not in (None, self._mark):
             raise ClaimLost(
@@ -119,16 +119,16 @@ class Registry:
 
 
 def mark_of(path: Path) -> FileMark | None:
-    """None if nothing is there."""
+    """None if there is no file."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
-class Claim:
-    """`with store.claim("codex") as claim:` — at the end the identity is free again."""
+class HeldIdentity:
+    """A claim on an identity. `with store.claim("codex") as claim:` frees it at the end."""
 
     def __init__(
         self,
@@ -150,17 +150,17 @@ class Claim:
         self.summaries = summaries
         self.audit = audit
         self.reports = reports
-        """What the owner should be told about the files that were found, as sentences."""
+        """Problems with the identity's files, as sentences for the owner."""
 
     def tell(self, agent_id: str) -> None:
-        """Who works under this identity now: information in the lock file, for people."""
+        """Write into the lock file which session uses this identity now, as information for people."""
         self._holder = msgspec.structs.replace(self._holder, agent_id=agent_id)
         self._lock.note(self._holder)
 
     def prune(
         self, min_age: timedelta = timedelta(0), is_meant: Callable[[Entry], bool] = lambda entry: True
     ) -> tuple[Entry, ...]:
-        """Remove closed and stale sessions quiet for so long, and their summaries; what was removed."""
+        """Remove closed and stale sessions of at least this age with their summaries. Returns them."""
         now = self._now()
         return self.registry.change(
             lambda book: book.without(
@@ -169,7 +169,7 @@ class Claim:
         )
 
     def release(self) -> None:
-        """Twice is harmless. Sessions that are still active are shown as stale from here on."""
+        """Free the identity; safe to call twice. Sessions that are still active become stale."""
         self._lock.release()
 
     def __enter__(self) -> Self:

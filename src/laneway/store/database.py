@@ -1,8 +1,8 @@
-"""One SQLite file for what many processes share: opened when first used, private, migrated by number.
+"""The SQLite database that Laneway processes share: opened on first use, private, with numbered migrations.
 
-All work goes through `read` and `write`, each one transaction. Both block; from asyncio call
-them through `asyncio.to_thread`. A file of a newer Laneway is refused and left alone; a
-damaged one is kept aside and reported, and a new one begins.
+All work goes through `read` and `write`, each one transaction. Both block: from asyncio call them
+through `asyncio.to_thread`. A file of a newer Laneway is refused and not touched; a damaged one is
+moved aside, reported and replaced by a new one.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BUSY_MS = 10_000
-"""How long a transaction waits for another process's. They take milliseconds: past this one hangs."""
+"""How long a transaction waits for another process. Transactions take milliseconds: a longer one hangs."""
 OPENING_S = 3 * BUSY_MS / 1000
-"""To wait for others who open the file, one at a time: each may wait for a transaction and then migrate."""
+"""To wait for other processes that open the file: each may wait for a transaction and then migrate."""
 
 
 def database_path(environment: Mapping[str, str] | None = None) -> Path:
@@ -50,17 +50,17 @@ class Database:
     ) -> None:
         self.path = path
         self.reports: tuple[str, ...] = ()
-        """What its user should be told about the file that was found, as sentences."""
+        """Problems with the file, as sentences for the user."""
         self._migrations = migrations
         self._connection: sqlite3.Connection | None = None
-        self._turn = threading.Lock()
+        self._mutex = threading.Lock()
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run it in a transaction that sees one state of the file throughout."""
+        """Run `work` in a transaction that sees one consistent state."""
         return self._run("BEGIN", work)
 
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run it in a transaction that no other writer can get into; an exception undoes all of it."""
+        """Run `work` in an exclusive write transaction; an exception rolls it back."""
         return self._run("BEGIN IMMEDIATE", work)
 
     def meta(self, key: str) -> str | None:
@@ -69,7 +69,7 @@ class Database:
         return str(rows[0][0]) if rows else None
 
     def check(self) -> tuple[str, ...]:
-        """Have SQLite look through the whole file; what it finds wrong."""
+        """Let SQLite check the whole file. Returns the problems it finds."""
         try:
             rows = self.read(lambda connection: connection.execute("PRAGMA quick_check").fetchall())
         except FileDamaged as problem:
@@ -77,8 +77,8 @@ class Database:
         return tuple(str(row[0]) for row in rows if row[0] != "ok")
 
     def close(self) -> None:
-        """Twice is harmless; the next use opens it again."""
-        with self._turn:
+        """Safe to call twice; the next use opens it again."""
+        with self._mutex:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
@@ -92,7 +92,7 @@ class Database:
         self.close()
 
     def _run(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
-        with self._turn, _worded(self.path):
+        with self._mutex, _store_errors(self.path):
             if self._connection is None:
                 self._connection = self._open()
             return _transact(self._connection, begin, work)
@@ -101,7 +101,7 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         make_folder(self.path.parent)
-        # One at a time: two who find it damaged must not keep aside each other's new file.
+        # One process at a time: two that find it damaged must not move aside each other's new file.
         with gate(self.path.with_name(f".{self.path.name}.lock"), patience_s=OPENING_S):
             try:
                 return self._connect()
@@ -125,7 +125,7 @@ class Database:
             self.path, isolation_level=None, timeout=BUSY_MS / 1000, check_same_thread=False
         )
         try:
-            with _worded(self.path):
+            with _store_errors(self.path):
                 self._refuse_newer(connection)
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA foreign_keys = ON")
@@ -137,34 +137,35 @@ class Database:
         return connection
 
     def _check_side_files(self) -> None:
-        """SQLite would wait for a pipe. They are not opened here: closing them would end its locks."""
-        for side in self._side_files():
-            if os.path.lexists(side) and not os.path.isfile(side):
-                raise NotRegular(errno.ENXIO, "not a regular file", str(side))
+        """Refuse side files that are, say, pipes, on which SQLite would hang. Not opened here: closing them
+        would end SQLite's locks."""
+        for side_file in self._side_files():
+            if os.path.lexists(side_file) and not os.path.isfile(side_file):
+                raise NotRegular(errno.ENXIO, "not a regular file", str(side_file))
 
     def _side_files(self) -> list[Path]:
         return [self.path.with_name(self.path.name + end) for end in ("-wal", "-shm", "-journal")]
 
     def _refuse_newer(self, connection: sqlite3.Connection) -> None:
-        version, known = _version(connection), len(self._migrations)
-        if version > known:
-            raise FileNewer(str(self.path), version, known)
+        version, supported = _version(connection), len(self._migrations)
+        if version > supported:
+            raise FileNewer(str(self.path), version, supported)
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         for number in range(_version(connection) + 1, len(self._migrations) + 1):
 
-            def step(inside: sqlite3.Connection, number: int = number) -> None:
-                self._migrations[number - 1](inside)
-                inside.execute(f"PRAGMA user_version = {number}")
+            def step(connection: sqlite3.Connection, number: int = number) -> None:
+                self._migrations[number - 1](connection)
+                connection.execute(f"PRAGMA user_version = {number}")
 
             _transact(connection, "BEGIN IMMEDIATE", step)
 
     def _keep_aside(self) -> Path:
-        when = utc_now()
-        for side in self._side_files():
-            if os.path.lexists(side):
-                keep_aside(side, "corrupt", when)
-        return keep_aside(self.path, "corrupt", when)
+        now = utc_now()
+        for side_file in self._side_files():
+            if os.path.lexists(side_file):
+                keep_aside(side_file, "corrupt", now)
+        return keep_aside(self.path, "corrupt", now)
 
 
 def _version(connection: sqlite3.Connection) -> int:
@@ -177,21 +178,21 @@ def _transact(connection: sqlite3.Connection, begin: str, work: Callable[[sqlite
         result = work(connection)
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # a full disk may have undone it already
+        if connection.in_transaction:  # a full disk may have rolled it back already
             connection.execute("ROLLBACK")
         raise
     return result
 
 
 @contextmanager
-def _worded(path: Path) -> Iterator[None]:
-    """SQLite's refusals as ours. A mistake in the SQL or a broken constraint stays what it is."""
+def _store_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into `StoreError`s, except for wrong SQL and broken constraints."""
     import sqlite3
 
     try:
         yield
     except sqlite3.DatabaseError as problem:
-        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF  # the upper bits only say more about it
+        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF  # the upper bits are only details
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise FileDamaged(f"{path} is damaged: SQLite cannot read it.", str(path)) from problem
         text = {

@@ -1,8 +1,6 @@
-"""What an editor's sessions were set to, so that a restarted Laneway can go on with any of them.
+"""The records of an editor's sessions on disk: one row a session in the shared SQLite file.
 
-One row a session in the shared SQLite file. The conversation itself is Codex's; here is only
-what Codex does not keep: what the user chose, and which access the session had. No secrets:
-what an editor says of MCP servers is never written. All calls block.
+What a record holds is said in `laneway.core.editor_sessions`. All calls block.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from laneway.base.errors import StoreError
+from laneway.core.editor_sessions import Defaults, SessionRecord
 from laneway.store.database import Database
 from laneway.store.stamps import Now, utc_now
 
@@ -23,65 +22,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_RECORD_BYTES = 256 * 1024
-"""A record takes under 1 KB, more with many folders; this is thousands of them, and a mistake."""
+"""A record takes under 1 KB, more with many folders; a record of this size has thousands, by mistake."""
 MAX_RECORDS = 10_000
-"""Sessions that are remembered. Past it those untouched for longest go: they open as foreign ones do."""
+"""More are deleted, the least recently used first: such a session opens like one of another program."""
 
 _COLUMNS = "session_id, thread_id, cwd, created_at, updated_at, defaults, directories"
 
 
-class Permit(msgspec.Struct, frozen=True, rename={"approval": "approvalPolicy", "sandbox": "sandboxPolicy"}):
-    """What a session may do, in Codex's own words."""
-
-    approval: Any = "on-request"
-    sandbox: dict[str, Any] = {}
-    profile: str | None = None
-    """A permission profile of the user's own; the sandbox is then only what it comes to."""
-
-
-class Defaults(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What the user chose (none: nothing), and the access that came of it."""
-
-    mode: str = "config"
-    model: str | None = None
-    effort: str | None = None
-    personality: str | None = None
-    summary: str | None = None
-    network: bool | None = None
-    is_set: bool = False
-    """Whether a mode or the network was ever chosen."""
-    approval_policy: Any = None
-    sandbox_policy: dict[str, Any] | None = None
-    permissions: str | None = None
-    configured: Permit | None = None
-    """What config.toml meant at the time."""
-    sent: Permit | None = None
-    """What Codex had last: from us, or by its own account."""
-    empty_in: str | None = None
-    """While nothing was said in it: the Codex home of its thread, which Codex has not written down yet."""
-
-    @property
-    def policy(self) -> Permit | None:
-        """What the session was shown to have."""
-        if self.sandbox_policy is None:
-            return None
-        return Permit(self.approval_policy, self.sandbox_policy, self.permissions)
-
-
-class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Times are seconds since 1970."""
-
-    session_id: str
-    thread_id: str
-    cwd: str
-    created_at: int = 0
-    updated_at: int = 0
-    defaults: Defaults = Defaults()
-    directories: tuple[str, ...] = ()
-    """Further folders that the editor opened the session with."""
+_decode_defaults = msgspec.json.Decoder(Defaults).decode
+_decode_directories = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class EditorSessions:
+    """The table of editor sessions."""
+
     def __init__(self, database: Database, now: Now = utc_now, max_records: int = MAX_RECORDS) -> None:
         self._database = database
         self._now = now
@@ -91,26 +45,24 @@ class EditorSessions:
         return self.many((session_id,)).get(session_id)
 
     def many(self, session_ids: Iterable[str]) -> dict[str, SessionRecord]:
-        """Those that there are. One that cannot be read counts as none."""
-        wanted = _json(list(session_ids))
-        query = (
-            f"SELECT {_COLUMNS} FROM editor_sessions JOIN json_each(?) AS wanted ON session_id = wanted.value"
-        )
-        rows = self._database.read(lambda c: c.execute(query, (wanted,)).fetchall())
+        """The records of these sessions, where there are any. One that cannot be read is left out."""
+        session_ids_json = _json(list(session_ids))
+        query = f"SELECT {_COLUMNS} FROM editor_sessions JOIN json_each(?) AS ids ON session_id = ids.value"
+        rows = self._database.read(lambda c: c.execute(query, (session_ids_json,)).fetchall())
         records = (_record(row) for row in rows)
         return {record.session_id: record for record in records if record is not None}
 
     def renamed(self, thread_ids: Iterable[str]) -> dict[str, str]:
-        """The sessions of these threads, where a session has another thread than the one in its name."""
+        """By thread id, the sessions whose id names another thread than the one they have now."""
         query = (
-            "SELECT thread_id, session_id FROM editor_sessions JOIN json_each(?) AS wanted"
-            " ON thread_id = wanted.value WHERE session_id != 'sess_' || thread_id"
+            "SELECT thread_id, session_id FROM editor_sessions JOIN json_each(?) AS ids"
+            " ON thread_id = ids.value WHERE session_id != 'sess_' || thread_id"
         )
-        wanted = _json(list(thread_ids))
-        return dict(self._database.read(lambda c: c.execute(query, (wanted,)).fetchall()))
+        thread_ids_json = _json(list(thread_ids))
+        return dict(self._database.read(lambda c: c.execute(query, (thread_ids_json,)).fetchall()))
 
     def empty(self, codex_home: str, age_s: int, limit: int, cwd: str | None = None) -> list[SessionRecord]:
-        """Sessions that nothing was said in yet, in this Codex home and of this age; the newest first."""
+        """Sessions without input so far in this Codex home, not older than this; the newest first."""
         query = (
             f"SELECT {_COLUMNS} FROM editor_sessions WHERE updated_at > ? AND (? IS NULL OR cwd = ?)"
             " AND CASE WHEN json_valid(defaults) THEN json_extract(defaults, '$.emptyIn') END = ?"
@@ -122,13 +74,13 @@ class EditorSessions:
         return [record for record in map(_record, rows) if record is not None]
 
     def latest(self, limit: int = MAX_RECORDS) -> list[SessionRecord]:
-        """All of them, those that were used last first."""
+        """All records, the most recently used first."""
         query = f"SELECT {_COLUMNS} FROM editor_sessions ORDER BY updated_at DESC, rowid DESC LIMIT ?"
         rows = self._database.read(lambda c: c.execute(query, (limit,)).fetchall())
         return [record for record in map(_record, rows) if record is not None]
 
     def change_thread(self, session_id: str, old: str, new: str) -> bool:
-        """Whether it was ours to give it another thread: of several who try at once, the first does."""
+        """Give a session another thread. Of several concurrent callers only the first succeeds."""
         return self._change(
             "UPDATE editor_sessions SET thread_id = ? WHERE session_id = ? AND thread_id = ?",
             new,
@@ -137,7 +89,7 @@ class EditorSessions:
         )
 
     def put(self, record: SessionRecord) -> SessionRecord:
-        """Keep it, in the place of what was there; as it stands now. The first one's birthday stays."""
+        """Insert or replace a record, keeping its first `created_at`. Returns it with its times."""
         now = self._seconds()
         defaults, directories = _json(record.defaults), _json(record.directories)
         if len(defaults) + len(directories) + len(record.cwd) > MAX_RECORD_BYTES:
@@ -165,7 +117,7 @@ class EditorSessions:
         return msgspec.structs.replace(record, created_at=self._database.write(write), updated_at=now)
 
     def touch(self, session_id: str) -> bool:
-        """It was used just now; whether there is such a one."""
+        """Note that a session was used just now. Returns whether there is such a session."""
         return self._change(
             "UPDATE editor_sessions SET updated_at = ? WHERE session_id = ?", self._seconds(), session_id
         )
@@ -189,8 +141,8 @@ def _record(row: tuple[Any, ...]) -> SessionRecord | None:
             cwd=cwd,
             created_at=created_at,
             updated_at=updated_at,
-            defaults=msgspec.json.decode(defaults, type=Defaults),
-            directories=msgspec.json.decode(directories, type=tuple[str, ...]),
+            defaults=_decode_defaults(defaults),
+            directories=_decode_directories(directories),
         )
     except (msgspec.DecodeError, RecursionError):
         log.warning("what session %s was set to cannot be read; it opens as a foreign one", session_id)
@@ -205,5 +157,5 @@ def _json(value: Any) -> str:
 
 
 def _text(value: str) -> str:
-    """Folder names may hold bytes that are no text; the file cannot."""
+    """Folder names may contain bytes that are no text; SQLite's texts cannot."""
     return value.encode("utf-8", "replace").decode()

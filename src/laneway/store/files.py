@@ -1,8 +1,7 @@
-"""Files that are whole or not there: private, bounded, replaced in one step.
+"""Atomic file writes and bounded reads: private files, replaced in one step.
 
-A crash at any instant leaves the old content or the new one. Every failure of the system
-becomes a `StoreError` with a sentence for people. Blocking: from asyncio call through
-`asyncio.to_thread`.
+A crash at any instant leaves the old content or the new one. Every system error becomes a
+`StoreError` with a sentence for people. Blocking: from asyncio call through `asyncio.to_thread`.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from laneway.store.stamps import file_stamp
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 TEMPORARY = ".laneway-tmp"
-"""The end of the names of half-written files: unmistakable, so that whoever finds one may remove it."""
+"""Suffix of half-written files: unmistakable, so that a leftover may be removed."""
 MAX_ASIDE = 1000
-"""Files kept aside under one time stamp; past it something is wrong with the machine, not with a file."""
+"""Files moved aside under one time stamp; with more, something is wrong with the machine, not with a file."""
 
 NO_SPACE = (
     "The disk is full: there is no space left to write {}. "
@@ -33,7 +32,7 @@ _WRONG_KIND = {errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO}
 
 
 def trouble(path: Path, problem: OSError, doing: str = "write") -> StoreError:
-    """The system's refusal, in words. `doing` is `write` or `read`."""
+    """A system error as a `StoreError`. `doing` is `write` or `read`."""
     number = problem.errno or 0
     if number in _NO_SPACE:
         text = NO_SPACE.format(path)
@@ -48,20 +47,20 @@ def trouble(path: Path, problem: OSError, doing: str = "write") -> StoreError:
 
 
 def make_folder(folder: Path) -> None:
-    """The folder, and those above it, for us alone. What exists already keeps its permissions."""
+    """Make the folder and its missing parents, private. Existing ones keep their permissions."""
     try:
         missing = []
-        for place in (folder, *folder.parents):
-            if place.exists():
+        for parent in (folder, *folder.parents):
+            if parent.exists():
                 break
-            missing.append(place)
-        for place in reversed(missing):
+            missing.append(parent)
+        for parent in reversed(missing):
             try:
-                os.mkdir(place, FOLDER_MODE)
+                os.mkdir(parent, FOLDER_MODE)
             except FileExistsError:
-                pass  # another process was quicker
+                pass  # another process made it first
             else:
-                sync_folder(place.parent)
+                sync_folder(parent.parent)
         if not folder.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "")
     except OSError as problem:
@@ -69,7 +68,7 @@ def make_folder(folder: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace the file in one step, and return when that is on the disk."""
+    """Replace the file atomically, and return when it is on disk."""
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}{TEMPORARY}")
     try:
         fd = os.open(
@@ -97,7 +96,7 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """So that a new name survives a power cut, too."""
+    """Flush a folder, so that a new file name survives a power cut."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -106,7 +105,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_whole(path: Path, max_bytes: int) -> bytes | None:
-    """All of it, or `None` if it is not there. Larger than allowed, or no file, is `FileDamaged`."""
+    """The content, or `None` if there is no file. `FileDamaged` if it is too large or no regular file."""
     try:
         return read_regular(path, max_bytes)
     except FileNotFoundError:
@@ -121,12 +120,12 @@ def read_whole(path: Path, max_bytes: int) -> bytes | None:
 
 
 def keep_aside(path: Path, why: str, when: datetime) -> Path:
-    """Rename to `<name>.<why>-<time>`, over nothing that is there already. The new path."""
+    """Rename to `<name>.<why>-<time>` without overwriting anything. Returns the new path."""
     try:
         for number in range(1, MAX_ASIDE):
             again = f"-{number}" if number > 1 else ""
             aside = path.with_name(f"{path.name}.{why}-{file_stamp(when)}{again}")
-            if not os.path.lexists(aside):  # whoever renames here holds the lock of this folder
+            if not os.path.lexists(aside):  # no race: the caller holds the lock of this folder
                 os.rename(path, aside)
                 sync_folder(path.parent)
                 return aside
@@ -136,7 +135,7 @@ def keep_aside(path: Path, why: str, when: datetime) -> Path:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what writers that were killed left half-written. Only for who is the only writer there."""
+    """Remove half-written files of killed writers. Only for the one writer of this folder."""
     for leftover in (*folder.glob(f".*{TEMPORARY}"), *folder.glob(f"*/.*{TEMPORARY}")):
         _remove(leftover)
 
@@ -145,4 +144,4 @@ def _remove(path: Path) -> None:
     try:
         os.unlink(path)
     except OSError:
-        pass  # gone already, or the next sweep's
+        pass  # gone already, or removed by the next sweep

@@ -1,8 +1,8 @@
-"""Short locks: behind a gate is one thread of one process at a time, for microseconds of work.
+"""Gates: short inter-process locks, held by one thread of one process for microseconds of work.
 
-A gate is a `flock` on a small file, and it is not waited for without end: a process that was stopped
-inside (by a debugger, or by Ctrl-Z) must not freeze all the others. A gate whose file was removed
-while somebody waited for it is a new one for everybody. Blocking: from asyncio call through
+A gate is a `flock` on a small file, and waiting for it has a limit: a process that was stopped while
+holding it (by a debugger, or by Ctrl-Z) must not freeze all the others. If the file was removed while
+somebody waited for it, everybody uses the new file. Blocking: from asyncio call through
 `asyncio.to_thread`.
 """
 
@@ -20,15 +20,15 @@ from laneway.base.foreign_files import open_regular
 from laneway.store.files import trouble
 
 PATIENCE_S = 5.0
-"""To wait at a gate. Behind it others need microseconds; whoever needs longer does not run."""
+"""To wait for a gate. Holders need microseconds; one that needs longer is not running."""
 SHORTEST_PAUSE_S = 0.0002
 LONGEST_PAUSE_S = 0.01
-"""Between two tries; the kernel has no lock that is waited for with a limit."""
+"""Between two tries, because `flock` has no timeout."""
 
 
 @contextmanager
 def gate(path: Path, *, patience_s: float = PATIENCE_S) -> Iterator[None]:
-    """Be alone until the end of the block. The file is made where it is missing, its folder is not."""
+    """Hold the lock until the end of the block. A missing file is made, a missing folder is not."""
     fd = _enter(path, os.O_RDWR | os.O_CREAT, patience_s)
     try:
         yield
@@ -38,7 +38,7 @@ def gate(path: Path, *, patience_s: float = PATIENCE_S) -> Iterator[None]:
 
 @contextmanager
 def readers_gate(path: Path, *, patience_s: float = PATIENCE_S) -> Iterator[bool]:
-    """The same without making anything; false where there is no gate, and then nobody is kept out."""
+    """The same without making the file; false where there is none, and then nothing is locked."""
     try:
         fd = _enter(path, os.O_RDONLY, patience_s)
     except (FileNotFoundError, NotADirectoryError):
@@ -51,7 +51,7 @@ def readers_gate(path: Path, *, patience_s: float = PATIENCE_S) -> Iterator[bool
 
 
 def open_lock(path: Path, flags: int) -> int:
-    """A lock file: never a link, never anything that could be waited for."""
+    """Open a lock file: never a link, never a pipe or device that could block."""
     try:
         return open_regular(path, flags, follow_links=False)
     except (FileNotFoundError, NotADirectoryError):
@@ -63,7 +63,7 @@ def open_lock(path: Path, flags: int) -> int:
 
 
 def try_flock(fd: int, path: Path, kind: int) -> bool:
-    """Lock it now; false if somebody else has it."""
+    """Lock without waiting; false if somebody else has the lock."""
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -74,7 +74,7 @@ def try_flock(fd: int, path: Path, kind: int) -> bool:
 
 
 def is_at(fd: int, path: Path) -> bool:
-    """Whether what we have open is still what the name stands for."""
+    """Whether the open file is still the one at this path."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(fd))
     except OSError:
@@ -82,23 +82,23 @@ def is_at(fd: int, path: Path) -> bool:
 
 
 def _enter(path: Path, flags: int, patience_s: float) -> int:
-    until = time.monotonic() + patience_s
+    deadline = time.monotonic() + patience_s
     while True:
         fd = open_lock(path, flags)
         try:
-            _wait(fd, path, until, patience_s)
+            _wait(fd, path, deadline, patience_s)
             if is_at(fd, path):
                 return fd
         except BaseException:
             os.close(fd)
             raise
-        os.close(fd)  # its file was removed meanwhile: the others meet at another one
+        os.close(fd)  # the file was removed meanwhile: the others use a new one
 
 
-def _wait(fd: int, path: Path, until: float, patience_s: float) -> None:
+def _wait(fd: int, path: Path, deadline: float, patience_s: float) -> None:
     pause_s = SHORTEST_PAUSE_S
     while not try_flock(fd, path, fcntl.LOCK_EX):
-        if time.monotonic() >= until:
+        if time.monotonic() >= deadline:
             raise StoreError(
                 f"Another process has held {path} for {patience_s:g} seconds. End it and try again.",
                 str(path),

@@ -1,10 +1,10 @@
-"""Where everything of one team lies. The only module that builds paths from names.
+"""Paths of a team's files. The only module that builds paths from names.
 
     <root>/<team>/audit.jsonl
     <root>/<team>/<identity>.lock
     <root>/<team>/<identity>/registry.json
     <root>/<team>/<identity>/<backend id>/summary.md
-    <root>/<team>/registry.json          of the old atm-agent-mcp: read, never written
+    <root>/<team>/registry.json          of the original atm-agent-mcp: read, never written
 
 A flat layout (the older `codex-sessions`) is the same without the team's folder.
 """
@@ -22,7 +22,7 @@ from laneway.store.names import check_name, is_name
 REGISTRY = "registry.json"
 AGENT_SESSIONS = "agent-sessions"
 CODEX_SESSIONS = "codex-sessions"
-"""The older name, without teams: what `codex-mcp` keeps using."""
+"""The older folder, without teams, which `codex-mcp` still uses."""
 
 
 def sessions_root(name: str = AGENT_SESSIONS, environment: Mapping[str, str] | None = None) -> Path:
@@ -65,11 +65,11 @@ class Layout(msgspec.Struct, frozen=True):
     def registry(self, identity: str) -> Path:
         return self.home(identity) / REGISTRY
 
-    def registries(self, found: Iterable[str]) -> dict[str, str]:
-        """The same for all identities among these names of the folder, by thousands: without `Path`s."""
+    def registries(self, names: Iterable[str]) -> dict[str, str]:
+        """The registries of all identities among these file names, by thousands: without `Path`s."""
         folder = f"{self.folder}/"
         return {
-            name: f"{folder}{name}/{REGISTRY}" for name in found if name[-5:] != ".lock" and is_name(name)
+            name: f"{folder}{name}/{REGISTRY}" for name in names if name[-5:] != ".lock" and is_name(name)
         }
 
     def summary(self, identity: str, backend_id: str) -> Path:

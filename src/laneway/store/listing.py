@@ -1,8 +1,8 @@
-"""What the registries of a team say, for looking only: each file is read once for as long as it is the same.
+"""Cached, read-only rows of a team's session registries: a file is read again only if it has changed.
 
-A `Book` keeps all that stands in a file, to be written again; a `SessionRow` has what is shown and what
-resuming needs, decoded in one step. A file that does not fit that shape (of another program, or damaged)
-is read as a book, so that both say the same. Blocking. Threads may share a listing.
+A `Book` keeps everything in a file, to be written again; a `SessionRow` has what a list and a resume
+need, decoded in one step. A file of another shape (of another program, or damaged) is read as a book,
+so that both give the same result. Blocking. Threads may share a listing.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from laneway.store.files import read_whole
 from laneway.store.registry import MAX_REGISTRY_BYTES, VERSION, Entry, Status, decode
 
 SETTLED_S = 2.0
-"""Since a file was written, before it is remembered. Within one tick of a file system's clock, which is
-two seconds at worst, another change might leave no trace."""
+"""Age of a file before it is cached. Within one tick of a file system's clock, two seconds at worst,
+another change might leave no trace."""
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
-"""Of all files together whose rows are remembered: some 20,000 sessions. Others are read each time."""
+"""Of all cached files together: some 20,000 sessions. Others are read each time."""
 SLACK_BYTES = 64 * 1024
-"""That a file may have grown by, from looking at it to reading it."""
+"""How much a file may grow between `stat` and reading it."""
 
 
 class SessionRow(msgspec.Struct, kw_only=True, frozen=True):
-    """One session, under the names that a registry has for its fields."""
+    """One session, with the field names of a registry."""
 
     agent_id: str
     identity: str
@@ -65,7 +65,7 @@ class SessionRow(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def entry(self) -> Entry:
-        """Without what other programs keep there."""
+        """The entry, without fields of other programs."""
         return Entry(**{name: getattr(self, name) for name in IN_ENTRY})
 
 
@@ -89,18 +89,18 @@ EXTRA_KINDS: dict[str, Any] = {
     "turns": int,
     "tokens": int,
 }
-"""What a session has and an `Entry` keeps in its `extra`."""
+"""Fields of a session that an `Entry` keeps in its `extra`."""
 
 
 def row_of(entry: Entry) -> SessionRow:
-    """Fields of a wrong type, which only another program writes, count as not there."""
-    known: dict[str, Any] = {name: getattr(entry, name) for name in IN_ENTRY}
+    """The row of an entry. Fields of a wrong type, which only another program writes, are left out."""
+    entry_fields: dict[str, Any] = {name: getattr(entry, name) for name in IN_ENTRY}
     extra: dict[str, Any] = {name: entry.read(name, kind) for name, kind in EXTRA_KINDS.items()}
-    return SessionRow(**known, **extra)
+    return SessionRow(**entry_fields, **extra)
 
 
 def disowned(row: SessionRow) -> SessionRow:
-    """As it is if nobody holds its identity: what was active has lost its process."""
+    """The row if no process holds its identity: an active session becomes stale."""
     return msgspec.structs.replace(row, status="stale") if row.status == "active" else row
 
 
@@ -113,9 +113,9 @@ _decoder = msgspec.json.Decoder(_File)
 
 
 def rows_in(data: bytes, where: str) -> tuple[SessionRow, ...]:
-    """The sessions of a registry; `FileDamaged` or `FileNewer` if it is none for us."""
+    """The sessions of a registry; `FileDamaged` or `FileNewer` if we cannot read it."""
     try:
-        data.decode()  # also what we leave out must be text
+        data.decode()  # fields that we leave out must be text, too
         file = _decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         file = None
@@ -125,12 +125,12 @@ def rows_in(data: bytes, where: str) -> tuple[SessionRow, ...]:
 
 
 def _has_other_names(row: SessionRow) -> bool:
-    """Whether a field stands only under the name that we do not use."""
+    """Whether a field is there only under the name that we do not use."""
     is_thread_alone = row.backend_id is None and row.thread_id is not None
     return is_thread_alone or (not row.last_active and bool(row.last_active_at))
 
 
-class _Remembered(msgspec.Struct, frozen=True):
+class _CachedFile(msgspec.Struct, frozen=True):
     state: tuple[int, ...]
     rows: tuple[SessionRow, ...]
 
@@ -139,54 +139,54 @@ class Listing:
     """The registries of one team, by path."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """`clock` tells the time that files are stamped with."""
+        """`clock` is the clock of file times."""
         self._clock = clock
-        self._files: dict[str, _Remembered] = {}
+        self._files: dict[str, _CachedFile] = {}
         self._bytes = 0
 
     @property
     def remembered(self) -> int:
-        """Files that need not be read again unless they change."""
+        """Files that are in the cache."""
         return len(self._files)
 
     def rows(self, path: str) -> tuple[SessionRow, ...] | None:
-        """The sessions in a registry as of now; none where there is no registry. `StoreError` as a book's."""
+        """The present sessions of a registry; none where there is no registry. `StoreError` as for a book."""
         try:
-            found = os.stat(path)
+            status = os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
             self.forget(path)
             return None
         except OSError:
-            if not os.path.lexists(path):  # the identity's folder is no folder but, say, a link to itself
+            if not os.path.lexists(path):  # the identity's folder is, say, a link to itself
                 self.forget(path)
                 return None
-            found = None  # reading tells why
-        state = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino) if found else ()
-        known = self._files.get(path)
-        if known is not None and known.state == state:
-            return known.rows
+            status = None  # reading it raises the reason
+        state = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino) if status else ()
+        cached = self._files.get(path)
+        if cached is not None and cached.state == state:
+            return cached.rows
         self.forget(path)
-        size = found.st_size if found else 0
+        size = status.st_size if status else 0
         data = _read(Path(path), size)
         if data is None:
             return None
         rows = rows_in(data, path)
-        if found is not None and self._clock() - max(found.st_mtime, found.st_ctime) > SETTLED_S:
-            self._remember(path, _Remembered(state, rows), size)
+        if status is not None and self._clock() - max(status.st_mtime, status.st_ctime) > SETTLED_S:
+            self._cache(path, _CachedFile(state, rows), size)
         return rows
 
-    def _remember(self, path: str, file: _Remembered, size: int) -> None:
+    def _cache(self, path: str, file: _CachedFile, size: int) -> None:
         if self._bytes + size <= MAX_REMEMBERED_BYTES:
             self._files[path] = file
             self._bytes += size
 
     def forget(self, path: str) -> None:
-        known = self._files.pop(path, None)
-        if known is not None:
-            self._bytes -= known.state[2]
+        cached = self._files.pop(path, None)
+        if cached is not None:
+            self._bytes -= cached.state[2]
 
     def keep_only(self, paths: set[str]) -> None:
-        """Forget the files of identities that are gone."""
+        """Drop files of identities that no longer exist."""
         for path in self._files.keys() - paths:
             self.forget(path)
 
@@ -195,4 +195,4 @@ def _read(path: Path, size: int) -> bytes | None:
     try:
         return read_whole(path, min(size + SLACK_BYTES, MAX_REGISTRY_BYTES))
     except FileDamaged:
-        return read_whole(path, MAX_REGISTRY_BYTES)  # it may have grown; if not, this tells what is wrong
+        return read_whole(path, MAX_REGISTRY_BYTES)  # it may have grown; if not, this raises the reason

@@ -1,17 +1,17 @@
-"""Who is who: one lock per identity, held for as long as its process wants, or lives.
+"""Identity locks: one lock per identity, held until its process releases it or ends.
 
-The truth is the `flock`: the kernel frees it when the process ends, however that happens.
-The pid, agent and time inside the file are information for people (and for the old
-atm-agent-mcp, which reads them). Lock files stay; only their text goes with the claim.
+The `flock` decides: the kernel frees it when the process ends, however that happens. The pid, agent
+and time inside the file are information for people (and for the original atm-agent-mcp, which reads
+them). Lock files stay; only their text is removed with the claim.
 
-    <identity>.lock   held by all versions, and what others look at
-    <identity>/       the folder itself is locked, too: whoever removes lock files makes no room for a second
+    <identity>.lock   locked by all versions; other processes look at this file
+    <identity>/       the folder itself is locked, too, in case somebody removes lock files
 
-A holder whose file or folder was removed takes it again before its next write. If somebody else
-was quicker, or has been there meanwhile, its claim is lost and it writes nothing more.
+A holder whose file or folder was removed locks it again before its next write. If another process
+was faster, or has written meanwhile, the claim is lost and the holder writes nothing more.
 
-Whoever looks at a lock must try it for an instant, and could be mistaken for a holder. So
-looking and claiming both happen behind a gate, a second lock that nobody holds for longer.
+To look at a lock means to try it for an instant, which could be mistaken for holding it. So looking
+and claiming both happen under a gate, a second lock that is held only for that.
 """
 
 from __future__ import annotations
@@ -33,21 +33,24 @@ from laneway.store.gates import gate, is_at, open_lock, readers_gate, try_flock
 log = logging.getLogger(__name__)
 
 MAX_NOTE_BYTES = 4096
-"""More than a holder writes about itself; a larger file was not written by one."""
+"""More than a holder writes about itself; a larger file is not ours."""
 NOT_LOCKED = -1
-"""In the place of a descriptor: given up, or a folder on a file system that cannot lock folders."""
+"""Instead of a descriptor: released, or a folder on a file system that cannot lock folders."""
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """What a holder wrote about itself; `None` where it did not."""
+    """The process that holds a lock, as it describes itself; `None` for what it does not say."""
 
     pid: int | None = None
     agent_id: str | None = None
     started_at: str | None = None
 
 
+_decode_holder = msgspec.json.Decoder(Holder).decode
+
+
 class LockedPaths(msgspec.Struct, frozen=True):
-    """What is locked for one identity."""
+    """The lock file and the folder of one identity."""
 
     file: Path
     home: Path
@@ -62,25 +65,25 @@ class Lock:
         self._paths = paths
         self._gate_path = gate_path
         self._holder = Holder()
-        self._turn = threading.Lock()
+        self._mutex = threading.Lock()
         self._is_lost = False
         self._times_retaken = 0
 
     def check(self) -> int:
-        """How often it had to be taken again; `ClaimLost` unless it is ours. Cheap: asked before every write.
+        """Check that we hold the lock, else raise `ClaimLost`. Cheap: called before every write.
 
-        A number that has grown says that others could have been there meanwhile.
+        Returns how often it was locked again. If that has grown, another process may have written meanwhile.
         """
-        with self._turn:
+        with self._mutex:
             self._check_held()
             if not self._is_in_place():
                 self._take_again()
             return self._times_retaken
 
     def note(self, holder: Holder) -> None:
-        """Write who holds it."""
+        """Write into the lock file who holds it."""
         self.check()
-        with self._turn:
+        with self._mutex:
             self._check_held()
             self._write_note(holder)
 
@@ -97,7 +100,7 @@ class Lock:
         return is_home_ours and is_at(self._file_fd, self._paths.file)
 
     def _take_again(self) -> None:
-        """What was removed under us. What is still ours stays locked all the time."""
+        """Lock what was removed and made again. What we still hold stays locked all the time."""
         make_folder(self._paths.home)
         with gate(self._gate_path):
             if not is_at(self._file_fd, self._paths.file):
@@ -125,20 +128,20 @@ class Lock:
             raise trouble(self._paths.file, problem) from problem
 
     def release(self) -> None:
-        """Twice is harmless."""
-        with self._turn:
-            held = self._file_fd, self._home_fd
+        """Safe to call twice."""
+        with self._mutex:
+            fds = self._file_fd, self._home_fd
             self._file_fd = self._home_fd = NOT_LOCKED
-        if held[0] == NOT_LOCKED:
+        if fds[0] == NOT_LOCKED:
             return
         try:
-            # Behind the gate, so that nobody sees a held lock without its holder's name.
+            # Under the gate, so that nobody sees a held lock without its holder's name.
             with gate(self._gate_path):
-                os.ftruncate(held[0], 0)
+                os.ftruncate(fds[0], 0)
         except (StoreError, OSError):
-            pass  # the folder is gone or full: the name stays, the lock is free all the same
+            pass  # the folder is gone or the disk full: the name stays, but the lock is free
         finally:
-            for fd in held:
+            for fd in fds:
                 if fd != NOT_LOCKED:
                     os.close(fd)
 
@@ -150,7 +153,7 @@ class Locks:
         self._gate_path = gate_path
 
     def take(self, paths: LockedPaths, identity: str, holder: Holder) -> Lock:
-        """Hold it, or raise `IdentityHeld` at once."""
+        """Lock an identity, or raise `IdentityHeld` at once."""
         make_folder(paths.home)
         with gate(self._gate_path):
             file_fd = _lock_file(paths.file)
@@ -160,7 +163,7 @@ class Locks:
             try:
                 home_fd = _lock_home(paths.home)
                 if home_fd is None:
-                    # Its holder will write its name into the new lock file; until then nobody knows more.
+                    # The holder will write its name into the new lock file; until then it is unknown.
                     raise IdentityHeld(identity, None, None, None)
                 lock = Lock(file_fd, home_fd, paths, self._gate_path)
                 try:
@@ -176,13 +179,13 @@ class Locks:
 
     def holder(self, paths: LockedPaths) -> Holder | None:
         """Who holds it; `None` if it is free."""
-        with self.looking(paths) as found:
-            return found
+        with self.looking(paths) as holder:
+            return holder
 
     @contextmanager
     def looking(self, paths: LockedPaths) -> Iterator[Holder | None]:
-        """Who holds it; where it is free, nobody can take it inside this block."""
-        # Without a gate nobody has ever claimed here, or somebody has removed it: looking is right for both.
+        """The holder, if any; a free lock cannot be taken by others inside this block."""
+        # Without a gate file nobody has claimed here yet, or somebody has removed it: look in both cases.
         with readers_gate(self._gate_path):
             yield _look(paths)
 
@@ -227,14 +230,14 @@ def _lock_home(path: Path, kind: int = fcntl.LOCK_EX) -> int | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return NOT_LOCKED  # whoever needs the folder says what is wrong with it
+        return NOT_LOCKED  # the code that needs the folder reports what is wrong with it
     try:
         if try_flock(fd, path, kind):
             return fd
     except StoreError as problem:
         log.debug("%s is protected by its lock file alone: %s", path, problem)
         os.close(fd)
-        return NOT_LOCKED  # as over NFS, which locks only what is open for writing
+        return NOT_LOCKED  # such as NFS, which locks only files that are open for writing
     os.close(fd)
     return None
 
@@ -252,7 +255,7 @@ def _note_in(path: Path) -> Holder:
 
 def _read(fd: int) -> Holder:
     try:
-        return msgspec.json.decode(os.pread(fd, MAX_NOTE_BYTES, 0), type=Holder)
+        return _decode_holder(os.pread(fd, MAX_NOTE_BYTES, 0))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Holder()
 

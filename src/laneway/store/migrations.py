@@ -1,4 +1,4 @@
-"""How the SQLite file came to be, step by step. Released steps are never changed; new ones go last."""
+"""Migrations of the SQLite database, in order. Released ones are never changed; new ones go last."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Teams, identities and threads are names, not paths: the one check behind every path we build.
+"""Checks names of teams, identities and threads before they become part of a path.
 
-Pure. `layout` calls it for each part of a path; nobody else joins foreign text to a folder.
+Pure. `layout` calls it for each part of a path; no other module joins foreign text to a folder.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ import unicodedata
 from laneway.base.errors import BadName
 
 MAX_NAME_BYTES = 128
-"""UTF-8. With `.lock` behind it a name still fits the shortest limit in use (eCryptfs: 143)."""
+"""UTF-8. With the suffix `.lock` a name still fits the shortest limit in use (eCryptfs: 143)."""
 
 SEPARATORS = frozenset("/\\:@")
-"""`:` separates on macOS and Windows, `@` stands between an agent and its team in a mail address."""
+"""`:` separates on macOS and Windows, `@` separates an agent and its team in a mail address."""
 
 DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
 )
-"""Windows opens these whatever stands behind the first dot; a state folder may be shared with it."""
+"""Windows opens these whatever follows the first dot; a state folder may be shared with it."""
 
 OUR_FILES = ("registry.json", "audit.jsonl")
-"""Files that lie beside folders named after identities and threads, with or without an ending."""
+"""Files beside the folders of identities and threads, with or without a further suffix."""
 
 
 def check_name(name: str, what: str) -> str:
-    """The name itself, if it can be no path and no file of ours; else `BadName`. `what` is what it names."""
+    """The name, if it is no path and no file of ours; else `BadName`. `what` is the thing that it names."""
     fault = _fault(name)
     if fault:
-        shown = ascii(name if len(name) <= MAX_NAME_BYTES else name[:MAX_NAME_BYTES] + "…")
-        raise BadName(f"{shown} cannot be the name of {what}: {fault}.")
+        visible_name = ascii(name if len(name) <= MAX_NAME_BYTES else name[:MAX_NAME_BYTES] + "…")
+        raise BadName(f"{visible_name} cannot be the name of {what}: {fault}.")
     return name
 
 
@@ -38,7 +38,7 @@ def is_name(name: str) -> bool:
 
 
 def _fault(name: str) -> str:
-    """What is wrong with it, as the rest of a sentence; empty if nothing is."""
+    """What is wrong with the name, as the rest of a sentence; empty if nothing is."""
     if not name:
         return "it is empty"
     is_ordinary = name.isascii() and name.isprintable()

@@ -1,7 +1,7 @@
-"""The core's `Records` port on the files of one team.
+"""The core's `Records` port, implemented on the files of one team's store.
 
-Turns records into registry entries and back; what `Entry` has no field for lies in its
-`extra`, where fields of other programs stay as they are. All waiting happens in threads.
+Turns records into registry entries and back; fields that `Entry` does not have are in its `extra`,
+beside those of other programs, which stay as they are. All waiting happens in threads.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from laneway.core.records import AuditLine, Record, View, refuse_reserved
+from laneway.core.named.records import AuditLine, Record, RecordView, refuse_reserved
 from laneway.store.audit import AuditEvent
-from laneway.store.claim import Claim
+from laneway.store.claim import HeldIdentity
 from laneway.store.listing import EXTRA_KINDS, SessionRow, row_of
 from laneway.store.names import check_name
 from laneway.store.registry import Entry
@@ -25,7 +25,9 @@ _RENAMED = {"reasoning_effort": "effort"}
 
 
 class StoreClaim:
-    def __init__(self, claim: Claim) -> None:
+    """The core's `Claim` port on a claimed identity."""
+
+    def __init__(self, claim: HeldIdentity) -> None:
         self._claim = claim
 
     async def get(self, agent_id: str) -> Record | None:
@@ -46,7 +48,7 @@ class StoreClaim:
 
 
 class StoreRecords:
-    """`StoreRecords(Store(sessions_root(), team))`."""
+    """The core's `Records` port: `StoreRecords(Store(sessions_root(), team))`."""
 
     def __init__(self, store: Store, *, now: Now = utc_now) -> None:
         self._store = store
@@ -67,12 +69,12 @@ class StoreRecords:
         self.check(identity)
         return StoreClaim(await asyncio.to_thread(self._store.claim, identity, agent_id=agent_id))
 
-    async def view(self) -> View:
+    async def view(self) -> RecordView:
         return await asyncio.to_thread(self._view)
 
-    def _view(self) -> View:
-        found = self._store.rows()
-        return View(tuple(map(record_of_row, found.rows)), found.problems)
+    def _view(self) -> RecordView:
+        view = self._store.rows()
+        return RecordView(tuple(map(record_of_row, view.rows)), view.problems)
 
     async def summary(self, identity: str, thread_id: str) -> str | None:
         return await asyncio.to_thread(self._store.summary, identity, thread_id)
@@ -85,14 +87,14 @@ class StoreRecords:
 
 
 def entry_of(record: Record) -> Entry:
-    known = {name: getattr(record, name) for name in _IN_ENTRY}
-    # Also what is unset: a value that an earlier life of the session had must not come back.
+    entry_fields = {name: getattr(record, name) for name in _IN_ENTRY}
+    # Unset fields, too: a value from before a resume must not come back.
     extra = {name: getattr(record, _RENAMED.get(name, name)) for name in EXTRA_KINDS}
-    return Entry(**known, backend_id=record.thread_id, extra={"backend": "codex", **extra})
+    return Entry(**entry_fields, backend_id=record.thread_id, extra={"backend": "codex", **extra})
 
 
 def record_of(entry: Entry) -> Record:
-    """Fields of a wrong type, which only another program writes, count as not there."""
+    """The record of an entry. Fields of a wrong type, which only another program writes, are left out."""
     return record_of_row(row_of(entry))
 
 
@@ -120,7 +122,7 @@ def record_of_row(row: SessionRow) -> Record:
         effort=row.reasoning_effort,
         base_instructions=row.base_instructions,
         developer_instructions=row.developer_instructions,
-        # Not shared: rows are remembered.
+        # Copied, because rows are cached.
         config=dict(row.config or {}),
         native=dict(row.native or {}),
         ephemeral=bool(row.ephemeral),

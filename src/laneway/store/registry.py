@@ -1,10 +1,10 @@
-"""The sessions of one identity as a value, and their file's format.
+"""The session registry of one identity as a value (`Book`), and its file format.
 
     {"version": 1, "sessions": [{"agent_id": …, "backend_id": …, "thread_id": …, …}]}
 
-Pure: bytes in, `Book` out, and back. Where the seeds name a field twice (`backend_id` and
-`thread_id`, `last_active` and `last_active_at`), either is read and both are written. Fields
-that we do not know are kept to the byte; so is an entry that we cannot read at all.
+Pure: bytes in, `Book` out, and back. Where older programs have two names for a field (`backend_id`
+and `thread_id`, `last_active` and `last_active_at`), either is read and both are written. Unknown
+fields are kept byte for byte; so is an entry that cannot be read at all.
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from laneway.base.errors import FileDamaged, FileNewer, StoreError
+from laneway.base.prepare import prepare
 from laneway.store.stamps import parse as parse_time
 
 VERSION = 1
 MAX_REGISTRY_BYTES = 16 * 1024 * 1024
 """A session takes some 600 bytes, more with a caller's instructions; Laneway never writes a larger file."""
 MAX_ENTRY_BYTES = 1024 * 1024
-"""One session with the longest instructions that Codex takes; more is a mistake of the caller."""
+"""One session with the longest instructions that Codex accepts; more is a mistake of the caller."""
 
 Status = Literal["active", "stale", "closed", "interrupted"]
 ENDED: frozenset[Status] = frozenset(("closed", "stale"))
-"""What pruning removes. An interrupted session waits for its owner."""
+"""Statuses that pruning removes. An interrupted session waits for its owner."""
 
 T = TypeVar("T")
 
 
+@prepare
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One session. Times are ISO 8601 texts, as they stand in the file."""
+    """One session. Times are ISO 8601 texts, as in the file."""
 
     agent_id: str
     identity: str
@@ -47,10 +49,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     status: Status = "active"
     tag: str | None = None
     extra: dict[str, Any] = {}
-    """What else stands in the file: what callers add, and fields of other programs (as raw JSON)."""
+    """Further fields of the file: those that callers add, and those of other programs (as raw JSON)."""
 
     def read(self, field: str, kind: type[T]) -> T | None:
-        """A field of `extra`; `None` if it is not there or of another type."""
+        """A field of `extra`; `None` if it is missing or of another type."""
         try:
             return msgspec.convert(_plain(self.extra.get(field)), kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -59,20 +61,22 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 KNOWN = tuple(name for name in Entry.__struct_fields__ if name != "extra")
 OTHER_NAMES = (("agent_id", "codex_id"), ("backend_id", "thread_id"), ("last_active", "last_active_at"))
-"""The name that we use, and the one that may stand for it in a file."""
+"""The name that we use, and the other one that a file may have."""
 
 
-class Row(msgspec.Struct, frozen=True):
-    """One element of `sessions`: its bytes, and what we make of them (`None`: nothing)."""
+class RegistryRow(msgspec.Struct, frozen=True):
+    """One element of `sessions`: its bytes, and the entry in them (`None` if it cannot be read)."""
 
     raw: bytes
     entry: Entry | None
 
 
 class Book(msgspec.Struct, frozen=True):
-    rows: tuple[Row, ...] = ()
+    """All sessions in one registry file."""
+
+    rows: tuple[RegistryRow, ...] = ()
     others: dict[str, msgspec.Raw] = {}
-    """What stands beside `version` and `sessions`."""
+    """Fields of the file beside `version` and `sessions`."""
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -82,17 +86,17 @@ class Book(msgspec.Struct, frozen=True):
         return next((entry for entry in self.entries if entry.agent_id == agent_id), None)
 
     def put(self, entry: Entry) -> Book:
-        """With this entry, in the place of the one with its `agent_id` or at the end."""
+        """A book with this entry, which replaces the one with its `agent_id` or goes to the end."""
         old = self.get(entry.agent_id)
         if old is not None:
             entry = msgspec.structs.replace(entry, extra={**old.extra, **entry.extra})
-        row = Row(encode(entry), entry)
+        row = RegistryRow(encode(entry), entry)
         if old is None:
             return msgspec.structs.replace(self, rows=(*self.rows, row))
         return msgspec.structs.replace(self, rows=tuple(row if r.entry is old else r for r in self.rows))
 
     def disowned(self) -> Book:
-        """As its next owner finds it: what was active has lost its process."""
+        """The book for a new owner: sessions marked active have lost their process and become stale."""
         book = self
         for entry in self.entries:
             if entry.status == "active":
@@ -104,13 +108,13 @@ class Book(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, rows=kept)
 
     def render(self) -> bytes:
-        """One session a line: quick to write, and `grep` can read it."""
+        """The file's bytes, one session per line: quick to write, and readable with `grep`."""
         head = msgspec.json.encode({"version": VERSION, **self.others})
         return head[:-1] + b',"sessions":[\n' + b",\n".join(row.raw for row in self.rows) + b"\n]}\n"
 
 
 def is_older(entry: Entry, age: timedelta, now: datetime) -> bool:
-    """Not active for so long. Without an age everything is; without a readable time nothing is."""
+    """Whether a session was last active longer ago. Always true for age 0, false without a readable time."""
     if age <= timedelta(0):
         return True
     when = parse_time(entry.last_active) or parse_time(entry.started_at)
@@ -118,48 +122,48 @@ def is_older(entry: Entry, age: timedelta, now: datetime) -> bool:
 
 
 def fitted(book: Book, max_entries: int, keep: str) -> Book:
-    """Within a registry's bounds: ended sessions go, those quiet for longest first; `keep` never does."""
+    """The book within its limits: drops ended sessions, the least recently active first, but never `keep`."""
     surplus = len(book.rows) - max_entries
     too_many_bytes = sum(len(row.raw) + 2 for row in book.rows) - (MAX_REGISTRY_BYTES - MAX_ENTRY_BYTES)
     if surplus <= 0 and too_many_bytes <= 0:
         return book
-    going: set[str] = set()
+    removed: set[str] = set()
     ended = [row for row in book.rows if row.entry and row.entry.status in ENDED]
     for row in sorted(ended, key=lambda row: row.entry.last_active if row.entry else ""):
-        if len(going) >= surplus and too_many_bytes <= 0:
+        if len(removed) >= surplus and too_many_bytes <= 0:
             break
         if row.entry is not None and row.entry.agent_id != keep:
-            going.add(row.entry.agent_id)
+            removed.add(row.entry.agent_id)
             too_many_bytes -= len(row.raw) + 2
-    return book.without(lambda entry: entry.agent_id in going)
+    return book.without(lambda entry: entry.agent_id in removed)
 
 
 # ── the file's format ──────────────────────────────────────────────────────
 
 
 def decode(data: bytes, where: str) -> Book:
-    """The book in these bytes; `FileDamaged` or `FileNewer` if there is none for us."""
+    """The book in these bytes; `FileDamaged` or `FileNewer` if we cannot read it."""
     try:
-        data.decode()  # what we only pass on must be text, too
+        data.decode()  # fields that we only pass on must be text, too
         others = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         version = msgspec.json.decode(others.pop("version"), type=int)
-        elements = msgspec.json.decode(others.pop("sessions"), type=list[msgspec.Raw])
+        raw_entries = msgspec.json.decode(others.pop("sessions"), type=list[msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
         raise FileDamaged(f"{where} is damaged: it is not a registry of sessions.", where) from None
     if version > VERSION:
         raise FileNewer(where, version, VERSION)
-    return Book(tuple(Row(bytes(raw), _entry(raw)) for raw in elements), others)
+    return Book(tuple(RegistryRow(bytes(raw), _entry(raw)) for raw in raw_entries), others)
 
 
 def encode(entry: Entry) -> bytes:
-    """One line of JSON. Raises `StoreError` if it is too long to keep."""
+    """One line of JSON. Raises `StoreError` if it is too long."""
     fields = {name: getattr(entry, name) for name in KNOWN}
     fields["thread_id"] = entry.backend_id
     fields["last_active_at"] = entry.last_active
-    known = {name: _text(value) for name, value in fields.items()}
+    entry_fields = {name: _text(value) for name, value in fields.items()}
     try:
-        extra = {_text(name): value for name, value in entry.extra.items() if name not in known}
-        line = msgspec.json.encode({**known, **extra})
+        extra = {_text(name): value for name, value in entry.extra.items() if name not in entry_fields}
+        line = msgspec.json.encode({**entry_fields, **extra})
     except (UnicodeEncodeError, TypeError, OverflowError) as problem:
         raise StoreError(f"The session {entry.agent_id} has a field that is no JSON.") from problem
     if len(line) > MAX_ENTRY_BYTES:
@@ -173,10 +177,10 @@ def _entry(raw: msgspec.Raw) -> Entry | None:
         for name, other in OTHER_NAMES:
             if _plain(fields.get(name)) is None and other in fields:
                 fields[name] = fields[other]
-        known = {name: _plain(fields[name]) for name in KNOWN if name in fields}
+        entry_fields = {name: _plain(fields[name]) for name in KNOWN if name in fields}
         written_anyway = {*KNOWN, "thread_id", "last_active_at"}
         extra = {name: value for name, value in fields.items() if name not in written_anyway}
-        return msgspec.convert({**known, "extra": extra}, Entry)
+        return msgspec.convert({**entry_fields, "extra": extra}, Entry)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
@@ -186,5 +190,5 @@ def _plain(value: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """Folder names may hold bytes that are no text; JSON cannot."""
+    """Folder names may contain bytes that are no text; JSON cannot."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Points in time as the files write them: UTC, milliseconds, `Z`."""
+"""Time stamps in the format of our files: UTC, milliseconds, `Z`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 Now = Callable[[], datetime]
-"""The wall clock, as something that tests can hold in their hands. It may jump, also back."""
+"""The wall clock as a parameter, for tests. It may jump, also backwards."""
 
 
 def utc_now() -> datetime:
@@ -23,7 +23,7 @@ def file_stamp(when: datetime) -> str:
 
 
 def parse(text: object) -> datetime | None:
-    """What other programs wrote: any offset and precision; without an offset it is UTC."""
+    """A time that another program wrote: any offset and precision; without an offset it is UTC."""
     if not isinstance(text, str):
         return None
     try:

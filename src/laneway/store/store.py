@@ -1,4 +1,4 @@
-"""What one team keeps on disk: sessions by identity, locks, summaries, one audit log.
+"""The files of one team: sessions by identity, locks, summaries, one audit log.
 
     store = Store(sessions_root(), "default")
     with store.claim("codex") as claim:
@@ -6,8 +6,8 @@
         claim.audit.append(AuditEvent(event_type="codex", agent_id=…, identity="codex"))
         claim.summaries.write(backend_id, text)
 
-Any number of processes may have a store on the same folder. Looking needs no claim and
-writes nothing. Everything blocks: from asyncio call through `asyncio.to_thread`.
+Any number of processes may have a store on the same folder. Reading needs no claim and writes
+nothing. Everything blocks: from asyncio call through `asyncio.to_thread`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import msgspec
 
 from laneway.base.errors import FileDamaged, FileNewer, IdentityHeld, StoreError
 from laneway.store.audit import AuditLog
-from laneway.store.claim import Claim, Registry, mark_of
+from laneway.store.claim import HeldIdentity, Registry, mark_of
 from laneway.store.files import keep_aside, make_folder, read_whole, sweep, trouble
 from laneway.store.layout import Layout
 from laneway.store.listing import Listing, SessionRow, disowned, row_of
@@ -36,20 +36,20 @@ from laneway.store.summaries import Summaries, read_summary
 log = logging.getLogger(__name__)
 
 MAX_NUMBERED = 1000
-"""`codex-2` to `codex-1000`: more colleagues of one name are a runaway, not a team."""
+"""`codex-2` to `codex-1000`: more sessions of one name are a runaway client, not a team."""
 
 
-class View(msgspec.Struct, frozen=True):
-    """What everybody may see."""
+class StoreView(msgspec.Struct, frozen=True):
+    """All sessions of the team, as anybody may list them."""
 
     entries: tuple[Entry, ...]
-    """A session marked active whose identity nobody holds is shown as stale."""
+    """A session marked active whose identity no process holds is listed as stale."""
     problems: tuple[str, ...] = ()
     """Files that cannot be read, as sentences. They are left as they are."""
 
 
 class Rows(msgspec.Struct, frozen=True):
-    """A `View` of all that is known of each session."""
+    """A `StoreView` with all fields of each session."""
 
     rows: tuple[SessionRow, ...]
     problems: tuple[str, ...] = ()
@@ -63,6 +63,8 @@ class Pruned(msgspec.Struct, frozen=True):
 
 
 class Store:
+    """The store of one team."""
+
     def __init__(
         self,
         root: Path,
@@ -82,8 +84,8 @@ class Store:
 
     # ── claiming ───────────────────────────────────────────────────────────
 
-    def claim(self, identity: str, *, agent_id: str | None = None) -> Claim:
-        """Be this identity until the claim is released or we end. `IdentityHeld` if somebody is already."""
+    def claim(self, identity: str, *, agent_id: str | None = None) -> HeldIdentity:
+        """Lock this identity until the claim is released or this process ends, else `IdentityHeld`."""
         holder = Holder(os.getpid(), agent_id, stamp(self._now()))
         lock = self._locks.take(self._locked_paths(identity), identity, holder)
         try:
@@ -92,8 +94,8 @@ class Store:
             lock.release()
             raise
 
-    def claim_numbered(self, identity: str, *, agent_id: str | None = None) -> Claim:
-        """This identity, or `<identity>-2`, `<identity>-3` … if it is taken."""
+    def claim_numbered(self, identity: str, *, agent_id: str | None = None) -> HeldIdentity:
+        """Claim this identity, or `<identity>-2`, `<identity>-3` … if it is taken."""
         for number in range(1, MAX_NUMBERED + 1):
             try:
                 return self.claim(identity if number == 1 else f"{identity}-{number}", agent_id=agent_id)
@@ -104,7 +106,7 @@ class Store:
     def _locked_paths(self, identity: str) -> LockedPaths:
         return LockedPaths(self.layout.lock(identity), self.layout.home(identity))
 
-    def _settle(self, lock: Lock, holder: Holder, identity: str) -> Claim:
+    def _settle(self, lock: Lock, holder: Holder, identity: str) -> HeldIdentity:
         home = self.layout.home(identity)
         make_folder(home)
         sweep(home)
@@ -120,7 +122,7 @@ class Store:
             mark=mark_of(self.layout.registry(identity)),
         )
         registry.change(Book.disowned)
-        claim = Claim(
+        claim = HeldIdentity(
             lock, holder, registry, summaries, self.audit, identity=identity, now=self._now, reports=reports
         )
         if self._retention.session_age is not None:
@@ -129,7 +131,7 @@ class Store:
         return claim
 
     def _tidied(self) -> tuple[str, ...]:
-        """Age limits of the audit log. One that is not as it should be keeps nobody from working."""
+        """Apply the age limits of the audit log. A problem is reported and does not stop the claim."""
         try:
             self.audit.tidy()
         except StoreError as problem:
@@ -138,7 +140,7 @@ class Store:
         return ()
 
     def _book_to_own(self, identity: str) -> tuple[Book, tuple[str, ...]]:
-        """The identity's book. One that is not for us is kept aside first, and reported."""
+        """The identity's book. A damaged or newer file is moved aside first, and reported."""
         path = self.layout.registry(identity)
         try:
             book = _load(path)
@@ -156,24 +158,24 @@ class Store:
             return Book(), (str(problem),)
 
     def _old_book(self, identity: str) -> Book:
-        """What the old team-wide registry says of an identity that has no registry of its own yet."""
+        """The sessions of an identity in the old team-wide registry, if it has no registry of its own yet."""
         book = _load(self.layout.old_registry) or Book()
         rows = tuple(row for row in book.rows if row.entry and row.entry.identity == identity)
         return Book(rows)
 
-    # ── looking ────────────────────────────────────────────────────────────
+    # ── reading ────────────────────────────────────────────────────────────
 
     def holder(self, identity: str) -> Holder | None:
         """Who holds the identity now; `None` if it is free."""
         return self._locks.holder(self._locked_paths(identity))
 
-    def view(self) -> View:
-        """All sessions of the team, of living and of dead processes, and of the old registry."""
-        seen = self.rows()
-        return View(tuple(row.entry for row in seen.rows), seen.problems)
+    def view(self) -> StoreView:
+        """All sessions of the team, of running and ended processes, and of the old registry."""
+        view = self.rows()
+        return StoreView(tuple(row.entry for row in view.rows), view.problems)
 
     def rows(self) -> Rows:
-        """The same with all that resuming a session needs."""
+        """The same with all fields that a resume needs."""
         rows: list[SessionRow] = []
         problems: list[str] = []
         identities: set[str] = set()
@@ -196,7 +198,7 @@ class Store:
         return Rows(tuple(rows), tuple(dict.fromkeys(problems)))
 
     def _registry_paths(self) -> dict[str, str]:
-        """Where the registry of each identity would lie, in the order of their names."""
+        """The path of each identity's registry, in the order of their names."""
         try:
             found = sorted(os.listdir(self.layout.folder))
         except FileNotFoundError:
@@ -206,7 +208,7 @@ class Store:
         return self.layout.registries(found)
 
     def identities(self) -> tuple[str, ...]:
-        """Those with a registry of their own."""
+        """Identities with a registry of their own."""
         try:
             names = sorted(name for name in os.listdir(self.layout.folder) if is_name(name))
         except FileNotFoundError:
@@ -221,8 +223,8 @@ class Store:
     def _look(self, identity: str, path: str) -> tuple[SessionRow, ...] | None:
         rows = self._listing.rows(path)
         if rows is None or all(row.status != "active" for row in rows):
-            return rows  # whoever holds the identity, this is how they are: the lock need not be asked
-        # A free identity is read while nobody can claim it, so that its new owner's are not shown as stale.
+            return rows  # the lock need not be checked: it matters for active sessions only
+        # A free identity is read while nobody can claim it: else sessions of a new owner would look stale.
         with self._locks.looking(self._locked_paths(identity)) as holder:
             rows = None if holder else self._listing.rows(path)
         if holder:
@@ -233,16 +235,16 @@ class Store:
         book = _load(self.layout.old_registry) or Book()
         return {entry.identity for entry in book.entries if is_name(entry.identity)}
 
-    # ── forgetting ─────────────────────────────────────────────────────────
+    # ── pruning ────────────────────────────────────────────────────────────
 
     def prunable(self, min_age: timedelta, is_meant: Callable[[SessionRow], bool]) -> Rows:
-        """What `prune` would remove now. Nothing is changed."""
-        seen = self.rows()
+        """Sessions that `prune` would remove now. Changes nothing."""
+        view = self.rows()
         now = self._now()
-        ended = [row for row in seen.rows if row.status in ENDED and is_older(row.entry, min_age, now)]
+        ended = [row for row in view.rows if row.status in ENDED and is_older(row.entry, min_age, now)]
         is_free = {row.identity: self._is_free(row.identity) for row in ended}
         rows = tuple(row for row in ended if is_free[row.identity] and is_meant(row))
-        return Rows(rows, seen.problems)
+        return Rows(rows, view.problems)
 
     def _is_free(self, identity: str) -> bool:
         return is_name(identity) and self.holder(identity) is None
@@ -250,9 +252,9 @@ class Store:
     def prune(
         self, min_age: timedelta = timedelta(0), is_meant: Callable[[Entry], bool] = lambda entry: True
     ) -> Pruned:
-        """Remove closed and stale sessions of all identities that nobody holds, and old audit files.
+        """Remove closed and stale sessions of all identities that no process holds, and old audit files.
 
-        Transcripts are Codex's and stay. A holder prunes its own (`Claim.prune`).
+        Transcripts are Codex's and stay. A holder prunes its own (`HeldIdentity.prune`).
         """
         removed: list[Entry] = []
         in_use: list[str] = []
@@ -270,7 +272,7 @@ class Store:
         return Pruned(tuple(removed), tuple(in_use), tuple(dict.fromkeys(problems)))
 
     def _known_identities(self) -> list[str]:
-        """Also those that only the old registry knows; if that is damaged, those that have their own."""
+        """Identities of both kinds of registries; without the old one's if that is damaged."""
         try:
             return sorted({*self.identities(), *self._old_identities()})
         except (FileDamaged, FileNewer):

@@ -1,4 +1,4 @@
-"""What a session's model said it had done, one Markdown file a thread: read when it is resumed."""
+"""Session summaries, written by the model at close and read at resume: one Markdown file per thread."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from pathlib import Path
 from laneway.store.files import make_folder, read_whole, trouble, write_whole
 
 MAX_SUMMARY_BYTES = 64 * 1024
-"""It is put in front of a prompt: more would push out what it is meant to recall."""
+"""A summary is put in front of a prompt: a longer one would take too much of the context."""
 CUT = "\n\n[cut: the summary was too long]\n"
 
 
 def read_summary(path: Path) -> str | None:
-    """The summary, or `None`: not there, or nothing but space (which says nothing)."""
+    """The summary, or `None` if it is missing or blank."""
     data = read_whole(path, MAX_SUMMARY_BYTES)
     text = (data or b"").decode("utf-8", "replace")
     return text if text.strip() else None
 
 
 class Summaries:
-    """Of one identity; the holder of its lock writes."""
+    """The summaries of one identity, written by the holder of its lock."""
 
-    def __init__(self, place: Callable[[str], Path], check: Callable[[], object]) -> None:
-        self._place = place
+    def __init__(self, path_of: Callable[[str], Path], check: Callable[[], object]) -> None:
+        self._path_of = path_of
         self._check = check
 
     def write(self, backend_id: str, text: str) -> None:
-        """Replace the thread's summary; a longer one than allowed is cut and says so."""
-        path = self._place(backend_id)
+        """Replace the thread's summary; one that is too long is cut, with a note."""
+        path = self._path_of(backend_id)
         self._check()
         make_folder(path.parent)
         write_whole(path, _bounded(text))
 
     def read(self, backend_id: str) -> str | None:
-        return read_summary(self._place(backend_id))
+        return read_summary(self._path_of(backend_id))
 
     def remove(self, backend_id: str) -> None:
-        """Also the thread's folder, unless something else lies in it."""
-        path = self._place(backend_id)
+        """Delete the summary, and the thread's folder if it is empty then."""
+        path = self._path_of(backend_id)
         self._check()
         try:
             path.unlink(missing_ok=True)
@@ -52,6 +52,6 @@ def _bounded(text: str) -> bytes:
     data = text.encode("utf-8", "replace")
     if len(data) <= MAX_SUMMARY_BYTES:
         return data
-    mark = CUT.encode()
-    whole = data[: MAX_SUMMARY_BYTES - len(mark)].decode("utf-8", "ignore")  # no half characters
-    return whole.encode() + mark
+    cut_mark = CUT.encode()
+    whole = data[: MAX_SUMMARY_BYTES - len(cut_mark)].decode("utf-8", "ignore")  # no half characters
+    return whole.encode() + cut_mark

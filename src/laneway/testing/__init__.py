@@ -1,4 +1,4 @@
-"""Tools for tests, ours and yours: hand-driven engines and clocks, misbehaving children.
+"""Tools for tests, ours and yours: engines and clocks that a test drives, misbehaving servers.
 
 Public and shipped; nothing inside Laneway imports it.
 """

@@ -1,8 +1,7 @@
 """The real Claude Code against a scripted model, offline: headless and in a terminal.
 
-Owns a throw-away home, the scripted model and every process of Claude Code started in it. The
-binary is the one inside the `claude-agent-sdk` wheel. Knows nothing of what the MCP servers do
-that it is told to register.
+Owns a temporary home, the scripted model and every process of Claude Code started in it. The binary
+is the one inside the `claude-agent-sdk` wheel. Knows nothing of the MCP servers that it registers.
 """
 
 from __future__ import annotations
@@ -27,22 +26,22 @@ from laneway.wire.child import Child, Exit
 
 API_KEY = "sk-rehearsal-of-claude-code"
 INHERITED = ("PATH", "LANG", "LANEWAY_CODEX_BIN")
-"""All that Claude Code sees of our environment, beside where Python finds us."""
+"""The variables of our environment that Claude Code gets, besides PYTHONPATH."""
 QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "CLAUDE_CODE_MAX_RETRIES": "0",
     "DISABLE_AUTOUPDATER": "1",
     "DISABLE_TELEMETRY": "1",
 }
-"""Nothing but the conversation goes over the wire, and a failure is told at once."""
+"""No traffic but the conversation, and failures are reported at once."""
 ANSWER_S = 60.0
 """A whole turn of the model, with a tool that starts the real Codex on a busy machine."""
 OWN_END_S = 10.0
-"""Claude Code ends by itself when its input does; it gives its MCP servers half a second."""
+"""For Claude Code to end after its input has ended; it gives its MCP servers half a second."""
 MAX_UNREAD = 10_000
 """Messages that a test may leave unread; a turn has some ten."""
 WITHOUT_INPUT = ("/bin/sh", "-c", 'exec "$0" "$@" </dev/null')
-"""Claude Code would wait for what a pipe may bring."""
+"""Without this, Claude Code would wait for input from a pipe."""
 
 Message = dict[str, Any]
 Elicit = Callable[[Message], Message]
@@ -66,9 +65,9 @@ class Ran(msgspec.Struct, frozen=True):
 class Headless:
     """One headless conversation: `messages = await claude.ask(prompt)`.
 
-    `elicit` plays the host's person: it gets the question of an MCP server as Claude Code puts it
-    and returns `{"action": …, "content": …}`. Without it we are a host that knows no such questions,
-    as `claude-agent-sdk` is.
+    `elicit` answers in place of a person: it gets an MCP server's question as Claude Code sends it and
+    returns `{"action": …, "content": …}`. Without it we are a host that does not support such
+    questions, like `claude-agent-sdk`.
     """
 
     def __init__(self, elicit: Elicit | None = None) -> None:
@@ -78,7 +77,7 @@ class Headless:
         self._partial = b""
 
     async def ask(self, prompt: str, deadline_s: float = ANSWER_S) -> list[Message]:
-        """Say something; return all messages up to and including the result."""
+        """Send a prompt; return all messages up to and including the result."""
         assert self._child is not None
         self._write({"type": "user", "message": {"role": "user", "content": prompt}})
         messages: list[Message] = []
@@ -113,10 +112,10 @@ class Headless:
                 self._unread.put_nowait(message)
 
     def _reply(self, message: Message) -> Message:
-        asked = message["request"]
+        request = message["request"]
         reply = {"request_id": message["request_id"]}
-        if asked["subtype"] == "elicitation" and self._elicit is not None:
-            return {**reply, "subtype": "success", "response": self._elicit(asked)}
+        if request["subtype"] == "elicitation" and self._elicit is not None:
+            return {**reply, "subtype": "success", "response": self._elicit(request)}
         return {**reply, "subtype": "error", "error": "This host does not know such questions."}
 
     def _on_end(self, end: Exit) -> None:
@@ -124,7 +123,7 @@ class Headless:
 
 
 class ClaudeHome(msgspec.Struct, frozen=True):
-    """Claude Code with nothing but what we gave it. Everything it starts ends with the `async with`."""
+    """Claude Code in an environment of its own. Everything it starts ends with the `async with`."""
 
     model: ClaudeModel
     work: Path
@@ -145,16 +144,16 @@ class ClaudeHome(msgspec.Struct, frozen=True):
         return Ran(end, output.decode(), child.stderr_tail)
 
     async def print(self, prompt: str, *options: str) -> list[Message]:
-        """One turn of `claude -p PROMPT`: nobody there to be asked anything."""
-        told = ("--output-format", "stream-json", "--verbose")
-        ran = await self.run("-p", prompt, *told, *options)
+        """One turn of `claude -p PROMPT`, without anybody to answer questions."""
+        flags = ("--output-format", "stream-json", "--verbose")
+        ran = await self.run("-p", prompt, *flags, *options)
         if ran.end != Exit(code=0):
             raise RuntimeError(f"Claude Code failed ({ran.end}): {ran.output}{ran.errors}")
         return [json.loads(line) for line in ran.output.splitlines()]
 
     @asynccontextmanager
     async def headless(self, *options: str, elicit: Elicit | None = None) -> AsyncIterator[Headless]:
-        """A conversation as the SDK holds it: `claude -p` with JSON on both sides."""
+        """A conversation as in the SDK: `claude -p` with JSON in both directions."""
         claude = Headless(elicit)
         both = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
         child = await claude._start([str(self.binary), "-p", *both, *options], self.environment, self.work)
@@ -173,7 +172,7 @@ class ClaudeHome(msgspec.Struct, frozen=True):
 
 
 async def say(screen: Terminal, prompt: str) -> None:
-    """Type a prompt and send it off, but not before all of it arrived: that would paste a line break."""
+    """Type a prompt, wait until all of it has arrived, and send it: else Enter would paste a line break."""
     screen.type(prompt)
     await screen.wait_for(prompt)
     screen.press("enter")
@@ -183,13 +182,13 @@ async def say(screen: Terminal, prompt: str) -> None:
 async def claude_home(
     binary: Path, environment: Mapping[str, str] | None = None, model: ClaudeModel | None = None
 ) -> AsyncIterator[ClaudeHome]:
-    """A home that asks nobody to log in, to choose colours or to trust the folder."""
+    """A home in which Claude Code does not ask for a login, for colours or for trust in the folder."""
     model = model or ClaudeModel()
     with held_folder() as folder:
         work = folder / "work"
         config = folder / "claude"
         config.mkdir(mode=0o700)
-        # Without one of its own, the folder would belong to the repository that holds the cache.
+        # Without a repository of its own, the folder would belong to the one that contains the cache.
         await asyncio.to_thread(subprocess.run, ["git", "init", "--quiet", str(work)], check=True)
         state = {
             "hasCompletedOnboarding": True,

@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 
 class HandClock:
+    """The clock port for tests."""
+
     def __init__(self) -> None:
         self._now = 0.0
         self._order = itertools.count()
@@ -24,9 +26,9 @@ class HandClock:
 
     def advance(self, seconds: float) -> None:
         """Let time pass; whatever is due is called in order."""
-        until = self._now + seconds
-        while self._waiting and self._waiting[0][0] <= until:
+        end = self._now + seconds
+        while self._waiting and self._waiting[0][0] <= end:
             self._now, number, callback = heapq.heappop(self._waiting)
             if number not in self._cancelled:
                 callback()
-        self._now = until
+        self._now = end

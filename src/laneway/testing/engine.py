@@ -1,7 +1,7 @@
-"""An engine in a test's hand: it does nothing by itself and everything on demand.
+"""A fake engine that a test drives by hand: it does nothing by itself and everything on demand.
 
-The fake behind the ports of `laneway.core`, for the behaviour that a healthy Codex does
-not show: turns that never end, refusals, deaths at a chosen instant.
+Implements the engine ports of `laneway.core`, for behaviour that a healthy Codex does not show: turns
+that never end, refusals, a death at a chosen instant.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from pathlib import Path
-from typing import Any
 
 from laneway.base.errors import EngineError, EngineLost, EngineRefused, QuestionGone, ThreadUnknown
 from laneway.core.model import (
@@ -26,6 +25,8 @@ from laneway.core.model import (
     TurnDone,
     TurnStarted,
 )
+from laneway.core.models import Model
+from laneway.core.offers import Offers
 from laneway.core.ports import (
     Abilities,
     Host,
@@ -40,7 +41,7 @@ from laneway.core.ports import (
 
 
 class HandThread:
-    """One thread. `started`, `interrupted`, `answers` tell what was asked of it."""
+    """One thread. `started`, `interrupted` and `answers` record the calls that it got."""
 
     def __init__(self, thread_id: str, host: Host, *, is_obedient: bool = True) -> None:
         self.host = host
@@ -50,16 +51,16 @@ class HandThread:
         self.steered: list[tuple[Part, ...]] = []
         self.steer_tickets: list[str] = []
         self.records = True
-        """Whether an input is recorded as soon as it comes; else the test says when (`accept`)."""
+        """Whether an input is recorded as soon as it comes; else the test calls `accept`."""
         self.interrupted: list[str] = []
         self.is_deaf = False
-        """Whether the next interrupt comes too early, as Codex says of a turn that it has only announced."""
+        """Whether the next interrupt is refused as too early, as Codex does for a turn only announced."""
         self.answers: dict[str, Answer] = {}
         self.open_questions: set[str] = set()
         self.refuse_with: EngineError | None = None
         self.hold_starts: asyncio.Event | None = None
         self.replies: dict[str, str] = {}
-        """Prompts that are answered at once, by themselves."""
+        """Prompts that are answered at once, with their answers."""
         self.is_released = False
         self.turn_id: str | None = None
         self._info = ThreadInfo(thread_id=thread_id)
@@ -111,13 +112,13 @@ class HandThread:
     async def release(self) -> None:
         self.is_released = True
 
-    # ── what the test makes happen ─────────────────────────────────────────
+    # ── called by the test ─────────────────────────────────────────────────
 
     def say(self, text: str, item_id: str = "item") -> None:
         self.host.on_event(Text(turn_id=self.turn_id or "", item_id=item_id, text=text))
 
     def accept(self, ticket: str | None) -> None:
-        """Tell that an input is recorded; an older engine does not say which."""
+        """Report that an input is recorded; an older engine does not name its ticket."""
         self.host.on_event(Accepted(turn_id=self.turn_id or "", client_id=ticket))
 
     def ask(self, question_id: str, *, is_escalation: bool = True) -> None:
@@ -155,20 +156,21 @@ class HandEngine:
         self.is_obedient = is_obedient
         self.is_closed = False
         self.kind: type[HandThread] = HandThread
-        """What its threads are."""
+        """The class of its threads."""
         self.hold_starts: asyncio.Event | None = None
         self.held = 0
         """Starts and resumes that wait for `hold_starts`."""
         self.refuse_with: EngineError | None = None
-        """What every start and resume is refused with."""
+        """The error that every start and resume raises."""
         self.specs: list[ThreadSpec] = []
         self.unknown: set[str] = set()
-        """Threads that it wrote nothing of, or whose records are lost."""
+        """Threads that it has not written to disk, or whose records are lost."""
         self.renews = True
         self.is_running = False
         self.ended: str | None = None
         self.ended_saying = ""
         self.pid: int | None = None
+        self.offers = Offers()
         self._numbers = itertools.count(1)
 
     async def abilities(self) -> Abilities:
@@ -207,8 +209,8 @@ class HandEngine:
     ) -> ThreadList:
         return ThreadList(tuple(thread.info for thread in self.threads.values()), None)
 
-    async def models(self) -> list[dict[str, Any]]:
-        return []
+    async def models(self) -> tuple[Model, ...]:
+        return ()
 
     async def aclose(self) -> None:
         self.is_closed = True

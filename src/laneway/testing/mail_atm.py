@@ -1,4 +1,4 @@
-"""ATM 0.46 and ATM 1.x as they treat an inbox: each with its own lock, merge and write, flaws included.
+"""Models of ATM 0.46 and ATM 1.x writing an inbox: each with its own lock, merge and write, flaws included.
 
 Written from their rules and not from our code; see `mail_dialects`.
 """
@@ -46,10 +46,10 @@ class Atm:
             self._replace(inbox, lambda entries: [*entries, entry])
 
     def mark(self, inbox: Path, tell: Tell) -> None:
-        taken: list[str] = []
+        texts: list[str] = []
 
         def marked(entries: list[Entry]) -> list[Entry]:
-            taken[:] = [entry["text"] for entry in entries if not entry.get("read")]
+            texts[:] = [entry["text"] for entry in entries if not entry.get("read")]
             now = datetime.now(UTC).isoformat()
             return [
                 entry if entry.get("read") else {**entry, "read": True, "pendingAckAt": now}
@@ -58,30 +58,30 @@ class Atm:
 
         with self._locked(inbox):
             self._replace(inbox, marked)
-        for text in taken:
+        for text in texts:
             tell(f"read {text}")
 
     def _replace(self, inbox: Path, change: Callable[[list[Entry]], list[Entry]]) -> None:
-        beside = inbox.with_suffix(".tmp")
+        temporary = inbox.with_suffix(".tmp")
         before = inbox.read_bytes() if inbox.exists() else b"[]"
-        ours = change(self._parse(before))
-        with beside.open("wb") as file:
-            file.write(pretty(ours))
+        own_entries = change(self._parse(before))
+        with temporary.open("wb") as file:
+            file.write(pretty(own_entries))
             file.flush()
             os.fsync(file.fileno())
         if not inbox.exists():
-            beside.rename(inbox)
+            temporary.rename(inbox)
             return
-        exchange(inbox, beside)
-        displaced = beside.read_bytes()
+        exchange(inbox, temporary)
+        displaced = temporary.read_bytes()
         if displaced != before:
-            beside.write_bytes(pretty(self._merged(ours, self._parse(displaced))))
-            exchange(inbox, beside)
-        beside.unlink(missing_ok=True)
+            temporary.write_bytes(pretty(self._merged(own_entries, self._parse(displaced))))
+            exchange(inbox, temporary)
+        temporary.unlink(missing_ok=True)
 
     @staticmethod
     def _parse(data: bytes) -> list[Entry]:
-        """One entry that does not fit, and ATM reads nothing."""
+        """If one entry does not fit, ATM reads nothing at all."""
         entries = _strict(data)
         for entry in entries:
             if not all(isinstance(entry[name], str) for name in ("from", "text", "timestamp")):
@@ -90,20 +90,20 @@ class Atm:
                 name for name in ("summary", "message_id", "source_team") if entry.get(name, "") is None
             ]:
                 del entry[name]
-        kept: list[Entry] = entries
-        return kept
+        checked: list[Entry] = entries
+        return checked
 
     @staticmethod
-    def _merged(ours: list[Entry], theirs: list[Entry]) -> list[Entry]:
-        ids = {entry.get("message_id") for entry in ours} - {None}
-        said = {(entry["from"], entry["text"], entry["timestamp"]) for entry in ours}
+    def _merged(own_entries: list[Entry], theirs: list[Entry]) -> list[Entry]:
+        ids = {entry.get("message_id") for entry in own_entries} - {None}
+        keys = {(entry["from"], entry["text"], entry["timestamp"]) for entry in own_entries}
 
         def is_known(entry: Entry) -> bool:
             if entry.get("message_id") is not None:
                 return entry["message_id"] in ids
-            return (entry["from"], entry["text"], entry["timestamp"]) in said
+            return (entry["from"], entry["text"], entry["timestamp"]) in keys
 
-        merged = [*ours, *(entry for entry in theirs if not is_known(entry))]
+        merged = [*own_entries, *(entry for entry in theirs if not is_known(entry))]
         return sorted(merged, key=lambda entry: str(entry["timestamp"]))
 
     @contextmanager
@@ -145,9 +145,9 @@ class Atm1:
     def mark(self, inbox: Path, tell: Tell) -> None:
         with self._locked(inbox):
             entries = self._read(inbox)
-            taken = [entry["text"] for entry in entries if not entry.get("read")]
+            texts = [entry["text"] for entry in entries if not entry.get("read")]
             self._write(inbox, [{**entry, "read": True} for entry in entries])
-        for text in taken:
+        for text in texts:
             tell(f"read {text}")
 
     @staticmethod
@@ -159,7 +159,7 @@ class Atm1:
 
     @staticmethod
     def _read(inbox: Path) -> list[Entry]:
-        """Reading, it moves the old top-level ids into `metadata.atm`, and drops them on the way out."""
+        """On reading, it moves the old top-level ids into `metadata.atm`, and drops them on writing."""
         try:
             entries = _strict(inbox.read_bytes())
         except FileNotFoundError:
@@ -171,12 +171,12 @@ class Atm1:
 
     @staticmethod
     def _write(inbox: Path, entries: list[Entry]) -> None:
-        beside = inbox.with_name(f".{inbox.name}.tmp.{os.getpid()}.{uuid.uuid4()}")
-        with beside.open("wb") as file:
+        temporary = inbox.with_name(f".{inbox.name}.tmp.{os.getpid()}.{uuid.uuid4()}")
+        with temporary.open("wb") as file:
             file.write(pretty(entries) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        beside.rename(inbox)
+        temporary.rename(inbox)
 
     @contextmanager
     def _locked(self, inbox: Path) -> Iterator[None]:
@@ -194,7 +194,7 @@ class Atm1:
                 pass
 
     def _take(self, path: Path, owner: str) -> int:
-        until = time.monotonic() + self.BUDGET_S
+        deadline = time.monotonic() + self.BUDGET_S
         while True:
             self._evict(path)
             try:
@@ -210,7 +210,7 @@ class Atm1:
             except BlockingIOError:
                 pass
             os.close(fd)
-            if time.monotonic() >= until:
+            if time.monotonic() >= deadline:
                 raise Failed("timeout")
             time.sleep(self.POLL_S)
 

@@ -1,4 +1,4 @@
-"""Claude Code 2.1 as it treats an inbox and a roster: a folder as lock, retried for 0.65 s, stale after 10 s.
+"""A model of Claude Code 2.1 writing an inbox and a roster: its lock is a folder, stale after 10 s.
 
 Written from its rules and not from our code; see `mail_dialects`.
 """
@@ -45,41 +45,41 @@ class Claude:
             self._write(inbox, entries)
 
     def mark(self, inbox: Path, tell: Tell) -> None:
-        """Everything unread is delivered; then it and all that was read is taken out."""
+        """Deliver all unread mail, then remove it and all that was read before."""
         taken = [entry for entry in self._read(inbox) if not entry.get("read")]
         for entry in taken:
             tell(f"read {entry['text']}")
         known = {(entry["from"], entry["timestamp"], entry["text"]) for entry in taken}
         with self._locked(inbox):
-            left = [
+            remaining = [
                 entry
                 for entry in self._read(inbox)
                 if not entry.get("read") and (entry["from"], entry["timestamp"], entry["text"]) not in known
             ]
-            self._write(inbox, left)
+            self._write(inbox, remaining)
 
     def update_roster(self, config: Path, change: Callable[[Entry], None]) -> None:
-        """In place: a reader who comes in between sees half of it."""
+        """Written in place: a concurrent reader may see half of it."""
         with self._locked(config):
             roster = json.loads(config.read_bytes())
             change(roster)
-            spelt = pretty(roster)
+            data = pretty(roster)
             with config.open("r+b", buffering=0) as file:
-                half = len(spelt) // 2
-                file.write(spelt[:half])
-                file.write(spelt[half:])
-                file.truncate(len(spelt))
+                half = len(data) // 2
+                file.write(data[:half])
+                file.write(data[half:])
+                file.truncate(len(data))
 
     def _read(self, inbox: Path) -> list[Entry]:
-        """What is not JSON is empty, what does not fit the schema is not there."""
+        """An inbox that is not JSON counts as empty; entries that do not fit the schema are dropped."""
         try:
             entries = json.loads(inbox.read_bytes().decode("utf-8", "replace"))
         except (ValueError, FileNotFoundError):
             return []
-        kept = [entry for entry in entries if self._fits(entry)] if isinstance(entries, list) else []
-        for entry in kept:
+        valid = [entry for entry in entries if self._fits(entry)] if isinstance(entries, list) else []
+        for entry in valid:
             entry.setdefault("type", "message")
-        return kept
+        return valid
 
     @staticmethod
     def _fits(entry: object) -> bool:
@@ -94,9 +94,9 @@ class Claude:
 
     @staticmethod
     def _write(inbox: Path, entries: list[Entry]) -> None:
-        beside = inbox.with_name(f"{inbox.name}.tmp.{os.getpid()}.{secrets.token_hex(6)}")
-        beside.write_bytes(pretty(entries))
-        beside.rename(inbox)
+        temporary = inbox.with_name(f"{inbox.name}.tmp.{os.getpid()}.{secrets.token_hex(6)}")
+        temporary.write_bytes(pretty(entries))
+        temporary.rename(inbox)
 
     @contextmanager
     def _locked(self, inbox: Path) -> Iterator[None]:
@@ -113,7 +113,7 @@ class Claude:
             try:
                 folder.rmdir()
             except OSError:
-                pass  # somebody thought that it was stale; it goes on all the same
+                pass  # another program took it for stale; Claude Code goes on anyway
 
     def _make(self, folder: Path, stale_s: float) -> bool:
         try:
@@ -122,10 +122,10 @@ class Claude:
             if not stale_s:
                 return False
             try:
-                found = folder.stat()
+                status = folder.stat()
             except FileNotFoundError:
                 return self._make(folder, 0)
-            if time.time() - found.st_mtime <= stale_s:
+            if time.time() - status.st_mtime <= stale_s:
                 return False
             try:
                 folder.rmdir()
@@ -134,6 +134,6 @@ class Claude:
             except NotADirectoryError:
                 raise Failed("ENOTDIR") from None
             return self._make(folder, 0)
-        ahead = -(-time.time() // 1) + 0.005  # how it learns the precision of the disk's times
-        os.utime(folder, (ahead, ahead))
+        rounded_up = -(-time.time() // 1) + 0.005  # it measures the precision of the disk's times by this
+        os.utime(folder, (rounded_up, rounded_up))
         return True

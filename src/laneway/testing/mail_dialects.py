@@ -1,11 +1,11 @@
-"""Claude Code, ATM 0.46 and ATM 1.x on one inbox, as programs.
+"""Models of Claude Code, ATM 0.46 and ATM 1.x as programs that write one inbox.
 
     python -m laneway.testing.mail_dialects claude|atm|atm1 append INBOX FROM TEXT…
     python -m laneway.testing.mail_dialects claude|atm|atm1 mark INBOX
 
 Written from their rules, flaws included, and not from our code: of `laneway.mail` they use only the
-system call that exchanges two names. Says `sent TEXT` or `failed TEXT` for each; `mark` says `read
-TEXT` for what it took. Claude Code takes delivered mail out of the file, the others set `read`.
+system call that exchanges two names. Prints `sent TEXT` or `failed TEXT` for each; `mark` prints `read
+TEXT` for each delivered message. Claude Code removes delivered mail from the file, the others set `read`.
 """
 
 from __future__ import annotations

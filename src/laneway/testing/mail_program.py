@@ -1,4 +1,4 @@
-"""What the models of the other mail programs have in common: how they fail, speak and spell."""
+"""Shared parts of the models of other mail programs: their interface, errors, JSON and time format."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Tell = Callable[[str], None]
 
 
 class Failed(Exception):
-    """The program tells its user that nothing was sent; or, ATM 0.46, that it will try again later."""
+    """The program reports that nothing was sent; or, ATM 0.46, that it will try again later."""
 
 
 class Dialect(Protocol):
     def append(self, inbox: Path, sender: str, text: str) -> None: ...
 
     def mark(self, inbox: Path, tell: Tell) -> None:
-        """Deliver all that is unread, which is told, and mark it."""
+        """Deliver all unread mail by `tell`, and mark it as read."""
 
 
 def pretty(thing: object) -> bytes:

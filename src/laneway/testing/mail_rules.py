@@ -1,7 +1,7 @@
-"""What the others demand of a mailbox, as a strict checker: Claude Code, ATM 0.46 and ATM 1.x.
+"""A strict checker of inboxes and rosters by the rules of Claude Code, ATM 0.46 and ATM 1.x.
 
 Written from their rules and not from our code: it shares nothing with `laneway.mail`. A fault is a
-sentence; no faults means that each of the three reads every entry and keeps it.
+sentence; without faults each of the three reads every entry and keeps it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 TEXTS = ("type", "from", "text", "timestamp", "color", "summary", "from_plugin", "message_id", "source_team")
-"""What Claude Code's schema or ATM's structs want to be a text, where it is there at all."""
+"""Fields that must be texts, if present, by Claude Code's schema or ATM's structs."""
 MEMBER_TEXTS = ("agentId", "name", "agentType", "model", "cwd")
 FORGED_PANES = ("in-process", "leader")
 
 
 def inbox_faults(data: bytes) -> list[str]:
-    """Of a whole inbox, whoever wrote its entries."""
+    """Faults of a whole inbox, whoever wrote its entries."""
     try:
         entries = json.loads(data.decode(), parse_constant=_refuse)
     except ValueError as problem:
@@ -36,17 +36,17 @@ def inbox_faults(data: bytes) -> list[str]:
     ]
     if faults:
         return faults
-    for what, found in {
+    for what, counts in {
         "sender, time and text": Counter((e["from"], e["timestamp"], e["text"]) for e in entries),
         "message_id": Counter(e["message_id"] for e in entries if "message_id" in e),
         "msg_id": Counter(e["msg_id"] for e in entries if "msg_id" in e),
     }.items():
-        faults += [f"{count} entries have the {what} {each}" for each, count in found.items() if count > 1]
+        faults += [f"{count} entries have the {what} {each}" for each, count in counts.items() if count > 1]
     return faults
 
 
 def entry_faults(entry: object) -> Iterator[str]:
-    """Claude Code drops what its schema refuses, from the disk, too; ATM then refuses the whole file."""
+    """Claude Code drops an entry that its schema refuses, on disk, too; ATM refuses the whole file."""
     if not isinstance(entry, dict):
         yield "it is no object"
         return
@@ -67,7 +67,7 @@ def entry_faults(entry: object) -> Iterator[str]:
 
 
 def our_entry_faults(entry: dict[str, Any]) -> list[str]:
-    """Of an entry that Laneway wrote: ids that all three know, and never a null."""
+    """Faults of an entry that Laneway wrote: ids that all three know, and never a null."""
     faults = list(entry_faults(entry))
     faults += [f"{path} is null" for path in _nulls(entry, "")]
     if entry.get("type") != "message" or entry.get("msgV") != 1:
@@ -99,7 +99,7 @@ def ulid_time(ulid: str) -> datetime:
 
 
 def config_faults(data: bytes, ours: set[str]) -> list[str]:
-    """Of a roster: what nobody can read, and what ATM 0.46 misses in the members that Laneway wrote."""
+    """Faults of a roster: invalid JSON, and fields that ATM 0.46 misses in members that Laneway wrote."""
     try:
         config = json.loads(data.decode(), parse_constant=_refuse)
     except ValueError as problem:

@@ -1,4 +1,4 @@
-"""The script of calls that `codex mcp-server` answered and its replacement must answer: data, no deeds."""
+"""Scenarios of MCP calls that `codex mcp-server` answered and its replacement must answer, as data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from laneway.testing.mcp_traces import Reply, Scenario, Send, Step, Until
 READ_ONLY = {"sandbox": "read-only", "approval-policy": "on-request"}
 WRITABLE = {"sandbox": "workspace-write", "approval-policy": "on-request"}
 NOBODY = "01a00000-0000-7000-8000-000000000000"
-"""A well-formed thread id that nobody has."""
+"""A well-formed thread id that does not exist."""
 
 
 def request(request_id: int | str, method: str, params: Any = None) -> Send:
@@ -54,7 +54,7 @@ def hello(version: str = "2025-06-18") -> tuple[Step, ...]:
 
 
 def ping(request_id: int | str = "ping") -> tuple[Step, ...]:
-    """Whatever was to be answered before is answered when this is."""
+    """When this is answered, all earlier requests that get an answer have it."""
     return asked(request_id, request(request_id, "ping"))
 
 
@@ -66,7 +66,7 @@ def scenario(name: str, *steps: tuple[Step, ...] | Step, **more: Any) -> Scenari
 
 
 def decided(request_id: int, prompt: str, answer: Any, **arguments: Any) -> tuple[Step, ...]:
-    """A turn that asks for one approval, and what it is told."""
+    """A turn that asks for one approval, and its answer."""
     send, done = codex(request_id, prompt, **arguments)
     return (send, Until(request="elicitation/create"), Reply(answer), done)
 
@@ -79,19 +79,19 @@ def aborted(prompt: str, **arguments: Any) -> tuple[Step, ...]:
 
 
 def unanswered(*sends: Send) -> tuple[Step, ...]:
-    """Requests that the removed server did not answer: a ping behind them proves it."""
+    """Requests that the removed server did not answer: a ping after them proves it."""
     waits = tuple(Until(answer=send.message["id"], repaired=True) for send in sends)
     return (*sends, *waits, *ping())
 
 
 def refused(tool: str, *arguments: Any) -> tuple[Step, ...]:
-    """Calls, numbered from one, that come to nothing."""
+    """Calls, numbered from one, that are refused."""
     calls = [asked(number, call(number, tool, given)) for number, given in enumerate(arguments, 1)]
     return tuple(step for steps in calls for step in steps)
 
 
 OUTSIDE = "%run! mkdir -p outside\n%say Asked."
-"""Prints nothing: Codex may lose what a command prints first or last. Those that print wait around it."""
+"""Prints nothing: Codex may lose the first or last output of a command. Those that print sleep around it."""
 EDIT = "%patch hello.txt Hello.\n%say Asked."
 HI = {"prompt": "%say Hi."}
 
@@ -236,4 +236,4 @@ SCENARIOS = (
     scenario("legacy-profile", codex(1, "%say Hi.", profile="work")),
     scenario("legacy-include-plan-tool", codex(1, "%say Hi.", include_plan_tool=True)),
 )
-"""Approvals are answered in the words of the removed server; `accept` is answered in MCP's."""
+"""Approvals are answered in the format of the removed server; `accept` is answered in MCP's."""

@@ -1,9 +1,9 @@
-"""One script of calls against any MCP server on standard input and output, and what it said, made comparable.
+"""Runs a script of calls against any MCP server on stdio and records a normalised, comparable trace.
 
-`converse` drives a command line through a scenario of `laneway.testing.mcp_scenarios` and
-waits for messages, never for the clock. `normalise` gives all that differs from run to run
-the same name every time, and puts what belongs to one call together: calls are independent,
-and the order in which two of them are told of is chance. `laneway.testing.mcp_compare` compares traces.
+`converse` drives a command line through a scenario of `laneway.testing.mcp_scenarios` and waits for
+messages, never for the clock. `normalise` replaces values that differ from run to run by fixed names, and
+groups messages by call: calls are independent, and the order of messages of two calls is chance.
+`laneway.testing.mcp_compare` compares traces.
 
 Used by `scripts/record_mcp_traces.py` on the removed `codex mcp-server`, and by the golden
 test on `laneway mcp-server`.
@@ -27,16 +27,16 @@ from laneway.wire.frames import LineDecoder
 DEADLINE_S = 60.0
 """For one scenario; each takes a second or two."""
 OWN_END_S = 5.0
-"""From the end of standard input to calling a server deaf to it."""
+"""For a server to end after its standard input has ended."""
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "SHELL": "/bin/bash", "LANG": "C.UTF-8"}
-"""No user's profile, no tool's shim: what Codex runs is the same everywhere."""
+"""No user profile and no shims, so that Codex runs the same programs everywhere."""
 
 
 # ── the script ─────────────────────────────────────────────────────────────
 
 
 class Send(msgspec.Struct, frozen=True):
-    """A message of the client. In a text, `$thread-1` is the first thread heard of, `$work` the folder."""
+    """A message of the client. In a text, `$thread-1` stands for the first thread, `$work` for the folder."""
 
     message: dict[str, Any]
 
@@ -48,7 +48,7 @@ class Until(msgspec.Struct, frozen=True):
     event: str | None = None
     request: str | None = None
     repaired: bool = False
-    """The removed server never says this: only its replacement is waited for."""
+    """The removed server never sends this: wait only for its replacement's."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -64,11 +64,11 @@ class Scenario(msgspec.Struct, frozen=True):
     name: str
     steps: tuple[Step, ...]
     files: dict[str, str] = {}
-    """What lies in the folder that Codex works in."""
+    """Files in the folder that Codex works in."""
 
 
-class Line(msgspec.Struct, frozen=True):
-    """One message and who said it. `call` is the request that it belongs to."""
+class TraceLine(msgspec.Struct, frozen=True):
+    """One message and its sender. `call` is the request that it belongs to."""
 
     who: str
     call: str
@@ -76,33 +76,35 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Trace(msgspec.Struct, frozen=True):
-    lines: tuple[Line, ...]
+    lines: tuple[TraceLine, ...]
     end: str
-    """What came of closing standard input: `exit code 0`, or how it had to be ended."""
+    """How the server ended when its standard input was closed: `exit code 0`, or a signal."""
 
 
 # ── the client ─────────────────────────────────────────────────────────────
 
 
-class NotHeard(Exception):
-    """The server did not say what the script waits for."""
+class NotReceived(Exception):
+    """The server did not send the message that the script waits for."""
 
-    def __init__(self, step: Step, heard: Sequence[Line], stderr: str) -> None:
-        said = "\n".join(msgspec.json.encode(line.message).decode()[:300] for line in heard[-5:])
-        super().__init__(f"still waiting for {step}; the last that was heard:\n{said}\n{stderr[-2000:]}")
+    def __init__(self, step: Step, lines: Sequence[TraceLine], stderr: str) -> None:
+        last_lines = "\n".join(msgspec.json.encode(line.message).decode()[:300] for line in lines[-5:])
+        super().__init__(
+            f"still waiting for {step}; the last that was heard:\n{last_lines}\n{stderr[-2000:]}"
+        )
 
 
-class Client:
-    """One server and all that it and we said, in order."""
+class TraceClient:
+    """One server, and all messages in both directions, in order."""
 
     def __init__(self, work: str, *, repaired: bool) -> None:
         self._repaired = repaired
-        self.lines: list[Line] = []
+        self.lines: list[TraceLine] = []
         self._places = {"$work": work}
         self._decoder = LineDecoder()
         self._child: Child | None = None
         self._open: list[tuple[Any, str, str]] = []
-        self._said = asyncio.Event()
+        self._received = asyncio.Event()
         self._is_over = False
         self._threads: list[str] = []
 
@@ -135,16 +137,16 @@ class Client:
                     async with asyncio.timeout(DEADLINE_S):
                         await self._wait(step)
                 except TimeoutError:
-                    raise self._not_heard(step) from None
+                    raise self._not_received(step) from None
             case Until():
                 pass
 
     async def _wait(self, until: Until) -> None:
         while not self._has(until):
             if self._is_over:
-                raise self._not_heard(until)
-            self._said.clear()
-            await self._said.wait()
+                raise self._not_received(until)
+            self._received.clear()
+            await self._received.wait()
 
     def _has(self, until: Until) -> bool:
         if until.request is not None:
@@ -152,7 +154,7 @@ class Client:
         return any(line.who == "server" and _meets(line.message, until) for line in self.lines)
 
     def _send(self, message: dict[str, Any], call: str | None = None) -> None:
-        self.lines.append(Line("client", _call_of(message) if call is None else call, message))
+        self.lines.append(TraceLine("client", _call_of(message) if call is None else call, message))
         if self._child is not None:
             self._child.write(msgspec.json.encode(message) + b"\n")
 
@@ -171,21 +173,21 @@ class Client:
     def _feed(self, data: bytes) -> None:
         for raw in self._decoder.feed(data):
             message = msgspec.json.decode(raw)
-            line = Line("server", _call_of(message), message)
+            line = TraceLine("server", _call_of(message), message)
             self.lines.append(line)
             if "method" in message and "id" in message:
                 self._open.append((message["id"], line.call, str(message["method"])))
             thread = message.get("params", {}).get("_meta", {}).get("threadId")
             if thread is not None and thread not in self._threads:
                 self._threads.append(thread)
-        self._said.set()
+        self._received.set()
 
-    def _not_heard(self, step: Step) -> NotHeard:
-        return NotHeard(step, self.lines, self._child.stderr_tail if self._child is not None else "")
+    def _not_received(self, step: Step) -> NotReceived:
+        return NotReceived(step, self.lines, self._child.stderr_tail if self._child is not None else "")
 
     def _on_end(self, ended: Any) -> None:
         self._is_over = True
-        self._said.set()
+        self._received.set()
 
 
 def _meets(message: dict[str, Any], until: Until) -> bool:
@@ -202,7 +204,7 @@ def event_type(message: dict[str, Any]) -> str | None:
 
 
 def _call_of(message: dict[str, Any]) -> str:
-    """The request that a message belongs to, as text; the empty text for what stands alone."""
+    """The request that a message belongs to, as text; empty for a message of its own."""
     params = message.get("params") or {}
     if "method" not in message:
         return str(message.get("id"))
@@ -218,15 +220,15 @@ def _call_of(message: dict[str, Any]) -> str:
 async def converse(
     argv: Sequence[str], scenario: Scenario, *, repaired: bool, environment: Mapping[str, str] = ENVIRONMENT
 ) -> Trace:
-    """Start the server on a throw-away home with the scripted model, play the scenario, normalise."""
+    """Start the server with a temporary home and the scripted model, play the scenario, normalise."""
     async with ModelServer() as model:
         with throwaway_home(model.base_url) as home:
             work = work_beside(home)
             for name, text in scenario.files.items():
                 (work / name).write_text(text)
-            client = Client(str(work), repaired=repaired)
-            own = {**environment, "HOME": str(home), "CODEX_HOME": str(home)}
-            end = await client.run(argv, scenario, own, work)
+            client = TraceClient(str(work), repaired=repaired)
+            full_environment = {**environment, "HOME": str(home), "CODEX_HOME": str(home)}
+            end = await client.run(argv, scenario, full_environment, work)
             return normalise(client.lines, end, {str(home): "/home", str(work): "/work"})
 
 
@@ -238,7 +240,7 @@ _COUNTED = re.compile(r"\b(msg|rs|call|resp)_\d+\b")
 """The scripted model's counters go on from scenario to scenario."""
 _TEXTS = (
     (re.compile(r"\d{4}/\d\d/\d\d/rollout-[\dT-]{19}"), "0000/00/00/rollout-0000-00-00T00-00-00"),
-    # Codex names files from the root of the repository that the throw-away home happens to lie in.
+    # Codex names files from the root of the repository that happens to contain the temporary home.
     (re.compile(r"(?<= [ab]/)\S*/rehearsals/home-[0-9a-f]+/work/"), ""),
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:0"),
     (re.compile(r"Chunk ID: [0-9a-f]+"), "Chunk ID: 000000"),
@@ -251,14 +253,14 @@ _TAGS = re.compile(r"\s*<(\w+)[ >]")
 
 
 CHANCE = frozenset({"exec_command_output_delta"})
-"""Events that Codex tells in one run and not in the next: live output, whose first pieces it may lose."""
+"""Events that Codex sends in one run and not in the next: live output, whose first pieces it may lose."""
 
 
 class Normaliser:
-    """Gives all that differs the same name every time. One per trace.
+    """Replaces values that differ from run to run by fixed names. One per trace.
 
-    Threads and turns are numbered as they come; other uuids are not told apart, so that
-    one that is missing does not rename all behind it.
+    Threads and turns are numbered as they come; other uuids all get the same name, so that one that is
+    missing does not rename all others.
     """
 
     def __init__(self, places: Mapping[str, str]) -> None:
@@ -273,9 +275,9 @@ class Normaliser:
             self._name("thread", meta["threadId"])
         if message.get("method") == "codex/event" and params.get("id"):
             self._name("turn", params["id"])
-        named = self.value(message)
-        assert isinstance(named, dict)
-        return named
+        normalised = self.value(message)
+        assert isinstance(normalised, dict)
+        return normalised
 
     def value(self, value: Any, key: str = "") -> Any:
         match value:
@@ -299,8 +301,8 @@ class Normaliser:
             text = text.replace(place, name)
         for pattern, replacement in _TEXTS:
             text = pattern.sub(replacement, text)
-        text = _UUID.sub(lambda found: self._names.get(found[0], "uuid"), text)
-        return _COUNTED.sub(lambda found: self._name(found[1], found[0]), text)
+        text = _UUID.sub(lambda match: self._names.get(match[0], "uuid"), text)
+        return _COUNTED.sub(lambda match: self._name(match[1], match[0]), text)
 
     def _name(self, kind: str, value: str) -> str:
         if value not in self._names:
@@ -310,33 +312,35 @@ class Normaliser:
 
 
 def _part(part: Any, normaliser: Normaliser) -> Any:
-    """What Codex itself tells the model is long, changes with every version, and is nobody's contract."""
+    """Codex's own messages to the model are shortened: long, different in every version, and no contract."""
     tag = _TAGS.match(str(part.get("text", ""))) if isinstance(part, dict) else None
     return {**part, "text": f"<{tag[1]}>"} if tag else normaliser.value(part)
 
 
-def normalise(lines: Sequence[Line], end: str, places: Mapping[str, str]) -> Trace:
-    """Pure. Lines of one call stand together, in their order; calls in the order of their first line."""
+def normalise(lines: Sequence[TraceLine], end: str, places: Mapping[str, str]) -> Trace:
+    """Pure. Groups the lines by call, in their order; calls in the order of their first line."""
     calls = list(dict.fromkeys(line.call for line in lines))
-    together = _settled(sorted(lines, key=lambda line: calls.index(line.call)))
+    by_call = _settled(sorted(lines, key=lambda line: calls.index(line.call)))
     normaliser = Normaliser(places)
-    return Trace(tuple(Line(line.who, line.call, normaliser.message(line.message)) for line in together), end)
+    return Trace(
+        tuple(TraceLine(line.who, line.call, normaliser.message(line.message)) for line in by_call), end
+    )
 
 
-def _settled(lines: list[Line]) -> list[Line]:
-    """The end of a model's answer is told while its last call may already run: put right behind the call."""
-    settled: list[Line] = []
+def _settled(lines: list[TraceLine]) -> list[TraceLine]:
+    """Move the end of a model's answer right after its last call, which may already run by then."""
+    settled: list[TraceLine] = []
     for line in lines:
-        at = len(settled)
+        index = len(settled)
         if event_type(line.message) in CHANCE:
             continue
         if event_type(line.message) == "raw_response_completed":
             while (
-                settled[at - 1].call == line.call
-                and event_type(settled[at - 1].message) != "raw_response_item"
+                settled[index - 1].call == line.call
+                and event_type(settled[index - 1].message) != "raw_response_item"
             ):
-                at -= 1
-        settled.insert(at, line)
+                index -= 1
+        settled.insert(index, line)
     return settled
 
 

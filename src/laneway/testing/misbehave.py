@@ -1,7 +1,7 @@
-"""An app-server that misbehaves on demand, for what a healthy Codex will not show.
+"""A fake app-server that misbehaves on demand, for behaviour that a healthy Codex does not show.
 
-Speaks just enough of the protocol to hold a thread; the prompt of a turn says what goes
-wrong in it. Run as `python -m laneway.testing.misbehave [FLAG…]`:
+Implements just enough of the protocol for one thread; the prompt of a turn says what goes wrong in it.
+Run as `python -m laneway.testing.misbehave [FLAG…]`:
 
     --mute        never answers `initialize`
     --broken      complains on standard error instead of answering `initialize`, and ends
@@ -15,6 +15,7 @@ Prompts: `exit N`, `complain` (says why on standard error, and ends),
 
 from __future__ import annotations
 
+import faulthandler
 import itertools
 import json
 import os
@@ -30,7 +31,7 @@ OVERLOADS = 2
 """How often `thread/list` is too busy before it answers."""
 
 
-class Server:
+class MisbehavingServer:
     def __init__(self, flags: list[str]) -> None:
         self.flags = flags
         self.turns = itertools.count(1)
@@ -74,7 +75,7 @@ class Server:
                 self.reply(request_id, {})
 
     def complain(self) -> None:
-        """As a program in Rust does, with what must not be shown: colours, a key, a stack."""
+        """Fail like a program in Rust, with text that must not be shown: colours, a key, a stack."""
         stack = "".join(f"  {number:2}: <unknown>\n" for number in range(20))
         sys.stderr.write(f"{COMPLAINT}\n\nStack backtrace:\n{stack}")
         sys.stderr.flush()
@@ -101,6 +102,7 @@ class Server:
             case "complain":
                 self.complain()
             case "signal":
+                faulthandler.disable()  # it dies without a word, whatever the environment says
                 os.kill(os.getpid(), signal.Signals[rest])
             case "hang" | "steered":
                 return
@@ -118,9 +120,9 @@ class Server:
         self.end("completed")
 
     def on_answer(self, message: dict[str, Any]) -> None:
-        """Repeat what we were told, so that a test can see it."""
-        told = json.dumps(message.get("error") or message.get("result"))
-        self.notify("item/agentMessage/delta", {"turnId": self.running, "itemId": "m", "delta": told})
+        """Repeat the answer that we got, so that a test can see it."""
+        answer_json = json.dumps(message.get("error") or message.get("result"))
+        self.notify("item/agentMessage/delta", {"turnId": self.running, "itemId": "m", "delta": answer_json})
         self.end("completed")
 
     def end(self, status: str) -> None:
@@ -142,4 +144,4 @@ class Server:
 
 
 if __name__ == "__main__":
-    Server(sys.argv[1:]).serve()
+    MisbehavingServer(sys.argv[1:]).serve()

@@ -1,8 +1,8 @@
-"""A `codex mcp-server` that misbehaves on demand, with the faults of the real one.
+"""A fake `codex mcp-server` that misbehaves on demand, with the faults of the real one.
 
-Like it, it tells a thread's events only while a call on that thread is unanswered, leaves a
-cancelled call without an answer, and answers a failed turn before its end is told. The prompt
-says what goes wrong. Run as `python -m laneway.testing.old_server [FLAG…]`:
+Like the real one, it sends a thread's events only while a call on that thread is unanswered, leaves a
+cancelled call without an answer, and answers a failed turn before it reports its end. The prompt says
+what goes wrong. Run as `python -m laneway.testing.old_server [FLAG…]`:
 
     --mute        never answers `initialize`
     --deaf        ignores SIGTERM and the end of its standard input
@@ -17,6 +17,7 @@ line that they came in.
 
 from __future__ import annotations
 
+import faulthandler
 import itertools
 import json
 import os
@@ -27,23 +28,23 @@ from typing import Any
 
 VERSION = "0.153.4"
 BEYOND = '{"n": 1.50e1,"text" : "\\u00e9",  "list":[1, 2 ]}'
-"""Params that no decoder would write again as they are."""
+"""Params that no encoder would reproduce byte for byte."""
 
 
-class Thread:
+class OldThread:
     def __init__(self, number: int) -> None:
         self.thread_id = f"01a00000-0000-7000-8000-{number:012d}"
         self.turns = itertools.count(1)
         self.turn = ""
-        self.ears: list[Any] = []
-        self.unheard: list[tuple[str, dict[str, Any]]] = []
+        self.open_calls: list[Any] = []
+        self.unsent: list[tuple[str, dict[str, Any]]] = []
 
 
-class Server:
+class OldServer:
     def __init__(self, flags: list[str]) -> None:
         self.flags = flags
-        self.threads: dict[str, Thread] = {}
-        self.asked: dict[Any, Thread] = {}
+        self.threads: dict[str, OldThread] = {}
+        self.asked: dict[Any, OldThread] = {}
         self.unanswered: list[Any] = []
         self.ids = itertools.count()
 
@@ -60,7 +61,7 @@ class Server:
                 self.on_cancelled(message["params"]["requestId"])
             elif message["method"].startswith("say/"):
                 self.send({"jsonrpc": "2.0", "method": "said/back", "params": {"line": line}})
-        while "--deaf" in self.flags or any(thread.ears for thread in self.threads.values()):
+        while "--deaf" in self.flags or any(thread.open_calls for thread in self.threads.values()):
             time.sleep(60)
 
     def on_request(self, request_id: Any, method: str, params: dict[str, Any], line: str) -> None:
@@ -85,44 +86,45 @@ class Server:
             self.answer(request_id, rest, is_error=True)
             return
         if tool == "codex":
-            thread = Thread(len(self.threads) + 1)
+            thread = OldThread(len(self.threads) + 1)
             self.threads[thread.thread_id] = thread
-            thread.ears.append(request_id)
+            thread.open_calls.append(request_id)
             self.tell(thread, "session_configured", session_id=thread.thread_id, arguments=arguments)
         else:
             thread = self.threads[arguments["threadId"]]
-            thread.ears.append(request_id)
-            self.hear_late(thread)
+            thread.open_calls.append(request_id)
+            self.send_unsent(thread)
         thread.turn = f"turn-{next(thread.turns)}"
         self.tell(thread, "task_started", turn_id=thread.turn)
         self.tell(thread, "user_message", message=arguments["prompt"])
         self.misbehave(thread, word, rest)
 
-    def hear_late(self, thread: Thread) -> None:
-        """What nobody listened to is told now; an end answers whoever listens."""
-        late, thread.unheard = thread.unheard, []
-        for turn, content in late:
+    def send_unsent(self, thread: OldThread) -> None:
+        """Send events that had no open call until now; the end of a turn answers the call that is open."""
+        events, thread.unsent = thread.unsent, []
+        for turn, content in events:
             self.send_event(thread, turn, content)
             if content["type"] == "task_complete":
-                self.answer(thread.ears.pop(), "")
+                self.answer(thread.open_calls.pop(), "")
 
-    def misbehave(self, thread: Thread, word: str, rest: str) -> None:
+    def misbehave(self, thread: OldThread, word: str, rest: str) -> None:
         match word:
             case "exit":
                 sys.exit(int(rest))
             case "signal":
+                faulthandler.disable()  # it dies without a word, whatever the environment says
                 os.kill(os.getpid(), signal.Signals[rest])
             case "hang":
                 return
             case "fail":
                 self.tell(thread, "error", message=rest, codex_error_info="internal_server_error")
-                self.answer(thread.ears.pop(), rest, is_error=True)
+                self.answer(thread.open_calls.pop(), rest, is_error=True)
                 self.tell(thread, "task_complete", turn_id=thread.turn, last_agent_message=None)
-                if thread.ears:
-                    self.answer(thread.ears.pop(), "")
+                if thread.open_calls:
+                    self.answer(thread.open_calls.pop(), "")
                 return
             case "silent":
-                self.answer(thread.ears.pop(), rest)
+                self.answer(thread.open_calls.pop(), rest)
                 return
             case "ask" | "patch":
                 self.ask(thread, word)
@@ -145,62 +147,62 @@ class Server:
                 return
         self.say(thread, f"{word} {rest}".strip())
 
-    def ask(self, thread: Thread, word: str) -> None:
+    def ask(self, thread: OldThread, word: str) -> None:
         self.asked[request_id := next(self.ids)] = thread
-        asked = {
+        params = {
             "message": "May I?",
             "requestedSchema": {"type": "object", "properties": {}},
             "threadId": thread.thread_id,
             "codex_elicitation": "exec-approval" if word == "ask" else "patch-approval",
-            "codex_mcp_tool_call_id": str(thread.ears[-1]),
+            "codex_mcp_tool_call_id": str(thread.open_calls[-1]),
             "codex_event_id": thread.turn,
             "codex_call_id": "call-1",
         }
         if word == "ask":
-            asked |= {
+            params |= {
                 "codex_command": ["/bin/bash", "-c", "rm -r x"],
                 "codex_cwd": "/",
                 "codex_parsed_cmd": [],
             }
         else:
-            asked["codex_changes"] = {"/a.txt": {"type": "add", "content": "x\n"}}
-        self.send({"jsonrpc": "2.0", "id": request_id, "method": "elicitation/create", "params": asked})
+            params["codex_changes"] = {"/a.txt": {"type": "add", "content": "x\n"}}
+        self.send({"jsonrpc": "2.0", "id": request_id, "method": "elicitation/create", "params": params})
 
     def on_answer(self, message: dict[str, Any]) -> None:
-        """Repeat what we were told, so that a test can see it."""
+        """Repeat the answer that we got, so that a test can see it."""
         thread = self.asked.pop(message["id"])
-        told = message.get("error") or message.get("result")
-        if told == {"decision": "abort"}:
+        result = message.get("error") or message.get("result")
+        if result == {"decision": "abort"}:
             self.tell(thread, "turn_aborted", turn_id=thread.turn, reason="interrupted")
         elif thread.turn:
-            self.say(thread, json.dumps(told))
+            self.say(thread, json.dumps(result))
 
     def on_cancelled(self, request_id: Any) -> None:
         if request_id in self.unanswered:
             self.send({"jsonrpc": "2.0", "method": "cancel/seen", "params": {"requestId": request_id}})
         for thread in self.threads.values():
-            if request_id in thread.ears and thread.turn:
+            if request_id in thread.open_calls and thread.turn:
                 self.tell(thread, "turn_aborted", turn_id=thread.turn, reason="interrupted")
                 thread.turn = ""
 
-    def say(self, thread: Thread, text: str) -> None:
+    def say(self, thread: OldThread, text: str) -> None:
         self.tell(thread, "agent_message", message=text)
         self.done(thread, text)
 
-    def done(self, thread: Thread, text: str) -> None:
+    def done(self, thread: OldThread, text: str) -> None:
         self.tell(thread, "task_complete", turn_id=thread.turn, last_agent_message=text)
-        # As with the real one, the ear that has listened longest is as good as any.
-        self.answer(thread.ears.pop(0), text)
+        # Like the real one, it answers the oldest open call.
+        self.answer(thread.open_calls.pop(0), text)
 
-    def tell(self, thread: Thread, kind: str, **fields: Any) -> None:
+    def tell(self, thread: OldThread, kind: str, **fields: Any) -> None:
         content = {"type": kind, **fields}
-        if thread.ears:
+        if thread.open_calls:
             self.send_event(thread, thread.turn, content)
         else:
-            thread.unheard.append((thread.turn, content))
+            thread.unsent.append((thread.turn, content))
 
-    def send_event(self, thread: Thread, turn: str, content: dict[str, Any]) -> None:
-        meta = {"requestId": thread.ears[0], "threadId": thread.thread_id}
+    def send_event(self, thread: OldThread, turn: str, content: dict[str, Any]) -> None:
+        meta = {"requestId": thread.open_calls[0], "threadId": thread.thread_id}
         self.send(
             {"jsonrpc": "2.0", "method": "codex/event", "params": {"_meta": meta, "msg": content, "id": turn}}
         )
@@ -221,4 +223,4 @@ class Server:
 
 
 if __name__ == "__main__":
-    Server(sys.argv[1:]).serve()
+    OldServer(sys.argv[1:]).serve()

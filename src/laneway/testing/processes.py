@@ -1,4 +1,4 @@
-"""Waiting for processes without sleeping (Linux)."""
+"""Waits for the end of processes without sleeping (Linux)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 
 async def wait_gone(pid: int, deadline_s: float = 20.0) -> None:
-    """Until the process has ended; raise `TimeoutError` if it does not."""
+    """Wait until the process has ended; raise `TimeoutError` if it does not."""
     try:
         fd = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""The real Codex against a scripted model, ready for a test."""
+"""Runs the real Codex against a scripted model in a test."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from laneway.codex.engine import CodexEngine, codex_engine
 from laneway.rehearsal.answer import answer
 from laneway.rehearsal.home import MODEL, throwaway_home, work_beside
 from laneway.rehearsal.server import Answerer, ModelServer
+from laneway.testing import first_start
 
 
 class Rehearsal(msgspec.Struct, frozen=True):
@@ -35,6 +36,7 @@ async def rehearsal(
     """A Codex home, a work folder, a scripted model and an engine; all gone at the end."""
     async with ModelServer(answerer) as server:
         with throwaway_home(server.base_url, model, extra_config) as home:
+            first_start.fill(home)
             engine = _engine(home)
             try:
                 yield Rehearsal(engine, server, home, work_beside(home))

@@ -1,8 +1,7 @@
-"""A recorded trace of app-server, played to the real link and the real thread.
+"""Replays a recorded trace of app-server to the real link and the real thread.
 
-For the golden tests, and for the script that records what they compare with. Nothing
-here knows how a frame becomes an event: a tape only says Codex's lines in their order,
-and makes on our side the calls that the lines answer.
+For the golden tests, and for the script that records their data. Nothing here knows how a frame becomes
+an event: a replay only sends Codex's lines in their order, and makes the calls that the lines answer.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from laneway.core.ports import TurnSpec
 from laneway.core.tools import ToolResult
 
 PLAY_S = 30.0
-"""For a whole tape, which waits for nobody; only a mistake in a tape or in the link takes longer."""
+"""For a whole trace, which has no pauses; only a mistake in a trace or in the link takes longer."""
 
 
 async def play(frames: Iterable[bytes]) -> list[Event]:
-    """Return what the owner of the thread hears. The n-th turn that a trace asked for is `ticket-<n>`."""
+    """Return the events that the thread's owner gets. The n-th turn has the ticket `ticket-<n>`."""
     transport = _Transport()
     host = DecliningHost()
     async with asyncio.timeout(PLAY_S):
@@ -46,29 +45,29 @@ async def _play(lines: Iterable[bytes], transport: _Transport, link: Link, host:
             host.thread = CodexThread(link, host, result)
         elif "turn" in result and host.thread is not None:
             tickets += 1
-            starting = host.thread.start_turn(f"ticket-{tickets}", TurnSpec(parts=()))
-            await transport.answer(starting, line)
+            start_turn = host.thread.start_turn(f"ticket-{tickets}", TurnSpec(parts=()))
+            await transport.answer(start_turn, line)
         else:
             transport.on_bytes(line + b"\n")
             if "method" in frame and "id" in frame:
-                await transport.heard.get()
+                await transport.received.get()
 
 
-def told(events: Iterable[Event]) -> list[dict[str, Any]]:
-    """Events as plain data that is the same every time: questions are named in their order."""
-    asked = [event.question.question_id for event in events if isinstance(event, Asked)]
+def event_data(events: Iterable[Event]) -> list[dict[str, Any]]:
+    """Events as plain data that is the same every time: questions are numbered."""
+    question_ids = [event.question.question_id for event in events if isinstance(event, Asked)]
     text = msgspec.json.encode([public(event) for event in events]).decode()
-    for number, question_id in enumerate(asked, 1):
+    for number, question_id in enumerate(question_ids, 1):
         text = text.replace(question_id, f"q-{number}")
     data: list[dict[str, Any]] = msgspec.json.decode(text)
     return data
 
 
 class _Transport:
-    """Codex's end of the wire. Hears our requests and our answers; notifications answer nothing."""
+    """Codex's end of the connection. Records our requests and answers, but no notifications."""
 
     def __init__(self) -> None:
-        self.heard: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.received: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.on_bytes: Callable[[bytes], None] = _ignore
 
     async def connect(self, on_bytes: Callable[[bytes], None], on_end: Callable[[Any], None]) -> _Transport:
@@ -76,17 +75,17 @@ class _Transport:
         return self
 
     async def answer(self, call: Awaitable[Any], line: bytes) -> Any:
-        """Make a call of ours and let a recorded line be the answer, whatever id it had then."""
-        calling = asyncio.ensure_future(call)
-        request = await self.heard.get()
+        """Make one of our calls, and answer it with a recorded line, whatever its id was."""
+        call_task = asyncio.ensure_future(call)
+        request = await self.received.get()
         self.on_bytes(msgspec.json.encode({**msgspec.json.decode(line), "id": request["id"]}) + b"\n")
-        return await calling
+        return await call_task
 
     def write(self, data: bytes) -> None:
         for line in data.splitlines():
             message = msgspec.json.decode(line)
             if "id" in message:
-                self.heard.put_nowait(message)
+                self.received.put_nowait(message)
 
     @property
     def backlog_bytes(self) -> int:
@@ -101,7 +100,7 @@ class _Transport:
 
 
 class DecliningHost:
-    """Owns the thread, keeps what it hears, and declines: on a tape Codex has heard its answer already."""
+    """Owns the thread, keeps its events, and declines: in a trace Codex has had its answers already."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []

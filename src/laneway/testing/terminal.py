@@ -1,8 +1,8 @@
-"""A program in a terminal of its own, read as a person would: what stands on the screen.
+"""Runs a program in a pseudo-terminal and reads its screen as a person would.
 
-Owns one pseudo-terminal and, through `laneway.wire.child`, the whole tree of the program in it.
-Never waits for time: what a test waits for is a text on the screen, under a deadline. Needs
-`pyte`, which understands the escape codes.
+Owns one pseudo-terminal and, through `laneway.wire.child`, the whole tree of the program in it. A test
+waits for a text on the screen, under a deadline, never for time to pass. Needs `pyte`, which interprets
+the escape codes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import TypeAlias
 from laneway.wire.child import Child, Exit
 
 ROWS, COLUMNS = 50, 160
-"""Wide enough that the texts which tests look for stand on one line."""
+"""Wide enough that the texts which tests look for fit on one line."""
 READ_BYTES = 64 * 1024
 KEPT_BYTES = 1024 * 1024
 AGAIN_S = 0.3
-"""A dialog may ignore a key in its first moments, lest somebody who was typing answers it unread."""
+"""A dialog may ignore keys at first, so that a person who is typing does not answer it unread."""
 KEYS = {
     "enter": b"\r",
     "escape": b"\x1b",
@@ -39,7 +39,7 @@ KEYS = {
     "ctrl-c": b"\x03",
     "ctrl-d": b"\x04",
 }
-# It leads a session already, so the terminal may become its own.
+# The process leads a session already, so the terminal can become its controlling terminal.
 _INTO_TERMINAL = """\
 import fcntl, os, sys, termios
 terminal = os.open(sys.argv[1], os.O_RDWR)
@@ -53,7 +53,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 OnOutput: TypeAlias = Callable[[bytes], None]
 
 _LAST = b"\x05"
-"""Written behind a program that has ended: whoever reads it has read all that the program wrote."""
+"""Written after a program has ended: when we read it, we have read all output of the program."""
 
 
 class Terminal:
@@ -68,7 +68,7 @@ class Terminal:
         self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
         self.raw = b""
-        """What the program wrote, escape codes and all; the end of it, if it is long."""
+        """The program's output with escape codes; only the end of it, if it is long."""
         self._changed = asyncio.Event()
         self._ending: Exit | None = None
         self._is_marked = False
@@ -76,12 +76,12 @@ class Terminal:
 
     @property
     def rows(self) -> list[str]:
-        """The lines on the screen now, the empty ones too."""
+        """The lines on the screen, including empty ones."""
         return [line.rstrip() for line in self._screen.display]
 
     @property
     def text(self) -> str:
-        """The lines on the screen now, without the empty ones."""
+        """The lines on the screen, without empty ones."""
         return "\n".join(line.rstrip() for line in self._screen.display if line.strip())
 
     def type(self, text: str) -> None:
@@ -93,18 +93,18 @@ class Terminal:
             os.write(self._master, KEYS[key])
 
     async def wait_for(self, text: str, deadline_s: float = 30.0) -> None:
-        """Until `text` stands on the screen, wherever its lines break."""
+        """Wait until `text` is on the screen, wherever its lines break."""
         await self._wait(lambda: _dense(text) in _dense(self.text), f"“{text}” on", deadline_s)
 
-    async def wait_until(self, is_so: Callable[[], bool], what: str, deadline_s: float = 30.0) -> None:
-        """Until something holds of the screen; `what` names it for whoever reads of a failure."""
-        await self._wait(is_so, what, deadline_s)
+    async def wait_until(self, condition: Callable[[], bool], what: str, deadline_s: float = 30.0) -> None:
+        """Wait until a condition is true; `what` names it in the error."""
+        await self._wait(condition, what, deadline_s)
 
     async def wait_gone(self, text: str, deadline_s: float = 30.0) -> None:
         await self._wait(lambda: _dense(text) not in _dense(self.text), f"“{text}” gone from", deadline_s)
 
     async def wait_end(self, deadline_s: float = 60.0) -> Exit:
-        """Until the program has ended and all that it wrote is on the screen."""
+        """Wait until the program has ended and all its output is on the screen."""
         try:
             async with asyncio.timeout(deadline_s):
                 while self._end is None:
@@ -115,7 +115,7 @@ class Terminal:
         return self._end
 
     async def press_until_gone(self, key: str, text: str, deadline_s: float = 30.0) -> None:
-        """Press a key until it is heeded: until `text` has left the screen."""
+        """Press a key until it has an effect: until `text` is gone from the screen."""
         loop = asyncio.get_running_loop()
         end = loop.time() + deadline_s
         while True:
@@ -126,10 +126,10 @@ class Terminal:
                 if loop.time() >= end:
                     raise
 
-    async def _wait(self, is_so: Callable[[], bool], what: str, deadline_s: float) -> None:
+    async def _wait(self, condition: Callable[[], bool], what: str, deadline_s: float) -> None:
         try:
             async with asyncio.timeout(deadline_s):
-                while not is_so():
+                while not condition():
                     if self._end is not None:
                         raise RuntimeError(f"the program ended ({self._end}):\n{self.text}")
                     self._changed.clear()
@@ -148,13 +148,13 @@ class Terminal:
         self._changed.set()
 
     def on_end(self, end: Exit) -> None:
-        """Its last words may still be on their way, and stay readable."""
+        """Its last output may still be unread."""
         self._ending = end
         self._mark()
 
     def _mark(self) -> None:
         if self._ending is not None and not self._is_marked:
-            with suppress(BlockingIOError):  # full of what was not read yet
+            with suppress(BlockingIOError):  # full of unread output
                 os.write(self._slave, _LAST)
                 self._is_marked = True
 
@@ -171,9 +171,9 @@ async def terminal(
 ) -> AsyncIterator[Terminal]:
     """Run a program in a terminal; at the end it and all that it started are gone.
 
-    `on_output` is given what the program writes as it comes, for a recording.
+    `on_output` gets the program's output as it comes, for a recording.
     """
-    # Our own end of the program's side stays open: it opens its own only after it was started.
+    # We keep the program's side open, too: the program opens it only after its start.
     master, slave = pty.openpty()
     try:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

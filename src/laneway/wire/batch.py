@@ -1,6 +1,6 @@
 """JSON-RPC batches: an array of messages in, one array of answers out.
 
-Owns the bounds and the collecting; `Peer` reads the elements and gives the answers.
+Owns the limits and collects the answers; `Peer` reads the elements and produces the answers.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from laneway.wire.messages import INVALID_REQUEST, Fault, Raw, fault_of, is_utf8
 MAX_BATCH = 1024
 """Messages in one array: no more requests could be served at once anyway."""
 MAX_BATCH_COMMAS = 1_000_000
-"""In the bytes of one array, counted before it is taken apart: n elements have at least n - 1. Taking
-it apart then costs at most about 70 MB for a moment, instead of 35 bytes for each byte received."""
+"""In the bytes of one array, counted before it is decoded: n elements have at least n - 1. Decoding it
+then costs at most about 70 MB for a moment, instead of 35 bytes for each byte received."""
 MAX_OPEN_BATCHES = 16
-"""Arrays that wait for their last answer while they hold the others."""
+"""Arrays that wait for their last answer."""
 
 _TOO_LARGE = Fault(
     INVALID_REQUEST, f"The batch has more than {MAX_BATCH} messages; send them one by one or in smaller ones"
@@ -34,7 +34,7 @@ def is_array(frame: bytes) -> bool:
 
 
 def elements(frame: bytes) -> list[bytes] | Fault:
-    """The messages of a batch as they stood on the wire, or why it is none."""
+    """The messages of a batch as received, or the reason why it is no batch."""
     if frame.count(b",") > MAX_BATCH_COMMAS:
         return _TOO_LARGE
     try:
@@ -49,7 +49,7 @@ def elements(frame: bytes) -> list[bytes] | Fault:
 
 
 class Batch:
-    """The answers to one array, handed over together when the last of them is in."""
+    """The answers to one array, sent together when the last of them is there."""
 
     def __init__(self, on_complete: Callable[[list[bytes]], None]) -> None:
         self._on_complete = on_complete
@@ -62,7 +62,7 @@ class Batch:
         return self._open > 0
 
     def expect(self) -> None:
-        """One more answer will come, or the word that none will."""
+        """One more call of `answer` will come."""
         self._open += 1
 
     def answer(self, message: bytes | None) -> None:

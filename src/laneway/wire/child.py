@@ -1,8 +1,7 @@
-"""A supervised child process: its streams are ours, its whole tree is the guardian's.
+"""A supervised child process: we read and write its streams, a guardian process ends its whole tree.
 
-Owns one guardian process and through it one child with all its descendants. Reads
-never block the loop; standard error is kept as a bounded tail; the end is always told,
-as an exit code or a signal name.
+Owns one guardian and through it one child with all its descendants. Reads never block the loop;
+standard error is kept as a bounded tail; the end is always reported, as an exit code or a signal name.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ from laneway.wire.pipes import PipeReader
 log = logging.getLogger(__name__)
 
 STDERR_TAIL_BYTES = 64 * 1024
-"""What is kept of standard error: enough for the last words, little enough for 500 children."""
+"""Kept of standard error: enough for the last messages, little enough for 500 children."""
 PIPE_BYTES = 1024 * 1024
-"""Asked of the kernel for the child's standard output, so that it can run ahead of our reader."""
+"""Requested pipe size of the child's standard output, so that it can run ahead of our reader."""
 TERM_S = 2.0
 """From SIGTERM to SIGKILL when we stop a child ourselves."""
 DRAIN_S = 1.0
-"""A stream may stand still this long once every writer we know is gone."""
+"""A stream may be silent this long once every writer that we know is gone."""
 DRAIN_TRIES = 10
-"""How often a stream that still moves is given `DRAIN_S` more: our reader may be slow, not for ever."""
+"""How often a stream that still has data gets `DRAIN_S` more: our reader may be slow, but not for ever."""
 END_S = 5.0
-"""From SIGKILL to giving up on hearing of it; the guardian goes on without us."""
+"""To wait for the report of a SIGKILL; after that the guardian goes on without us."""
 
 
 class Exit(msgspec.Struct, frozen=True):
-    """How a process ended: one of the two is set; neither when nobody could see it."""
+    """How a process ended: one of the two is set; neither if that is not known."""
 
     code: int | None = None
     signal: str | None = None
@@ -86,9 +85,9 @@ class Child:
         first: bytes = b"",
         is_agent: bool = True,
     ) -> Child:
-        """Start `argv`; raise `OSError` as `exec` would. `on_end` comes after the last byte.
+        """Start `argv`; raise `OSError` as `exec` would. `on_end` is called after the last byte.
 
-        Whoever gets an exception gets no `on_end`, and nothing is left running. `is_agent`: as of `launch`.
+        If this raises, `on_end` is not called and nothing is left running. `is_agent`: as for `launch`.
         """
         launched = launch(argv, env=env, cwd=cwd, first=first, is_agent=is_agent)
         return await cls.adopt(launched, on_stdout=on_stdout, on_end=on_end)
@@ -101,15 +100,15 @@ class Child:
         on_stdout: Callable[[bytes], None],
         on_end: Callable[[Exit], None] | None = None,
     ) -> Child:
-        """Take over what `launch` started; raise as `spawn` does."""
+        """Take over a process that `launch` started; raise as `spawn` does."""
         child = cls(launched.process, launched.control, launched.program, on_end)
-        # Not to be cut in half: every stream gets its transport, which closes it.
-        connecting = asyncio.ensure_future(child._connect(launched.status, on_stdout))
+        # Shielded from cancellation: every stream must get its transport, which closes it.
+        connect_task = asyncio.ensure_future(child._connect(launched.status, on_stdout))
         try:
-            await asyncio.shield(connecting)
+            await asyncio.shield(connect_task)
             await child._started
         except BaseException:
-            await child._abandon(connecting)
+            await child._abandon(connect_task)
             raise
         return child
 
@@ -120,29 +119,33 @@ class Child:
         assert process.stdout
         assert process.stderr
         _widen(process.stdout.fileno())
-        words, errors, output = _Reader(self._on_status), _Reader(self._keep_tail), _Reader(on_stdout)
-        words.on_end = self._on_status_end
-        PipeReader(words, os.fdopen(status, "rb"))
+        status_reader, stderr_reader, stdout_reader = (
+            _Reader(self._on_status),
+            _Reader(self._keep_tail),
+            _Reader(on_stdout),
+        )
+        status_reader.on_end = self._on_status_end
+        PipeReader(status_reader, os.fdopen(status, "rb"))
         self._stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
-        PipeReader(errors, process.stderr)
-        PipeReader(output, process.stdout)
-        self._ender = loop.create_task(self._tell_end(output, errors))
+        PipeReader(stderr_reader, process.stderr)
+        PipeReader(stdout_reader, process.stdout)
+        self._ender = loop.create_task(self._report_end(stdout_reader, stderr_reader))
 
-    async def _abandon(self, connecting: asyncio.Future[None]) -> None:
+    async def _abandon(self, connect_task: asyncio.Future[None]) -> None:
         self._on_end = None
         self._started.cancel()
-        self._let_go()
+        self._close_pipes()
         try:
             async with asyncio.timeout(END_S):
-                await connecting
-                self._let_go()
+                await connect_task
+                self._close_pipes()
                 await self.wait()
         except TimeoutError:
             pass  # the guardian goes on without us
 
-    async def _tell_end(self, *streams: _Reader) -> None:
-        # Death is told after the last byte, so that nothing the child still said is lost. A
-        # grandchild may hold a pipe open until the tree is swept; afterwards only a stranger can.
+    async def _report_end(self, *streams: _Reader) -> None:
+        # The end is reported after the last byte, so that no output is lost. A grandchild may hold a
+        # pipe open until the whole tree is gone; after that only a process outside the tree can.
         await self._swept.wait()
         if not all(await asyncio.gather(*(stream.wait_drained() for stream in streams))):
             log.warning("somebody outside the tree of %s holds its streams", self._program)
@@ -152,7 +155,7 @@ class Child:
             self._on_end(self._outcome)
 
     def write(self, data: bytes) -> None:
-        """Queue bytes for standard input; silently nothing once the child is gone."""
+        """Queue bytes for standard input; does nothing once the child is gone."""
         if self._stdin is not None and not self._stdin.is_closing():
             self._stdin.write(data)
 
@@ -165,43 +168,43 @@ class Child:
         return self._tail[-STDERR_TAIL_BYTES:].decode("utf-8", "replace")
 
     async def wait(self) -> Exit:
-        """Until the child and its whole tree are gone."""
+        """Wait until the child and its whole tree are gone."""
         return await asyncio.shield(self._ended)
 
     async def stop(self, own_end_s: float = 1.0) -> Exit:
-        """Close standard input, wait, SIGTERM, wait, SIGKILL: always ends, always tells how."""
+        """Close standard input, wait, SIGTERM, wait, SIGKILL. Always returns how the child ended."""
         if self._stdin is not None:
             self._stdin.close()
         try:
-            for seconds, order in ((own_end_s, b"T"), (TERM_S, b"K"), (END_S, None)):
+            for seconds, command in ((own_end_s, b"T"), (TERM_S, b"K"), (END_S, None)):
                 try:
                     async with asyncio.timeout(seconds):
                         return await self.wait()
                 except TimeoutError:
-                    if order is not None:
-                        self._order(order)
+                    if command is not None:
+                        self._command(command)
         except asyncio.CancelledError:
-            self.kill()  # nobody is left to climb the ladder
+            self.kill()  # nobody is left to wait for the next step
             raise
         return Exit()
 
     def kill(self) -> None:
         """End the whole tree now."""
-        self._order(b"K")
+        self._command(b"K")
 
-    def _order(self, order: bytes) -> None:
+    def _command(self, command: bytes) -> None:
         if self._control is not None:
             try:
-                os.write(self._control, order)
+                os.write(self._control, command)
             except OSError:
-                pass  # the guardian is gone; `_on_status_end` sees to the child
+                pass  # the guardian is gone; `_on_status_end` ends the child
 
     def _on_status(self, data: bytes) -> None:
         for line in data.splitlines():
             word, _, number = line.partition(b" ")
             match word:
                 case b"pid":
-                    # Known at once, not when `spawn` resumes: if the guardian is shot, it is ours to end.
+                    # Set at once, not when `spawn` resumes: if the guardian is killed, we end the child.
                     self.pid = int(number)
                     if not self._started.done():
                         self._started.set_result(self.pid)
@@ -216,9 +219,9 @@ class Child:
     def _on_status_end(self) -> None:
         self._refuse(OSError(errno.ECHILD, "the guardian ended before the child began", self._program))
         if self.pid and self._outcome == Exit():
-            # Somebody shot the guardian. The child is then an orphan that only we still know.
+            # Somebody killed the guardian. The child is an orphan then, and only we know it.
             guardian.kill_tree(self.pid, root_too=True)
-        self._let_go()
+        self._close_pipes()
         self._swept.set()
 
     def _refuse(self, problem: OSError) -> None:
@@ -226,7 +229,7 @@ class Child:
             self._on_end = None
             self._started.set_exception(problem)
 
-    def _let_go(self) -> None:
+    def _close_pipes(self) -> None:
         if self._control is not None:
             os.close(self._control)
             self._control = None
@@ -260,7 +263,7 @@ class _Reader(asyncio.Protocol):
             self.on_end()
 
     async def wait_drained(self) -> bool:
-        """Until the end, or until nothing moves; nothing is read afterwards. Whether it was the end."""
+        """Read until the end of the stream, or until it is silent. Returns whether it was the end."""
         for _ in range(DRAIN_TRIES):
             before = self._chunks
             try:

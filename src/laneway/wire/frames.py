@@ -1,8 +1,8 @@
-"""Bytes to messages: newline-delimited JSON, bounded, whatever the chunks.
+"""Framing of newline-delimited JSON: splits chunks of bytes into messages of bounded size.
 
-Splits and joins; decodes nothing. A message over the bound is skipped whole, told
-once, and the stream goes on after its newline. `laneway.wire.headers` reads streams
-that also carry messages under a Content-Length.
+Splits and joins; decodes nothing. A message over the limit is skipped whole and reported once, and
+reading goes on after its newline. `laneway.wire.headers` reads streams that also carry messages with
+a Content-Length header.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
-"""One message. Past it a peer is broken or hostile; images and long outputs stay below."""
+"""One message. A peer that sends more is broken or hostile; images and long outputs stay below."""
 
 
 def ignore_size(size: int) -> None:
@@ -18,7 +18,7 @@ def ignore_size(size: int) -> None:
 
 
 def as_line(message: bytes) -> bytes:
-    """A JSON text as one line. Inside JSON a bare newline is only ever white space."""
+    """A JSON text as one line. Inside JSON a bare newline is always white space."""
     if b"\n" in message:
         message = message.replace(b"\n", b" ")
     return message + b"\n"
@@ -32,7 +32,7 @@ class LineDecoder:
     ) -> None:
         self._max_bytes = max_bytes
         self._on_oversize = on_oversize
-        # One buffer, not a list of parts: a message that trickles in costs what it is long.
+        # One buffer, not a list of parts: a message in many small chunks costs only its own length.
         self._part = bytearray()
         self._skipping = False
 
@@ -61,7 +61,7 @@ class LineDecoder:
         return [line for line in lines if line] if b"" in lines else lines
 
     def wrap(self, message: bytes) -> bytes:
-        """A message as it goes out to the same peer."""
+        """Frame a message for the same peer."""
         return as_line(message)
 
     @property

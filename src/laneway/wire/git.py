@@ -1,12 +1,12 @@
-"""Git as a process: bounded in time and output, and kept from running anything that a repository brings.
+"""Runs git with limits on time and output, and without running programs that a repository configures.
 
-`git` asks a repository about itself: where it is, what its references and settings are. Commands
-that look at contents (diff, status, ls-files, log) go through `git_view`, where not a line of the
-repository's own configuration is read; `git_apart` knows no repository at all, and is for `apply`.
+`git` asks a repository about itself: where it is, its references and settings. Commands that read
+contents (diff, status, ls-files, log) go through `git_view`, which reads nothing of the repository's own
+configuration; `git_apart` uses no repository at all, and is for `apply`.
 
 No command that is passed here may use the network, prompt, page, or write to a repository.
 Blocking: from asyncio call through `in_thread`, which ends git when it is cancelled. A git that
-cannot be started comes back as a complaint like any other.
+cannot be started is reported as a complaint like any other.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ T = TypeVar("T")
 GIT_S = 15.0
 """Seconds for one command. A healthy repository takes far less; a person waits for the answer."""
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
-"""Of one command. More than anybody reads; the rest is never made."""
+"""Of one command. More than anybody reads; git is ended at this size."""
 MAX_COMPLAINT_BYTES = 4096
 NEVER_RAN = 127
-"""The exit code of a git that could not be started, as shells have it."""
+"""The exit code of a git that could not be started, as in shells."""
 
 _PASSED = (
     "HOME",
@@ -43,7 +43,7 @@ _PASSED = (
     "USER",
     "LOGNAME",
     "TMPDIR",
-    "DEVELOPER_DIR",  # by which macOS finds its git
+    "DEVELOPER_DIR",  # macOS finds its git by this
     "GIT_CEILING_DIRECTORIES",
     "GIT_DISCOVERY_ACROSS_FILESYSTEM",
     "GIT_CONFIG_NOSYSTEM",
@@ -52,9 +52,9 @@ _PASSED = (
     "GIT_CONFIG_COUNT",
 )
 _PASSED_BEGINNINGS = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
-"""What of our environment git sees. Other `GIT_…` variables may name another repository or a program."""
+"""What git gets of our environment. Other `GIT_…` variables may name a repository or a program."""
 _ALWAYS = {
-    "GIT_OPTIONAL_LOCKS": "0",  # looking must not write
+    "GIT_OPTIONAL_LOCKS": "0",  # reading must not write
     "GIT_NO_LAZY_FETCH": "1",  # contents that a partial clone lacks stay missing …
     "GIT_ALLOW_PROTOCOL": "none",  # … also for a git that does not know the line above
     "GIT_TERMINAL_PROMPT": "0",
@@ -83,10 +83,12 @@ APART = {
     "HOME": os.devnull,  # for a git that does not know the line above
     "XDG_CONFIG_HOME": os.devnull,
 }
-"""By which git finds no repository, and nobody's settings."""
+"""Variables with which git finds no repository and no settings."""
 
 
 class GitRun(msgspec.Struct, frozen=True):
+    """The result of one git command."""
+
     code: int
     """Git's exit code; negative when it was ended."""
     out: bytes = b""
@@ -96,31 +98,31 @@ class GitRun(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """What was printed, as the one path or id that it is."""
+        """The output as a single path or id."""
         return os.fsdecode(self.out.removesuffix(b"\n"))
 
 
 class _Running:
-    """The git of one piece of work, to be ended from another thread."""
+    """The running git process of one call, which another thread can end."""
 
     def __init__(self) -> None:
-        self._turn = threading.Lock()
+        self._mutex = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self.is_over = False
 
     def begin(self, process: subprocess.Popen[bytes]) -> None:
-        with self._turn:
+        with self._mutex:
             self._process = process
             if self.is_over:
                 _end(process)
 
     def done(self) -> None:
-        """Before it is reaped: then its id may be another one's."""
-        with self._turn:
+        """Called before the process is reaped: after that its pid may belong to another one."""
+        with self._mutex:
             self._process = None
 
     def end(self) -> None:
-        with self._turn:
+        with self._mutex:
             self.is_over = True
             if self._process is not None:
                 _end(self._process)
@@ -130,9 +132,9 @@ _running: ContextVar[_Running | None] = ContextVar("laneway_running_git", defaul
 
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do blocking work that asks git. If we are cancelled, git is ended and started no more for it."""
+    """Run blocking work that uses git in a thread. On cancellation git is ended and not started again."""
     running = _Running()
-    token = _running.set(running)  # a thread of asyncio's has the context of whoever starts it
+    token = _running.set(running)  # asyncio's threads inherit the context of the caller
     try:
         return await asyncio.to_thread(work, *args, **kwargs)
     except asyncio.CancelledError:
@@ -152,7 +154,7 @@ def git(
     max_bytes: int = MAX_OUTPUT_BYTES,
     timeout_s: float = GIT_S,
 ) -> GitRun:
-    """Ask the repository that a folder lies in about itself."""
+    """Ask the repository of a folder about itself."""
     return _run(folder, words, {}, given, max_bytes, timeout_s)
 
 
@@ -164,7 +166,7 @@ def git_apart(
     timeout_s: float = GIT_S,
     place: Mapping[str, str] = APART,
 ) -> GitRun:
-    """Git without any repository and any settings but ours; `place` may give it another one to work with."""
+    """Run git without a repository and with our settings only; `place` may name a repository to use."""
     return _run(folder, words, place, given, max_bytes, timeout_s)
 
 
@@ -176,7 +178,7 @@ def _run(
     max_bytes: int,
     timeout_s: float,
 ) -> GitRun:
-    import tempfile  # with random and hashlib it would take a tenth of a door's start
+    import tempfile  # loads random and hashlib: a tenth of a server's start-up time
 
     running = _running.get() or _Running()
     if running.is_over:
@@ -223,16 +225,16 @@ def _never_ran(folder: Path, problem: Exception) -> GitRun:
 
 
 def _environment(path: str, place: Mapping[str, str]) -> dict[str, str]:
-    mine = {
+    inherited = {
         key: value
         for key, value in os.environ.items()
         if (key in _PASSED or key.startswith(_PASSED_BEGINNINGS)) and not place
     }
-    return {**mine, **_ALWAYS, **place, "PATH": path}
+    return {**inherited, **_ALWAYS, **place, "PATH": path}
 
 
 def _safe_path(folder: Path) -> str:
-    """The PATH without what lies in the repository: a model may write there, and a `git` is soon written."""
+    """The PATH without folders inside the repository, where a model could write a program named `git`."""
     real = os.path.realpath(folder)
     repo = find_repo(Path(real))
     top = real if repo is None else os.fspath(repo.root)
@@ -245,7 +247,7 @@ def _is_below(entry: str, top: str) -> bool:
 
 
 def _program(path: str) -> str | None:
-    """As a shell would find it (`shutil.which` costs three milliseconds of start-up)."""
+    """Find git as a shell would (`shutil.which` costs three milliseconds of start-up)."""
     for entry in path.split(os.pathsep) if path else ():
         candidate = os.path.join(entry, "git")
         if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
@@ -257,9 +259,9 @@ def _program(path: str) -> str | None:
 
 
 def _read(process: subprocess.Popen[bytes], running: _Running, max_bytes: int, timeout_s: float) -> bytes:
-    """What it prints, up to one byte more than wanted; then it is gone, with all that it started."""
-    late = threading.Timer(timeout_s, _end, (process,))
-    late.start()
+    """Its output, up to one byte more than allowed. Afterwards it is gone with all that it started."""
+    timer = threading.Timer(timeout_s, _end, (process,))
+    timer.start()
     running.begin(process)
     with process:
         assert process.stdout is not None
@@ -268,9 +270,9 @@ def _read(process: subprocess.Popen[bytes], running: _Running, max_bytes: int, t
             if len(out) > max_bytes:
                 _end(process)
         finally:
-            late.cancel()
-            late.join()
-            running.done()  # from here on nobody signals a group whose id may be free again
+            timer.cancel()
+            timer.join()
+            running.done()  # from now on nobody signals a process group whose id may be free again
             try:
                 process.wait(timeout_s)
             except subprocess.TimeoutExpired:
@@ -279,6 +281,6 @@ def _read(process: subprocess.Popen[bytes], running: _Running, max_bytes: int, t
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Only before it is reaped: until then the id of its group is its own."""
+    """Kill its process group. Only before it is reaped: after that the id may belong to another group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,14 +1,14 @@
-"""A repository as data: its commits, its index and its work tree, without its configuration.
+"""A read-only view of a git repository: commits, index and work tree, without its configuration.
 
-Made for one look and then removed. Git is given a folder of our own in the place of `.git`, with a
-copy of the index, the repository's objects to read from, and of its settings only those that say
-what bytes mean (line ends, modes, ignored files). So no filter, hook, monitor, driver, helper, remote
-or included file of the repository is known to it, whatever that is called and whenever it is written;
-nor is one of the user's own, which a repository could feed with anything. Nothing is written to the
-repository: what git likes to write while it looks goes into our copy.
+A view is temporary. Instead of `.git`, git gets a folder of our own with a copy of the index, the
+repository's objects to read from, and only those of its settings that say what bytes mean (line ends,
+modes, ignored files). So git knows no filter, hook, monitor, driver, helper, remote or included file of
+the repository, whatever its name and whenever it is written; nor one of the user, which a repository
+could feed with anything. Nothing is written to the repository: what git writes while it reads goes
+into our copy.
 
-Of a submodule only the commit is looked at. Files that go through a filter cannot be compared with
-what is stored of them: `filters` has the names. Contents that a partial clone lacks are not fetched.
+Of a submodule only the commit is read. Files that go through a filter cannot be compared with their
+stored form: `filters` has the names. Contents that a partial clone lacks are not fetched.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from laneway.base.repo import find_repo, git_dir
 from laneway.wire.git import APART, GIT_S, MAX_OUTPUT_BYTES, NEVER_RAN, GitRun, git, git_apart
 
 MAX_INDEX_BYTES = 512 * 1024 * 1024
-"""Of an index: some three million files. It is copied, which takes a tenth of a second for the largest."""
+"""Of an index: some three million files. Copying the largest takes a tenth of a second."""
 MAX_COMPARED_BYTES = 16 * 1024 * 1024
-"""Of a file that git compares line by line, in memory; a larger one only differs or does not."""
+"""Of a file that git compares line by line, in memory; of a larger one it only says that it differs."""
 MAX_RULES_BYTES = 1024 * 1024
-"""Of a file of attributes or of ignored names: a hundred times what people write."""
+"""Of an attributes or ignore file: a hundred times what people write."""
 MAX_SETTINGS_BYTES = 1024 * 1024
-"""Of the settings that are looked at."""
+"""Of the settings that are read."""
 
 _MEANINGFUL = (
     "core.autocrlf",
@@ -47,9 +47,9 @@ _MEANINGFUL = (
     "core.quotepath",
     "extensions.objectformat",
 )
-"""Settings that are taken over: none names a program, a file or a place."""
+"""Settings that are copied: none names a program or a path."""
 _FILES = ("core.excludesfile", "core.attributesfile")
-"""Those that name a file of rules, which is copied."""
+"""Settings that name a file of rules, which is copied."""
 _ASKED = r"^(core|extensions)\.[a-z]+$|^filter\..*\.(clean|smudge|process)$"
 _LOOK_INTO_SUBMODULES = ("diff", "diff-files", "diff-index", "status")
 _WORD = re.compile(r"[\w.-]*")
@@ -58,8 +58,10 @@ _READ_BY_GIT = ("HEAD", "config", "config.worktree", "commondir", "index", "pack
 
 
 class GitView(msgspec.Struct, frozen=True):
+    """A repository that git commands can read."""
+
     folder: Path
-    """Where git is asked: the folder that was named, links resolved."""
+    """The working directory of git: the folder that was named, links resolved."""
     top: Path
     """Of the work tree."""
     head: str | None
@@ -86,24 +88,30 @@ class GitView(msgspec.Struct, frozen=True):
 
 
 def _without_submodules(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Git would look into a submodule by another git, which reads the configuration that it has there."""
+    """Git would start another git in a submodule, which would read the configuration there."""
     options = words[: words.index("--")] if "--" in words else words
-    at = next((at for at, word in enumerate(options) if word in _LOOK_INTO_SUBMODULES), None)
-    return words if at is None else (*words[: at + 1], "--ignore-submodules=dirty", *words[at + 1 :])
+    position = next(
+        (position for position, word in enumerate(options) if word in _LOOK_INTO_SUBMODULES), None
+    )
+    return (
+        words
+        if position is None
+        else (*words[: position + 1], "--ignore-submodules=dirty", *words[position + 1 :])
+    )
 
 
 @contextmanager
 def git_view(folder: Path) -> Iterator[GitView | GitRun]:
-    """The view of the repository that a folder lies in, or what git (or we) have against it."""
+    """The view of the repository of a folder, or a `GitRun` with the reason why there is none."""
     import tempfile
 
-    found = _discover(folder)
-    if isinstance(found, GitRun):
-        yield found
+    facts = _discover(folder)
+    if isinstance(facts, GitRun):
+        yield facts
         return
-    with tempfile.TemporaryDirectory(prefix="laneway-git-") as own:
+    with tempfile.TemporaryDirectory(prefix="laneway-git-") as view_dir:
         try:
-            view = _build(found, Path(own))
+            view = _build(facts, Path(view_dir))
         except OSError as problem:
             yield _refused(f"{problem.filename or folder} cannot be read ({problem.strerror}).")
             return
@@ -111,21 +119,21 @@ def git_view(folder: Path) -> Iterator[GitView | GitRun]:
 
 
 def odd_git_file(folder: Path) -> str:
-    """What git would wait for, in the repository that a folder lies in: its path, or nothing."""
+    """A file in the repository of a folder on which git would hang, such as a pipe: its path, or nothing."""
     repo = find_repo(Path(os.path.realpath(folder)))
-    own = git_dir(os.fspath(repo.root)) if repo is not None else None
-    for name in _READ_BY_GIT if own is not None else ():
-        path = os.path.join(own or "", name)
+    repo_git_dir = git_dir(os.fspath(repo.root)) if repo is not None else None
+    for name in _READ_BY_GIT if repo_git_dir is not None else ():
+        path = os.path.join(repo_git_dir or "", name)
         try:
             os.close(open_regular(path))
         except NotRegular:
             return path
         except OSError:
-            pass  # not there, or git will tell
+            pass  # it is missing, or git will report it
     return ""
 
 
-class _Found(msgspec.Struct, frozen=True):
+class _RepoFacts(msgspec.Struct, frozen=True):
     folder: Path
     top: str
     git_dir: str
@@ -135,29 +143,29 @@ class _Found(msgspec.Struct, frozen=True):
     head: str | None
 
 
-def _discover(folder: Path) -> _Found | GitRun:
-    """Ask the repository about itself. None of this runs anything."""
-    if odd := odd_git_file(folder):
-        return _refused(f"{odd} is not a regular file.")
+def _discover(folder: Path) -> _RepoFacts | GitRun:
+    """Ask the repository about itself. None of this runs a program of the repository."""
+    if odd_file := odd_git_file(folder):
+        return _refused(f"{odd_file} is not a regular file.")
     real = Path(os.path.realpath(folder))
-    places = []
-    for asked in ("--show-toplevel", "--absolute-git-dir", "--git-common-dir"):
-        ran = git(real, "rev-parse", asked)
-        if ran.code != 0 or not ran.line:
-            return ran if ran.code else _refused(f"{folder} is not in a work tree.")
-        places.append(os.path.join(real, ran.line))
-    top, own, common = places
-    if not _belongs(top, own):
-        return _refused(f"The configuration of {own} names another work folder: {top}.")
-    told = git(real, "config", "-z", "--get-regexp", _ASKED, max_bytes=MAX_SETTINGS_BYTES)
-    if told.is_cut or told.code not in (0, 1):
-        return _refused(f"The configuration of {own} cannot be read.")
-    settings = dict(_settings(told.out))
+    paths = []
+    for option in ("--show-toplevel", "--absolute-git-dir", "--git-common-dir"):
+        result = git(real, "rev-parse", option)
+        if result.code != 0 or not result.line:
+            return result if result.code else _refused(f"{folder} is not in a work tree.")
+        paths.append(os.path.join(real, result.line))
+    top, repo_git_dir, common = paths
+    if not _belongs(top, repo_git_dir):
+        return _refused(f"The configuration of {repo_git_dir} names another work folder: {top}.")
+    config_output = git(real, "config", "-z", "--get-regexp", _ASKED, max_bytes=MAX_SETTINGS_BYTES)
+    if config_output.is_cut or config_output.code not in (0, 1):
+        return _refused(f"The configuration of {repo_git_dir} cannot be read.")
+    settings = dict(_settings(config_output.out))
     head = git(real, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").line
-    return _Found(
+    return _RepoFacts(
         folder=real,
         top=top,
-        git_dir=own,
+        git_dir=repo_git_dir,
         common_dir=common,
         settings=settings,
         filters=frozenset(
@@ -171,51 +179,53 @@ def _refused(why: str) -> GitRun:
     return GitRun(NEVER_RAN, complaint=why)
 
 
-def _belongs(top: str, own: str) -> bool:
-    """Whether a work tree is the one that the repository lies in: a setting may name any folder."""
-    named = git_dir(top)
+def _belongs(top: str, repo_git_dir: str) -> bool:
+    """Whether this work tree belongs to the repository: a setting may name any folder."""
+    linked_dir = git_dir(top)
     try:
-        return named is not None and os.path.samefile(named, own)
+        return linked_dir is not None and os.path.samefile(linked_dir, repo_git_dir)
     except OSError:
         return False
 
 
 def _settings(out: bytes) -> Iterator[tuple[str, str]]:
-    """Keys and values; later ones win. A key without a value means that it is true."""
+    """Keys and values; later ones win. A key without a value means true."""
     for entry in out.split(b"\0"):
         key, has_value, value = os.fsdecode(entry).partition("\n")
         if key:
             yield key, value if has_value else "true"
 
 
-# ── what git is given ──────────────────────────────────────────────────────
+# ── the view's folder ──────────────────────────────────────────────────────
 
 
-def _build(found: _Found, own: Path) -> GitView:
+def _build(facts: _RepoFacts, view_dir: Path) -> GitView:
     for name in ("objects/info", "refs", "info"):
-        (own / name).mkdir(parents=True)
-    objects = os.path.realpath(os.path.join(found.common_dir, "objects"))
-    (own / "objects" / "info" / "alternates").write_bytes(_quoted(objects) + b"\n")
-    (own / "HEAD").write_text(f"{found.head or 'ref: refs/heads/none'}\n")
-    _copy_index(found, own)
-    _copy_rules(os.path.join(found.common_dir, "info", "exclude"), own / "info" / "exclude")
-    _copy_rules(os.path.join(found.common_dir, "info", "attributes"), own / "info" / "attributes")
+        (view_dir / name).mkdir(parents=True)
+    objects = os.path.realpath(os.path.join(facts.common_dir, "objects"))
+    (view_dir / "objects" / "info" / "alternates").write_bytes(_quoted(objects) + b"\n")
+    (view_dir / "HEAD").write_text(f"{facts.head or 'ref: refs/heads/none'}\n")
+    _copy_index(facts, view_dir)
+    _copy_rules(os.path.join(facts.common_dir, "info", "exclude"), view_dir / "info" / "exclude")
+    _copy_rules(os.path.join(facts.common_dir, "info", "attributes"), view_dir / "info" / "attributes")
     for key, usual in zip(_FILES, ("ignore", "attributes"), strict=True):
-        _copy_rules(_named(found, key, usual), own / key)
-    (own / "config").write_text(_config(found, own))
-    place = {**APART, "GIT_DIR": str(own), "GIT_WORK_TREE": found.top}
-    return GitView(found.folder, Path(found.top), found.head, found.filters, place)
+        _copy_rules(_named(facts, key, usual), view_dir / key)
+    (view_dir / "config").write_text(_config(facts, view_dir))
+    place = {**APART, "GIT_DIR": str(view_dir), "GIT_WORK_TREE": facts.top}
+    return GitView(facts.folder, Path(facts.top), facts.head, facts.filters, place)
 
 
-def _config(found: _Found, own: Path) -> str:
-    kept = {key: found.settings[key] for key in _MEANINGFUL if _WORD.fullmatch(found.settings.get(key, "\n"))}
-    version = 1 if any(key.startswith("extensions.") for key in kept) else 0
+def _config(facts: _RepoFacts, view_dir: Path) -> str:
+    copied = {
+        key: facts.settings[key] for key in _MEANINGFUL if _WORD.fullmatch(facts.settings.get(key, "\n"))
+    }
+    version = 1 if any(key.startswith("extensions.") for key in copied) else 0
     settings = {
-        **kept,
+        **copied,
         "core.repositoryformatversion": str(version),
         "core.bare": "false",
         "core.bigfilethreshold": str(MAX_COMPARED_BYTES),
-        **{key: f'"{own / key}"' for key in _FILES},
+        **{key: f'"{view_dir / key}"' for key in _FILES},
     }
     sections = (
         f"[{key.partition('.')[0]}]\n\t{key.partition('.')[2]} = {settings[key]}\n" for key in settings
@@ -223,28 +233,28 @@ def _config(found: _Found, own: Path) -> str:
     return "".join(sections)
 
 
-def _copy_index(found: _Found, own: Path) -> None:
-    """With its time: by that git knows which files it must look into."""
-    path = os.path.join(found.git_dir, "index")
+def _copy_index(facts: _RepoFacts, view_dir: Path) -> None:
+    """Copy the index with its time: by that git knows which files it must read again."""
+    path = os.path.join(facts.git_dir, "index")
     try:
         fd = open_regular(path)
     except FileNotFoundError:
-        return  # nothing was ever added
+        return  # no file was ever added
     try:
-        (own / "index").write_bytes(read_open(fd, MAX_INDEX_BYTES, path))
-        told = os.fstat(fd)
+        (view_dir / "index").write_bytes(read_open(fd, MAX_INDEX_BYTES, path))
+        status = os.fstat(fd)
     finally:
         os.close(fd)
-    os.utime(own / "index", ns=(told.st_atime_ns, told.st_mtime_ns))
-    for name in os.listdir(found.git_dir):
+    os.utime(view_dir / "index", ns=(status.st_atime_ns, status.st_mtime_ns))
+    for name in os.listdir(facts.git_dir):
         if name.startswith("sharedindex."):  # the larger part of an index that was split
-            (own / name).symlink_to(os.path.join(found.git_dir, name))
+            (view_dir / name).symlink_to(os.path.join(facts.git_dir, name))
 
 
-def _named(found: _Found, key: str, usual: str) -> str:
-    """The user's file of rules, by a setting or in its usual place."""
-    if key in found.settings:
-        return os.path.join(found.top, os.path.expanduser(found.settings[key]))
+def _named(facts: _RepoFacts, key: str, usual: str) -> str:
+    """The user's file of rules, from a setting or in its usual place."""
+    if key in facts.settings:
+        return os.path.join(facts.top, os.path.expanduser(facts.settings[key]))
     config = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     return os.path.join(config, "git", usual)
 
@@ -255,10 +265,10 @@ def _copy_rules(source: str, target: Path) -> None:
     except OSError as problem:
         if problem.errno == errno.ENOSPC:
             raise
-        target.write_bytes(b"")  # none, or none that git could be made to wait for
+        target.write_bytes(b"")  # it is missing, or something on which git could hang
 
 
 def _quoted(path: str) -> bytes:
-    """As git reads a path that may hold anything."""
+    """Quote a path for git, whatever characters it has."""
     escaped = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'"' + escaped + b'"'

@@ -1,19 +1,19 @@
-"""The guardian: parent and subreaper of one process tree, which it ends when we go.
+"""The guardian process: parent and subreaper of one process tree, which it ends when Laneway ends.
 
 A program of its own, started as `python -I -S guardian.py CONTROL STATUS LOCALE KIND -- ARGV…`
-with the child's standard streams and environment already in place. It only holds the
+with the child's standard streams and environment already in place. It only owns the
 tree; no byte of the child's streams passes through it.
 
-CONTROL (we write): `T` asks the tree to end, `K` ends it. End of file means that we
-are gone, for whatever reason, and the tree must go too.
-STATUS (we read): `pid N`, or `failed ERRNO`, then `exit N` or `signal N`; its end of
+CONTROL (Laneway writes): `T` asks the tree to end, `K` kills it. End of file means that Laneway
+is gone, for whatever reason, and the tree must end too.
+STATUS (Laneway reads): `pid N`, or `failed ERRNO`, then `exit N` or `signal N`; its end of
 file means that nothing of the tree is left.
-LOCALE: the child's `LC_CTYPE` behind an equals sign, or nothing if it has none: Python
+LOCALE: the child's `LC_CTYPE` after an equals sign, or nothing if it has none: Python
 changes that variable for itself where the locale is C.
-KIND: `agent` if a model chooses what is started below us, which others then can see
+KIND: `agent` if a model chooses what is started below us, which other processes can then see
 (`laneway.wire.process_tree`); else `program`.
 
-Imports only what a bare interpreter has at hand: its start is on every start-up path.
+Imports only modules of a bare interpreter, because every start-up waits for its start.
 """
 
 import os
@@ -23,20 +23,20 @@ import sys
 import time
 
 OWN_END_S = 0.3
-"""The child's standard input closes with ours; this long it may end by itself."""
+"""For the child to end by itself, after its standard input has closed with ours."""
 TERM_S = 0.5
-"""Between SIGTERM and SIGKILL once nobody is there to wait for more."""
+"""Between SIGTERM and SIGKILL once Laneway is gone."""
 SWEEP_TICK_S = 0.02
 FREEZE_ROUNDS = 20
-"""Looks at the process table per kill: each finds only what was forked since the last one."""
+"""Reads of the process table per kill: each finds only what was forked since the last one."""
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NAME = 15
 NAME = "laneway-guard"
-"""Of the guardian of an agent, for whoever looks at the process table; at most 15 characters (Linux)."""
+"""Process name of the guardian of an agent; at most 15 characters (Linux)."""
 AGENT, PROGRAM = "agent", "program"
 HEEDED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-"""A child would inherit that; it starts with the defaults."""
+"""A child would inherit that; it gets the defaults instead."""
 
 
 def main(argv: list[str]) -> int:
@@ -50,6 +50,8 @@ def main(argv: list[str]) -> int:
 
 
 class Guardian:
+    """Starts the child, reports its end, and ends its tree."""
+
     def __init__(self, control: int, status: int) -> None:
         self.control = control
         self.status = status
@@ -70,7 +72,7 @@ class Guardian:
     def run(self, command: list[str]) -> int:
         if not self.spawn(command):
             return 127
-        # Codex's streams are Codex's: while we hold a copy, nobody would see them end.
+        # Close our copies of the child's streams: while we hold them, nobody would see them end.
         null = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(null, stream)
@@ -105,7 +107,7 @@ class Guardian:
         return True
 
     def watch(self) -> None:
-        """Until the child has ended, or we must end it."""
+        """Wait until the child has ended, or we must end it."""
         poll = select.poll()
         poll.register(self.wake, select.POLLIN)
         poll.register(self.control, select.POLLIN)
@@ -134,7 +136,7 @@ class Guardian:
             self.reap()
 
     def sweep(self) -> None:
-        """End whatever is left, however often it forks."""
+        """End all remaining processes, however often they fork."""
         signal_tree(signal.SIGTERM)
         deadline = time.monotonic() + self.term_s
         while self.reap():
@@ -143,7 +145,7 @@ class Guardian:
             time.sleep(SWEEP_TICK_S)
 
     def reap(self) -> bool:
-        """Collect the dead; return whether anybody lives."""
+        """Reap ended processes; return whether any is left."""
         while True:
             try:
                 pid, outcome = os.waitpid(-1, os.WNOHANG)
@@ -160,11 +162,11 @@ class Guardian:
         try:
             os.write(self.status, line + b"\n")
         except OSError:
-            pass  # nobody listens any more; the tree is ended all the same
+            pass  # nobody reads it any more; the tree is ended anyway
 
 
 def become_subreaper(name: str | None) -> None:
-    """From here on, grandchildren that lose their parent become our children (Linux), under this name."""
+    """From now on, grandchildren that lose their parent become our children (Linux); sets our name."""
     if sys.platform == "linux":
         import ctypes
 
@@ -179,15 +181,15 @@ def signal_tree(number: int) -> None:
 
 
 def kill_tree(root: int, *, root_too: bool = False) -> None:
-    """SIGKILL everything below `root`, stopped first: what is frozen cannot fork while we look."""
+    """SIGKILL everything below `root`. All are stopped first: a stopped process cannot fork meanwhile."""
     frozen = [root] if root_too else []
     signal_all(frozen, signal.SIGSTOP)
     for _ in range(FREEZE_ROUNDS):
-        fresh = [pid for pid in descendants(root) if pid not in frozen]
-        if not fresh:
+        new_pids = [pid for pid in descendants(root) if pid not in frozen]
+        if not new_pids:
             break
-        signal_all(fresh, signal.SIGSTOP)
-        frozen += fresh
+        signal_all(new_pids, signal.SIGSTOP)
+        frozen += new_pids
     signal_all(frozen, signal.SIGKILL)
 
 
@@ -200,19 +202,19 @@ def signal_all(pids: list[int], number: int) -> None:
 
 
 def descendants(root: int) -> list[int]:
-    """All below `root`, and what is left of its session: that one's parents may be gone."""
+    """All processes below `root`, and those of its session, whose parents may be gone."""
     children: dict[int, list[int]] = {}
-    found: list[int] = []
+    pids: list[int] = []
     for pid, parent, session in process_table():
         children.setdefault(parent, []).append(pid)
         if session == root and pid != root:
-            found.append(pid)
-    queue = [root, *found]
+            pids.append(pid)
+    queue = [root, *pids]
     while queue:
-        below = [pid for pid in children.get(queue.pop(), []) if pid not in found]
-        found += below
-        queue += below
-    return found
+        new_pids = [pid for pid in children.get(queue.pop(), []) if pid not in pids]
+        pids += new_pids
+        queue += new_pids
+    return pids
 
 
 def process_table() -> list[tuple[int, int, int]]:
@@ -224,7 +226,7 @@ def process_table() -> list[tuple[int, int, int]]:
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", "rb") as stat:
-                    # The name in parentheses may hold anything, so split behind the last one.
+                    # The name in parentheses may contain anything, so split after the last parenthesis.
                     fields = stat.read().rpartition(b")")[2].split()
             except OSError:
                 continue  # it ended while we looked
@@ -233,7 +235,7 @@ def process_table() -> list[tuple[int, int, int]]:
 
 
 def process_table_by_ps() -> list[tuple[int, int, int]]:
-    # Without /proc (macOS) there is no number of a session; the process group comes near it.
+    # Without /proc (macOS) there is no session id; the process group comes close.
     with os.popen("/bin/ps -axo pid=,ppid=,pgid=") as lines:  # noqa: S605  a constant
         rows = [line.split() for line in lines]
     return [(int(pid), int(parent), int(group)) for pid, parent, group in rows]

@@ -1,10 +1,9 @@
-"""Bytes to messages in two framings on one stream: lines, and bodies under a Content-Length.
+"""Framing of streams that mix two kinds of messages: lines, and bodies with a Content-Length header.
 
-Each message tells for itself which it is: one that begins with a header line is framed
-by its length, every other one by its newline. Answers go out in the framing that the
-peer used last. Decodes no JSON. Headers that do not hold are told, with what is wrong,
-and reading goes on at the next line: what follows a broken header is often a whole
-message all the same.
+Each message shows which kind it is: one that begins with a header line is framed by its length, every
+other one by its newline. Answers go out in the framing that the peer used last. Decodes no JSON.
+Wrong headers are reported with the reason, and reading goes on at the next line: a broken header is
+often followed by a whole message.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from collections.abc import Callable
 from laneway.wire.frames import MAX_FRAME_BYTES, as_line, ignore_size
 
 MAX_HEADER_BYTES = 8 * 1024
-"""One header block. Real ones have two lines; what is longer is no header."""
+"""One header block. Real ones have two lines; a longer text is no header."""
 MAX_SKIP_FRAMES = 16
-"""A length up to this many times the longest message is skipped as told, so that an honest peer stays
-in step. A greater one is taken for a lie: to believe it would be to swallow all that comes after."""
+"""A body up to this many times the longest message is skipped, so that an honest peer stays in step.
+A greater length is taken for wrong: to believe it would mean to swallow everything after it."""
 
 _HEADER = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}+)[ \t]{0,64}+:")
 _LENGTH = re.compile(rb"[ \t]*+([0-9]++)[ \t]*+\r?")
@@ -33,8 +32,8 @@ def _ignore_problem(problem: str) -> None:
     pass
 
 
-class _Block:
-    """A header block under way. Only what matters of it is kept."""
+class _HeaderBlock:
+    """A header block that is being read: only the facts that matter."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -43,7 +42,7 @@ class _Block:
 
 
 class MixedDecoder:
-    """Feed it chunks as they come; it returns the complete messages, whatever framed them."""
+    """Feed it chunks as they come; it returns the complete messages of either framing."""
 
     def __init__(
         self,
@@ -55,12 +54,12 @@ class MixedDecoder:
         self._on_oversize = on_oversize
         self._on_problem = on_problem
         self._part = bytearray()
-        self._block: _Block | None = None
+        self._block: _HeaderBlock | None = None
         self._body_bytes = 0
         self._skip_bytes = 0
         self._skipping_line = False
         self.uses_lengths = False
-        """Whether the last message came under a Content-Length."""
+        """Whether the last message had a Content-Length."""
 
     def feed(self, data: bytes) -> list[bytes]:
         frames: list[bytes] = []
@@ -77,7 +76,7 @@ class MixedDecoder:
         return frames
 
     def wrap(self, message: bytes) -> bytes:
-        """A message as it goes out to the same peer: in the framing that it used last."""
+        """Frame a message for the same peer, as that peer did last."""
         if self.uses_lengths:
             return b"Content-Length: %d\r\n\r\n%b" % (len(message), message)
         return as_line(message)
@@ -134,8 +133,8 @@ class MixedDecoder:
         else:
             if self._block is not None:
                 self._refuse("A header block ended without an empty line")
-            # A body with a wrong length leaves a rest, and the next header sticks to it. No message
-            # ends in a digit, so nothing is torn apart here that belongs together.
+            # A body with a wrong length leaves a rest that runs into the next header. No message ends
+            # in a digit, so no real message is split here.
             buried = _BURIED.search(line, max(0, len(line) - _BURIED_BYTES))
             if buried:
                 self._message(line[: buried.start()], frames, has_length=False)
@@ -151,7 +150,7 @@ class MixedDecoder:
 
     def _header(self, header: re.Match[bytes], line: bytes) -> None:
         if self._block is None:
-            self._block = _Block()
+            self._block = _HeaderBlock()
         block = self._block
         block.size += len(line) + 1
         if block.size > MAX_HEADER_BYTES:
@@ -162,7 +161,7 @@ class MixedDecoder:
                 block.problem = "There is more than one Content-Length"
             elif number is None:
                 block.problem = "The Content-Length is not a number of bytes"
-            # 20 digits are more bytes than there are; no need to read them.
+            # 20 digits are more bytes than any machine has; no need to parse them.
             elif len(number[1]) >= 20 or int(number[1]) > MAX_SKIP_FRAMES * self._max_bytes:
                 block.problem = "The Content-Length is too great to be true"
             block.length = int(number[1]) if number and not block.problem else 0

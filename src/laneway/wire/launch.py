@@ -1,8 +1,8 @@
-"""Start a program under its guardian: the part that needs no event loop.
+"""Starts a program under its guardian process, without an event loop.
 
-Apart from `laneway.wire.child`, which needs one, so that a slow child can be started before asyncio
-and the rest of us are even imported. Whoever launches must hand the outcome to a `Child`, or end
-itself: the guardian sees either.
+Separate from `laneway.wire.child`, which needs one, so that a slow child can be started before asyncio
+and the rest of Laneway are imported. The caller must hand the result to a `Child`, or end: the guardian
+notices both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GUARDIAN = os.path.join(os.path.dirname(__file__), "guardian.py")
 
 
 class Launched:
-    """A guardian on its way, with our ends of its pipes."""
+    """A guardian process that is starting, with our ends of its pipes."""
 
     __slots__ = ("control", "process", "program", "status")
 
@@ -37,9 +37,9 @@ def launch(
     first: bytes = b"",
     is_agent: bool = True,
 ) -> Launched:
-    """Start the guardian of `argv`. That `argv` itself cannot be run is told later, on its status pipe.
+    """Start the guardian of `argv`. If `argv` itself cannot be run, its status pipe says so later.
 
-    `first` is the first thing that it reads: no more than a pipe holds, since nobody reads it yet.
+    `first` is written to its standard input: no more than a pipe holds, since nobody reads it yet.
     `is_agent`: whether a model may choose what it starts; see `laneway.wire.process_tree`.
     """
     if not argv:
@@ -73,5 +73,5 @@ def launch(
         try:
             process.stdin.write(first)
         except BrokenPipeError:
-            pass  # it has ended already; how, its status pipe tells
+            pass  # it has ended already; its status pipe says how
     return Launched(process, control_in, status_out, argv[0])

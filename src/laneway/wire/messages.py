@@ -1,8 +1,8 @@
-"""JSON-RPC messages as values: reading what came, wording what goes out, and naming what is wrong.
+"""JSON-RPC messages as values: decoding, error answers, and the faults of malformed messages.
 
-Pure; knows no connection. What is well-formed is read by shape and left undecoded
-inside. For the rest there is `mend` and `fault_of`, which may take their time: only
-broken or hostile bytes get there.
+Pure; knows no connection. A well-formed message is read by its shape; its params and result stay
+undecoded. For the rest there are `mend` and `fault_of`, which may be slow: only broken or hostile
+bytes get there.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from laneway.base.errors import RemoteError
 log = logging.getLogger(__name__)
 
 MAX_SALVAGE_BYTES = 1024 * 1024
-"""Of a message nested too deeply to be read, to look for its id. Longer ones are answered without it:
-the search holds up the reader, for a quarter of a second at this length."""
+"""Of a message nested too deeply to be decoded, to search it for its id. Longer ones are answered without
+an id: the search blocks the reader, for a quarter of a second at this length."""
 SHOWN_CHARS = 200
-"""Of foreign text in the log: enough to know it again."""
+"""Of foreign text in the log: enough to recognise it."""
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -34,7 +34,7 @@ Raw = msgspec.Raw
 
 
 class Envelope(msgspec.Struct):
-    """Any JSON-RPC message; what is inside stays undecoded until somebody wants it."""
+    """Any JSON-RPC message; its parts stay undecoded until they are needed."""
 
     id: Raw = Raw()
     method: str | None = None
@@ -44,7 +44,7 @@ class Envelope(msgspec.Struct):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Why a frame is no message, and under which id to say so, if it has one that is theirs."""
+    """Why a frame is no message, and the id to answer under, if it has one of the other end's."""
 
     code: int
     text: str
@@ -58,7 +58,7 @@ class _ErrorBody(msgspec.Struct):
 
 
 class _Claim(msgspec.Struct):
-    """What can still be told of an object that is no message."""
+    """The fields that can still be read of an object that is no message."""
 
     id: Raw = Raw()
     method: Raw = Raw()
@@ -71,11 +71,11 @@ _decode_claim = msgspec.json.Decoder(_Claim).decode
 _decode_any = msgspec.json.Decoder(Raw).decode
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""All that decoding foreign bytes can raise; bad UTF-8 is no `DecodeError` to msgspec."""
-_UNSPEAKABLE = (TypeError, ValueError, OverflowError, RecursionError)
+"""All that decoding foreign bytes can raise; msgspec's error for bad UTF-8 is no `DecodeError`."""
+_NOT_ENCODABLE = (TypeError, ValueError, OverflowError, RecursionError)
 """All that encoding our own values can raise; older msgspecs overflow at 64 bits."""
 
-# ── what is wrong with it ──────────────────────────────────────────────────
+# ── faults ─────────────────────────────────────────────────────────────────
 
 NOT_A_MESSAGE = Fault(INVALID_REQUEST, "This is not a JSON-RPC message")
 _NOT_JSON = Fault(PARSE_ERROR, "This is not JSON")
@@ -85,11 +85,11 @@ _TOO_DEEP = Fault(INVALID_REQUEST, "The message is nested too deeply")
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S
 )
-_SPEECH = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]++|[\]}]++|[^"\[\]{}]++', re.S)
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]++|[\]}]++|[^"\[\]{}]++', re.S)
 
 
 def is_utf8(frame: bytes) -> bool:
-    """Raw parts are passed on unread; nothing that is no text may get that far."""
+    """Whether a frame is text. Raw parts are passed on undecoded, so that nobody else checks it."""
     if frame.isascii():
         return True
     try:
@@ -102,20 +102,20 @@ def is_utf8(frame: bytes) -> bool:
 def mend(frame: bytes) -> bytes:
     r"""Half a surrogate pair (`\ud83d` alone) becomes U+FFFD; all else stays.
 
-    JavaScript writes such halves whenever a text was cut inside an emoji. They are valid JSON and
-    no text; nobody behind us could decode them.
+    JavaScript writes such halves when a text was cut inside an emoji. They are valid JSON but no
+    text; no decoder accepts them.
     """
     if b"\\ud" not in frame and b"\\uD" not in frame:
         return frame
-    return _ESCAPE.sub(lambda found: b"\\ufffd" if found[1] else found[0], frame)
+    return _ESCAPE.sub(lambda match: b"\\ufffd" if match[1] else match[0], frame)
 
 
 def fault_of(frame: bytes) -> Fault:
-    """What to answer to a frame that is no message."""
+    """The fault to answer to a frame that is no message."""
     if not is_utf8(frame):
         return _NOT_UTF8
     try:
-        _decode_any(frame)  # a wrong shape is told before the rest is looked at: is it JSON at all?
+        _decode_any(frame)  # msgspec reports a wrong shape before it has seen the rest: is it JSON at all?
         claim = _decode_claim(frame)
     except msgspec.ValidationError:
         return NOT_A_MESSAGE
@@ -139,36 +139,36 @@ def _deep_fault(frame: bytes) -> Fault:
 
 
 def _claimed(claim: _Claim) -> bytes | None:
-    """The id of a malformed request. One without `method` may be an answer, and its id is ours."""
+    """The id of a malformed request. Without `method` it may be an answer, and the id one of ours."""
     return bytes(claim.id) if claim.id and claim.method else None
 
 
 def _shallow(frame: bytes) -> bytes:
     """The outermost object or array, with null for everything nested in it."""
-    kept: list[bytes] = []
+    pieces: list[bytes] = []
     depth = 0
-    for found in _SPEECH.finditer(frame):
-        word = found[0]
-        if word[0] in b"[{":
+    for match in _TOKEN.finditer(frame):
+        token = match[0]
+        if token[0] in b"[{":
             if depth == 0:
-                kept.append(word[:1])
-            if depth <= 1 < depth + len(word):
-                kept.append(b"null")
-            depth += len(word)
-        elif word[0] in b"]}":
-            depth -= len(word)
+                pieces.append(token[:1])
+            if depth <= 1 < depth + len(token):
+                pieces.append(b"null")
+            depth += len(token)
+        elif token[0] in b"]}":
+            depth -= len(token)
             if depth <= 0:
-                kept.append(word[-1:])
+                pieces.append(token[-1:])
         elif depth <= 1:
-            kept.append(word)
-    return b"".join(kept)
+            pieces.append(token)
+    return b"".join(pieces)
 
 
 # ── errors on the wire ─────────────────────────────────────────────────────
 
 
 def wire_error(error: Exception, method: str) -> dict[str, Any]:
-    """The one place where an exception becomes a wire error. Foreign texts stay inside."""
+    """The one place where an exception becomes a wire error. Texts of foreign exceptions are not sent."""
     if isinstance(error, RemoteError):
         body: dict[str, Any] = {"code": error.code, "message": error.message}
         return body if error.data is None else {**body, "data": error.data}
@@ -182,13 +182,13 @@ def error_body(error: Exception, method: str) -> bytes:
     """An answer without its head and id."""
     try:
         return b'"error":' + encode(wire_error(error, method))
-    except _UNSPEAKABLE:
+    except _NOT_ENCODABLE:
         log.exception("the error of %s cannot be put into JSON", method[:SHOWN_CHARS])
         return b'"error":' + encode({"code": INTERNAL_ERROR, "message": "Internal error"})
 
 
 def remote_error(raw: Raw) -> RemoteError:
-    """The other end's error answer, whatever stands in it."""
+    """The other end's error answer, whatever its content."""
     try:
         body = _decode_error(raw)
     except UNREADABLE:

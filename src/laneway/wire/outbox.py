@@ -1,11 +1,10 @@
-"""What leaves a peer: one write for each turn of the loop, and the bounds on what is unsent.
+"""Outgoing messages of a peer: one write per iteration of the event loop, limits on unsent bytes.
 
-Notifications may be dropped (`is_behind`); requests and answers never are. So there is
-a second bound: past it we stop reading from a peer that does not read from us, until it
-has taken what it asked for. Whoever gives `pause_reading` and `resume_reading` (those of
-an asyncio read transport fit) must call `drained` when its write buffer has run low (from
-a protocol's `resume_writing`), and must take the loss of the *writing* end for the end of
-the connection, since nothing is heard from the reading one meanwhile.
+Notifications may be dropped (`is_behind`); requests and answers never are. So there is a second
+limit: past it we stop reading from a peer that does not read from us, until it has taken its answers.
+A caller that passes `pause_reading` and `resume_reading` (those of an asyncio read transport fit) must
+call `drained` when its write buffer has run low (from a protocol's `resume_writing`), and must take the
+loss of the *writing* end for the end of the connection, since the reading end is silent meanwhile.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from collections.abc import Callable
 MAX_BACKLOG_BYTES = 8 * 1024 * 1024
 """Unsent bytes past which notifications are dropped: a reader this far behind has stopped reading."""
 MAX_UNSENT_BYTES = 2 * MAX_BACKLOG_BYTES
-"""Unsent bytes past which nothing more is read. More than the other bound, so that notifications go
-first; a client that writes all its requests before it reads one answer has this much room."""
+"""Unsent bytes past which nothing more is read. More than the other limit, so that notifications are
+dropped first; a client that writes all its requests before it reads one answer has this much room."""
 LOW_BYTES = 64 * 1024
-"""Unsent bytes that are next to nothing. Not less than asyncio's own mark, above which it tells of room."""
+"""Unsent bytes that are next to nothing. Not less than asyncio's own low-water mark."""
 
 
 def no_backlog() -> int:
@@ -31,6 +30,8 @@ def do_nothing() -> None:
 
 
 class Outbox:
+    """Messages that wait to be sent."""
+
     def __init__(
         self,
         send: Callable[[bytes], None],
@@ -48,11 +49,11 @@ class Outbox:
         self._flush_scheduled = False
         self._waiters: list[asyncio.Future[None]] = []
         self.has_paused = False
-        """Whether reading stands still because the other end does not read."""
+        """Whether reading is paused because the other end does not read."""
 
     @property
     def unsent_bytes(self) -> int:
-        """With the transport, and still here until the end of this turn of the loop."""
+        """In the transport, and here until the end of this iteration of the loop."""
         return self._waiting + self._backlog_bytes()
 
     @property
@@ -60,14 +61,14 @@ class Outbox:
         return self.unsent_bytes > MAX_BACKLOG_BYTES
 
     async def wait_low(self) -> None:
-        """Until little is unsent: for whoever has much to say and nobody to hurry for."""
+        """Wait until little is unsent, for senders of much data that is not urgent."""
         if self.unsent_bytes > LOW_BYTES:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             await waiter
 
     def post(self, message: bytes) -> None:
-        # One write for all that is said in this turn of the loop; nothing waits longer than that.
+        # One write for all messages of this iteration of the loop; none waits longer than that.
         self._messages.append(message)
         self._waiting += len(message)
         if not self._flush_scheduled:
@@ -83,7 +84,7 @@ class Outbox:
         self.drained()
 
     def drained(self) -> None:
-        """The transport has sent something: see whether reading must stop or may go on."""
+        """The transport has sent something: pause or resume reading as needed."""
         unsent = self.unsent_bytes
         if not self.has_paused and unsent > MAX_UNSENT_BYTES:
             self.has_paused = True
@@ -95,7 +96,7 @@ class Outbox:
             self.give_up_waiting()
 
     def give_up_waiting(self) -> None:
-        """Nobody has to wait any longer: there is room, or nobody to write to."""
+        """Wake all waiters: there is room, or nobody to write to."""
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             if not waiter.done():

@@ -1,12 +1,12 @@
-"""JSON-RPC both ways over any byte pipe: the one dispatcher for app-server, MCP and ACP.
+"""A JSON-RPC peer, client and server at once, over any byte pipe: for app-server, MCP and ACP.
 
-Sans-IO: bytes come in through `feed`, bytes go out through the `send` it was given.
-Owns our own requests (`pending`) and the reader; theirs are `Service`'s, what leaves is
-`Outbox`'s, what a message is `laneway.wire.messages` knows. Knows no method by name.
+Sans-IO: bytes come in through `feed`, bytes go out through `send`. Owns our own requests (`pending`)
+and the reader; `Service` owns the other end's requests, `Outbox` the outgoing messages,
+`laneway.wire.messages` the message format. Knows no method by name.
 
-The reader awaits nobody: notifications are handed over in receive order by a plain
-call; each request gets a task of its own. Whatever comes, `feed` does not raise, every
-request that has an id gets exactly one answer, and what is kept is bounded.
+The reader awaits nothing: notifications are passed on in receive order by a plain call; each
+request gets a task of its own. Whatever comes, `feed` does not raise, every request with an id gets
+exactly one answer, and memory is bounded.
 """
 
 from __future__ import annotations
@@ -55,10 +55,12 @@ T = TypeVar("T")
 OnNotification = Callable[[str, Raw, bytes], None]
 """method, params, the whole frame. Called on the reader: it must not block or await."""
 Notice = Callable[[bytes], tuple[str, Any]]
-"""From the id of a call that we gave up to the notification that says so."""
+"""From the id of a call that we cancelled to the notification that says so."""
 
 
 class Peer:
+    """Sends and serves JSON-RPC requests on one connection."""
+
     def __init__(
         self,
         send: Callable[[bytes], None],
@@ -76,10 +78,10 @@ class Peer:
         max_bytes: int = MAX_FRAME_BYTES,
         refusal: int = CLOSING,
     ) -> None:
-        """`with_lengths`: read messages under a Content-Length, too, and answer in kind.
+        """`with_lengths`: read messages with a Content-Length, too, and answer in the same framing.
 
-        `refusal`: the code of requests that are not served, where a protocol means something else by ours.
-        For the two hooks of reading see `laneway.wire.outbox`.
+        `refusal`: the error code of refused requests, for protocols that use our default for something else.
+        For `pause_reading` and `resume_reading` see `laneway.wire.outbox`.
         """
         self._outbox = Outbox(
             send, backlog_bytes=backlog_bytes, pause_reading=pause_reading, resume_reading=resume_reading
@@ -100,7 +102,7 @@ class Peer:
         self._open_batches = 0
         self._closed: WireError | None = None
         self.with_batches = with_batches
-        """May change while we are connected: some protocols settle it in their handshake."""
+        """May change while connected: some protocols negotiate it in their handshake."""
         self.dropped_notifications = 0
 
     # ── out ────────────────────────────────────────────────────────────────
@@ -137,11 +139,11 @@ class Peer:
     ) -> Any:
         """Send a request and return its result; raise `RemoteError`, `WireClosed` or `WireBroken`.
 
-        `on_reply` sees a good result on the reader, before any later message is looked at;
-        `on_sent` is told the id, for protocols whose other messages name it.
+        `on_reply` gets a successful result on the reader, before any later message is read;
+        `on_sent` gets the id, for protocols whose other messages name it.
         """
         if self._closed:
-            # Raised many times: without this it would gather a traceback, with its frames, each time.
+            # Raised many times: without this, each time would add a traceback with its frames.
             raise self._closed.with_traceback(None)
         request_id = b"%d" % next(self._ids)
         body = _params(params)
@@ -154,7 +156,7 @@ class Peer:
             result = await answer
         except asyncio.CancelledError:
             if self._pending.pop(request_id, None) is not None and self._cancel_notice and not self._closed:
-                # Never dropped: the other end would go on with what nobody waits for.
+                # Never dropped: the other end would go on with work that nobody waits for.
                 self.notify(*self._cancel_notice(request_id), may_drop=False)
             raise
         try:
@@ -163,14 +165,14 @@ class Peer:
             raise RemoteError(INTERNAL_ERROR, f"The answer to {method} cannot be read") from problem
 
     def expect(self, request_id: bytes) -> asyncio.Future[Raw]:
-        """The result of a request that was sent before there was a peer; called before anything is fed."""
+        """The result of a request that was sent before there was a peer; call it before the first `feed`."""
         answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may never be awaited
         self._pending[request_id] = (answer, None)
         return answer
 
     def notify(self, method: str, params: Any = None, *, may_drop: bool = True) -> bool:
-        """Send a notification, or drop and count it when the other end has stopped reading."""
+        """Send a notification, or drop and count it if the other end has stopped reading."""
         if self._closed:
             return False
         if may_drop and self._outbox.is_behind:
@@ -185,7 +187,7 @@ class Peer:
         return self._outbox.is_behind
 
     async def wait_writable(self) -> None:
-        """Until the other end has taken most of what we said, or is gone."""
+        """Wait until the other end has read most of what we sent, or is gone."""
         if not self._closed:
             await self._outbox.wait_low()
 
@@ -205,7 +207,7 @@ class Peer:
             try:
                 message = decode_envelope(frame)
             except UNREADABLE:
-                self._puzzle(frame)
+                self._take_odd_frame(frame)
                 continue
             if message.method is None:
                 self._resolve(message, frame, None)
@@ -215,31 +217,31 @@ class Peer:
                 try:
                     notify(message.method, message.params, frame)
                 except Exception:  # noqa: BLE001  a listener's failure is not the reader's
-                    self._unheard(message.method, frame, None)
+                    self._notification_failed(message.method, frame, None)
 
     def feed_eof(self, error: WireError | None = None) -> None:
-        """The other end is gone: everything that waits for it hears so."""
+        """The other end is gone: fail everything that waits for it."""
         self._shut(error or WireBroken("The connection ended"))
         self._service.abandon()
 
-    def _puzzle(self, frame: bytes) -> None:
-        """No message as it stands: white space, a batch, a text with half an emoji, or nonsense."""
+    def _take_odd_frame(self, frame: bytes) -> None:
+        """Handle a frame that is no single message: white space, a batch, half an emoji, or nonsense."""
         if frame.isspace():
             return
         mended = mend(frame)
         if not batches.is_array(frame):
             self._take(mended, None)
         elif not self.with_batches:
-            self._garbage(frame, batches.REFUSED, None)
+            self._reject(frame, batches.REFUSED, None)
         else:
             self._take_batch(mended)
 
     def _take_batch(self, frame: bytes) -> None:
         messages = batches.elements(frame)
         if isinstance(messages, Fault):
-            self._garbage(frame, messages, None)
+            self._reject(frame, messages, None)
         elif self._open_batches >= batches.MAX_OPEN_BATCHES:
-            self._garbage(frame, batches.TOO_MANY, None)
+            self._reject(frame, batches.TOO_MANY, None)
         else:
             batch = Batch(self._end_batch)
             self._open_batches += 1
@@ -257,7 +259,7 @@ class Peer:
         try:
             message = decode_envelope(frame)
         except UNREADABLE:
-            self._garbage(frame, fault_of(frame), batch)
+            self._reject(frame, fault_of(frame), batch)
             return
         if message.method is None:
             self._resolve(message, frame, batch)
@@ -267,19 +269,19 @@ class Peer:
             try:
                 self._on_notification(message.method, message.params, frame)
             except Exception:  # noqa: BLE001  as in `feed`
-                self._unheard(message.method, frame, batch)
+                self._notification_failed(message.method, frame, batch)
 
-    def _unheard(self, method: str, frame: bytes, batch: Batch | None) -> None:
-        """A listener failed. Whether it could read its params at all is looked at only now: it costs."""
+    def _notification_failed(self, method: str, frame: bytes, batch: Batch | None) -> None:
+        """A notification handler failed. Only now is the frame checked for UTF-8, because that costs time."""
         if is_utf8(frame):
             log.exception("handling notification %s failed", method[:SHOWN_CHARS])
         else:
-            self._garbage(frame, fault_of(frame), batch)
+            self._reject(frame, fault_of(frame), batch)
 
     def _resolve(self, message: Envelope, frame: bytes, batch: Batch | None) -> None:
         is_error = bool(message.error) and bytes(message.error) != b"null"
         if not (message.id and (message.result or is_error)):
-            self._garbage(frame, NOT_A_MESSAGE, batch)
+            self._reject(frame, NOT_A_MESSAGE, batch)
         waiting = self._pending.pop(bytes(message.id), None)
         if waiting is None:
             log.debug("an answer to no open request: %s", bytes(message.id)[:SHOWN_CHARS])
@@ -301,17 +303,17 @@ class Peer:
         if self._closed:
             return
         if not is_utf8(frame):
-            self._garbage(frame, fault_of(frame), batch)
+            self._reject(frame, fault_of(frame), batch)
             return
         assert message.method is not None
         self._service.serve(message.method, message.params, bytes(message.id), size=len(frame), batch=batch)
 
     async def wait_served(self, timeout_s: float) -> None:
-        """Until nothing of theirs is being served, or the time is up."""
+        """Wait until none of the other end's requests is being served, or the time is up."""
         await self._service.wait_idle(timeout_s)
 
     def cancel_theirs(self, request_id: bytes, answer: RemoteError | None = None) -> bool:
-        """The other end gave up one of its requests: stop serving it, answer only if told to."""
+        """The other end cancelled one of its requests: stop serving it, and send `answer` if there is one."""
         return self._service.cancel(request_id, answer)
 
     def _reply(self, request_id: bytes, body: bytes, batch: Batch | None = None) -> None:
@@ -323,9 +325,9 @@ class Peer:
         else:
             batch.answer(message)
 
-    def _garbage(self, frame: bytes, fault: Fault, batch: Batch | None) -> None:
+    def _reject(self, frame: bytes, fault: Fault, batch: Batch | None) -> None:
         if self._on_garbage is not None:
-            self._tell_garbage(frame, fault.text)
+            self._report_garbage(frame, fault.text)
         if fault.request_id is not None or self._on_garbage is None:
             if batch is not None:
                 batch.expect()
@@ -338,17 +340,17 @@ class Peer:
     def _report_oversize(self, size: int) -> None:
         log.warning("a message of at least %d bytes was skipped", size)
         if self._on_garbage is not None:
-            self._tell_garbage(b"", f"a message of at least {size} bytes was skipped")
+            self._report_garbage(b"", f"a message of at least {size} bytes was skipped")
         else:
             self._reply_fault(Fault(INVALID_REQUEST, "The message is too long and was skipped"))
 
     def _report_headers(self, problem: str) -> None:
         if self._on_garbage is not None:
-            self._tell_garbage(b"", problem)
+            self._report_garbage(b"", problem)
         else:
             self._reply_fault(Fault(PARSE_ERROR, problem))
 
-    def _tell_garbage(self, frame: bytes, problem: str) -> None:
+    def _report_garbage(self, frame: bytes, problem: str) -> None:
         assert self._on_garbage
         try:
             self._on_garbage(frame, problem)
@@ -358,9 +360,9 @@ class Peer:
     # ── end ────────────────────────────────────────────────────────────────
 
     async def aclose(self) -> None:
-        """Answer what is open on both sides, hand over what is unsent, accept nothing more.
+        """Answer all open requests of both sides, send what is unsent, accept nothing more.
 
-        May be called by a handler: that one is answered too, and goes on.
+        May be called by a handler: its request is answered, too, and the handler goes on.
         """
         try:
             await self._service.aclose()

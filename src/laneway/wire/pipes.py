@@ -1,9 +1,9 @@
-"""Reading from a pipe into one buffer that stays: asyncio's own transport takes a new one for each read.
+"""A pipe transport for asyncio that reads into one permanent buffer.
 
-That one asks for 256 KiB before it knows how little will come, and cuts what it got to size. Whatever
-is kept of a read then lies where the next one would have fitted, so that the heap of a long-lived
-server grows by about a kilobyte with each turn, though nothing is held. Here what came is copied out
-of the buffer, as long as it is and no longer.
+asyncio's own transport allocates 256 KiB for each read and then shrinks it to what came. Whatever is
+kept of a read lies where the next buffer would have fitted, so that the heap of a long-lived server
+grows by about a kilobyte with each turn, though nothing is leaked. Here the bytes that came are copied
+out of the buffer.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import os
 from typing import IO, Any
 
 READ_BYTES = 64 * 1024
-"""Of one read, and of the buffer: what a pipe holds by default. More comes with the next read."""
+"""Of one read, and of the buffer: the default size of a pipe. More comes with the next read."""
 
 
 class PipeReader(asyncio.ReadTransport):
-    """Hands what comes to a protocol until the end, or until it is closed. It closes the file."""
+    """Passes data to a protocol until the end, or until it is closed. It closes the file."""
 
     def __init__(self, protocol: asyncio.Protocol, file: IO[bytes]) -> None:
         super().__init__()
@@ -51,9 +51,9 @@ class PipeReader(asyncio.ReadTransport):
         if not self._is_closing:
             self._is_closing = True
             self._loop.remove_reader(self._fd)
-            self._loop.call_soon(self._let_go, problem)
+            self._loop.call_soon(self._close_file, problem)
 
-    def _let_go(self, problem: OSError | None) -> None:
+    def _close_file(self, problem: OSError | None) -> None:
         try:
             self._protocol.connection_lost(problem)
         finally:
@@ -78,7 +78,7 @@ class PipeReader(asyncio.ReadTransport):
             self._loop.add_reader(self._fd, self._on_readable)
 
     def close(self) -> None:
-        """Nothing is read any more. Twice is harmless."""
+        """Stop reading; safe to call twice."""
         self._end(None)
 
     def set_protocol(self, protocol: Any) -> None:

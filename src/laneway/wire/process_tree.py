@@ -1,8 +1,8 @@
-"""What the system tells of other processes: who started them, and whether they are in a sandbox.
+"""Facts about other processes: their ancestors, and whether they run in a sandbox.
 
-Where it does not tell, that is said, and never guessed. Linux is asked through /proc, without reading
-anything of a process's own memory: a hostile one could keep us waiting for that. Other systems are
-asked by `ps`, which takes some milliseconds: not on an event loop there (`IS_QUICK`).
+Unknown facts are reported as unknown, never guessed. Linux is read through /proc, without a process's
+own memory: a hostile one could make us wait for that. Other systems are asked with `ps`, which takes
+some milliseconds: not on an event loop there (`IS_QUICK`).
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from laneway.wire import guardian
 IS_QUICK = sys.platform == "linux"
 """Whether `lineage` and `is_confined` may be called on an event loop."""
 MAX_LINEAGE = 256
-"""Processes above one another: more than any terminal has, and a bound for what we read."""
+"""Ancestors of one process: more than any terminal has, and a limit for what we read."""
 PS_S = 5.0
 """For `ps`, on a machine that is very busy."""
 GUARDIAN = guardian.NAME
-"""What our own guardians are called here, on every system."""
+"""The name that we give to our own guardians, on every system."""
 AGENTS = ("codex", "codex-linux-sandbox")
 """Programs whose commands a model chooses, by the name of their executable."""
 _NAME_CHARS = 15
-"""What Linux keeps of a process's name."""
+"""Linux cuts process names at this length."""
 _GUARDIAN_LINE = re.compile(rf" -I -S .*laneway/wire/guardian\.py \d+ \d+ .*{guardian.AGENT} -- ")
 """In the command line of a guardian of an agent, where a process cannot choose its name."""
 
 
-class Process(NamedTuple):
+class ProcessInfo(NamedTuple):
     pid: int
     parent: int
-    """Zero where there is none that we can see: the first process of a container, or of the system."""
+    """Zero if there is none that we can see: the first process of a container, or of the system."""
     started: int
-    """In ticks of the system; never later than that of a child. Zero where it is not told."""
+    """In ticks of the system; never later than that of a child. Zero if unknown."""
     name: str
 
     @property
@@ -46,20 +46,20 @@ class Process(NamedTuple):
 
 
 class Lineage(NamedTuple):
-    """A process and those above it, the nearest first."""
+    """A process and its ancestors, the nearest first."""
 
-    processes: tuple[Process, ...]
+    processes: tuple[ProcessInfo, ...]
     is_whole: bool
-    """Whether it goes up to the first process; else somebody in between ended, or is hidden from us."""
+    """Whether it goes up to the first process; else one in between has ended, or is hidden from us."""
 
 
 def lineage(pid: int) -> Lineage:
-    """Of a process that may end, and whose number may be given to another, while we look."""
+    """The lineage of a process, which may end, and whose pid may be reused, while we read."""
     return _by_proc(pid) if IS_QUICK else _by_ps(pid)
 
 
 def is_confined(pid: int) -> bool | None:
-    """Whether a process is in a sandbox that we are not in. None where that is not told."""
+    """Whether a process is in a sandbox that we are not in. None if unknown."""
     if sys.platform == "linux":
         theirs, ours = _no_new_privileges(pid), _no_new_privileges(os.getpid())
         return None if theirs is None or ours is None else theirs and not ours
@@ -72,33 +72,33 @@ def is_confined(pid: int) -> bool | None:
 
 
 def _by_proc(pid: int) -> Lineage:
-    found: list[Process] = []
-    while pid and len(found) < MAX_LINEAGE:
+    processes: list[ProcessInfo] = []
+    while pid and len(processes) < MAX_LINEAGE:
         process = _process(pid)
-        # A parent that is younger than its child is another process under the number of one that ended.
-        if process is None or (found and process.started > found[-1].started):
-            return Lineage(tuple(found), is_whole=False)
-        found.append(process)
+        # A parent that is younger than its child is another process with the pid of one that ended.
+        if process is None or (processes and process.started > processes[-1].started):
+            return Lineage(tuple(processes), is_whole=False)
+        processes.append(process)
         pid = process.parent
-    return Lineage(tuple(found), is_whole=pid == 0)
+    return Lineage(tuple(processes), is_whole=pid == 0)
 
 
-def _process(pid: int) -> Process | None:
+def _process(pid: int) -> ProcessInfo | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
-            # The name in parentheses may hold anything, so split behind the last one.
+            # The name in parentheses may contain anything, so split after the last parenthesis.
             head, _, tail = stat.read().rpartition(b")")
     except OSError:
         return None
     fields = tail.split()
     if fields[0] in (b"Z", b"X"):
-        return None  # it has ended, and its children are somebody else's
+        return None  # it has ended, and its children have another parent
     name = head.partition(b"(")[2].decode(errors="replace")
-    return Process(pid, int(fields[1]), int(fields[19]), name)
+    return ProcessInfo(pid, int(fields[1]), int(fields[19]), name)
 
 
 def _no_new_privileges(pid: int) -> bool | None:
-    """Every sandbox of Codex sets that, and no process below can ever take it back."""
+    """Every sandbox of Codex sets this flag, and no process below can ever clear it."""
     try:
         with open(f"/proc/{pid}/status", "rb") as status:
             for line in status:
@@ -119,23 +119,25 @@ def _by_ps(pid: int) -> Lineage:
         while pid and pid in table and len(pids) < MAX_LINEAGE:
             pids.append(pid)
             pid = table[pid][1]
-        # The whole command line only of these: it is what a guardian is known by here.
+        # The whole command line of these only: here a guardian is recognised by it.
         lines = _ps("-wwo", "pid=,ppid=,command=", "-p", ",".join(map(str, pids))) if pids else []
     except (OSError, subprocess.SubprocessError):
         return Lineage((), is_whole=False)
     guardians = {row[0] for row in lines if _GUARDIAN_LINE.search(row[2])}
-    found = [
-        Process(each, table[each][1], 0, GUARDIAN if each in guardians else os.path.basename(table[each][2]))
+    processes = [
+        ProcessInfo(
+            each, table[each][1], 0, GUARDIAN if each in guardians else os.path.basename(table[each][2])
+        )
         for each in pids
     ]
-    return Lineage(tuple(found), is_whole=pid == 0)
+    return Lineage(tuple(processes), is_whole=pid == 0)
 
 
 def _ps(*words: str) -> list[tuple[int, int, str]]:
-    ran = subprocess.run(
+    completed = subprocess.run(
         ["/bin/ps", *words], capture_output=True, timeout=PS_S, check=False, stdin=subprocess.DEVNULL
     )
-    rows = (line.decode(errors="replace").split(None, 2) for line in ran.stdout.splitlines())
+    rows = (line.decode(errors="replace").split(None, 2) for line in completed.stdout.splitlines())
     return [(int(row[0]), int(row[1]), row[2]) for row in rows if len(row) == 3]
 
 

@@ -1,7 +1,7 @@
-"""The other end's requests while we serve them: a task each, bounded, and exactly one answer.
+"""Serves the other end's requests: one task each, bounded, with exactly one answer.
 
-Owns their ids, their cancellation and the boundary where a handler's exception becomes
-an answer. Only `Peer` creates one; it words and sends what is answered here.
+Owns their ids, their cancellation and the boundary where a handler's exception becomes an answer.
+Only `Peer` creates one; it frames and sends the answers.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from laneway.wire.messages import CLOSING, INTERNAL_ERROR, INVALID_REQUEST, Raw,
 MAX_IN_FLIGHT = 1024
 """Requests of the other end served at once; the next one is refused, not queued."""
 MAX_IN_FLIGHT_BYTES = 4 * MAX_FRAME_BYTES
-"""Of those requests together, since each is kept while it is served. One alone is always served."""
+"""Of those requests together, since each stays in memory while it is served. One alone is always served."""
 CLOSE_S = 2.0
-"""For handlers to end once they are cancelled; whoever takes longer is answered for."""
+"""For handlers to end once they are cancelled; after that their requests are refused."""
 
 OnRequest = Callable[[str, Raw, bytes], Awaitable[Any]]
-"""method, params, the request's id as it stood on the wire; returns the result or raises."""
+"""method, params, the request's id as received; returns the result or raises."""
 Reply = Callable[[bytes, bytes, Batch | None], None]
 """The id, the rest of the answer, and the batch that it belongs to."""
 
@@ -35,14 +35,16 @@ class _Serving(NamedTuple):
 
 
 class Service:
+    """The requests of the other end that are in progress."""
+
     def __init__(self, on_request: OnRequest, reply: Reply, refusal: int = CLOSING) -> None:
-        """`refusal` is the code of what is not served: there is too much of it, or we are closing."""
+        """`refusal` is the error code of refused requests: there are too many, or we are closing."""
         self._on_request = on_request
         self._reply = reply
         self._refusal = refusal
         self._in_flight: dict[bytes, _Serving] = {}
         self._in_flight_bytes = 0
-        # Also those that `cancel` has stopped and that are not through yet.
+        # Includes tasks that `cancel` has cancelled and that have not ended yet.
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closing = False
 
@@ -70,10 +72,10 @@ class Service:
     async def _run(self, method: str, params: Raw, request_id: bytes) -> None:
         try:
             result = await self._on_request(method, params, request_id)
-            # A handler may pass on params that were not there: an empty `Raw` is no JSON.
+            # A handler may pass on missing params: an empty `Raw` is no JSON.
             body = b'"result":' + (encode(result) or b"null")
         except asyncio.CancelledError:
-            # By `aclose`, which answers; by `cancel`, which took it; or by something inside.
+            # By `aclose` or `cancel`, which answer themselves; or by something inside the handler.
             if not self._is_closing:
                 self._settle(request_id, error_body(RemoteError(INTERNAL_ERROR, "Internal error"), method))
             raise
@@ -82,7 +84,7 @@ class Service:
         self._settle(request_id, body)
 
     def _settle(self, request_id: bytes, body: bytes) -> None:
-        # A cancelled handler may end after its id was used anew: only the task that holds it answers.
+        # A cancelled handler may end after its id was reused: only the task that owns the id answers.
         serving = self._in_flight.get(request_id)
         if serving is not None and serving.task is asyncio.current_task():
             self._take_out(request_id)
@@ -113,14 +115,14 @@ class Service:
             await asyncio.wait(set(self._tasks), timeout=timeout_s)
 
     def abandon(self) -> None:
-        """Nobody is left to answer."""
+        """Cancel all handlers without answering: the other end is gone."""
         self._in_flight.clear()
         self._in_flight_bytes = 0
         for task in self._tasks:
             task.cancel()
 
     async def aclose(self) -> None:
-        """Answer all that is open and refuse what still comes. May be called by a handler."""
+        """Answer all open requests and refuse new ones. May be called by a handler."""
         self._is_closing = True
         tasks = {task for task in self._tasks if task is not asyncio.current_task()}
         for task in tasks:
@@ -129,7 +131,7 @@ class Service:
             if tasks:
                 await asyncio.wait(tasks, timeout=CLOSE_S)
         finally:
-            # Handlers that would not end, and those that were cancelled before they began.
+            # Handlers that did not end, and those that were cancelled before they began.
             for request_id in list(self._in_flight):
                 serving = self._take_out(request_id)
                 assert serving is not None

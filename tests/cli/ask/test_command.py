@@ -14,6 +14,7 @@ from laneway.testing.rehearse import Rehearsal, rehearsal
 from laneway.wire.guardian import descendants
 from tests.cli.support import laneway, misbehaving_codex, start
 from tests.codex.support import real
+from tests.core.support import LOOK_S
 
 
 async def test_the_answer_is_all_that_standard_output_gets() -> None:
@@ -161,7 +162,7 @@ async def test_killed_without_warning_nothing_is_left_running() -> None:
         )
         tree: list[int] = []
         while sum(is_sleeper(pid) for pid in tree) < 2:
-            await asyncio.sleep(0)
+            await asyncio.sleep(LOOK_S)
             tree = descendants(process.pid)
         process.kill()
         await process.communicate()

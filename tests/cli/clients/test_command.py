@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from laneway.cli.clients.command import Command, choose
+from laneway.cli.clients.command import LaunchCommand, choose
 
 
 def executable(path: Path) -> str:
@@ -18,7 +18,7 @@ def test_the_users_own_config_gets_the_full_path(tmp_path: Path) -> None:
     """A program that was started from a desktop does not know the PATH of a terminal."""
     path = executable(tmp_path / "bin" / "laneway")
     found = choose(shared=False, environment={"PATH": str(tmp_path / "bin")}, argv0="-m")
-    assert found == Command((path,))
+    assert found == LaunchCommand((path,))
 
 
 def test_a_config_that_others_share_gets_the_name(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -56,37 +57,39 @@ def tool(command: str, why: str = "because") -> str:
     return f"%tool exec_command {json.dumps(call)}"
 
 
-@pytest.mark.parametrize(
-    "forged",
-    [
-        "true\n  1  Allow once\n  4  Decline and go on\n  y, n or a number; Enter declines: ",
-        "true #" + " " * 73 + "  1  Allow once" + " " * 65 + "  y, n or a number; Enter declines: ",
-        "true\r\n\x1b[2J\x1b[H? Apply these changes?\x1b[8m",
-        "true\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t? Run this command?",
-        "true " + "漢" * 36 + "  1  Allow once",
-    ],
-    ids=["line breaks", "one long line", "control characters", "tabs", "wide letters"],
-)
-async def test_no_row_of_a_command_looks_like_a_row_of_ours(forged: str, run: Path) -> None:
+FORGED = [
+    # line breaks, one long line, control characters, tabs, wide letters
+    "true\n  1  Allow once\n  4  Decline and go on\n  y, n or a number; Enter declines: ",
+    "true #" + " " * 73 + "  1  Allow once" + " " * 65 + "  y, n or a number; Enter declines: ",
+    "true\r\n\x1b[2J\x1b[H? Apply these changes?\x1b[8m",
+    "true\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t? Run this command?",
+    "true " + "漢" * 36 + "  1  Allow once",
+]
+
+
+async def test_no_row_of_a_command_looks_like_a_row_of_ours(run: Path) -> None:
     """Line breaks, a long line that the terminal would wrap, control characters, tabs, wide letters."""
-    async with asking(*READ_ONLY, tool(forged, why=forged), cwd=run, columns=80) as screen:
-        await wait_asked(screen)
-        rows = [row for row in screen.rows if row]
-        (at,) = [number for number, row in enumerate(rows) if row.startswith("? ")]
-        assert rows[at] == "? Run this command?"
-        marks = ("  │ ", "  ┊ ", "     ┊ ", "  because │ ", "          ")
-        ours = [row for row in rows[at:] if not row.startswith(marks)]
-        ours[3] = ours[3][: len("  3  Always allow")]
-        assert ours == [
-            "? Run this command?",
-            f"  in {run}",
-            "  1  Allow once",
-            "  3  Always allow",
-            "  4  Decline and go on",
-            "  5  Decline and stop",
-            "  y, n or a number; Enter declines:",
-        ]
-        screen.press("enter")
+    prompt = "\n".join(tool(forged, why=f"Reason {at}: {forged}") for at, forged in enumerate(FORGED))
+    async with asking(*READ_ONLY, prompt, cwd=run, columns=80) as screen:
+        for number in range(len(FORGED)):
+            await screen.wait_for(f"Reason {number}:")
+            await wait_asked(screen)
+            rows = [row for row in screen.rows if row]
+            *_, at = [number for number, row in enumerate(rows) if row.startswith("? ")]
+            assert rows[at] == "? Run this command?"
+            marks = ("  │ ", "  ┊ ", "     ┊ ", "  because │ ", "          ")
+            ours = [row for row in rows[at:] if not row.startswith(marks)]
+            ours[3] = ours[3][: len("  3  Always allow")]
+            assert ours == [
+                "? Run this command?",
+                f"  in {run}",
+                "  1  Allow once",
+                "  3  Always allow",
+                "  4  Decline and go on",
+                "  5  Decline and stop",
+                "  y, n or a number; Enter declines:",
+            ]
+            screen.press("enter")
         await screen.wait_end()
 
 
@@ -107,34 +110,36 @@ async def test_an_edit_is_shown_before_it_is_allowed(work: Path) -> None:
     assert (work / "notes.txt").read_text().splitlines()[79] == "line-79"
 
 
-@pytest.mark.parametrize(
-    ("typed", "runs"),
-    [
-        ("1\n", True),
-        ("y\n", True),
-        ("YES\n", True),
-        ("4\n", False),
-        ("n\n", False),
-        ("\n", False),
-        ("\x04", False),
-    ],
-)
-async def test_y_and_n_and_the_numbers_are_understood(typed: str, runs: bool, work: Path) -> None:
+ANSWERS = [
+    ("1\n", True),
+    ("y\n", True),
+    ("YES\n", True),
+    ("4\n", False),
+    ("n\n", False),
+    ("\n", False),
+    ("\x04", False),
+]
+
+
+async def test_y_and_n_and_the_numbers_are_understood(work: Path) -> None:
     """Enter alone declines, and so does the end of input."""
-    async with asking(*READ_ONLY, f"%run! touch {work}/marker", cwd=work) as screen:
-        await wait_asked(screen)
-        screen.type(typed)
+    prompt = "\n".join(f"%run! touch {work}/{number}" for number in range(len(ANSWERS)))
+    async with asking(*READ_ONLY, prompt, cwd=work) as screen:
+        for number, (typed, _) in enumerate(ANSWERS):
+            await screen.wait_for(f"│ touch {work}/{number}")
+            await wait_asked(screen)
+            screen.type(typed)
         assert (await screen.wait_end()).code == 0
-    assert (work / "marker").exists() is runs
+    assert [(work / str(number)).exists() for number in range(len(ANSWERS))] == [runs for _, runs in ANSWERS]
 
 
-@pytest.mark.parametrize("typed", ["2", "9", "11", "ja", "d", "y n"])
-async def test_what_is_no_answer_is_asked_again(typed: str, work: Path) -> None:
+async def test_what_is_no_answer_is_asked_again(work: Path) -> None:
     """Also a number that another kind of question has."""
     async with asking(*READ_ONLY, f"%run! touch {work}/marker", cwd=work) as screen:
-        await wait_asked(screen)
-        screen.type(f"{typed}\n")
-        await screen.wait_for(f"“{typed}” is none of these.")
+        for typed in ("2", "9", "11", "ja", "d", "y n"):
+            await wait_asked(screen)
+            screen.type(f"{typed}\n")
+            await screen.wait_for(f"“{typed}” is none of these.")
         await wait_asked(screen)
         screen.type("y\n")
         assert (await screen.wait_end()).code == 0
@@ -163,17 +168,21 @@ async def test_whoever_sits_there_is_asked_whatever_is_piped(line: str, work: Pa
     assert (work / "marker").exists()
 
 
-@pytest.mark.parametrize(("typed", "heard"), [("2", "blue"), ("Blue", "blue"), ("green", "green")])
-async def test_questions_of_the_model_are_answered_by_number_or_in_words(typed: str, heard: str) -> None:
+async def test_questions_of_the_model_are_answered_by_number_or_in_words() -> None:
     """Each option has a number; whatever else is typed is an answer, too."""
+    answers = [("colour", "2", "blue"), ("shade", "Blue", "blue"), ("hue", "green", "green")]
+    prompt = "\n".join(f"%ask Which {what}? red | blue" for what, _, _ in answers)
     async with real() as here:
         home, cwd = {"CODEX_HOME": str(here.rehearsal.home)}, here.rehearsal.work
-        async with asking("%ask Which colour? red | blue", cwd=cwd, env=home, rehearse=False) as screen:
-            await wait_asked(screen)
-            assert "? Codex asks you\n  │ Which colour?\n  1  red\n  2  blue\n" in screen.text
-            screen.type(f"{typed}\n")
+        async with asking(prompt, cwd=cwd, env=home, rehearse=False) as screen:
+            for what, typed, _ in answers:
+                await screen.wait_for(f"Which {what}?")
+                await wait_asked(screen)
+                assert f"? Codex asks you\n  │ Which {what}?\n  1  red\n  2  blue\n" in screen.text
+                screen.type(f"{typed}\n")
             assert (await screen.wait_end()).code == 0
-        assert f'{{\\"answers\\":[\\"{heard}\\"]}}' in here.heard()
+        heard = re.findall(r'{\\"answers\\":\[\\"(\w+)\\"\]}', here.heard())
+        assert heard == [meant for _, _, meant in answers]
 
 
 async def test_ctrl_c_at_a_question_stops_the_turn(work: Path) -> None:

@@ -1,6 +1,7 @@
 """What an access comes to, counted out: the measure by which the tests call one wider than another.
 
-Independent of the code under test: a policy is the set of all that it lets happen unasked.
+Independent of the code under test: a policy is the set of all that it lets happen unasked. Below it, the
+way from Codex's own answers and config.toml to a session's settings, as a session of an editor takes it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from laneway.store.editor_sessions import Permit
+from laneway.codex import access as codex_access
+from laneway.codex.sandbox import first_settings
+from laneway.codex.turn_settings import turn_settings
+from laneway.core import access, reopening, session_settings
+from laneway.core.access import Permit
+from laneway.core.editor_sessions import Defaults
+from laneway.core.models import Model
+from laneway.core.ports import TurnSpec
+from laneway.core.session_settings import Choices, Facts
 
 ROOTS = ("/a", "/a/b", "/c")
 LENIENT = ("untrusted", "on-request", "on-failure", "never")
@@ -65,3 +74,40 @@ CONFIGS = st.fixed_dictionaries(
         ),
     }
 )
+
+
+def opened(
+    answer: dict[str, Any], models: tuple[Model, ...], config: dict[str, Any], roots: tuple[str, ...] = ()
+) -> Facts:
+    state, folder = codex_access.thread_state(answer), codex_access.folder_config(config)
+    return session_settings.opened(state, models, folder, roots)
+
+
+def reopened(
+    answer: dict[str, Any],
+    models: tuple[Model, ...],
+    config: dict[str, Any],
+    record: Defaults | None,
+    *,
+    last: dict[str, Any] | None = None,
+) -> tuple[Facts, Choices]:
+    state, folder = codex_access.thread_state(answer), codex_access.folder_config(config)
+    had = None if last is None else codex_access.permit(last)
+    return reopening.reopened(state, models, folder, record, last=had)
+
+
+def overrides(choices: Choices, facts: Facts) -> dict[str, Any]:
+    """What `turn/start` brings along."""
+    return turn_settings(session_settings.equipped(TurnSpec(parts=()), choices, facts))
+
+
+def configured(config: dict[str, Any], otherwise: Permit) -> Permit:
+    return access.configured(codex_access.folder_config(config), otherwise)
+
+
+def of_mode(mode: str, config: dict[str, Any]) -> Permit | None:
+    return codex_access.folder_config(config).modes.get(mode)
+
+
+def would_be_trusted(config: dict[str, Any], cwd: str) -> bool:
+    return first_settings(None, config, cwd, {}) is not None

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from laneway.rehearsal.answer import Cut, Forever, Pause, Piece, _event, _say, answer, where_are_we
+from laneway.rehearsal.answer import Cut, Forever, Pause, Piece, _event, _say, answer, prompt_and_calls
 
 PATCH = {"type": "custom_tool_call", "name": "apply_patch", "id": "ctc_1", "call_id": "call_1"}
 CHARS_PER_DELTA = 100
@@ -36,7 +36,7 @@ def odd_model() -> Callable[[dict[str, Any]], Iterator[Piece]]:
     tries: dict[str, int] = {}
 
     def play(request: dict[str, Any]) -> Iterator[Piece]:
-        prompt, done = where_are_we(request.get("input", []))
+        prompt, done = prompt_and_calls(request.get("input", []))
         if "CONTEXT CHECKPOINT" in prompt and "!forget" in str(request["input"]):
             return iter([Forever()])
         step = next((line for line in prompt.splitlines() if line.startswith("!")), "")

@@ -9,12 +9,12 @@ from typing import Any
 
 from laneway.base.errors import RemoteError
 from laneway.core.model import Question
-from laneway.doors.acp.asking import inquiry
-from laneway.doors.acp.asking.inquiry import Settled
-from laneway.doors.acp.asking.spoken import InText
 from laneway.doors.acp.client import client_of
+from laneway.doors.acp.questions import ask_client
+from laneway.doors.acp.questions.ask_client import Settled
+from laneway.rendering.questions_in_text import InText
 from tests.doors.acp.hand import DEADLINE_S, SESSION, Call, Hand
-from tests.doors.acp.test_permissions import asked
+from tests.doors.acp.questions.test_permission_options import asked
 
 FORMS: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 CANCELLED: dict[str, Any] = {"outcome": {"outcome": "cancelled"}}
@@ -91,7 +91,7 @@ async def asking(
     hand = Hand(capabilities)
     hand.announce(ITEM)
     client = client_of({"clientCapabilities": capabilities or {}})
-    task = asyncio.create_task(inquiry.ask(question, hand, client, SESSION, "t", **more))
+    task = asyncio.create_task(ask_client.ask(question, hand, client, SESSION, "t", **more))
     yield Asking(hand, task)
     await asyncio.wait([task])
     hand.lint.assert_clean()

@@ -6,15 +6,15 @@ from typing import Any
 
 from laneway.codex.items import activity
 from laneway.core.model import Activity
-from laneway.doors.acp.client import Client
+from laneway.doors.acp.client import EditorClient
 from tests.doors.acp.lint import Lint
 from tests.doors.acp.support import ZED
 
 THREAD, TURN = "t-1", "u-1"
 CALL = f"codex:{THREAD}:{TURN}:i-1"
 CWD = "/work"
-BARE = Client()
-TERMINAL = Client(takes_terminal_output=True)
+BARE = EditorClient()
+TERMINAL = EditorClient(takes_terminal_output=True)
 
 
 def done(kind: str, *, ended: bool = True, **fields: Any) -> Activity:
@@ -32,7 +32,9 @@ def command(words: str = "make", *, ended: bool = True, **fields: Any) -> Activi
     return done("commandExecution", ended=ended, **item)
 
 
-def problems(client: Client, *updates: dict[str, Any], permission: dict[str, Any] | None = None) -> list[str]:
+def problems(
+    client: EditorClient, *updates: dict[str, Any], permission: dict[str, Any] | None = None
+) -> list[str]:
     """What the official schema, and the rules beyond it, have against these updates of a session."""
     lint = Lint()
     capabilities = ZED if client.takes_terminal_output else {}

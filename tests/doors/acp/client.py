@@ -10,7 +10,7 @@ from array import array
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Collection
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 from tests.doors.acp import views
 from tests.doors.acp.golden import normalised
@@ -27,6 +27,8 @@ Prompt: TypeAlias = str | list[Message]
 Found = TypeVar("Found")
 
 CANCELLED: Message = {"outcome": {"outcome": "cancelled"}}
+OPENING = ("session/new", "session/load", "session/resume", "session/fork")
+ENDING = ("session/close", "session/delete")
 
 
 class Refused(Exception):
@@ -61,6 +63,8 @@ class Client:
         self, process: Process, work: Path, places: dict[str, str], unstable: Collection[str]
     ) -> None:
         self.process = process
+        self.mark = ""
+        """By which all that the agent started is found."""
         self.lint = Lint(unstable)
         self.hello: Message = {}
         """The result of initialize."""
@@ -76,7 +80,10 @@ class Client:
         self.on_request: dict[str, Handler] = {}
         self._work = work
         self._places = places
+        self._unstable = unstable
         self._lines: list[tuple[Side, Message]] = []
+        self._untraced: set[Any] = set()
+        """Ids of requests that are the harness's own, not the test's."""
         self._waiting: dict[Any, asyncio.Future[Message]] = {}
         self._number = 0
         self._news = asyncio.Condition()
@@ -164,7 +171,7 @@ class Client:
             self.lint.check("client", message)
         else:
             self.lint.note("client", message)
-        self._lines.append(("client", message))
+        self._keep("client", message)
         self.send_bytes(json.dumps(message).encode() + b"\n")
 
     def send_bytes(self, data: bytes) -> None:
@@ -247,7 +254,7 @@ class Client:
 
     async def _take(self, message: Message) -> None:
         self.lint.check("agent", message)
-        self._lines.append(("agent", message))
+        self._keep("agent", message)
         if "method" not in message:
             self._settle(message)
             return
@@ -259,6 +266,11 @@ class Client:
             self._react(message)
         async with self._news:
             self._news.notify_all()
+
+    def _keep(self, side: Side, message: Message) -> None:
+        asker = side if "method" in message else "client" if side == "agent" else "agent"
+        if asker == "agent" or message.get("id") not in self._untraced:
+            self._lines.append((side, message))
 
     def _settle(self, message: Message) -> None:
         waiting = self._waiting.pop(message.get("id"), None)
@@ -309,6 +321,48 @@ class Client:
     def stop_reading(self) -> None:
         """From now on a test reads the pipe itself, or nobody does."""
         self._tasks[0].cancel()
+
+    # ── the next test's turn ───────────────────────────────────────────────
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the agent lives, and neither side owes the other an answer."""
+        is_there = self.process.returncode is None and not any(task.done() for task in self._tasks)
+        return is_there and not self._waiting and not self.lint.has_open_requests
+
+    async def let_go(self) -> None:
+        """Close every session and stop listening. What was heard stays; the agent runs on."""
+        for session_id in self._open_sessions():
+            self._untraced.add(self._number + 1)
+            await self.ask("session/close", {"sessionId": session_id})
+        for task in self._tasks:
+            task.cancel()
+        for end in await asyncio.gather(*self._tasks, return_exceptions=True):
+            if isinstance(end, Exception):
+                raise end
+
+    def _open_sessions(self) -> list[str]:
+        """By what was said: opened, and not closed since."""
+        said = [message for side, message in self._lines if side == "client" and "method" in message]
+        asked = {message.get("id"): message for message in said}
+        found: dict[str, None] = {}
+        for side, answer in self._lines:
+            request = asked.get(answer["id"]) if side == "agent" and "result" in answer else None
+            if request is not None and request["method"] in OPENING:
+                found[answer["result"].get("sessionId") or request["params"]["sessionId"]] = None
+            elif request is not None and request["method"] in ENDING:
+                found.pop(request["params"]["sessionId"], None)
+        return list(found)
+
+    def successor(self, work: Path, places: dict[str, str]) -> Self:
+        """A client for the same agent, once this one has let go: greeted, and nothing heard."""
+        client = type(self)(self.process, work, places, self._unstable)
+        client.mark, client.hello, client._number = self.mark, self.hello, self._number
+        for side, message in self._lines[:2]:
+            assert side == "agent" or message["method"] == "initialize"
+            client.lint.check(side, message)
+            client._lines.append((side, message))
+        return client
 
     # ── the end ────────────────────────────────────────────────────────────
 

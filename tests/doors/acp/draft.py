@@ -188,8 +188,10 @@ class DraftClient(Client):
         super().__init__(*given)
         self.lint = DraftLint()
 
-    async def greet(self, capabilities: Message | None = None, version: int = 2) -> Message:
-        info = {"name": "test", "version": "1"}
+    async def initialize(
+        self, capabilities: Message | None = None, version: int = 2, name: str = "test"
+    ) -> Message:
+        info = {"name": name, "version": "1"}
         params = {"protocolVersion": version, "info": info, "capabilities": capabilities or {}}
         self.hello = await self.ask("initialize", params)
         return self.hello
@@ -244,9 +246,10 @@ class DraftClient(Client):
 
 
 @asynccontextmanager
-async def draft(here: Stage, *words: str, capabilities: Message | None = None) -> AsyncIterator[DraftClient]:
+async def draft(
+    here: Stage, *words: str, capabilities: Message | None = None, env: dict[str, str] | None = None
+) -> AsyncIterator[DraftClient]:
     """`laneway acp --v2` with a client that has shaken hands by protocol 2."""
-    async with here.agent("--v2", *words, greet=False, kind=DraftClient) as client:
+    async with here.agent("--v2", *words, capabilities=capabilities, env=env, kind=DraftClient) as client:
         assert isinstance(client, DraftClient)
-        await client.greet(capabilities)
         yield client

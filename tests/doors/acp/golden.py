@@ -3,11 +3,13 @@
 What differs from run to run gets the same name every time; what is mere timing (how a text
 was cut into chunks, how often a running command was told of) is joined. `LANEWAY_RECORD=1`
 writes the files of `tests/golden/acp` anew: a message per line, so that a change reads well
-as a diff.
+as a diff. The list of slash commands, which every session is told, is in a file of its own: a trace
+that has just that list names the file, and any other is shown whole.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Collection, Sequence
@@ -37,6 +39,8 @@ CHUNKS = ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk")
 EDITS = ("edit", "delete", "move")
 GROWING = ("title", "kind", "content", "locations")
 """Of an edit that is being written."""
+COMMANDS = "commands"
+"""The golden file of the slash commands, which every session is told. Record it before the traces."""
 OF_CODEX = ("model", "thought_level")
 """Categories of options whose choices are those of the Codex at hand."""
 
@@ -52,6 +56,13 @@ def golden(name: str, trace: list[Message]) -> None:
     stored = msgspec.json.decode(path.read_bytes())
     for number, (seen, wanted) in enumerate(zip_longest(trace, stored), 1):
         assert seen == wanted, f"{path.name}, message {number}:\n{_line(seen)}\ninstead of\n{_line(wanted)}"
+
+
+@functools.cache
+def stored(name: str) -> Any:
+    """What the file has, if there is one."""
+    path = GOLDEN / f"{name}.json"
+    return msgspec.json.decode(path.read_bytes()) if path.exists() else None
 
 
 def _line(message: Message | None) -> str:
@@ -191,6 +202,8 @@ class Names:
         match value:
             case dict() if "options" in value and value.get("category") in OF_CODEX:
                 return self._fields({**value, "options": "those of Codex"})
+            case list() if key == "availableCommands" and value == stored(COMMANDS):
+                return f"those of {COMMANDS}.json"
             case dict():
                 return self._fields(value)
             case list():

@@ -71,6 +71,10 @@ class Lint:
         if "method" in message and "id" in message:
             self._open[side][_key(message["id"])] = str(message["method"])
 
+    @property
+    def has_open_requests(self) -> bool:
+        return any(self._open.values())
+
     def assert_clean(self) -> None:
         assert not self.violations, "\n".join(map(str, self.violations))
 

@@ -7,6 +7,7 @@ import re
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -24,12 +25,15 @@ _TOKEN = re.compile(rb"laneway: bearer token \(for this run\): (\S+)\n")
 class Listener:
     """The server: where it listens and what it said. `process` may be ended by a test."""
 
-    def __init__(self, here: Stage, process: Process, url: str, token: str, lines: list[str]) -> None:
+    def __init__(self, here: Stage, process: Process, url: str, token: str, mark: str) -> None:
         self.process = process
         self.url = url
         self.token = token
-        self.lines = lines
+        self.mark = mark
+        """By which all that it started is found."""
+        self.lines: list[str] = []
         """What it said on standard error since."""
+        self.drain = asyncio.ensure_future(_drain(process, self.lines))
         self._here = here
 
     @asynccontextmanager
@@ -55,6 +59,9 @@ class Listener:
         finally:
             await client.aclose()
         client.lint.assert_clean()
+
+    def assert_in_order(self) -> None:
+        assert "Traceback" not in "".join(self.lines), "".join(self.lines)
 
     @property
     def place(self) -> tuple[str, int]:
@@ -132,21 +139,41 @@ class SocketClient(Client):
 @asynccontextmanager
 async def listener(here: Stage, *words: str, env: dict[str, str] | None = None) -> AsyncIterator[Listener]:
     """`laneway acp --ws 127.0.0.1:0 <words>`; at the end it and all that it started are gone."""
+    server = await started(here, *words, env=env)
+    async with ending_server(server):
+        yield server
+
+
+async def started(
+    here: Stage, *words: str, env: dict[str, str] | None = None, cwd: Path | None = None
+) -> Listener:
+    """It listens. Whoever calls ends it: see `ending_server`."""
     mark = new_id("agent")
     process = await here.spawn(
-        "-m", "laneway", "acp", "--ws", "127.0.0.1:0", *words, env={**(env or {}), MARK: mark}
+        "-m", "laneway", "acp", "--ws", "127.0.0.1:0", *words, env={**(env or {}), MARK: mark}, cwd=cwd
     )
-    lines: list[str] = []
     try:
         async with asyncio.timeout(DEADLINE_S):
             url = await _told(process, _URL)
             token = (env or {}).get("LANEWAY_HTTP_TOKEN") or await _told(process, _TOKEN)
-            drain = asyncio.ensure_future(_drain(process, lines))
-            yield Listener(here, process, url, token, lines)
+    except BaseException:
+        process.kill()
+        await process.wait()
+        raise
+    return Listener(here, process, url, token, mark)
+
+
+@asynccontextmanager
+async def ending_server(server: Listener) -> AsyncIterator[None]:
+    """A server's last block: it is told to end, and leaves neither processes nor a traceback."""
+    process, lines = server.process, server.lines
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            yield
             if process.returncode is None:
                 process.terminate()
                 assert await process.wait() == 0, lines
-            await drain
+            await server.drain
     except Exception as failure:
         failure.add_note(f"The server's last words:\n{''.join(lines)[-MAX_LAST_WORDS:]}")
         raise
@@ -154,8 +181,8 @@ async def listener(here: Stage, *words: str, env: dict[str, str] | None = None) 
         if process.returncode is None:
             process.kill()
             await process.wait()
-    assert "Traceback" not in "".join(lines), "".join(lines)
-    await assert_gone(mark)
+    server.assert_in_order()
+    await assert_gone(server.mark)
 
 
 async def _told(process: Process, pattern: re.Pattern[bytes]) -> str:

@@ -75,26 +75,27 @@ class Stage(Scene):
         At the end it is gone with all that it started, left no traceback, and neither side
         has said anything that the protocol does not allow.
         """
+        client = await self.start(*words, env=env, cwd=cwd, unstable=unstable, program=program, kind=kind)
+        async with ending(client):
+            if greet:
+                await client.initialize(capabilities)
+            yield client
+
+    async def start(
+        self,
+        *words: str,
+        env: dict[str, str] | None,
+        cwd: Path | None,
+        unstable: Collection[str],
+        program: tuple[str, ...],
+        kind: type[Client],
+    ) -> Client:
+        """The process with a client that has said nothing. Whoever calls ends it: see `ending`."""
         mark = new_id("agent")
         process = await self.spawn(*program, *words, env={**(env or {}), MARK: mark}, cwd=cwd)
         client = kind(process, self.work, self.places, unstable)
-        try:
-            async with asyncio.timeout(DEADLINE_S):
-                if greet:
-                    await client.initialize(capabilities)
-                yield client
-                if process.returncode is None:
-                    assert await client.hang_up() == 0, client.stderr
-        except Exception as failure:
-            await client.aclose()  # so that its exit code and all that it said are known
-            words = client.stderr[-MAX_LAST_WORDS:]
-            failure.add_note(f"The agent's exit code: {process.returncode}; its last words:\n{words}")
-            raise
-        finally:
-            await client.aclose()
-        client.lint.assert_clean()
-        assert "Traceback" not in client.stderr, client.stderr
-        await assert_gone(mark)
+        client.mark = mark
+        return client
 
     @property
     def places(self) -> dict[str, str]:
@@ -107,6 +108,41 @@ class Stage(Scene):
 async def stage(state: Path, extra_config: str = "", answerer: Answerer = answer) -> AsyncIterator[Stage]:
     async with scene(state, extra_config, answerer) as parts:
         yield Stage(*parts)
+
+
+@asynccontextmanager
+async def ending(client: Client, *, may_go_on: bool = False) -> AsyncIterator[None]:
+    """An agent's last block: at its end it is gone, and all that was said was in order.
+
+    One that may go on only loses its sessions, if neither side owes the other anything.
+    """
+    process, goes_on = client.process, False
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            yield
+            if may_go_on and client.is_settled:
+                await client.let_go()
+                assert_in_order(client)
+                goes_on = True
+            elif process.returncode is None:
+                assert await client.hang_up() == 0, client.stderr
+    except Exception as failure:
+        await client.aclose()  # so that its exit code and all that it said are known
+        words = client.stderr[-MAX_LAST_WORDS:]
+        failure.add_note(f"The agent's exit code: {process.returncode}; its last words:\n{words}")
+        raise
+    finally:
+        if not goes_on:
+            await client.aclose()
+    if not goes_on:
+        assert_in_order(client)
+        await assert_gone(client.mark)
+
+
+def assert_in_order(client: Client) -> None:
+    """Neither side has said anything that the protocol does not allow, and no traceback was left."""
+    client.lint.assert_clean()
+    assert "Traceback" not in client.stderr, client.stderr
 
 
 # ── what is left ───────────────────────────────────────────────────────────

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from laneway.doors.acp.telling.tool_calls import _LATE
+from laneway.doors.acp.updates.tool_calls import _LATE
 from tests.doors.acp.support import Client, Message
 
 OVERHEAD_CHARS = 1000

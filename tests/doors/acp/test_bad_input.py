@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from laneway.base.ids import new_id
+from tests.doors.acp.shared import Shared
 from tests.doors.acp.support import FULL, Client, Message, stage
 from tests.doors.acp.witness import refused
 
@@ -22,7 +23,7 @@ async def error_of(client: Client, method: str, params: Any) -> tuple[int, str]:
     return error["code"], error["message"]
 
 
-async def test_a_folder_must_be_absolute_and_there(tmp_path: Path) -> None:
+async def test_a_folder_must_be_absolute_and_there(shared: Shared, tmp_path: Path) -> None:
     """So must every further one; Codex itself would take what is not there."""
     file = tmp_path / "file"
     file.touch()
@@ -36,7 +37,7 @@ async def test_a_folder_must_be_absolute_and_there(tmp_path: Path) -> None:
         None: "cwd must be an absolute path.",
         7: "cwd must be an absolute path.",
     }
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         good = {"sessionId": UNKNOWN, "cwd": str(here.work), "mcpServers": []}
         for method in ("session/new", "session/load", "session/resume"):
             for cwd, words in wrong.items():
@@ -49,9 +50,9 @@ async def test_a_folder_must_be_absolute_and_there(tmp_path: Path) -> None:
         assert await client.prompt(await client.new(), "%say Hello.") == ENDED
 
 
-async def test_a_session_that_there_is_not_is_not_found(tmp_path: Path) -> None:
+async def test_a_session_that_there_is_not_is_not_found(shared: Shared) -> None:
     """By whatever method, and whatever the id looks like; one that was closed must be opened again."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         where = {"cwd": str(here.work), "mcpServers": []}
         calls: dict[str, Message] = {
             "session/prompt": {"prompt": TEXT},
@@ -115,9 +116,9 @@ WRONG: list[tuple[str, Any]] = [
 ]
 
 
-async def test_wrong_types_and_values_are_invalid_params(tmp_path: Path) -> None:
+async def test_wrong_types_and_values_are_invalid_params(shared: Shared) -> None:
     """With a sentence that says which; nothing of it reaches the model, and the session works on."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         session = await client.new()
         for method, params in WRONG:
             given = json.loads(json.dumps(params).replace('"S"', json.dumps(session)))
@@ -156,9 +157,9 @@ async def test_what_is_no_message_is_told_and_passed_over(tmp_path: Path) -> Non
     assert {stray["error"]["code"] for stray in client.strays} <= {-32700, -32600}
 
 
-async def test_a_cancel_without_a_turn_does_nothing(tmp_path: Path) -> None:
+async def test_a_cancel_without_a_turn_does_nothing(shared: Shared) -> None:
     """Not to the next prompt either."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         session = await client.new()
         client.cancel(session)
         assert await client.prompt(session, "%say One.") == ENDED
@@ -168,9 +169,9 @@ async def test_a_cancel_without_a_turn_does_nothing(tmp_path: Path) -> None:
         assert client.messages(session) == ["One.", "Two."]
 
 
-async def test_an_image_of_50_mb_and_a_sound_are_refused_and_harm_nobody(tmp_path: Path) -> None:
+async def test_an_image_of_50_mb_and_a_sound_are_refused_and_harm_nobody(shared: Shared) -> None:
     """By its size and by its kind, before anything is done with it."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         session = await client.new()
         data = base64.b64encode(bytes(50 * 1024 * 1024)).decode()
         picture = {"type": "image", "mimeType": "image/png", "data": data}
@@ -184,10 +185,10 @@ async def test_an_image_of_50_mb_and_a_sound_are_refused_and_harm_nobody(tmp_pat
         assert len(here.requests) == 1
 
 
-async def test_a_permission_that_is_never_answered_is_declined_in_time(tmp_path: Path) -> None:
+async def test_a_permission_that_is_never_answered_is_declined_in_time(shared: Shared) -> None:
     """The request is taken back, the turn goes on, and the person is told."""
     short = {"LANEWAY_APPROVAL_TIMEOUT_SECS": "1"}
-    async with stage(tmp_path) as here, here.agent(capabilities=FULL, env=short) as client:
+    async with shared.stage() as here, here.agent(capabilities=FULL, env=short) as client:
         session = await client.new()
         client.on_permission = lambda params: None
         assert await client.prompt(session, "%run! touch ../outside\n%say After.") == ENDED

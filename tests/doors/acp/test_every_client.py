@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.doors.acp.support import FULL, ZED, Message, select, stage
+from tests.doors.acp.shared import Shared
+from tests.doors.acp.support import FULL, ZED, Message, select
 
 PROMPTS = (
     "%think Hm.\n%say Hello.",
@@ -18,9 +17,9 @@ PROMPTS = (
 )
 
 
-async def day(state: Path, capabilities: Message) -> list[Message]:
+async def day(shared: Shared, capabilities: Message) -> list[Message]:
     """A bit of everything; the trace of it. The stage holds every message against the schema."""
-    async with stage(state) as here, here.agent(capabilities=capabilities) as client:
+    async with shared.stage() as here, here.agent(capabilities=capabilities) as client:
         client.on_permission = lambda params: select(params, "allow_once")
         session = await client.new()
         ends = [(await client.prompt(session, prompt))["stopReason"] for prompt in PROMPTS]
@@ -35,6 +34,6 @@ async def day(state: Path, capabilities: Message) -> list[Message]:
 
 
 @pytest.mark.parametrize("capabilities", [{}, FULL, ZED], ids=["bare", "full", "zed"])
-async def test_a_day_with_any_client_keeps_to_the_protocol(tmp_path: Path, capabilities: Message) -> None:
+async def test_a_day_with_any_client_keeps_to_the_protocol(shared: Shared, capabilities: Message) -> None:
     """And is told the same way twice: a trace holds nothing that is chance."""
-    assert await day(tmp_path / "one", capabilities) == await day(tmp_path / "two", capabilities)
+    assert await day(shared, capabilities) == await day(shared, capabilities)

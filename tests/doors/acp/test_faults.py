@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.base.errors import RemoteError, SessionUnknown
-from laneway.doors.acp.faults import in_words, wire_error
+from laneway.doors.acp.faults import wire_error
+from laneway.rendering.refusals import in_words
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from laneway.cli import acp
-from laneway.doors.acp.sessions.modes import KEPT, MODES
-from laneway.doors.acp.slash.commands import COMMANDS
+from laneway.commands.slash import COMMANDS
+from laneway.core.access import KEPT, MODES
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "acp.md").read_text()

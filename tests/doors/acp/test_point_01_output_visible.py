@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from tests.doors.acp.golden import golden
-from tests.doors.acp.support import FULL, ZED, Client, Message, Stage, stage, text
+from tests.doors.acp.shared import Shared
+from tests.doors.acp.support import FULL, ZED, Client, Message, Stage, text
 from tests.doors.acp.telling import Gates, only_call, printed, story, told
 
 STORY = "%run read x < gate-0; echo first; read x < gate-0; echo second >&2; exit 3\n%say Ran."
@@ -39,10 +39,10 @@ async def run(here: Stage, client: Client) -> str:
     ids=["bare", "full", "terminals"],
 )
 async def test_output_is_content_for_a_client_that_knows_no_terminal_of_ours(
-    tmp_path: Path, name: str, capabilities: Message
+    shared: Shared, name: str, capabilities: Message
 ) -> None:
     """While it runs and when it is done; a client's own terminals are not used, and none is named."""
-    async with stage(tmp_path) as here, here.agent(capabilities=capabilities) as client:
+    async with shared.stage() as here, here.agent(capabilities=capabilities) as client:
         call_id = await run(here, client)
     call = only_call(client)
     assert text(call["content"]) == f"```\n{OUTPUT}```Exit code 3."
@@ -52,9 +52,9 @@ async def test_output_is_content_for_a_client_that_knows_no_terminal_of_ours(
     golden(f"point-01-output-visible-{name}", story(client))
 
 
-async def test_output_goes_to_the_terminal_of_a_client_that_shows_ours(tmp_path: Path) -> None:
+async def test_output_goes_to_the_terminal_of_a_client_that_shows_ours(shared: Shared) -> None:
     """By `_meta`, under the id of the call: begun, filled, ended; the text is not told a second time."""
-    async with stage(tmp_path) as here, here.agent(capabilities=ZED) as client:
+    async with shared.stage() as here, here.agent(capabilities=ZED) as client:
         call_id = await run(here, client)
     updates = told(client, call_id)
     assert updates[0]["_meta"] == {"terminal_info": {"terminal_id": call_id, "cwd": str(here.work)}}

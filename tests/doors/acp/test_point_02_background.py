@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from pathlib import Path
 
 import msgspec
 import pytest
 
 from laneway.core.model import Activity
-from laneway.doors.acp.telling.tool_calls import _LATE, ended
+from laneway.doors.acp.updates.tool_calls import _LATE, ended
 from laneway.doors.acp.v2 import calls
 from tests.doors.acp.calls import CALL, TERMINAL, THREAD, command
 from tests.doors.acp.draft import draft
-from tests.doors.acp.support import ZED, Client, Message, Refused, Stage, Update, stage, text
+from tests.doors.acp.shared import Shared
+from tests.doors.acp.support import ZED, Client, Message, Refused, Stage, Update, text
 from tests.doors.acp.telling import Gate, Gates, holds_exactly, only_call, printed, told
 
 LONG = "echo one; sleep 0.1; echo two; read x < gate-0; echo three"
@@ -31,9 +31,9 @@ def leaving(words: str, then: str = "%say Bye.") -> str:
 
 
 @asynccontextmanager
-async def scene(state: Path) -> AsyncIterator[tuple[Stage, Gate, Gate]]:
+async def scene(shared: Shared) -> AsyncIterator[tuple[Stage, Gate, Gate]]:
     """With the gate of the command, and one for another."""
-    async with stage(state) as here:
+    async with shared.stage() as here:
         with closing(Gates(here.work)) as gates:
             yield here, gates.new(), gates.new()
 
@@ -56,9 +56,9 @@ def has_exited(update: Update) -> bool:
     return "terminal_exit" in (update.body.get("_meta") or {})
 
 
-async def test_the_whole_output_replaces_the_note_when_the_command_has_ended(tmp_path: Path) -> None:
+async def test_the_whole_output_replaces_the_note_when_the_command_has_ended(shared: Shared) -> None:
     """One update of the same call, though nobody has asked for anything; the next prompt is as any other."""
-    async with scene(tmp_path) as (here, gate, _), here.agent() as client:
+    async with scene(shared) as (here, gate, _), here.agent() as client:
         session, call_id, before = await left_running(client)
         gate.go()
         await client.wait_update(has_ended)
@@ -70,9 +70,9 @@ async def test_the_whole_output_replaces_the_note_when_the_command_has_ended(tmp
         assert len(told(client, call_id)) == before + 1
 
 
-async def test_its_end_is_told_during_another_turn_too(tmp_path: Path) -> None:
+async def test_its_end_is_told_during_another_turn_too(shared: Shared) -> None:
     """And is no part of that turn: its call keeps the id of its own."""
-    async with scene(tmp_path) as (here, gate, other), here.agent() as client:
+    async with scene(shared) as (here, gate, other), here.agent() as client:
         session, call_id, before = await left_running(client)
         going = client.start_prompt(session, f"%run read x < {other.name}\n%say After.")
         await client.wait_update(lambda each: other.name in each.body.get("title", ""))
@@ -85,9 +85,9 @@ async def test_its_end_is_told_during_another_turn_too(tmp_path: Path) -> None:
         assert client.open_tool_calls() == {}
 
 
-async def test_a_command_that_outlives_a_turn_that_failed_is_told_to_its_end_too(tmp_path: Path) -> None:
+async def test_a_command_that_outlives_a_turn_that_failed_is_told_to_its_end_too(shared: Shared) -> None:
     """The model failed, not the command."""
-    async with scene(tmp_path) as (here, gate, _), here.agent() as client:
+    async with scene(shared) as (here, gate, _), here.agent() as client:
         session = await client.new()
         with pytest.raises(Refused):
             await client.prompt(session, leaving(LONG, then="%fail 400 No."))
@@ -98,9 +98,9 @@ async def test_a_command_that_outlives_a_turn_that_failed_is_told_to_its_end_too
         assert (call["status"], text(call["content"])) == ("completed", f"```\n{PRINTED}```")
 
 
-async def test_a_terminal_of_ours_gets_what_it_lacks_and_exits_when_the_command_does(tmp_path: Path) -> None:
+async def test_a_terminal_of_ours_gets_what_it_lacks_and_exits_when_the_command_does(shared: Shared) -> None:
     """Every character once, and one exit, with the code."""
-    async with scene(tmp_path) as (here, gate, _), here.agent(capabilities=ZED) as client:
+    async with scene(shared) as (here, gate, _), here.agent(capabilities=ZED) as client:
         _, call_id, before = await left_running(client)
         assert not any(map(has_exited, client.updates))
         gate.go()
@@ -113,9 +113,9 @@ async def test_a_terminal_of_ours_gets_what_it_lacks_and_exits_when_the_command_
         assert last["_meta"]["terminal_exit"] == {"terminal_id": call_id, "exit_code": 0, "signal": None}
 
 
-async def test_a_terminal_of_the_draft_does_so_too(tmp_path: Path) -> None:
+async def test_a_terminal_of_the_draft_does_so_too(shared: Shared) -> None:
     """By protocol 2 it is told whole, and the session stays idle."""
-    async with scene(tmp_path) as (here, gate, _), draft(here) as client:
+    async with scene(shared) as (here, gate, _), draft(here) as client:
         assert (await client.turn(await client.open(), leaving(LONG)))["stopReason"] == "end_turn"
         (terminal,) = client.terminals().values()
         assert "exitStatus" not in terminal
@@ -131,9 +131,9 @@ async def test_a_terminal_of_the_draft_does_so_too(tmp_path: Path) -> None:
         assert client.states() == states
 
 
-async def test_nothing_is_told_of_a_session_that_was_closed(tmp_path: Path) -> None:
+async def test_nothing_is_told_of_a_session_that_was_closed(shared: Shared) -> None:
     """What its commands do then is nobody's affair."""
-    async with scene(tmp_path) as (here, gate, _), here.agent() as client:
+    async with scene(shared) as (here, gate, _), here.agent() as client:
         session, call_id, before = await left_running(client)
         await client.ask("session/close", {"sessionId": session})
         gate.go()

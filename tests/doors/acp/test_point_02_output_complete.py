@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 
 from tests.doors.acp.golden import golden
-from tests.doors.acp.support import ZED, Client, Message, Stage, stage, text
+from tests.doors.acp.shared import Shared
+from tests.doors.acp.support import ZED, Client, Message, Stage, text
 from tests.doors.acp.telling import OVERHEAD_CHARS, chars, holds_exactly, last_call, printed, story, told
 
 LINES = 20_000
@@ -80,9 +80,9 @@ def slow(here: Stage) -> tuple[str, str]:
     return f"for i in $(seq {ROUNDS}); do cat page; sleep 0.01; done", page * ROUNDS
 
 
-async def test_content_holds_every_character_once_and_only_tails_are_resent(tmp_path: Path) -> None:
+async def test_content_holds_every_character_once_and_only_tails_are_resent(shared: Shared) -> None:
     """For a client without our terminals: whole at the end, a bounded tail while it runs."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         call, updates = await run(client, f"seq 1 {LINES}")
         assert content_of(call) == SEQUENCE
         assert chars(updates) <= TAILS_PER_CHAR * len(SEQUENCE)
@@ -103,9 +103,9 @@ async def test_content_holds_every_character_once_and_only_tails_are_resent(tmp_
         assert chars(updates) <= TAILS_PER_CHAR * len(whole)
 
 
-async def test_a_terminal_of_ours_gets_every_character_once(tmp_path: Path) -> None:
+async def test_a_terminal_of_ours_gets_every_character_once(shared: Shared) -> None:
     """In pieces, none of them resent: what is sent is as long as what was printed."""
-    async with stage(tmp_path) as here, here.agent(capabilities=ZED) as client:
+    async with shared.stage() as here, here.agent(capabilities=ZED) as client:
         _, updates = await run(client, f"seq 1 {LINES}")
         assert holds_exactly(printed(updates), SEQUENCE)
 
@@ -125,10 +125,10 @@ async def test_a_terminal_of_ours_gets_every_character_once(tmp_path: Path) -> N
         assert chars(updates) <= len(whole) + escapes + OVERHEAD_CHARS * len(updates)
 
 
-async def test_the_stories_of_a_long_output_stay_the_same(tmp_path: Path) -> None:
+async def test_the_stories_of_a_long_output_stay_the_same(shared: Shared) -> None:
     """Told once for each kind of client; short enough to be read."""
     command = "cat page"
-    async with stage(tmp_path) as here:
+    async with shared.stage() as here:
         (here.work / "page").write_text("one\n" * 10 + "no newline, ```, \x1b[1mbold\x1b[0m, é😀")
         async with here.agent() as client:
             await run(client, command)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.doors.acp.golden import golden
+from tests.doors.acp.shared import Shared
 from tests.doors.acp.support import FULL, Message, select, stage
 from tests.doors.acp.witness import (
     INSIDE,
@@ -136,11 +137,11 @@ async def test_every_mode_is_what_it_says_and_back_is_back(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("name", "capabilities"), [("bare", {}), ("full", FULL)], ids=["bare", "full"])
 async def test_the_network_is_a_switch_of_its_own_in_every_mode(
-    tmp_path: Path, name: str, capabilities: Message
+    shared: Shared, name: str, capabilities: Message
 ) -> None:
     """On and off in the mode of config.toml and in another; a switch or two words, as the client can show."""
     on, off = (True, False) if capabilities else ("on", "off")
-    async with stage(tmp_path) as here, here.agent(capabilities=capabilities) as client:
+    async with shared.stage() as here, here.agent(capabilities=capabilities) as client:
         session = await client.new()
         assert current(client.opened[session]["configOptions"])["network"] == off
         assert current(await choose(client, session, "network", on))["network"] == on
@@ -161,10 +162,10 @@ async def test_the_network_is_a_switch_of_its_own_in_every_mode(
 
 @pytest.mark.parametrize(("name", "capabilities"), [("bare", {}), ("full", FULL)], ids=["bare", "full"])
 async def test_the_options_are_told_whole_at_every_change(
-    tmp_path: Path, name: str, capabilities: Message
+    shared: Shared, name: str, capabilities: Message
 ) -> None:
     """The story for the record: as configured, then a mode, an effort and the network."""
-    async with stage(tmp_path) as here, here.agent(capabilities=capabilities) as client:
+    async with shared.stage() as here, here.agent(capabilities=capabilities) as client:
         session = await client.new()
         await client.prompt(session, "%say As configured.")
         await client.ask("session/set_mode", {"sessionId": session, "modeId": "code"})

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.doors.acp.answerers import odd_model
 from tests.doors.acp.golden import golden
-from tests.doors.acp.support import FULL, Client, Message, Refused, Stage, stage
+from tests.doors.acp.shared import Shared
+from tests.doors.acp.support import FULL, Client, Message, Refused, Stage
 from tests.doors.acp.telling import story
 
 STOPPED = {
@@ -36,10 +35,10 @@ FAILED = {
 STORY = ("!cut 1\n%say Here again.", "%say Half.\n%break", "!incomplete max_output_tokens", "%say Fine.")
 
 
-def retry(here: Stage, times: int) -> None:
+def retry_once(here: Stage) -> None:
     """Have Codex try again when a stream breaks."""
     config = here.home / "config.toml"
-    config.write_text(config.read_text().replace("stream_max_retries = 0", f"stream_max_retries = {times}"))
+    config.write_text(config.read_text().replace("stream_max_retries = 0", "stream_max_retries = 1"))
 
 
 async def outcome(client: Client, session: str, prompt: str) -> Message:
@@ -50,9 +49,9 @@ async def outcome(client: Client, session: str, prompt: str) -> Message:
         return refused.error
 
 
-async def test_a_turn_that_failed_is_an_error_with_its_kind_and_the_session_goes_on(tmp_path: Path) -> None:
+async def test_a_turn_that_failed_is_an_error_with_its_kind_and_the_session_goes_on(shared: Shared) -> None:
     """Whatever the model did; `data` is for programs, the message for people."""
-    async with stage(tmp_path, answerer=odd_model()) as here, here.agent() as client:
+    async with shared.stage(answerer=odd_model()) as here, here.agent() as client:
         session = await client.new()
         for prompt, (kind, status) in FAILED.items():
             error = await outcome(client, session, prompt)
@@ -66,10 +65,10 @@ async def test_a_turn_that_failed_is_an_error_with_its_kind_and_the_session_goes
         assert client.messages(session) == ["Half.", "Fine."]
 
 
-async def test_a_turn_that_ran_out_or_was_refused_has_its_stop_reason_and_says_why(tmp_path: Path) -> None:
+async def test_a_turn_that_ran_out_or_was_refused_has_its_stop_reason_and_says_why(shared: Shared) -> None:
     """Each in a session of its own: after a full context Codex compacts first."""
     async with (
-        stage(tmp_path, answerer=odd_model()) as here,
+        shared.stage(answerer=odd_model()) as here,
         here.agent(capabilities=FULL) as client,
     ):
         for prompt, (reason, words) in STOPPED.items():
@@ -82,14 +81,15 @@ async def test_a_turn_that_ran_out_or_was_refused_has_its_stop_reason_and_says_w
 
 @pytest.mark.parametrize(("name", "capabilities"), [("bare", {}), ("full", FULL)], ids=["bare", "full"])
 async def test_retries_are_shown_and_what_fails_after_them_fails(
-    tmp_path: Path, name: str, capabilities: Message
+    shared: Shared, name: str, capabilities: Message
 ) -> None:
     """As notices where the client takes them, else as thoughts: never as a part of the answer."""
-    async with stage(tmp_path, answerer=odd_model()) as here:
-        retry(here, 1)
-        async with here.agent(capabilities=capabilities) as client:
-            session = await client.new()
-            ends = [await outcome(client, session, prompt) for prompt in STORY]
+    async with (
+        shared.stage(retry_once, answerer=odd_model()) as here,
+        here.agent(capabilities=capabilities) as client,
+    ):
+        session = await client.new()
+        ends = [await outcome(client, session, prompt) for prompt in STORY]
     assert [end.get("stopReason") for end in ends] == ["end_turn", None, "max_tokens", "end_turn"]
     assert ends[1]["code"] == -32603
     shown = (

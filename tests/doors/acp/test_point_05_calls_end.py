@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.doors.acp.golden import golden
+from tests.doors.acp.shared import Shared
 from tests.doors.acp.support import FULL, ZED, Client, Message, Refused, select, stage, text
 from tests.doors.acp.telling import Gates, last_call, story
 from tests.wire.support import linux_only
@@ -83,10 +84,10 @@ async def test_a_running_command_ends_with_whatever_ends_it(
 
 @CLIENTS
 async def test_a_command_that_was_not_allowed_ends_and_so_does_one_left_in_the_background(
-    tmp_path: Path, name: str, capabilities: Message
+    shared: Shared, name: str, capabilities: Message
 ) -> None:
     """Declined: the turn goes on or ends as chosen. In the background: its call is over, its end is told."""
-    async with stage(tmp_path) as here, here.agent(capabilities=capabilities) as client:
+    async with shared.stage() as here, here.agent(capabilities=capabilities) as client:
         session = await client.new()
         for choice, end in (("decline", "end_turn"), ("cancel", "cancelled")):
             client.on_permission = lambda params, choice=choice: select(params, choice)  # type: ignore[misc]
@@ -102,9 +103,9 @@ async def test_a_command_that_was_not_allowed_ends_and_so_does_one_left_in_the_b
     golden(f"point-05-calls-declined-{name}", story(client))
 
 
-async def test_a_command_that_waits_for_an_answer_ends_when_nobody_will_give_it(tmp_path: Path) -> None:
+async def test_a_command_that_waits_for_an_answer_ends_when_nobody_will_give_it(shared: Shared) -> None:
     """The question is taken back, the call ends, whether the turn is cancelled or the session closed."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         client.on_permission = lambda params: None
         for close in (False, True):
             session = await client.new()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
-from tests.doors.acp.support import stage, text
+from tests.doors.acp.shared import Shared
+from tests.doors.acp.support import text
 from tests.doors.acp.telling import Gates
 from tests.doors.acp.test_point_09_mcp_results import show_all_tools
 
@@ -16,10 +16,9 @@ PROMPT = f'%tool spawn_agent {{"message": "{BELOW}"}}\n%run read x < gate-1'
 
 
 @pytest.mark.needs("subagents")
-async def test_the_command_of_a_subagent_ends_with_the_turn_that_was_cancelled(tmp_path: Path) -> None:
+async def test_the_command_of_a_subagent_ends_with_the_turn_that_was_cancelled(shared: Shared) -> None:
     """Both calls have ended when the prompt is answered or soon after; neither gate was ever opened."""
-    async with stage(tmp_path) as here:
-        show_all_tools(here)
+    async with shared.stage(show_all_tools) as here:
         with closing(Gates(here.work)) as gates:
             gates.new(), gates.new()
             async with here.agent() as client:

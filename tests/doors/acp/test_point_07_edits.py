@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tests.doors.acp.answerers import odd_model
 from tests.doors.acp.golden import golden
-from tests.doors.acp.support import Client, Message, Stage, select, stage, text
+from tests.doors.acp.shared import Shared
+from tests.doors.acp.support import Client, Message, Stage, select, text
 from tests.doors.acp.telling import last_call, story, told
 
 PATCH = """\
@@ -63,9 +64,9 @@ def diffs_of(call: Message) -> list[tuple[str, str | None, str]]:
     ]
 
 
-async def test_an_edit_names_files_and_lines_and_is_shown_whole_before_it_is_allowed(tmp_path: Path) -> None:
+async def test_an_edit_names_files_and_lines_and_is_shown_whole_before_it_is_allowed(shared: Shared) -> None:
     """Four files and two hunks in one of them; the same in the call and in the question about it."""
-    async with stage(tmp_path, answerer=odd_model()) as here, here.agent() as client:
+    async with shared.stage(answerer=odd_model()) as here, here.agent() as client:
         furnish(here)
         client.on_permission = lambda params: select(params, "allow_once")
         session = await in_mode(client, "ask")
@@ -96,9 +97,9 @@ async def test_an_edit_names_files_and_lines_and_is_shown_whole_before_it_is_all
     golden("point-07-edits", story(client))
 
 
-async def test_an_edit_that_is_declined_keeps_its_diff_and_is_not_made(tmp_path: Path) -> None:
+async def test_an_edit_that_is_declined_keeps_its_diff_and_is_not_made(shared: Shared) -> None:
     """With the diff that was not applied; one that only deletes is a deletion."""
-    async with stage(tmp_path, answerer=odd_model()) as here, here.agent() as client:
+    async with shared.stage(answerer=odd_model()) as here, here.agent() as client:
         furnish(here)
         client.on_permission = lambda params: select(params, "decline")
         session = await in_mode(client, "ask")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 
 from tests.doors.acp.answerers import odd_model
 from tests.doors.acp.golden import golden
-from tests.doors.acp.support import Client, Message, stage, text
+from tests.doors.acp.shared import Shared
+from tests.doors.acp.support import Client, Message, text
 from tests.doors.acp.telling import last_call, story, told
 
 POEM = "!patch *** Begin Patch\\n*** Add File: poem.txt\\n" + "+once upon a time\\n" * 40 + "*** End Patch"
@@ -32,9 +32,9 @@ async def edited(client: Client, prompt: str) -> tuple[Message, list[Message]]:
     return call, told(client, call["toolCallId"])
 
 
-async def test_a_patch_is_shown_as_it_grows_and_ends_whether_it_fits_or_not(tmp_path: Path) -> None:
+async def test_a_patch_is_shown_as_it_grows_and_ends_whether_it_fits_or_not(shared: Shared) -> None:
     """Begun with its first lines, complete at the end; one that Codex never applies has failed."""
-    async with stage(tmp_path, answerer=odd_model()) as here:
+    async with shared.stage(answerer=odd_model()) as here:
         (here.work / "a.txt").write_text("old\n")
         async with here.agent() as client:
             call, updates = await edited(client, POEM)
@@ -51,10 +51,10 @@ async def test_a_patch_is_shown_as_it_grows_and_ends_whether_it_fits_or_not(tmp_
 
 
 async def test_what_the_model_has_written_of_a_patch_is_shown_before_it_has_written_all(
-    tmp_path: Path,
+    shared: Shared,
 ) -> None:
     """It never comes to the end, so nothing was told because of that; cancelled, the call ends."""
-    async with stage(tmp_path, answerer=odd_model()) as here, here.agent() as client:
+    async with shared.stage(answerer=odd_model()) as here, here.agent() as client:
         session = await client.new()
         going = client.start_prompt(session, DRAFT)
         begun = await client.wait_kind("tool_call", session)

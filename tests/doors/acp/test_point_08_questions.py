@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.doors.acp.golden import golden
-from tests.doors.acp.support import FULL, Client, Message, Refused, Stage, Update, select, stage, text
+from tests.doors.acp.shared import Shared
+from tests.doors.acp.support import FULL, Client, Message, Refused, Stage, Update, select, text
 from tests.doors.acp.telling import Gates
 
 ASK = "%ask Which colour? Red | Green\n%say Thanks."
@@ -59,9 +59,9 @@ def in_words(client: Client) -> None:
     client.on_permission = lambda params: NO_OPTIONS
 
 
-async def test_a_client_with_forms_shows_one(tmp_path: Path) -> None:
+async def test_a_client_with_forms_shows_one(shared: Shared) -> None:
     """All questions at once; what is filled in is what the model hears."""
-    async with stage(tmp_path) as here, here.agent(capabilities=FULL) as client:
+    async with shared.stage() as here, here.agent(capabilities=FULL) as client:
         session = await client.new()
         client.on_elicitation = lambda params: {
             "action": "accept",
@@ -75,9 +75,9 @@ async def test_a_client_with_forms_shows_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("action", "notes"), [("decline", 0), ("cancel", 1)])
-async def test_a_form_that_is_not_filled_in_is_no_answer(tmp_path: Path, action: str, notes: int) -> None:
+async def test_a_form_that_is_not_filled_in_is_no_answer(shared: Shared, action: str, notes: int) -> None:
     """Declined by a person, the model hears of no answer; dismissed, the person hears of it, too."""
-    async with stage(tmp_path) as here, here.agent(capabilities=FULL) as client:
+    async with shared.stage() as here, here.agent(capabilities=FULL) as client:
         session = await client.new()
         client.on_elicitation = lambda params: {"action": action}
         assert await client.prompt(session, ASK) == {"stopReason": "end_turn"}
@@ -85,9 +85,9 @@ async def test_a_form_that_is_not_filled_in_is_no_answer(tmp_path: Path, action:
         assert len(client.of("notice", session)) == notes
 
 
-async def test_a_client_without_forms_shows_options_one_by_one(tmp_path: Path) -> None:
+async def test_a_client_without_forms_shows_options_one_by_one(shared: Shared) -> None:
     """As permission requests; the calls that carry them have an end."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         session = await client.new()
         client.on_permission = lambda params: select(params, "1")
         assert await client.prompt(session, ASK_TWO) == {"stopReason": "end_turn"}
@@ -98,9 +98,9 @@ async def test_a_client_without_forms_shows_options_one_by_one(tmp_path: Path) -
     golden("point-08-questions-options", client.trace(without=("usage_update",)))
 
 
-async def test_where_nothing_can_be_shown_the_next_prompt_answers(tmp_path: Path) -> None:
+async def test_where_nothing_can_be_shown_the_next_prompt_answers(shared: Shared) -> None:
     """The prompt ends with the question; what cannot be read is asked again, and then the turn goes on."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         in_words(client)
         session = await client.new()
         assert await client.prompt(session, ASK_TWO) == {"stopReason": "end_turn"}
@@ -117,9 +117,9 @@ async def test_where_nothing_can_be_shown_the_next_prompt_answers(tmp_path: Path
     golden("point-08-questions-text", client.trace(without=("usage_update",)))
 
 
-async def test_something_else_than_the_options_is_said_in_words(tmp_path: Path) -> None:
+async def test_something_else_than_the_options_is_said_in_words(shared: Shared) -> None:
     """A person who picks that is asked in the conversation."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         client.on_permission = lambda params: select(params, "other")
         session = await client.new()
         assert await client.prompt(session, ASK) == {"stopReason": "end_turn"}
@@ -127,9 +127,9 @@ async def test_something_else_than_the_options_is_said_in_words(tmp_path: Path) 
         assert answers(here) == {"choice": {"answers": ["Blue, as the sea"]}}
 
 
-async def test_skip_gives_no_answer_and_the_turn_goes_on(tmp_path: Path) -> None:
+async def test_skip_gives_no_answer_and_the_turn_goes_on(shared: Shared) -> None:
     """The model hears that there is none."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         in_words(client)
         session = await client.new()
         await client.prompt(session, ASK)
@@ -137,9 +137,9 @@ async def test_skip_gives_no_answer_and_the_turn_goes_on(tmp_path: Path) -> None
         assert (answers(here), client.messages(session)[-1]) == ({}, "Thanks.")
 
 
-async def test_a_question_that_waits_for_words_can_be_cancelled(tmp_path: Path) -> None:
+async def test_a_question_that_waits_for_words_can_be_cancelled(shared: Shared) -> None:
     """The turn is over then, and the next prompt is no answer but a prompt."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         in_words(client)
         session = await client.new()
         await client.prompt(session, ASK)
@@ -149,10 +149,10 @@ async def test_a_question_that_waits_for_words_can_be_cancelled(tmp_path: Path) 
         assert len(here.requests) == 2
 
 
-async def test_a_question_that_nobody_answers_expires(tmp_path: Path) -> None:
+async def test_a_question_that_nobody_answers_expires(shared: Shared) -> None:
     """The model goes on without, the person is told, and the next prompt is no answer."""
     short = {"LANEWAY_APPROVAL_TIMEOUT_SECS": "1"}
-    async with stage(tmp_path) as here, here.agent(capabilities=FULL, env=short) as client:
+    async with shared.stage() as here, here.agent(capabilities=FULL, env=short) as client:
         in_words(client)
         session = await client.new()
         client.on_elicitation = lambda params: Refused({"code": -32603, "message": "No forms today."})
@@ -163,10 +163,10 @@ async def test_a_question_that_nobody_answers_expires(tmp_path: Path) -> None:
         assert client.messages(session)[1:] == ["Thanks.", "Next."]
 
 
-async def test_a_question_that_found_no_prompt_to_end_ends_no_later_one(tmp_path: Path) -> None:
+async def test_a_question_that_found_no_prompt_to_end_ends_no_later_one(shared: Shared) -> None:
     """The first expires, the second is asked while nobody waits, and expires, too: it was nobody's."""
     short = {"LANEWAY_APPROVAL_TIMEOUT_SECS": "1"}
-    async with stage(tmp_path) as here, here.agent(env=short) as client:
+    async with shared.stage() as here, here.agent(env=short) as client:
         in_words(client)
         session = await client.new()
         await client.prompt(session, "%ask First? Red | Green\n%ask Second? Red | Green\n%say Over.")
@@ -176,10 +176,10 @@ async def test_a_question_that_found_no_prompt_to_end_ends_no_later_one(tmp_path
         assert client.open_tool_calls() == {}
 
 
-async def test_a_second_question_is_answered_by_the_prompt_that_follows_it(tmp_path: Path) -> None:
+async def test_a_second_question_is_answered_by_the_prompt_that_follows_it(shared: Shared) -> None:
     """Asked while no prompt was there; the one that answers it ends with the turn, and not before."""
     short = {"LANEWAY_APPROVAL_TIMEOUT_SECS": "2"}
-    async with stage(tmp_path) as here, here.agent(env=short) as client:
+    async with shared.stage() as here, here.agent(env=short) as client:
         in_words(client)
         session = await client.new()
         await client.prompt(
@@ -191,9 +191,9 @@ async def test_a_second_question_is_answered_by_the_prompt_that_follows_it(tmp_p
         assert client.messages(session)[-1] == "Over."
 
 
-async def test_a_prompt_that_was_sent_before_the_question_is_not_its_answer(tmp_path: Path) -> None:
+async def test_a_prompt_that_was_sent_before_the_question_is_not_its_answer(shared: Shared) -> None:
     """It waits until somebody has answered, and is a prompt of its own then."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         in_words(client)
         session = await client.new()
         first = client.start_prompt(session, "%ask Delete it all? yes | no\n%say Deleted.")
@@ -206,11 +206,11 @@ async def test_a_prompt_that_was_sent_before_the_question_is_not_its_answer(tmp_
 
 
 async def test_a_prompt_that_waits_for_a_turn_makes_way_for_the_answer_to_its_next_question(
-    tmp_path: Path,
+    shared: Shared,
 ) -> None:
     """The first question expired, the prompt waits for the turn to end, and the turn asks again."""
     short = {"LANEWAY_APPROVAL_TIMEOUT_SECS": "2"}
-    async with stage(tmp_path) as here, here.agent(capabilities=FULL, env=short) as client:
+    async with shared.stage() as here, here.agent(capabilities=FULL, env=short) as client:
         in_words(client)
         client.on_elicitation = lambda params: Refused({"code": -32603, "message": "No forms today."})
         session = await client.new()
@@ -228,10 +228,10 @@ async def test_a_prompt_that_waits_for_a_turn_makes_way_for_the_answer_to_its_ne
         assert client.messages(session)[-2:] == ["Over.", "Next."]
 
 
-async def test_what_cannot_answer_a_question_is_told_so_and_the_question_stays(tmp_path: Path) -> None:
+async def test_what_cannot_answer_a_question_is_told_so_and_the_question_stays(shared: Shared) -> None:
     """A command does not become an answer, and an image is not left out in silence."""
     picture = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         in_words(client)
         session = await client.new()
         await client.prompt(session, ASK)
@@ -247,10 +247,10 @@ async def test_what_cannot_answer_a_question_is_told_so_and_the_question_stays(t
         )
 
 
-async def test_a_form_that_stays_open_is_taken_back_when_the_question_expires(tmp_path: Path) -> None:
+async def test_a_form_that_stays_open_is_taken_back_when_the_question_expires(shared: Shared) -> None:
     """The client hears that its answer is no longer wanted."""
     short = {"LANEWAY_APPROVAL_TIMEOUT_SECS": "1"}
-    async with stage(tmp_path) as here, here.agent(capabilities=FULL, env=short) as client:
+    async with shared.stage() as here, here.agent(capabilities=FULL, env=short) as client:
         session = await client.new()
         client.on_elicitation = lambda params: None
         assert await client.prompt(session, ASK) == {"stopReason": "end_turn"}

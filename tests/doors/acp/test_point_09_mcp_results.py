@@ -9,6 +9,7 @@ import pytest
 
 from tests.doors.acp import mcp_tools
 from tests.doors.acp.golden import golden
+from tests.doors.acp.shared import Shared
 from tests.doors.acp.support import FULL, ZED, Client, Message, Stage, select, stage, text
 from tests.doors.acp.telling import last_call, story
 
@@ -52,46 +53,42 @@ async def call(client: Client, session: str, tool: str) -> Message:
     ("name", "capabilities"), [("bare", {}), ("full", FULL), ("zed", ZED)], ids=["bare", "full", "zed"]
 )
 async def test_every_kind_of_result_is_content_of_the_call(
-    tmp_path: Path, name: str, capabilities: Message
+    shared: Shared, name: str, capabilities: Message
 ) -> None:
     """Text, images, resources, structured values, errors: for every client, after it was asked."""
-    async with stage(tmp_path) as here:
-        show_all_tools(here)
-        async with here.agent(capabilities=capabilities) as client:
-            client.on_permission = lambda params: select(params, "allow_once")
-            session = await client.new(mcpServers=[SERVER])
-            for tool, blocks in SHOWN.items():
-                made = await call(client, session, tool)
-                assert made["content"] == [{"type": "content", "content": block} for block in blocks], tool
-                assert made["status"] == ("failed" if tool == "trouble" else "completed"), tool
-                assert (made["title"], made["kind"]) == (f"tools.{tool}", "other")
-                assert made["rawInput"]["arguments"] == {"about": "x"}
-            assert len(client.asked) == len(SHOWN)
+    async with shared.stage(show_all_tools) as here, here.agent(capabilities=capabilities) as client:
+        client.on_permission = lambda params: select(params, "allow_once")
+        session = await client.new(mcpServers=[SERVER])
+        for tool, blocks in SHOWN.items():
+            made = await call(client, session, tool)
+            assert made["content"] == [{"type": "content", "content": block} for block in blocks], tool
+            assert made["status"] == ("failed" if tool == "trouble" else "completed"), tool
+            assert (made["title"], made["kind"]) == (f"tools.{tool}", "other")
+            assert made["rawInput"]["arguments"] == {"about": "x"}
+        assert len(client.asked) == len(SHOWN)
     if name == "bare":
         golden("point-09-mcp-results", story(client, WITHOUT))
 
 
-async def test_a_call_that_was_declined_or_cancelled_ends(tmp_path: Path) -> None:
+async def test_a_call_that_was_declined_or_cancelled_ends(shared: Shared) -> None:
     """The turn goes on after the one, and ends with the other."""
-    async with stage(tmp_path) as here:
-        show_all_tools(here)
-        async with here.agent() as client:
-            session = await client.new(mcpServers=[SERVER])
-            client.on_permission = lambda params: select(params, "decline")
-            declined = await call(client, session, "words")
-            assert (declined["status"], text(declined["content"])) == (
-                "failed",
-                "user rejected MCP tool call",
-            )
-            client.on_permission = lambda params: select(params, "allow_once")
-            going = client.start_prompt(session, "%tool patience {}")
-            await client.wait_update(
-                lambda each: each.kind == "tool_call_update" and each.body.get("title") == "tools.patience"
-            )
-            client.cancel(session)
-            assert await going == {"stopReason": "cancelled"}
-            assert text(last_call(client, session)["content"]) == "Interrupted."
-            assert client.open_tool_calls() == {}
+    async with shared.stage(show_all_tools) as here, here.agent() as client:
+        session = await client.new(mcpServers=[SERVER])
+        client.on_permission = lambda params: select(params, "decline")
+        declined = await call(client, session, "words")
+        assert (declined["status"], text(declined["content"])) == (
+            "failed",
+            "user rejected MCP tool call",
+        )
+        client.on_permission = lambda params: select(params, "allow_once")
+        going = client.start_prompt(session, "%tool patience {}")
+        await client.wait_update(
+            lambda each: each.kind == "tool_call_update" and each.body.get("title") == "tools.patience"
+        )
+        client.cancel(session)
+        assert await going == {"stopReason": "cancelled"}
+        assert text(last_call(client, session)["content"]) == "Interrupted."
+        assert client.open_tool_calls() == {}
     golden("point-09-mcp-results-declined", story(client, WITHOUT))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.doors.acp.golden import golden
+from tests.doors.acp.shared import Shared
 from tests.doors.acp.support import FULL, ZED, Client, Message, Stage, select, stage
 from tests.doors.acp.witness import untouched
 
@@ -50,12 +51,18 @@ def late(trace: list[Message]) -> list[Message]:
     return found
 
 
+def threads(here: Stage) -> set[Path]:
+    """What Codex has written down, also of other tests."""
+    return set(here.home.glob("sessions/**/rollout-*.jsonl"))
+
+
 @CLIENTS
 async def test_a_day_asks_the_model_nothing_but_what_was_asked(
-    tmp_path: Path, name: str, capabilities: Message
+    shared: Shared, name: str, capabilities: Message
 ) -> None:
     """Not for a title, not for a summary at the end; and config.toml is not touched for it."""
-    async with stage(tmp_path) as here:
+    async with shared.stage() as here:
+        before = threads(here)
         with untouched(here):
             async with here.agent(capabilities=capabilities) as client:
                 assert client.heard == []
@@ -64,7 +71,7 @@ async def test_a_day_asks_the_model_nothing_but_what_was_asked(
                 await client.ask("session/close", {"sessionId": session})
                 assert late(client.trace()) == []
             assert len(here.requests) == sum(times for _, times in DAY)
-        assert len(list(here.home.glob("sessions/**/rollout-*.jsonl"))) == 1
+        assert len(threads(here) - before) == 1
     told = {each["method"] for each in client.heard}
     assert told == {"session/update", "session/request_permission"}
     assert {update.session_id for update in client.updates} == {session}
@@ -73,11 +80,11 @@ async def test_a_day_asks_the_model_nothing_but_what_was_asked(
 
 @CLIENTS
 async def test_everything_of_a_turn_is_told_before_its_prompt_is_answered(
-    tmp_path: Path, name: str, capabilities: Message
+    shared: Shared, name: str, capabilities: Message
 ) -> None:
     """However much it is, and however the turn ends."""
     prompts = ("%stream 5000 words", "%run seq 5000\n%say Ran.", "%fail 400 No.")
-    async with stage(tmp_path) as here, here.agent(capabilities=capabilities) as client:
+    async with shared.stage() as here, here.agent(capabilities=capabilities) as client:
         session = await client.new()
         for prompt in prompts:
             await asyncio.wait([client.start_prompt(session, prompt)])

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from laneway.doors.acp.history.past import CALL_BYTES
+from laneway.doors.acp.history.past_updates import CALL_BYTES
 from laneway.doors.acp.history.replay import TURNS_A_PAGE
 from tests.doors.acp.golden import golden
+from tests.doors.acp.shared import Shared
 from tests.doors.acp.support import FULL, ZED, Client, Message, Stage, stage, text
 from tests.doors.acp.witness import said_to_codex, tapped
 
@@ -60,10 +61,10 @@ async def test_it_is_told_page_by_page_from_the_first_turn_on(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "capabilities"), [("bare", {}), ("full", FULL), ("zed", ZED)], ids=["bare", "full", "zed"]
 )
-async def test_every_kind_of_thing_comes_back(tmp_path: Path, name: str, capabilities: Message) -> None:
+async def test_every_kind_of_thing_comes_back(shared: Shared, name: str, capabilities: Message) -> None:
     """For every client alike: no terminal is named for what is long over."""
     picture = {"type": "image", "mimeType": "image/png", "data": PNG}
-    async with stage(tmp_path) as here:
+    async with shared.stage() as here:
         async with here.agent() as client:
             session = await client.new()
             await client.ask("session/set_mode", {"sessionId": session, "modeId": "code"})

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.doors.acp.shared import Shared
 from tests.doors.acp.support import FULL, ZED, Client, Message, stage
 from tests.wire.support import linux_only
 
@@ -134,10 +135,10 @@ async def test_a_flood_is_answered_to_its_last_request_and_nobody_is_told_to_log
         assert last["result"] == {"stopReason": "end_turn"}
 
 
-async def test_of_many_choices_at_once_the_last_one_is_kept(tmp_path: Path) -> None:
+async def test_of_many_choices_at_once_the_last_one_is_kept(shared: Shared) -> None:
     """Written one after the other; else an old and wider one could be what the next start finds."""
     modes = ["full", "code", "ask"] * 30 + ["read-only"]
-    async with stage(tmp_path) as here:
+    async with shared.stage() as here:
         async with here.agent() as client:
             session = await client.new()
             await client.prompt(session, "%say hello")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tests.doors.acp.answerers import odd_model
-from tests.doors.acp.support import Client, Message, stage
+from tests.doors.acp.shared import Shared
+from tests.doors.acp.support import Client, Message
+from tests.doors.acp.test_point_04_failures import retry_once
 from tests.doors.acp.witness import refused
 
 
-async def test_a_change_of_mode_is_told_in_the_other_way_than_it_was_made(tmp_path: Path) -> None:
+async def test_a_change_of_mode_is_told_in_the_other_way_than_it_was_made(shared: Shared) -> None:
     """Clients know modes, or options, or both: each hears of a change that it did not make itself."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         session = await client.new()
         await client.ask("session/set_mode", {"sessionId": session, "modeId": "ask"})
         (told,) = client.of("config_option_update", session)
@@ -28,12 +28,12 @@ async def test_a_change_of_mode_is_told_in_the_other_way_than_it_was_made(tmp_pa
         assert len(client.of("config_option_update", session)) == 1  # nothing has changed
 
 
-async def test_the_title_is_what_the_person_said_first(tmp_path: Path) -> None:
+async def test_the_title_is_what_the_person_said_first(shared: Shared) -> None:
     """Neither a command nor what came along; and the list has the same one."""
     file = {"uri": "file:///a/b.py", "text": "secret = 1", "mimeType": "text/x-python"}
     words = {"type": "text", "text": "Explain this\n%say Well."}
     blocks: list[Message] = [{"type": "resource", "resource": file}, words]
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         session = await client.new()
         await client.prompt(session, "/status")
         await client.prompt(session, "/no-such-command")
@@ -43,7 +43,8 @@ async def test_the_title_is_what_the_person_said_first(tmp_path: Path) -> None:
         (told,) = client.of("session_info_update", session)
         listed = (await client.ask("session/list", {}))["sessions"]
         assert told["title"] == "Explain this %say Well."
-        assert [each["title"] for each in listed] == [told["title"]]
+        titles = {each["sessionId"]: each.get("title") for each in listed}
+        assert titles[session] == told["title"]
 
 
 SAID = ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk")
@@ -53,12 +54,10 @@ def unnamed(client: Client) -> list[Message]:
     return [each.body for each in client.updates if each.kind in SAID and not each.body.get("messageId")]
 
 
-async def test_every_message_has_an_id_also_those_that_no_model_said(tmp_path: Path) -> None:
+async def test_every_message_has_an_id_also_those_that_no_model_said(shared: Shared) -> None:
     """Answers of commands, warnings, retries and failures are messages of their own, also when loaded."""
     prompts = ("%think Hm.\n%say Hello.", "/help", "/no-such-command", "/compact", "!cut 1\n%say Again.")
-    async with stage(tmp_path, answerer=odd_model()) as here:
-        config = here.home / "config.toml"
-        config.write_text(config.read_text().replace("stream_max_retries = 0", "stream_max_retries = 1"))
+    async with shared.stage(retry_once, answerer=odd_model()) as here:
         async with here.agent() as client:
             session = await client.new()
             for prompt in prompts:
@@ -76,9 +75,9 @@ async def test_every_message_has_an_id_also_those_that_no_model_said(tmp_path: P
         assert client.messages(session)[-1].startswith("The turn failed")
 
 
-async def test_an_id_of_ours_is_never_used_twice_in_a_session(tmp_path: Path) -> None:
+async def test_an_id_of_ours_is_never_used_twice_in_a_session(shared: Shared) -> None:
     """A client that resumes a session has its messages on the screen: what we say next is another one."""
-    async with stage(tmp_path) as here:
+    async with shared.stage() as here:
         told = []
         async with here.agent() as client:
             session = await client.new()

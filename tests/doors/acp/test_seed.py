@@ -21,25 +21,26 @@ import pytest
 
 from laneway.doors.acp.ids import thread_id
 from tests.doors.acp.golden import golden
+from tests.doors.acp.shared import Shared
 from tests.doors.acp.support import FULL, Client, Message, Stage, select, stage
 from tests.doors.acp.telling import Gate, only_call
 from tests.doors.acp.witness import choose
 
 HERE = Path(__file__).resolve().parent
 PLAN = {
-    "unit: content": "test_prompts.py::test_blocks_keep_their_order_and_empty_texts_are_left_out",
-    "unit: image": "test_prompts.py::test_an_image_becomes_a_data_url",
-    "unit: resource": "test_prompts.py::test_an_embedded_file_is_wrapped_with_its_address_and_type",
-    "unit: command": "test_tool_calls.py::test_a_command_is_shown_with_its_output",
-    "unit: edit": "test_tool_calls.py::test_an_edit_is_followed_while_it_is_written",
-    "unit: web search": "test_tool_views.py::test_a_web_search_says_what_it_looks_for",
-    "unit: MCP tool": "test_tool_views.py::test_results_of_mcp_tools_are_content",
-    "unit: all other items": "test_tool_views.py::test_every_other_item_has_a_title_and_a_kind",
-    "unit: every end": "test_tool_calls.py::test_every_way_to_end_ends_the_call",
-    "unit: accept, decline": "test_permissions.py::test_the_option_that_was_selected_is_the_answer",
-    "unit: cancel": "test_permissions.py::"
+    "unit: content": "sessions/test_prompts.py::test_blocks_keep_their_order_and_empty_texts_are_left_out",
+    "unit: image": "sessions/test_prompts.py::test_an_image_becomes_a_data_url",
+    "unit: resource": "sessions/test_prompts.py::test_an_embedded_file_is_wrapped_with_its_address_and_type",
+    "unit: command": "updates/test_tool_calls.py::test_a_command_is_shown_with_its_output",
+    "unit: edit": "updates/test_tool_calls.py::test_an_edit_is_followed_while_it_is_written",
+    "unit: web search": "updates/test_tool_views.py::test_a_web_search_says_what_it_looks_for",
+    "unit: MCP tool": "updates/test_tool_views.py::test_results_of_mcp_tools_are_content",
+    "unit: all other items": "updates/test_tool_views.py::test_every_other_item_has_a_title_and_a_kind",
+    "unit: every end": "updates/test_tool_calls.py::test_every_way_to_end_ends_the_call",
+    "unit: accept, decline": "questions/test_permission_options.py::test_the_option_that_was_selected_is_the_answer",
+    "unit: cancel": "questions/test_permission_options.py::"
     "test_a_cancelled_request_stops_where_it_can_and_declines_where_it_cannot",
-    "unit: full state": "test_options.py::test_what_is_shown_fits_the_official_schema",
+    "unit: full state": "sessions/test_options.py::test_what_is_shown_fits_the_official_schema",
     "integration 1": "test_seed.py::test_1_a_basic_prompt_streams_and_ends",
     "integration 2": "test_seed.py::test_2_a_command_that_needs_approval",
     "integration 3": "test_seed.py::test_3_a_file_change_that_needs_approval",
@@ -47,8 +48,8 @@ PLAN = {
     "integration 5": "test_seed.py::test_5_a_restarted_adapter_replays_the_session_in_order",
     "criterion 1, any client": "test_official_client.py::"
     "test_the_official_client_talks_and_sees_output_and_edits",
-    "criterion 1, another": "peers/test_acp_peers.py::test_acpx_prints_the_answer",
-    "criterion 1, cancel": "peers/test_acp_peers.py::test_acpx_cancels_a_prompt_from_another_process",
+    "criterion 1, another": "../../peers/test_acp_peers.py::test_acpx_prints_the_answer",
+    "criterion 1, cancel": "../../peers/test_acp_peers.py::test_acpx_cancels_a_prompt_from_another_process",
     "criterion 1, streamed": "test_seed.py::test_what_is_said_is_seen_while_the_model_speaks",
     "criterion 2": "test_point_01_output_visible.py::"
     "test_output_is_content_for_a_client_that_knows_no_terminal_of_ours",
@@ -59,7 +60,7 @@ PLAN = {
     "test_nothing_is_sent_along_until_something_is_chosen_and_then_only_that",
     "observability": "test_logs.py::test_a_prompt_and_its_tool_calls_can_be_followed_through_the_logs",
 }
-"""Files beside this one, or below `tests`."""
+"""Files, as seen from this folder."""
 WITHOUT = ("usage_update",)
 ANSWERS = pytest.mark.parametrize(
     ("name", "kind", "status"),
@@ -72,8 +73,7 @@ ANSWERS = pytest.mark.parametrize(
 def test_every_line_of_the_seeds_plan_has_its_test(line: str) -> None:
     """By name: a test that is renamed is named anew here."""
     file, _, name = PLAN[line].partition("::")
-    folder = HERE.parents[1] if "/" in file else HERE
-    tree = ast.parse((folder / file).read_text())
+    tree = ast.parse((HERE / file).read_text())
     assert name in {
         node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
@@ -82,9 +82,9 @@ def test_every_line_of_the_seeds_plan_has_its_test(line: str) -> None:
 # ── the five integration tests ─────────────────────────────────────────────
 
 
-async def test_1_a_basic_prompt_streams_and_ends(tmp_path: Path) -> None:
+async def test_1_a_basic_prompt_streams_and_ends(shared: Shared) -> None:
     """A thought, a plan, a message, and the reason why it stopped."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         session = await client.new()
         prompt = "%think Let me see.\n%plan Look; Answer\n%stream 30 words"
         assert await client.prompt(session, prompt) == {"stopReason": "end_turn"}
@@ -93,9 +93,9 @@ async def test_1_a_basic_prompt_streams_and_ends(tmp_path: Path) -> None:
     golden("seed-1-basic-prompt", client.trace(WITHOUT))
 
 
-async def test_what_is_said_is_seen_while_the_model_speaks(tmp_path: Path) -> None:
+async def test_what_is_said_is_seen_while_the_model_speaks(shared: Shared) -> None:
     """Long before the end, which would take a quarter of an hour."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         session = await client.new()
         going = client.start_prompt(session, "%stream 9000 words over 900 seconds")
         await client.wait_kind("agent_message_chunk", session)
@@ -105,9 +105,9 @@ async def test_what_is_said_is_seen_while_the_model_speaks(tmp_path: Path) -> No
 
 
 @ANSWERS
-async def test_2_a_command_that_needs_approval(tmp_path: Path, name: str, kind: str, status: str) -> None:
+async def test_2_a_command_that_needs_approval(shared: Shared, name: str, kind: str, status: str) -> None:
     """Asked for once, with the call that it is about; what was not allowed did not run."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         client.on_permission = lambda params: select(params, kind)
         session = await client.new()
         prompt = "%run! echo done > ../outside; echo ran\n%say After."
@@ -122,9 +122,9 @@ async def test_2_a_command_that_needs_approval(tmp_path: Path, name: str, kind: 
 
 
 @ANSWERS
-async def test_3_a_file_change_that_needs_approval(tmp_path: Path, name: str, kind: str, status: str) -> None:
+async def test_3_a_file_change_that_needs_approval(shared: Shared, name: str, kind: str, status: str) -> None:
     """The diff is shown before the answer, and made only after it."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         file = here.work / "notes.txt"
         file.write_text("first\nsecond\nthird\n")
         client.on_permission = lambda params: select(params, kind)
@@ -140,9 +140,9 @@ async def test_3_a_file_change_that_needs_approval(tmp_path: Path, name: str, ki
     golden(f"seed-3-edit-{name}", client.trace(WITHOUT))
 
 
-async def test_4_a_turn_is_cancelled_in_the_middle(tmp_path: Path) -> None:
+async def test_4_a_turn_is_cancelled_in_the_middle(shared: Shared) -> None:
     """While a command runs: it ends, the prompt is answered, and the session takes the next one."""
-    async with stage(tmp_path) as here, here.agent() as client:
+    async with shared.stage() as here, here.agent() as client:
         session = await client.new()
         with closing(Gate(here.work / "gate")):
             going = client.start_prompt(session, "%say Working.\n%run read x < gate; echo no\n%say No.")

@@ -13,14 +13,15 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from laneway.doors.acp.reception import MAX_MESSAGE_BYTES
+from laneway.doors.acp.handshake import MAX_MESSAGE_BYTES
+from tests.doors.acp.shared import Shared
 from tests.doors.acp.sockets import listener
 from tests.doors.acp.support import FULL, Message, Refused, select, stage
 
 
-async def test_a_conversation_over_a_socket_is_that_of_a_pipe(tmp_path: Path) -> None:
+async def test_a_conversation_over_a_socket_is_that_of_a_pipe(shared: Shared) -> None:
     """New, prompt, permission, options, list and load: every message is held against the schema."""
-    async with stage(tmp_path) as here, listener(here) as server:
+    async with shared.stage() as here, here.listener() as server:
         async with server.client(FULL) as client:
             session = await client.new()
             client.on_permission = lambda params: select(params, "allow_once")
@@ -32,16 +33,17 @@ async def test_a_conversation_over_a_socket_is_that_of_a_pipe(tmp_path: Path) ->
             params = {"sessionId": session, "configId": "mode", "value": "read-only"}
             assert (await client.ask("session/set_config_option", params))["configOptions"]
         async with server.client(FULL) as client:
-            while not (listed := await client.ask("session/list", {}))["sessions"]:
+            where = {"cwd": str(here.work)}
+            while not (listed := await client.ask("session/list", where))["sessions"]:
                 pass  # for an instant Codex does not list a thread that it is just closing
             assert [one["sessionId"] for one in listed["sessions"]] == [session]
             assert (await client.load(session))["modes"]["currentModeId"] == "read-only"
             assert client.text(session) == "Hello."
 
 
-async def test_only_whoever_knows_the_token_and_comes_by_our_name_gets_in(tmp_path: Path) -> None:
+async def test_only_whoever_knows_the_token_and_comes_by_our_name_gets_in(shared: Shared) -> None:
     """Told before a single message is read."""
-    async with stage(tmp_path) as here, listener(here) as server:
+    async with shared.stage() as here, here.listener() as server:
         good = server.bearer
         refused: list[tuple[int, dict[str, str]]] = [
             (401, {}),
@@ -60,9 +62,9 @@ async def test_only_whoever_knows_the_token_and_comes_by_our_name_gets_in(tmp_pa
             assert client.hello["protocolVersion"] == 1
 
 
-async def test_what_is_no_handshake_is_no_reason_for_a_traceback(tmp_path: Path) -> None:
+async def test_what_is_no_handshake_is_no_reason_for_a_traceback(shared: Shared) -> None:
     """Scanners, plain HTTP, and connections that say nothing."""
-    async with stage(tmp_path) as here, listener(here) as server:
+    async with shared.stage() as here, here.listener() as server:
         for said in (
             b"",
             b"\x16\x03\x01\x02\x00\x01",
@@ -82,9 +84,9 @@ async def test_what_is_no_handshake_is_no_reason_for_a_traceback(tmp_path: Path)
             assert client.hello["protocolVersion"] == 1
 
 
-async def test_a_header_need_not_be_ascii(tmp_path: Path) -> None:
+async def test_a_header_need_not_be_ascii(shared: Shared) -> None:
     """Browsers and proxies send what they like in those that decide nothing."""
-    async with stage(tmp_path) as here, listener(here) as server:
+    async with shared.stage() as here, here.listener() as server:
         reader, writer = await asyncio.open_connection(*server.place)
         lines = (
             "GET /acp HTTP/1.1",
@@ -112,11 +114,11 @@ async def test_a_token_of_the_users_own_is_not_told(tmp_path: Path) -> None:
         assert token not in "".join(server.lines)
 
 
-async def test_a_client_cannot_touch_the_session_of_another(tmp_path: Path) -> None:
+async def test_a_client_cannot_touch_the_session_of_another(shared: Shared) -> None:
     """To it there is none, except in the list; it can neither be taken nor deleted while it is open."""
     async with (
-        stage(tmp_path) as here,
-        listener(here) as server,
+        shared.stage() as here,
+        here.listener() as server,
         server.client() as one,
         server.client() as other,
     ):
@@ -152,10 +154,10 @@ async def test_a_client_cannot_touch_the_session_of_another(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("step", ["%run touch begun; sleep 600", "%run! echo asked", "%hang"])
 async def test_a_session_whose_client_vanished_in_a_turn_goes_on_at_once_in_the_next(
-    tmp_path: Path, step: str
+    shared: Shared, step: str
 ) -> None:
     """Nothing of the lost turn runs on; the next client is not told that somebody has the session."""
-    async with stage(tmp_path) as here, listener(here) as server:
+    async with shared.stage() as here, here.listener() as server:
         async with server.client() as client:
             session = await client.new()
             await client.prompt(session, "%say before")
@@ -176,10 +178,10 @@ async def test_a_session_whose_client_vanished_in_a_turn_goes_on_at_once_in_the_
 
 @pytest.mark.parametrize("method", ["session/load", "session/new"])
 async def test_a_client_that_vanishes_while_a_session_opens_keeps_nobody_out(
-    tmp_path: Path, method: str
+    shared: Shared, method: str
 ) -> None:
     """The session opens for nobody and is given up."""
-    async with stage(tmp_path) as here, listener(here) as server:
+    async with shared.stage() as here, here.listener() as server:
         async with server.client() as client:
             session = await client.new()
             await client.prompt(session, "%say before")
@@ -196,9 +198,9 @@ async def test_a_client_that_vanishes_while_a_session_opens_keeps_nobody_out(
             assert await client.prompt(session, "%say after") == {"stopReason": "end_turn"}
 
 
-async def test_a_client_that_asks_and_does_not_read_and_vanishes_leaves_nothing(tmp_path: Path) -> None:
+async def test_a_client_that_asks_and_does_not_read_and_vanishes_leaves_nothing(shared: Shared) -> None:
     """We had stopped reading from it, and so could not hear that it was gone."""
-    async with stage(tmp_path) as here, listener(here) as server, server.client() as other:
+    async with shared.stage() as here, here.listener() as server, server.client() as other:
         async with server.client(compression=None) as client:
             session = await client.new()
             await client.prompt(session, "%say before")
@@ -218,9 +220,9 @@ async def test_a_client_that_asks_and_does_not_read_and_vanishes_leaves_nothing(
         assert other.messages(session) == ["before"]
 
 
-async def test_frames_of_every_kind(tmp_path: Path) -> None:
+async def test_frames_of_every_kind(shared: Shared) -> None:
     """Binary is read as text, newlines are white space, nonsense is answered and costs nothing else."""
-    async with stage(tmp_path) as here, listener(here) as server, server.client() as client:
+    async with shared.stage() as here, here.listener() as server, server.client() as client:
         session = await client.new()
         client.send_frame(b'{"jsonrpc":"2.0",\n"id":"binary",\r\n"method":"session/list",\n"params":{}}')
         client.send_frame('{"jsonrpc":"2.0","id":"white",\r\n\t"method":\r"no/such"}')
@@ -233,9 +235,9 @@ async def test_frames_of_every_kind(tmp_path: Path) -> None:
         client.lint.violations.clear()  # answers under null, and to ids that the linter did not hear of
 
 
-async def test_a_frame_that_is_too_long_ends_that_connection_and_no_other(tmp_path: Path) -> None:
+async def test_a_frame_that_is_too_long_ends_that_connection_and_no_other(shared: Shared) -> None:
     """With the code that says why; the session goes on in the next one."""
-    async with stage(tmp_path) as here, listener(here) as server, server.client() as other:
+    async with shared.stage() as here, here.listener() as server, server.client() as other:
         async with server.client() as client:
             session = await client.new()
             await client.prompt(session, "%say before")
@@ -246,10 +248,10 @@ async def test_a_frame_that_is_too_long_ends_that_connection_and_no_other(tmp_pa
         assert other.messages(session) == ["before"]
 
 
-async def test_a_client_that_reads_slowly_gets_all_of_a_long_stream(tmp_path: Path) -> None:
+async def test_a_client_that_reads_slowly_gets_all_of_a_long_stream(shared: Shared) -> None:
     """It stops reading for most of 20,000 deltas: nothing is lost, and the prompt is answered."""
     words = 20_000
-    async with stage(tmp_path) as here, listener(here) as server, server.client() as client:
+    async with shared.stage() as here, here.listener() as server, server.client() as client:
         session = await client.new()
         client.socket.transport.pause_reading()
         going = client.start_prompt(session, f"%stream {words} words")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect
 
-from laneway.doors.acp.reception import Greeting
+from laneway.doors.acp.handshake import Greeting
 from laneway.doors.acp.socket import UNPROVEN_S, serve_socket
 from laneway.testing.clock import HandClock
 

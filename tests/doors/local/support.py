@@ -11,18 +11,18 @@ from typing import Any
 
 import msgspec
 
-from laneway.doors.local.call import visit
-from laneway.doors.local.door import Door
-from laneway.doors.local.shapes import EVENT, SNAPSHOT, WATCH, Snapshot, Told, Watched
+from laneway.doors.local.client import visit
+from laneway.doors.local.server import LocalServer
+from laneway.doors.local.shapes import EVENT, SNAPSHOT, WATCH, SessionSnapshot, Watched, WatchedEvent
 from laneway.wire.peer import Raw
-from tests.core.colleagues_support import Stage, stage
+from tests.core.named.support import Stage, stage
 from tests.core.support import until
 
 
 class House:
     """Colleagues, and the door that leads to them."""
 
-    def __init__(self, here: Stage, door: Door, environment: dict[str, str]) -> None:
+    def __init__(self, here: Stage, door: LocalServer, environment: dict[str, str]) -> None:
         self.here = here
         self.door = door
         self.environment = environment
@@ -34,7 +34,7 @@ async def house(root: Path, run: Path, *, uid: int | None = None, **options: Any
     environment = {"XDG_RUNTIME_DIR": str(run), "XDG_STATE_HOME": str(run / "state")}
     async with (
         stage(root, **options) as here,
-        Door(here.colleagues, here.clock, environment=environment, uid=uid) as door,
+        LocalServer(here.colleagues, here.clock, environment=environment, uid=uid) as door,
     ):
         yield House(here, door, environment)
 
@@ -43,16 +43,16 @@ class Onlooker:
     """Watches a session through the door."""
 
     def __init__(self) -> None:
-        self.snapshots: list[Snapshot] = []
+        self.snapshots: list[SessionSnapshot] = []
         self.events: list[dict[str, Any]] = []
         self.lost = 0
         self.answer: asyncio.Task[Watched]
 
     def hear(self, method: str, params: Raw) -> None:
         if method == SNAPSHOT:
-            self.snapshots.append(msgspec.json.decode(params, type=Snapshot))
+            self.snapshots.append(msgspec.json.decode(params, type=SessionSnapshot))
         elif method == EVENT:
-            told = msgspec.json.decode(params, type=Told)
+            told = msgspec.json.decode(params, type=WatchedEvent)
             self.events.append(told.event)
             self.lost = told.lost
 

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.cli.mailroom import Mailroom
-from laneway.core.opening import Opening
+from laneway.app.mail import TeamMail
+from laneway.core.named.opening import Opening
 from laneway.core.ports import ThreadSpec
-from laneway.doors.local.door import Door
-from laneway.doors.local.guests import BRIDGE, KEY_VARIABLE, SOCKET_VARIABLE, Keys
+from laneway.doors.local.bridge_keys import BRIDGE, KEY_VARIABLE, SOCKET_VARIABLE, BridgeKeys
+from laneway.doors.local.server import LocalServer
 from laneway.doors.mcp.names import AGENTS
-from tests.core.colleagues_support import TEAM, Stage, stage
+from tests.core.named.support import TEAM, Stage, stage
 from tests.doors.local.support import Stranger
 from tests.mail.tools_support import Town
 
@@ -49,7 +49,7 @@ class Crossing:
 
 
 class Place:
-    def __init__(self, here: Stage, town: Town, room: Mailroom, door: Door) -> None:
+    def __init__(self, here: Stage, town: Town, room: TeamMail, door: LocalServer) -> None:
         self.here = here
         self.town = town
         self.room = room
@@ -84,9 +84,11 @@ async def place(root: Path, run: Path) -> AsyncIterator[Place]:
     town = Town(root / "home")
     town.found(TEAM, "worker")
     async with stage(root / "state") as here:
-        room = Mailroom(TEAM, places=lambda: town.places)
+        room = TeamMail(TEAM, places=lambda: town.places)
         environment = {"XDG_RUNTIME_DIR": str(run), "XDG_STATE_HOME": str(run / "state")}
-        async with Door(here.colleagues, here.clock, environment=environment, guests=room.welcome) as door:
+        async with LocalServer(
+            here.colleagues, here.clock, environment=environment, open_bridge=room.serve_bridge
+        ) as door:
             room.open(here.colleagues, AGENTS, door)
             yield Place(here, town, room, door)
 
@@ -112,7 +114,7 @@ async def test_whoever_crosses_is_the_session_whose_key_it_has(tmp_path: Path, r
             assert "isError" not in (await as_ann.send("I am ann", **metadata))["result"]
             assert "isError" not in (await as_bob.send("I am bob"))["result"]
         assert [found["from"] for found in there.town.entries("worker")] == ["ann", "bob"]
-        await there.here.colleagues._scribe.flush()
+        await there.here.colleagues._audit.flush()
         line = next(line for line in there.here.audit() if line["event_type"] == "atm_send")
         assert (line["agent_id"], line["identity"]) == (ann, "ann")
         assert (line["thread_id"], line["turn_id"]) == ("child", "turn-7")
@@ -186,10 +188,10 @@ async def test_a_bridge_to_nowhere_says_so(env: dict[str, str], code: int, sente
 @given(st.text(max_size=30), st.text(max_size=80))
 def test_no_key_but_the_one_that_was_made_opens_anything(agent_id: str, guess: str) -> None:
     """And none of another process, for the same session."""
-    keys = Keys()
+    keys = BridgeKeys()
     key = keys.key(agent_id)
     assert keys.agent_of(key) == (agent_id or None)
-    assert Keys().agent_of(key) is None
+    assert BridgeKeys().agent_of(key) is None
     assert guess == key or keys.agent_of(guess) is None
     assert keys.agent_of(key + "0") is None
     assert keys.agent_of("x" + key) is None

@@ -13,10 +13,10 @@ import pytest
 
 from laneway.base.errors import LanewayError, RemoteError
 from laneway.cli.live_sessions import find
-from laneway.doors.local.call import visit
-from laneway.doors.local.counter import MAX_WATCHES
-from laneway.doors.local.door import IDLE_S, MAX_GUESTS_OF_ONE, MAX_IDLE, MAX_VISITORS
-from laneway.doors.local.guests import OPEN
+from laneway.doors.local.api import MAX_WATCHES
+from laneway.doors.local.bridge_keys import OPEN
+from laneway.doors.local.client import visit
+from laneway.doors.local.server import IDLE_S, MAX_BRIDGES_PER_SESSION, MAX_IDLE, MAX_SERVED
 from laneway.doors.local.shapes import LIST, TOO_MANY, Listed
 from tests.core.support import until
 from tests.doors.local.support import House, Stranger, house, onlooker
@@ -73,11 +73,11 @@ async def test_the_oldest_of_too_many_idle_ones_makes_room(tmp_path: Path, run: 
 
 async def test_where_all_are_busy_the_next_one_is_told_so(tmp_path: Path, run: Path) -> None:
     """In a sentence that is true, and by the command line, too; it gets in when one of them leaves."""
-    assert MAX_WATCHES == MAX_VISITORS
+    assert MAX_WATCHES == MAX_SERVED
     async with house(tmp_path, run) as home:
         await home.here.open("ann")
         async with AsyncExitStack() as stack:
-            for _ in range(MAX_VISITORS):
+            for _ in range(MAX_SERVED):
                 await stack.enter_async_context(onlooker(home.door.path, identity="ann"))
             with pytest.raises(RemoteError) as caught:
                 await listed(home)
@@ -120,7 +120,7 @@ async def test_one_session_cannot_take_the_room_of_the_others_bridges(tmp_path: 
         _, ann = await there.key("ann")
         _, bob = await there.key("bob")
         with ExitStack() as stack:
-            for _ in range(MAX_GUESTS_OF_ONE):
+            for _ in range(MAX_BRIDGES_PER_SESSION):
                 bridge = stack.enter_context(Stranger(there.door.path))
                 await bridge.send(opening(ann))
                 assert await tools(bridge)

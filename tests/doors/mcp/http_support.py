@@ -17,9 +17,9 @@ from laneway.doors.mcp.dropin import DropIn
 from laneway.doors.mcp.eras import CAPABILITIES_KEY, STATELESS_VERSION, VERSION_KEY
 from laneway.doors.mcp.events import Silence
 from laneway.doors.mcp.http import serve_http
-from laneway.doors.mcp.http_sessions import Timing
-from laneway.doors.mcp.presets import House
-from laneway.doors.mcp.server import Call, Line, Offer, Server
+from laneway.doors.mcp.http_sessions import HttpTiming
+from laneway.doors.mcp.presets import SessionDefaults
+from laneway.doors.mcp.server import Call, CallerChannel, McpServer, Offer
 from laneway.testing.clock import HandClock
 
 TOKEN = "alpha-token-0123456789"
@@ -36,7 +36,7 @@ class Bench:
         self.started = asyncio.Event()
         self.release = asyncio.Event()
         self.cancelled = asyncio.Event()
-        self.line: Line
+        self.channel: CallerChannel
         self.refused_notices = 0
         names: dict[str, Callable[[Call, dict[str, Any]], Any]] = {
             "echo": self._echo,
@@ -48,7 +48,7 @@ class Bench:
         }
         schema = {"type": "object"}
         offers = [Offer({"name": name, "inputSchema": schema}, handler) for name, handler in names.items()]
-        self.server = Server({"name": "bench", "version": "1"}, offers)
+        self.server = McpServer({"name": "bench", "version": "1"}, offers)
 
     async def _echo(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
         return _text(json.dumps(arguments, sort_keys=True))
@@ -58,13 +58,13 @@ class Bench:
 
     async def _chatter(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
         for number in range(int(arguments.get("count", 3))):
-            call.line.notify("test/event", {"number": number})
+            call.channel.notify("test/event", {"number": number})
         return _text("said")
 
     async def _wait(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
-        self.line = call.line
+        self.channel = call.channel
         if arguments.get("aloud"):
-            call.line.notify("test/event", {"number": 0})
+            call.channel.notify("test/event", {"number": 0})
         self.started.set()
         try:
             await self.release.wait()
@@ -75,12 +75,12 @@ class Bench:
 
     async def _ask(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
         asked = {"message": "May I?", "requestedSchema": {"type": "object", "properties": {}}}
-        return _text(json.dumps(await call.line.call("elicitation/create", asked)))
+        return _text(json.dumps(await call.channel.call("elicitation/create", asked)))
 
     async def _flood(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
         """Speak until nobody listens."""
         for _ in range(4096):
-            if not call.line.notify("test/event", {"much": "x" * 16_000}):
+            if not call.channel.notify("test/event", {"much": "x" * 16_000}):
                 self.refused_notices += 1
                 break
             await asyncio.sleep(0)
@@ -88,9 +88,9 @@ class Bench:
         return _text("flooded")
 
 
-def dropin(hub: Hub, clock: Clock, folder: Path, **flags: Any) -> Server:
+def dropin(hub: Hub, clock: Clock, folder: Path, **flags: Any) -> McpServer:
     """The two tools of the old server on a hub, with nothing said but their answers."""
-    return DropIn(hub, clock, House(cwd=folder, here=folder, **flags), Silence).server("1")
+    return DropIn(hub, clock, SessionDefaults(cwd=folder, base_dir=folder, **flags), Silence).server("1")
 
 
 def _text(text: str) -> dict[str, Any]:
@@ -206,10 +206,10 @@ def mirrors(name: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def serving(
-    server: Server,
+    server: McpServer,
     *,
     clock: Clock | None = None,
-    timing: Timing = Timing(),  # noqa: B008  frozen
+    timing: HttpTiming = HttpTiming(),  # noqa: B008  frozen
     deadline_s: float = DEADLINE_S,
     **more: Any,
 ) -> AsyncIterator[Place]:

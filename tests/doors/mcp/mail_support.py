@@ -10,17 +10,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from laneway.app.mail import TeamMail
 from laneway.base.errors import RemoteError
-from laneway.cli.mailroom import Mailroom
-from laneway.core.opening import Opening
+from laneway.core.named.opening import Opening
 from laneway.core.ports import ThreadSpec
-from laneway.doors.mcp.mail_shelf import Shelves
+from laneway.doors.mcp.mail_resources import ResourcesByScheme
 from laneway.doors.mcp.names import AGENTS, Names
-from laneway.doors.mcp.server import Connection, Server
+from laneway.doors.mcp.server import Connection, McpServer
 from laneway.doors.mcp.transcripts import Transcripts
 from laneway.testing.engine import HandEngine
 from laneway.wire.messages import Raw, encode
-from tests.core.colleagues_support import TEAM, Stage, stage
+from tests.core.named.support import TEAM, Stage, stage
 from tests.mail.tools_support import Town
 
 META = "io.modelcontextprotocol/"
@@ -31,7 +31,7 @@ Message = dict[str, Any]
 class Client:
     """One connection: it asks, and keeps what it is told."""
 
-    def __init__(self, server: Server, principal: str) -> None:
+    def __init__(self, server: McpServer, principal: str) -> None:
         self.heard: list[tuple[str, Message]] = []
         self.connection = Connection(principal, self)
         self._server = server
@@ -76,7 +76,7 @@ class Client:
 class House:
     """A server, its sessions, its team files."""
 
-    def __init__(self, here: Stage, town: Town, room: Mailroom, server: Server) -> None:
+    def __init__(self, here: Stage, town: Town, room: TeamMail, server: McpServer) -> None:
         self.here = here
         self.town = town
         self.room = room
@@ -91,7 +91,7 @@ class House:
 
     async def audit(self) -> list[Message]:
         """The lines about mail, once they are written."""
-        await self.here.colleagues._scribe.flush()
+        await self.here.colleagues._audit.flush()
         return [line for line in self.here.audit() if line["event_type"].startswith("atm_")]
 
 
@@ -100,9 +100,9 @@ async def house(
     root: Path, town: Town, names: Names = AGENTS, engine: HandEngine | None = None
 ) -> AsyncIterator[House]:
     async with stage(root / "state", engine=engine) as here:
-        room = Mailroom(TEAM, places=lambda: town.places)
+        room = TeamMail(TEAM, places=lambda: town.places)
         room.open(here.colleagues, names, None)
-        shelves = Shelves(laneway=Transcripts(here.colleagues), mail=room.shelf)
-        server = Server({"name": "test", "version": "1"}, room.offers(), resources=shelves, news=room.news)
+        shelves = ResourcesByScheme(laneway=Transcripts(here.colleagues), mail=room.resources)
+        server = McpServer({"name": "test", "version": "1"}, room.offers(), resources=shelves, news=room.news)
         async with asyncio.timeout(30):
             yield House(here, town, room, server)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from laneway.base.errors import StoreError
-from laneway.doors.mcp.front import Front
-from laneway.doors.mcp.server import Call, Offer, Server
-from laneway.doors.mcp.stdio import Behind, serve_stdio
+from laneway.doors.mcp.server import Call, McpServer, Offer
+from laneway.doors.mcp.server_info import ServerInfo
+from laneway.doors.mcp.stdio import OpenServer, serve_stdio
 
 TOOL = {"name": "echo", "inputSchema": {"type": "object"}}
-FRONT = Front(info={"name": "slow", "version": "1"}, tools=(TOOL,))
+FRONT = ServerInfo(info={"name": "slow", "version": "1"}, tools=(TOOL,))
 
 
 async def echo(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -28,13 +28,13 @@ async def nothing() -> None:
 
 def main(gate: Path, *flags: str) -> int:
     @asynccontextmanager
-    async def open_house() -> AsyncIterator[Behind]:
+    async def open_server() -> AsyncIterator[OpenServer]:
         if await asyncio.to_thread(gate.read_text) != "open":
             raise StoreError("The house stays closed.")
-        yield Behind(Server(FRONT.info, [Offer(TOOL, echo)]), nothing)
+        yield OpenServer(McpServer(FRONT.info, [Offer(TOOL, echo)]), nothing)
 
     try:
-        asyncio.run(serve_stdio(FRONT, open_house, opens_first="first" in flags))
+        asyncio.run(serve_stdio(FRONT, open_server, opens_first="first" in flags))
     except StoreError as error:
         print(error, file=sys.stderr)
         return 7

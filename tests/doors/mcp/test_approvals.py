@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from laneway.core.farewell import SUMMARY_PROMPT
+from laneway.core.named.closer import SUMMARY_PROMPT
 from tests.doors.mcp.support import FORMS, Message, stage
 from tests.doors.mcp.views import QUIET, audit, configure, outputs, texts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laneway.base.errors import EngineLost, RemoteError
-from laneway.doors.mcp.server import Connection, Server, Upstream
+from laneway.doors.mcp.server import Connection, McpServer, Upstream
 from laneway.wire.messages import Raw
 from laneway.wire.peer import Peer
 
@@ -32,12 +32,12 @@ class Behind:
         pass
 
 
-def served(behind: Behind | None) -> tuple[Server, Connection]:
+def served(behind: Behind | None) -> tuple[McpServer, Connection]:
     async def nobody(method: str, params: Raw, request_id: bytes) -> None:
         raise AssertionError(method)
 
     line = Peer(lambda data: None, on_request=nobody, on_notification=lambda *told: None)
-    return Server({"name": "test"}, [], beyond=behind), Connection("me", line)
+    return McpServer({"name": "test"}, [], beyond=behind), Connection("me", line)
 
 
 async def test_an_unknown_method_goes_on_as_it_came_and_a_known_one_does_not() -> None:
@@ -73,5 +73,5 @@ async def test_notifications_go_on_but_for_those_about_this_connection() -> None
         "notifications/cancelled",
         "notifications/roots/list_changed",
     ):
-        server.hear(method, ODD)
+        server.receive_notification(method, ODD)
     assert behind.heard == [("notifications/roots/list_changed", bytes(ODD))]

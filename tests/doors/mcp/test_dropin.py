@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,33 +54,36 @@ async def test_calls_at_once_on_a_thread_that_must_be_had_back_are_all_answered(
     assert answers == ["two", "three", "four"]
 
 
-@pytest.mark.parametrize(
-    ("reply", "is_granted"),
-    [
-        ({"action": "accept"}, True),
-        ({"action": "accept", "content": {}}, True),
-        ({"decision": "approved"}, True),
-        ({"decision": "approved_for_session"}, True),
-        ({"decision": "Approved"}, True),
-        ({"action": "decline"}, False),
-        ({"action": "cancel"}, False),
-        ({"decision": "denied"}, False),
-        ({"decision": {"denied": {"rejection": "no"}}}, False),
-        ({"decision": "nonsense"}, False),
-        ({"decision": None}, False),
-        ({"action": "ACCEPT"}, False),
-        ({}, False),
-    ],
-)
-async def test_a_yes_in_either_dialect_is_a_yes_and_nothing_else_is(
-    tmp_path: Path, reply: dict[str, Any], is_granted: bool
-) -> None:
-    """The old server took the standard yes for a no."""
-    async with stage(tmp_path) as here, here.server("mcp-server", capabilities=FORMS) as client:
-        client.on_ask = lambda message: reply
-        await client.result("codex", prompt=RUN)
+def always(reply: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda message: reply
 
-        assert (here.work / "granted.txt").exists() == is_granted
+
+REPLIES: list[tuple[dict[str, Any], bool]] = [
+    ({"action": "accept"}, True),
+    ({"action": "accept", "content": {}}, True),
+    ({"decision": "approved"}, True),
+    ({"decision": "approved_for_session"}, True),
+    ({"decision": "Approved"}, True),
+    ({"action": "decline"}, False),
+    ({"action": "cancel"}, False),
+    ({"decision": "denied"}, False),
+    ({"decision": {"denied": {"rejection": "no"}}}, False),
+    ({"decision": "nonsense"}, False),
+    ({"decision": None}, False),
+    ({"action": "ACCEPT"}, False),
+    ({}, False),
+]
+
+
+async def test_a_yes_in_either_dialect_is_a_yes_and_nothing_else_is(tmp_path: Path) -> None:
+    """The old server took the standard yes for a no. Each is the answer to a thread of its own."""
+    async with stage(tmp_path) as here, here.server("mcp-server", capabilities=FORMS) as client:
+        granted = here.work / "granted.txt"
+        for reply, is_granted in REPLIES:
+            client.on_ask = always(reply)
+            await client.result("codex", prompt=RUN)
+            assert granted.exists() == is_granted, reply
+            granted.unlink(missing_ok=True)
 
 
 async def test_a_cancelled_call_leaves_thread_and_process_healthy(tmp_path: Path) -> None:
@@ -108,14 +112,17 @@ async def test_the_end_of_input_ends_everything_even_in_the_middle_of_a_turn(tmp
         await wait_gone(client.process.pid)
 
 
-@pytest.mark.parametrize(
-    "method",
-    ["resources/list", "resources/templates/list", "prompts/list", "logging/setLevel", "ping"],
-)
-async def test_every_standard_method_is_answered(tmp_path: Path, method: str) -> None:
+async def test_every_standard_method_is_answered(tmp_path: Path) -> None:
     """The old server left some of these without an answer, and clients waiting."""
     async with stage(tmp_path) as here, here.server("mcp-server") as client:
-        assert "result" in await client.ask(method, {})
+        for method in (
+            "resources/list",
+            "resources/templates/list",
+            "prompts/list",
+            "logging/setLevel",
+            "ping",
+        ):
+            assert "result" in await client.ask(method, {}), method
         assert (await client.ask("no/such", {}))["error"]["code"] == -32601
 
 

@@ -14,8 +14,11 @@ from pathlib import Path
 import pytest
 
 from laneway import __version__
-from laneway.cli import mcp, mcp_house, mcp_server, mcp_server_house
-from laneway.cli.chosen import settings_for
+from laneway.app import mcp as app_mcp
+from laneway.app import mcp_server as app_mcp_server
+from laneway.cli import mcp, mcp_server
+from laneway.cli.command_settings import settings_for
+from laneway.doors.mcp.definitions import server_info
 from laneway.doors.mcp.names import AGENTS, CODEX, Names
 from laneway.doors.mcp.schemas import dropin_front
 from tests.doors.mcp.support import DEADLINE_S, Client, Message
@@ -159,8 +162,8 @@ async def test_what_mcp_says_of_itself_is_what_it_serves(
         served = (
             names if names is AGENTS else Names(**{f: getattr(CODEX, f) for f in CODEX.__struct_fields__})
         )
-        async with mcp_house.opened(options, settings, served) as behind:
-            assert behind.server.front == mcp.front_of(settings, names)
+        async with app_mcp.opened(mcp.mcp_options(options, settings), settings, served) as behind:
+            assert behind.server.server_info == server_info(names, settings.tools)
             await behind.shutdown()
 
 
@@ -168,9 +171,10 @@ async def test_what_mcp_server_says_of_itself_is_what_it_serves(tmp_path: Path) 
     """The same for the drop-in."""
     options = options_of("mcp-server")
     settings = settings_for(options, tmp_path)
+    dropin = mcp_server.dropin_options(options, settings, tmp_path)
     async with (
         asyncio.timeout(DEADLINE_S),
-        mcp_server_house.opened(options, settings, tmp_path, {}) as behind,
+        app_mcp_server.opened(dropin, settings) as behind,
     ):
-        assert behind.server.front == dropin_front(__version__)
+        assert behind.server.server_info == dropin_front(__version__)
         await behind.shutdown()

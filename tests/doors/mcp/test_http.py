@@ -14,7 +14,7 @@ import pytest
 
 from laneway.base.errors import UsageError, WireBroken
 from laneway.doors import listening
-from laneway.doors.mcp.http_sessions import Timing
+from laneway.doors.mcp.http_sessions import HttpTiming
 from tests.doors.mcp.http_support import (
     OTHER_TOKEN,
     Bench,
@@ -30,7 +30,7 @@ from tests.doors.mcp.http_support import (
 
 BIND = partial(listening.bind, remote_flag="--http-remote")
 
-PATIENT = Timing(idle_s=1e9)
+PATIENT = HttpTiming(idle_s=1e9)
 """No session ends by itself, however far the clock is moved."""
 
 
@@ -153,7 +153,7 @@ async def test_an_id_in_use_is_refused_and_the_first_call_is_not_disturbed() -> 
 async def test_silence_becomes_a_stream_that_is_kept_alive() -> None:
     """Nothing between us and the client may take a long turn for a dead connection."""
     bench = Bench()
-    async with serving(bench.server, timing=Timing(ping_s=0.01)) as place:
+    async with serving(bench.server, timing=HttpTiming(ping_s=0.01)) as place:
         session = await place.shake_hands()
         content, headers = json.dumps(call("wait")).encode(), place.headers(session)
         async with place.web.stream("POST", place.url, content=content, headers=headers) as response:
@@ -222,14 +222,14 @@ async def test_what_is_told_after_a_call_goes_to_the_stream_that_was_opened_for_
     async with serving(bench.server) as place:
         session = await place.shake_hands()
         await place.post(call("wait"), session)
-        assert bench.line.notify("test/late", {}) is False
+        assert bench.channel.notify("test/late", {}) is False
         async with place.streamed(None, session, method="GET") as stream:
             second = await place.web.get(place.url, headers=place.headers(session))
             assert second.status_code == 409
-            assert bench.line.notify("test/late", {"n": 1}) is True
+            assert bench.channel.notify("test/late", {"n": 1}) is True
             last, told = await next_message(stream)
             assert (last, told["method"]) == ("0.1", "test/late")
-        assert bench.line.notify("test/late", {"n": 2}) is True
+        assert bench.channel.notify("test/late", {"n": 2}) is True
         async with place.streamed(None, session, method="GET", last_event_id=last) as stream:
             _, told = await next_message(stream)
             assert told["params"] == {"n": 2}
@@ -243,9 +243,9 @@ async def test_what_is_asked_after_a_call_is_asked_on_that_stream_or_not_at_all(
         session = await place.shake_hands()
         await place.post(call("wait"), session)
         with pytest.raises(WireBroken):
-            await bench.line.call("elicitation/create", {})
+            await bench.channel.call("elicitation/create", {})
         async with place.streamed(None, session, method="GET") as stream:
-            asking = asyncio.ensure_future(bench.line.call("elicitation/create", {"message": "May I?"}))
+            asking = asyncio.ensure_future(bench.channel.call("elicitation/create", {"message": "May I?"}))
             _, asked = await next_message(stream)
             assert asked["method"] == "elicitation/create"
             await place.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}}, session)
@@ -260,7 +260,7 @@ async def test_who_loses_the_stream_with_a_question_may_come_back_for_it_but_not
         session = await place.shake_hands()
         await place.post(call("wait"), session)
         async with place.streamed(None, session, method="GET") as stream:
-            asking = asyncio.ensure_future(bench.line.call("elicitation/create", {"message": "May I?"}))
+            asking = asyncio.ensure_future(bench.channel.call("elicitation/create", {"message": "May I?"}))
             last, asked = await next_message(stream)
         last = f"{last.partition('.')[0]}.0"
         async with place.streamed(None, session, method="GET", last_event_id=last) as stream:
@@ -280,10 +280,10 @@ async def test_a_session_that_is_not_heard_of_for_long_ends() -> None:
     async with serving(Bench().server) as place:
         session = await place.shake_hands()
         async with place.streamed(None, session, method="GET"):
-            place.clock.advance(Timing().idle_s + 1)
+            place.clock.advance(HttpTiming().idle_s + 1)
             assert (await place.post(call("echo"), session)).status_code == 200
         for _ in range(1000):
-            place.clock.advance(Timing().idle_s + 1)
+            place.clock.advance(HttpTiming().idle_s + 1)
             if (await place.post(call("echo"), session)).status_code == 404:
                 break
         else:

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from laneway.doors.mcp import http
-from laneway.doors.mcp.http_sessions import Timing
+from laneway.doors.mcp.http_sessions import HttpTiming
 from tests.doors.mcp.http_support import OTHER_TOKEN, TOKEN, Bench, Place, call, initialize, said, serving
 
 HEAD = "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
@@ -93,7 +93,7 @@ async def test_a_client_with_the_token_has_a_deadline_for_the_next_requests_head
 
 async def test_a_body_that_goes_on_after_its_answer_has_a_deadline() -> None:
     """A request that is too large is answered at once; what still comes of it is not read for ever."""
-    timing = Timing(body_s=30)
+    timing = HttpTiming(body_s=30)
     async with serving(Bench().server, timing=timing) as place, raw(place) as client:
         client.send(f"{HEAD}{ACCEPT}{BEARER}content-length: 99999999\r\n\r\n")
         assert await client.status() == 413

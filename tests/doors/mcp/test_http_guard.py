@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mcp.shared.inbound import encode_header_value
 
 from laneway.base.errors import UsageError
-from laneway.doors.gate import Gate, Headers, Refused, host_names, principal_of
+from laneway.doors.gate import AccessDenied, Gate, Headers, host_names, principal_of
 from laneway.doors.mcp import http_guard as guard
 
 TOKEN = "a-token-of-some-length"
@@ -47,7 +47,7 @@ def test_every_name_of_this_machine_is_ours(host: str) -> None:
 )
 def test_a_request_for_another_name_is_misdirected(host: str) -> None:
     """A page whose name was made to resolve to this machine still says its own name."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(AccessDenied) as refused:
         gate().check_place(headers(host=host))
     assert refused.value.status == 421
 
@@ -67,7 +67,7 @@ def test_a_request_for_another_name_is_misdirected(host: str) -> None:
 )
 def test_a_foreign_page_is_refused(origin: str) -> None:
     """Whatever resembles a loopback origin and is none."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(AccessDenied) as refused:
         gate().check_place(headers(host="localhost:8000", origin=origin))
     assert refused.value.status == 403
 
@@ -77,7 +77,7 @@ def test_pages_of_this_machine_and_of_the_list_may_speak() -> None:
     place = gate(origins=["https://Console.example/"])
     for origin in ("http://localhost:3000", "https://[::1]", "https://console.example"):
         place.check_place(headers(host="localhost:8000", origin=origin))
-    with pytest.raises(Refused):
+    with pytest.raises(AccessDenied):
         place.check_place(headers(host="localhost:8000", origin="http://console.example"))
 
 
@@ -93,7 +93,7 @@ def test_only_the_bound_name_counts_where_other_machines_may_come() -> None:
 )
 def test_nobody_gets_in_without_the_token(authorization: str) -> None:
     """Each time with the challenge that HTTP asks for."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(AccessDenied) as refused:
         gate().admit(headers(authorization=authorization))
     assert refused.value.status == 401
     assert dict(refused.value.headers)["www-authenticate"].startswith("Bearer ")
@@ -120,7 +120,7 @@ def test_a_poor_token_is_refused_at_the_start(tokens: list[str]) -> None:
 @pytest.mark.parametrize("name", ["host", "authorization", "mcp-session-id", "Mcp-Method", "ORIGIN"])
 def test_a_header_that_decides_stands_there_once(name: str) -> None:
     """Two readers of two copies would disagree."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(AccessDenied) as refused:
         Headers([(name.encode(), b"a"), (name.lower().encode(), b"a")])
     assert refused.value.status == 400
 

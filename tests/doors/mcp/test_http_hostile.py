@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from laneway.core.hub import Hub
-from laneway.doors.mcp.http_door import MAX_BODY_BYTES
-from laneway.doors.mcp.http_sessions import MAX_SESSIONS, Timing
+from laneway.doors.mcp.http_exchange import MAX_BODY_BYTES
+from laneway.doors.mcp.http_sessions import MAX_SESSIONS, HttpTiming
 from laneway.testing.clock import HandClock
 from laneway.testing.engine import HandEngine
 from tests.doors.mcp.http_support import (
@@ -223,7 +223,7 @@ async def test_a_client_that_never_reads_does_not_hold_up_the_end(
 
 async def test_a_body_that_never_comes_is_not_waited_for() -> None:
     """The connection is given up."""
-    async with serving(Bench().server, timing=Timing(body_s=0.01)) as place:
+    async with serving(Bench().server, timing=HttpTiming(body_s=0.01)) as place:
         reader, writer = await asyncio.open_connection("127.0.0.1", place.port)
         head = "".join(f"{name}: {value}\r\n" for name, value in place.headers().items())
         request = f"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{place.port}\r\ncontent-length: 100\r\n{head}\r\n{{"
@@ -265,7 +265,7 @@ async def test_too_many_sessions_push_out_the_one_that_was_idle_for_longest() ->
 async def test_a_client_that_breaks_off_in_the_middle_does_not_keep_its_call_running() -> None:
     """In the stateless era it is over at once; with a handshake when nobody comes back for it."""
     bench = Bench()
-    patient = Timing(idle_s=1e9)
+    patient = HttpTiming(idle_s=1e9)
     async with serving(bench.server, timing=patient) as place:
         session = await place.shake_hands()
         _, writer = await _raw(place, call("wait"), session)

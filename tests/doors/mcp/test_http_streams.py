@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.doors.mcp import http_streams
-from laneway.doors.mcp.http_streams import Stream, place
+from laneway.doors.mcp.http_streams import ResponseStream, event_position
 from laneway.wire.outbox import MAX_BACKLOG_BYTES
 
 _EVENT = re.compile(rb"event: message\r\nid: (s\.\d+)\r\ndata: (.*?)\r\n\r\n", re.S)
@@ -17,7 +17,7 @@ _EVENT = re.compile(rb"event: message\r\nid: (s\.\d+)\r\ndata: (.*?)\r\n\r\n", r
 @given(st.lists(st.sampled_from(["post", "read", "lose", "resume"]), max_size=60))
 def test_whatever_is_lost_on_the_way_comes_once_and_in_order_after_a_resume(steps: list[str]) -> None:
     """A client that names the last event that it saw misses nothing and sees nothing twice."""
-    stream = Stream("s")
+    stream = ResponseStream("s")
     reader = stream.attach()
     is_connected = True
     posted = 0
@@ -36,7 +36,7 @@ def test_whatever_is_lost_on_the_way_comes_once_and_in_order_after_a_resume(step
             stream.detach(reader)
             is_connected = False
         elif step == "resume":
-            where = place(last)
+            where = event_position(last)
             assert where is not None
             resumed = stream.resume(where[1])
             assert resumed is not None
@@ -46,7 +46,7 @@ def test_whatever_is_lost_on_the_way_comes_once_and_in_order_after_a_resume(step
 
 def test_what_is_too_old_cannot_be_resumed() -> None:
     """Only so much of what was sent is kept, and never pretended."""
-    stream = Stream("s")
+    stream = ResponseStream("s")
     stream.attach()
     for _ in range(3):
         stream.post(b"x" * http_streams.MAX_REPLAY_BYTES)
@@ -58,7 +58,7 @@ def test_what_is_too_old_cannot_be_resumed() -> None:
 
 def test_a_stream_without_a_name_keeps_nothing() -> None:
     """In the stateless era nobody comes back."""
-    stream = Stream()
+    stream = ResponseStream()
     stream.post(b"1")
     assert b"id:" not in stream.take()
     assert stream.resume(0) is None
@@ -66,7 +66,7 @@ def test_a_stream_without_a_name_keeps_nothing() -> None:
 
 def test_notifications_are_dropped_when_nobody_reads_and_answers_are_not() -> None:
     """However far behind the client is."""
-    stream = Stream("s")
+    stream = ResponseStream("s")
     while stream.tell(b"x" * 100_000):
         pass
     stream.settle(b"the answer")
@@ -79,14 +79,14 @@ def test_notifications_are_dropped_when_nobody_reads_and_answers_are_not() -> No
 
 def test_a_line_end_inside_a_message_does_not_end_the_event() -> None:
     """Foreign JSON may be spread over lines; an event's data is one."""
-    stream = Stream()
+    stream = ResponseStream()
     stream.post(b'{"a":\r\n1}')
     assert stream.take() == b'event: message\r\ndata: {"a":  1}\r\n\r\n'
 
 
 def test_a_new_reader_takes_over_from_one_whose_connection_is_stuck() -> None:
     """The old one is over at once."""
-    stream = Stream("s")
+    stream = ResponseStream("s")
     old = stream.attach()
     new = stream.resume(0)
     assert new is not None
@@ -99,5 +99,5 @@ def test_a_new_reader_takes_over_from_one_whose_connection_is_stuck() -> None:
 @given(st.text(max_size=30))
 def test_an_event_id_of_somebody_else_names_no_place(event_id: str) -> None:
     """Or it is one of ours by its form."""
-    where = place(event_id)
+    where = event_position(event_id)
     assert where is None or re.fullmatch(r".*\.[0-9]{1,18}", event_id, re.S)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from laneway.core.farewell import SUMMARY_PROMPT
+from laneway.core.named.closer import SUMMARY_PROMPT
 from laneway.rehearsal.answer import Refuse
 from tests.doors.mcp.support import FORMS, stage
 from tests.doors.mcp.views import QUIET, hanging, registry, states, texts, without_summaries

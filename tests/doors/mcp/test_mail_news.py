@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from laneway.base.errors import RemoteError
-from laneway.doors.mcp.server import Server
-from tests.core.colleagues_support import TEAM
+from laneway.doors.mcp.server import McpServer
+from tests.core.named.support import TEAM
 from tests.core.support import until
 from tests.doors.mcp.mail_support import STATELESS, Client, house
 from tests.mail.tools_support import Town, entry
@@ -212,7 +212,7 @@ async def test_each_era_has_its_own_way_and_a_server_without_news_has_none(
         assert await code_of(client.ask("resources/subscribe", uri=ANN, _meta=STATELESS)) == -32601
         assert await code_of(client.ask("subscriptions/listen", notifications={})) == -32601
         assert await code_of(client.ask("subscriptions/listen", _meta=STATELESS)) == -32602
-        plain = Client(Server({"name": "plain"}, (), resources=home.room.shelf), "me")
+        plain = Client(McpServer({"name": "plain"}, (), resources=home.room.resources), "me")
         for method, beside in (("resources/subscribe", {}), ("subscriptions/listen", {"_meta": STATELESS})):
             assert await code_of(plain.ask(method, **beside)) == -32601
         told = (await plain.ask("server/discover", _meta=STATELESS))["capabilities"]

@@ -15,7 +15,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.core.colleagues_support import TEAM
+from tests.core.named.support import TEAM
 from tests.core.support import until
 from tests.doors.mcp.http_support import TOKEN, Place, serving
 from tests.doors.mcp.mail_support import house

@@ -12,7 +12,7 @@ import pytest
 from laneway.doors.mcp.names import CODEX
 from laneway.store.store import Store
 from laneway.testing.engine import HandEngine
-from tests.core.colleagues_support import TEAM
+from tests.core.named.support import TEAM
 from tests.core.support import until
 from tests.doors.mcp.mail_support import house
 from tests.mail.tools_support import Town, entry

@@ -12,15 +12,15 @@ from typing import Any
 
 from laneway.base.clock import LoopClock
 from laneway.codex.legacy import Legacy
-from laneway.core.colleagues import Colleagues
 from laneway.core.hub import Hub
 from laneway.core.model import Activity, Plan, PlanStep
+from laneway.core.named.sessions import NamedSessions
 from laneway.core.ports import TurnSpec
-from laneway.doors.mcp.desk import Desk
-from laneway.doors.mcp.eras import Client
+from laneway.doors.mcp.eras import McpClient
 from laneway.doors.mcp.names import AGENTS
-from laneway.doors.mcp.presets import House
+from laneway.doors.mcp.presets import SessionDefaults
 from laneway.doors.mcp.server import Call
+from laneway.doors.mcp.session_tools import SessionTools
 from laneway.store.records import StoreRecords
 from laneway.store.store import Store
 from laneway.testing.engine import HandEngine, HandThread
@@ -61,20 +61,25 @@ class Line:
 
 
 @asynccontextmanager
-async def desk(root: Path) -> AsyncIterator[tuple[Desk, Colleagues]]:
+async def desk(root: Path) -> AsyncIterator[tuple[SessionTools, NamedSessions]]:
     engine, clock = HandEngine(), LoopClock()
     engine.kind = Busy
-    async with Colleagues(
+    async with NamedSessions(
         Hub(engine, clock), StoreRecords(Store(root, "crew")), clock, summaries=False
     ) as all_:
-        yield Desk(all_, clock, House(cwd=root, here=root), AGENTS, lambda: Legacy("compact")), all_
+        yield (
+            SessionTools(
+                all_, clock, SessionDefaults(cwd=root, base_dir=root), AGENTS, lambda: Legacy("compact")
+            ),
+            all_,
+        )
 
 
 def call(number: int) -> Call:
     return Call(
         principal="me",
-        client=Client(version="2025-06-18"),
-        line=Line(),
+        client=McpClient(version="2025-06-18"),
+        channel=Line(),
         interests=None,  # type: ignore[arg-type]
         request_id=str(number).encode(),
         params={},
@@ -115,8 +120,8 @@ async def test_turns_of_one_session_leave_nothing_behind(tmp_path: Path) -> None
         (colleague,) = everybody.live()
 
         async def settle() -> None:
-            await everybody._scribe.flush()
-            await colleague.keeper.flush()
+            await everybody._audit.flush()
+            await colleague.writer.flush()
 
         left = await left_of(
             lambda number: served.reply(call(number), {"prompt": "x", "agent_id": agent_id}), settle
@@ -138,7 +143,7 @@ async def test_sessions_that_come_and_go_leave_nothing_behind(tmp_path: Path) ->
             engine.specs.clear()
 
         async def settle() -> None:
-            await everybody._scribe.flush()
+            await everybody._audit.flush()
 
         left = await left_of(session, settle)
     assert {kind: count for kind, count in left.items() if not kind.startswith("laneway.store")} == {}

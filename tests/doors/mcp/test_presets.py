@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 
 from laneway.base.errors import ConfigRefused, RemoteError
+from laneway.codex import config_keys
+from laneway.codex.config_keys import narrowing
 from laneway.core.ports import ThreadSpec
-from laneway.doors.mcp.presets import House, Preset, changes_of, left_out, narrowing, spec_of
+from laneway.doors.mcp.presets import Preset, SessionDefaults, changes_of, left_out_notes, spec_of
 
 HERE = Path("/")
 EVIL = {"mcp_servers.evil.command": "x"}
 
 
-def house(**fields: Any) -> House:
-    return House(cwd=HERE, here=HERE, **fields)
+def house(**fields: Any) -> SessionDefaults:
+    return SessionDefaults(cwd=HERE, base_dir=HERE, rules=config_keys, **fields)
 
 
 def test_a_calls_config_lies_over_the_servers_in_one_nested_table() -> None:
@@ -92,12 +94,12 @@ def test_every_thread_of_a_read_only_server_is_narrowed_as_it_is_opened() -> Non
 
 def test_what_is_left_out_is_named_and_not_at_length() -> None:
     """Each server or table once, and no more than a few."""
-    assert left_out(house(), EVIL) == ()
-    assert left_out(house(is_read_only=True), {"model": "m"}) == ()
-    (said,) = left_out(house(is_read_only=True), {**EVIL, "mcp_servers.evil.args": [], "notify": ["x"]})
+    assert left_out_notes(house(), EVIL) == ()
+    assert left_out_notes(house(is_read_only=True), {"model": "m"}) == ()
+    (said,) = left_out_notes(house(is_read_only=True), {**EVIL, "mcp_servers.evil.args": [], "notify": ["x"]})
     assert said.endswith("because this server was started with --readonly: mcp_servers.evil, notify")
     many = {f"mcp_servers.s{number}.command": "x" for number in range(8)}
-    (said,) = left_out(house(config_keys="harmless"), many)
+    (said,) = left_out_notes(house(config_keys="harmless"), many)
     assert said.endswith(
         "because config_keys forbids it: " + ", ".join(f"mcp_servers.s{n}" for n in range(5)) + " and 3 more"
     )

@@ -14,8 +14,8 @@ import pytest
 from tests.doors.mcp.support import Stage, stage
 from tests.doors.mcp.views import QUIET, configure, repository, texts
 
-ATM = ("-c", "from laneway.cli.seeds import atm_agent_mcp; raise SystemExit(atm_agent_mcp())")
-CODEX = ("-c", "from laneway.cli.seeds import codex_mcp; raise SystemExit(codex_mcp())")
+ATM = ("-c", "from laneway.cli.older_programs import atm_agent_mcp; raise SystemExit(atm_agent_mcp())")
+CODEX = ("-c", "from laneway.cli.older_programs import codex_mcp; raise SystemExit(codex_mcp())")
 
 
 async def run(here: Stage, program: tuple[str, ...], *words: str) -> tuple[int, str, str]:

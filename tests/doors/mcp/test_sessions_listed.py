@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from laneway.core.records import Record
+from laneway.core.named.records import Record
 from laneway.doors.mcp.definitions import MAX_SESSIONS_A_PAGE, SESSIONS_A_PAGE
 from laneway.store.layout import CODEX_SESSIONS
 from laneway.store.records import entry_of
@@ -136,7 +136,7 @@ async def test_the_older_names_have_pages_as_well(tmp_path: Path) -> None:
     """`codex_threads` of codex-mcp."""
     async with stage(tmp_path) as here:
         keep(here, 30, here.sessions.with_name(CODEX_SESSIONS))
-        program = ("-c", "from laneway.cli.seeds import codex_mcp; raise SystemExit(codex_mcp())")
+        program = ("-c", "from laneway.cli.older_programs import codex_mcp; raise SystemExit(codex_mcp())")
         async with here.server("serve", program=program, env=QUIET) as client:
             first = await client.content("codex_threads")
             second = await client.content("codex_threads", cursor=first["nextCursor"])

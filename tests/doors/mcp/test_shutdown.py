@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from laneway.core.farewell import SUMMARY_PROMPT
+from laneway.core.named.closer import SUMMARY_PROMPT
 from laneway.rehearsal.answer import Forever
 from laneway.testing.processes import wait_gone
 from tests.doors.mcp.support import DEADLINE_S, stage

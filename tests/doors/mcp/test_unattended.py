@@ -14,19 +14,19 @@ import pytest
 
 from laneway.base.errors import RemoteError, WireBroken
 from laneway.core.model import TurnStarted
-from laneway.core.opening import Budget
-from laneway.doors.mcp.desk import Desk
+from laneway.core.named.opening import Budget
+from laneway.doors.mcp.admin_tools import AdminTools
 from laneway.doors.mcp.dropin import DropIn
 from laneway.doors.mcp.events import Silence
 from laneway.doors.mcp.names import AGENTS
 from laneway.doors.mcp.offers import offers
-from laneway.doors.mcp.office import Office
-from laneway.doors.mcp.presets import House
-from laneway.doors.mcp.server import Connection, Server
+from laneway.doors.mcp.presets import SessionDefaults
+from laneway.doors.mcp.server import Connection, McpServer
+from laneway.doors.mcp.session_tools import SessionTools
 from laneway.doors.mcp.unattended import Unattended
 from laneway.testing.engine import HandThread
 from laneway.wire.messages import Raw, encode
-from tests.core.colleagues_support import Stage, stage
+from tests.core.named.support import Stage, stage
 from tests.core.support import until
 
 Message = dict[str, Any]
@@ -38,7 +38,7 @@ MINUTES_S = 300.0
 class Client:
     """One connection that asks, and is asked: `asked` waits for the test, which answers by the future."""
 
-    def __init__(self, server: Server, principal: str, capabilities: Message) -> None:
+    def __init__(self, server: McpServer, principal: str, capabilities: Message) -> None:
         self.asked: list[tuple[Message, asyncio.Future[Any]]] = []
         self.is_there = True
         self._server = server
@@ -83,7 +83,7 @@ class Client:
 class Place:
     """A server, its sessions, and clients of it."""
 
-    def __init__(self, here: Stage, server: Server) -> None:
+    def __init__(self, here: Stage, server: McpServer) -> None:
         self.here = here
         self._server = server
 
@@ -105,17 +105,19 @@ class Place:
         return result.get("agent_id", ""), thread
 
     async def audit(self) -> list[str]:
-        await self.here.colleagues._scribe.flush()
+        await self.here.colleagues._audit.flush()
         return [line["outcome"] for line in self.here.audit() if line["event_type"] == "approval"]
 
 
 @asynccontextmanager
 async def place(tmp_path: Path, unattended: Unattended = "decline", **options: Any) -> AsyncIterator[Place]:
     async with stage(tmp_path, **options) as here:
-        house = House(cwd=tmp_path, here=tmp_path)
-        desk = Desk(here.colleagues, here.clock, house, AGENTS, Silence, unattended=unattended)
-        office = Office(here.colleagues, AGENTS, desk.status)
-        server = Server({"name": "test", "version": "1"}, offers(AGENTS, desk, office, ("codex", "sessions")))
+        house = SessionDefaults(cwd=tmp_path, base_dir=tmp_path)
+        desk = SessionTools(here.colleagues, here.clock, house, AGENTS, Silence, unattended=unattended)
+        office = AdminTools(here.colleagues, AGENTS, desk.status)
+        server = McpServer(
+            {"name": "test", "version": "1"}, offers(AGENTS, desk, office, ("codex", "sessions"))
+        )
         yield Place(here, server)
 
 
@@ -355,7 +357,9 @@ async def test_the_drop_in_puts_it_to_every_client_as_it_does_in_a_call(
 ) -> None:
     """The old server's clients do not say that they can answer."""
     async with stage(tmp_path) as here:
-        server = DropIn(here.colleagues.hub, here.clock, House(cwd=tmp_path, here=tmp_path), Silence)
+        server = DropIn(
+            here.colleagues.hub, here.clock, SessionDefaults(cwd=tmp_path, base_dir=tmp_path), Silence
+        )
         home = Place(here, server.server("1"))
         client = await home.client(capabilities)
         _, thread = await home.session(client)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from laneway.core.briefing import HEAD
-from laneway.core.farewell import SUMMARY_PROMPT
-from laneway.rehearsal.answer import Piece, answer, where_are_we
+from laneway.core.named.briefing import HEAD
+from laneway.core.named.closer import SUMMARY_PROMPT
+from laneway.rehearsal.answer import Piece, answer, prompt_and_calls
 from laneway.rehearsal.server import Answerer
 from tests.doors.mcp.support import Client, Message, Stage, event_kind
 
@@ -33,7 +33,7 @@ def without_summaries(piece: Piece) -> Answerer:
     """A model that answers everything but the request for a summary, which it meets with this."""
 
     def answerer(request: Message) -> Iterator[Piece]:
-        prompt, _ = where_are_we(request["input"])
+        prompt, _ = prompt_and_calls(request["input"])
         return iter([piece]) if prompt == SUMMARY_PROMPT else answer(request)
 
     return answerer

@@ -1,4 +1,4 @@
-"""`laneway ask`: its flags, and one turn from them."""
+"""The command `laneway ask`: reads its flags, then runs one turn."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 import msgspec
 
+from laneway.app.runtime import LOCAL, open_runtime
 from laneway.base.errors import UsageError
 from laneway.base.settings import Settings
-from laneway.cli.ask.ending import exit_code, how_to_go_on, summary, write_last_message
+from laneway.cli.ask.ending import continue_hint, exit_code, summary, write_last_message
 from laneway.cli.ask.follow import Follower, Interrupts
 from laneway.cli.ask.inputs import images_of, output_file, prompt_of, schema_of
 from laneway.cli.ask.view import JsonLines, TerminalView
-from laneway.cli.chosen import settings_for
 from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, folder, overrides
 from laneway.cli.codex_profile import codex_home, profile
-from laneway.cli.compose import LOCAL, ground
+from laneway.cli.command_settings import codex_choice, settings_for
 from laneway.cli.main import add_common
 from laneway.cli.prompting.asking import Prompter
 from laneway.cli.prompting.keyboard import find_keyboard
@@ -103,7 +103,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 class AskRequest(msgspec.Struct, frozen=True):
-    """What the command line asks for, checked before anything is started."""
+    """The turn and the thread that the command line asks for, checked before anything is started."""
 
     turn: TurnSpec
     spec: ThreadSpec
@@ -118,24 +118,24 @@ def run(options: argparse.Namespace) -> int:
 
 
 def read(options: argparse.Namespace) -> AskRequest:
-    here = folder(options.cwd)
+    cwd = folder(options.cwd)
     images = images_of(options.image)
     schema = schema_of(options.output_schema)
     output = output_file(options.output_last_message)
-    settings, config = configuration(options, here)
+    settings, config = configuration(options, cwd)
     roots = tuple(str(folder(each)) for each in options.add_dir)
     thread_id = options.thread
     if options.last:
-        from laneway.cli.ask import recent  # not needed for a start that goes on with nothing
+        from laneway.cli.ask import recent  # not needed for a new thread
 
-        thread_id = None if options.rehearse else recent.last_thread(here, codex_home())
+        thread_id = None if options.rehearse else recent.last_thread(cwd, codex_home())
         if thread_id is None:
-            raise UsageError(f"`laneway ask` has no earlier thread in {here}: ask without --last.")
-    # Read last: whatever is wrong is said before somebody has typed a long prompt.
+            raise UsageError(f"`laneway ask` has no earlier thread in {cwd}: ask without --last.")
+    # Read last: errors in the flags are reported before somebody has typed a long prompt.
     prompt = prompt_of(options.prompt)
     parts: tuple[Part, ...] = (TextPart(prompt), *(ImagePart(path=str(image)) for image in images))
     spec = ThreadSpec(
-        cwd=here,
+        cwd=cwd,
         model=settings.model,
         sandbox=settings.sandbox,
         approval_policy=settings.approval_policy,
@@ -145,8 +145,8 @@ def read(options: argparse.Namespace) -> AskRequest:
     return AskRequest(TurnSpec(parts=parts, output_schema=schema), spec, settings, thread_id, output)
 
 
-def configuration(options: argparse.Namespace, here: Path) -> tuple[Settings, dict[str, Any]]:
-    """The settings, and what Codex's own configuration is overridden with: a flag goes before a profile."""
+def configuration(options: argparse.Namespace, cwd: Path) -> tuple[Settings, dict[str, Any]]:
+    """The settings, and the overrides of Codex's own config: a flag wins over a profile."""
     config: dict[str, Any] = {}
     if options.profile is not None:
         if options.rehearse:
@@ -154,7 +154,7 @@ def configuration(options: argparse.Namespace, here: Path) -> tuple[Settings, di
         config = profile(options.profile, codex_home())
     settings = settings_for(
         options,
-        here,
+        cwd,
         model=options.model or config.pop("model", None),
         sandbox=options.sandbox or config.pop("sandbox_mode", None),
         approval_policy=options.approval or config.pop("approval_policy", None),
@@ -171,8 +171,8 @@ async def ask(options: argparse.Namespace, request: AskRequest) -> int:
     view = JsonLines() if options.json else TerminalView(is_full=options.full, with_thoughts=options.thoughts)
     timing = Timing(turn_s=options.timeout, retry_s=request.settings.retry_secs)
     with view:
-        async with ground(options, timing, request.settings, asks_login=True) as base:
-            session = await open_thread(base.hub, request)
+        async with open_runtime(codex_choice(options, request.settings), timing, asks_login=True) as runtime:
+            session = await open_thread(runtime.hub, request)
             view.begin(session)
             if request.spec.writable_roots and is_read_only(session):
                 view.say("--add-dir has no effect: the sandbox is read-only (try -s workspace-write)")
@@ -184,8 +184,8 @@ async def ask(options: argparse.Namespace, request: AskRequest) -> int:
                 result = await follower.follow(turn)
     if request.output is not None:
         write_last_message(request.output, result.text)
-    go_on = None if options.rehearse else how_to_go_on(session.thread_id, request.spec.cwd)
-    view.note_end(summary(view.seconds, view.tokens), go_on)
+    hint = None if options.rehearse else continue_hint(session.thread_id, request.spec.cwd)
+    view.note_end(summary(view.seconds, view.tokens), hint)
     return exit_code(result, is_stopped=follower.is_stopped)
 
 
@@ -201,14 +201,14 @@ def is_read_only(session: Session) -> bool:
 
 
 def keep_thread(session: Session, request: AskRequest) -> None:
-    """For `--last`."""
+    """Remember this thread for `--last`."""
     from laneway.cli.ask import recent
 
     recent.remember(session.thread_id, request.spec.cwd, codex_home())
 
 
 def leave(view: JsonLines | TerminalView, prompter: Prompter | None) -> None:
-    """Whoever goes at once leaves the terminal as it was."""
+    """Restore the terminal, because the process exits at once."""
     view.close()
     if prompter is not None:
         prompter.restore()

@@ -1,4 +1,4 @@
-"""How a turn ended, for the shell and for people: the exit code, one sentence, and how to go on."""
+"""The end of a turn of `laneway ask`: its exit code, an error sentence, and how to continue the thread."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def exit_code(result: TurnResult, *, is_stopped: bool = False) -> int:
     failure = result.failure
     if failure is not None and failure.kind == "engine_lost":
         raise EngineLost(failure.message.partition(": ")[2] or failure.message)
-    why = plain(redact(failure.message)) if failure else "no reason given"
-    return _fail(f"the turn failed: {why}")
+    reason = plain(redact(failure.message)) if failure else "no reason given"
+    return _fail(f"the turn failed: {reason}")
 
 
 def _fail(sentence: str) -> int:
@@ -41,19 +41,19 @@ def summary(seconds: float, tokens: int) -> str:
     return f"{elapsed(seconds)}" + (f" · {count(tokens)} tokens" if tokens else "")
 
 
-def how_to_go_on(thread_id: str, folder: Path) -> str:
-    """The command that goes on with this thread, from where the user stands."""
-    where = "" if folder == Path.cwd() else f" -C {shlex.quote(_short(folder))}"
-    return f'go on: laneway ask{where} --last "…"   or with --thread {thread_id}'
+def continue_hint(thread_id: str, folder: Path) -> str:
+    """The command that continues this thread, from the user's current folder."""
+    cwd_flag = "" if folder == Path.cwd() else f" -C {shlex.quote(_short(folder))}"
+    return f'go on: laneway ask{cwd_flag} --last "…"   or with --thread {thread_id}'
 
 
 def _short(folder: Path) -> str:
-    near = os.path.relpath(folder)
-    return near if len(near) < len(str(folder)) else str(folder)
+    relative = os.path.relpath(folder)
+    return relative if len(relative) < len(str(folder)) else str(folder)
 
 
 def write_last_message(file: Path, text: str) -> None:
-    """For `-o`. An empty file where no message came: an older one would be taken for this one."""
+    """For `-o`. Without a message the file is emptied: its old content would be taken for this answer."""
     try:
         file.write_text(text, "utf-8")
     except OSError as problem:

@@ -1,4 +1,4 @@
-"""Follows one turn from its first event to its end, and sees that its questions get an answer."""
+"""Follows one turn from its first event to its end, and has its questions answered at the terminal."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ LEFT = "declined: the input has ended"
 
 
 class TurnView(Canvas, Protocol):
-    """Whoever shows a turn."""
+    """Shows the events of one turn."""
 
     def on_event(self, event: Event) -> None:
-        """Every event as it comes; `show` gets those that are not questions when the screen is free."""
+        """Takes every event at once; `show` gets those that are no questions when the screen is free."""
         ...
 
     async def wait_drawable(self) -> None: ...
 
 
 class Follower:
-    """One turn before a view. `is_stopped` tells afterwards whether the person who was asked ended it."""
+    """Shows one turn in a view. `is_stopped` says afterwards whether an answer of the person ended it."""
 
     def __init__(self, session: Session, view: TurnView, prompter: Prompter | None) -> None:
         self.is_stopped = False
         self.on_accepted: Callable[[], None] = lambda: None
-        """Called when Codex has the prompt: from then on the thread can be gone on with."""
+        """Called when Codex has the prompt: from then on the thread can be continued."""
         self._session = session
         self._view = view
         self._prompter = prompter
@@ -78,7 +78,7 @@ class Follower:
 
 
 class Interrupts:
-    """The first Ctrl-C stops the turn; the second leaves."""
+    """Handles Ctrl-C: the first stops the turn, the second ends the process."""
 
     def __init__(self, turn: Turn, on_leaving: Callable[[], None] = lambda: None) -> None:
         self._turn = turn

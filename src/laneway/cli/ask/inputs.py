@@ -1,4 +1,4 @@
-"""What is asked: the prompt, standard input beside it, images, and the shape of the answer."""
+"""The input of `laneway ask`: prompt, standard input, images, output schema and output file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MAX_STDIN_BYTES = 4 * MAX_PROMPT_CHARS
 """No more is read: a character takes four bytes at most."""
 MAX_SCHEMA_BYTES = 1024 * 1024
 QUIET_S = 1.0
-"""That long standard input may say nothing before we say what we wait for."""
+"""How long standard input may be silent before we say that we wait for it."""
 FROM_STDIN = "-"
 
 
 def prompt_of(argument: str | None) -> str:
-    """The whole prompt. Standard input is it, or comes behind it as `codex exec` appends it."""
+    """The whole prompt: the argument, standard input, or both, joined as `codex exec` joins them."""
     is_piped = not _is_terminal()
     if argument is None and not is_piped:
         raise UsageError('There is nothing to ask. Try: laneway ask "what does this folder do?"')
@@ -40,14 +40,14 @@ def prompt_of(argument: str | None) -> str:
 
 
 def with_stdin(prompt: str, piped: str) -> str:
-    """As `codex exec` does it (0.163): in tags behind the prompt; nothing where nothing came."""
+    """As `codex exec` does it (0.163): in tags after the prompt; empty input adds nothing."""
     if not piped.strip():
         return prompt
     return f"{prompt}\n\n<stdin>\n{piped}{'' if piped.endswith(chr(10)) else chr(10)}</stdin>"
 
 
 def read_stdin() -> str:
-    """All of it, up to one byte more than Codex could take."""
+    """All of standard input, up to one byte more than Codex takes."""
     if sys.stdin is None:
         return ""
     try:
@@ -65,7 +65,7 @@ def read_stdin() -> str:
 
 
 def _announce() -> None:
-    """A pipe that nobody writes to would look like a program that hangs."""
+    """Say that we read standard input: with a silent pipe the program would seem to hang."""
     if _is_terminal():
         if sys.stderr.isatty():
             print("Type what you want to ask; Ctrl-D on an empty line ends it.", file=sys.stderr)
@@ -80,16 +80,16 @@ def _is_terminal() -> bool:
 
 
 def images_of(names: list[str]) -> tuple[Path, ...]:
-    """Files that are there. Several may stand behind one flag, with commas between them."""
-    found: list[Path] = []
+    """The image files, which must exist. One flag may name several, separated by commas."""
+    images: list[Path] = []
     for name in names:
         parts = [name] if os.path.exists(os.path.expanduser(name)) else name.split(",")
-        found += [_readable(part, "image") for part in parts]
-    return tuple(found)
+        images += [_readable(part, "image") for part in parts]
+    return tuple(images)
 
 
 def schema_of(name: str | None) -> Any:
-    """The JSON Schema in a file; none if none was named."""
+    """The JSON Schema in a file; None if no file was named."""
     if name is None:
         return None
     import json
@@ -107,7 +107,7 @@ def schema_of(name: str | None) -> Any:
 
 
 def output_file(name: str | None) -> Path | None:
-    """Where the last message goes: looked at before anything is asked, for the answer would be lost."""
+    """Where the last message goes: checked before the turn, or the answer could be lost."""
     if name is None:
         return None
     file = Path(name).expanduser().absolute()

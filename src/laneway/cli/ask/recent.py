@@ -1,7 +1,7 @@
 """The newest thread that `laneway ask` had in a folder, for `--last`.
 
-One small file for each folder and Codex home, replaced in one step: two at once leave one of both.
-Codex's own list could not tell: other programs have threads in the same folder.
+One small file for each folder and Codex home, replaced atomically: of two writers at once, one wins.
+Codex's own list of threads is no help: other programs have threads in the same folder.
 """
 
 from __future__ import annotations
@@ -19,22 +19,27 @@ from laneway.store.files import make_folder, read_whole, write_whole
 log = logging.getLogger(__name__)
 
 MAX_BYTES = 64 * 1024
-"""Of one note: two paths and an id."""
+"""Of one file: two paths and an id."""
 MAX_FOLDERS = 500
-"""Folders that are remembered; the one that was not asked in for the longest time goes first."""
+"""Folders that are remembered; the least recently used one is forgotten first."""
 
 
 class AskedThread(msgspec.Struct, frozen=True, kw_only=True):
+    """The file's content: the last thread of `laneway ask` in one folder, under one Codex home."""
+
     thread_id: str
     cwd: str
     codex_home: str
 
 
+decode_asked = msgspec.json.Decoder(AskedThread).decode
+
+
 def last_thread(cwd: Path, home: Path) -> str | None:
-    """The id of that thread; none if there is no note, or none that can be read."""
+    """The id of that thread; None if there is no file, or none that can be read."""
     try:
-        data = read_whole(_note(cwd, home), MAX_BYTES)
-        asked = msgspec.json.decode(data, type=AskedThread) if data else None
+        data = read_whole(_file(cwd, home), MAX_BYTES)
+        asked = decode_asked(data) if data else None
     except (StoreError, msgspec.DecodeError) as problem:
         log.info("the last thread of this folder cannot be read: %s", problem)
         return None
@@ -43,25 +48,25 @@ def last_thread(cwd: Path, home: Path) -> str | None:
 
 
 def remember(thread_id: str, cwd: Path, home: Path) -> None:
-    """Note a thread down. Whatever keeps us from it, the turn goes on."""
-    note = _note(cwd, home)
+    """Remember a thread. A failure is only logged: the turn goes on."""
+    file = _file(cwd, home)
     asked = AskedThread(thread_id=thread_id, cwd=str(cwd), codex_home=str(home))
     try:
-        make_folder(note.parent)
-        write_whole(note, msgspec.json.encode(asked))
-        _forget(note.parent)
+        make_folder(file.parent)
+        write_whole(file, msgspec.json.encode(asked))
+        _forget(file.parent)
     except (StoreError, OSError) as problem:
         log.warning("--last will not find this thread: %s", problem)
 
 
-def _note(cwd: Path, home: Path) -> Path:
+def _file(cwd: Path, home: Path) -> Path:
     name = hashlib.sha256(f"{home}\0{cwd}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
     return state_home() / "ask" / f"{name}.json"
 
 
 def _forget(folder: Path) -> None:
-    notes = list(folder.glob("*.json"))
-    if len(notes) > MAX_FOLDERS:
-        oldest = sorted(notes, key=lambda note: note.stat().st_mtime)
-        for note in oldest[: len(notes) - MAX_FOLDERS]:
-            note.unlink(missing_ok=True)
+    files = list(folder.glob("*.json"))
+    if len(files) > MAX_FOLDERS:
+        oldest = sorted(files, key=lambda file: file.stat().st_mtime)
+        for file in oldest[: len(files) - MAX_FOLDERS]:
+            file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What `laneway ask` shows: a turn on a terminal, or one JSON object a line."""
+"""The output of `laneway ask`: a turn drawn on a terminal, or one JSON object per event and line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class TerminalView:
-    """For a person: a `Canvas` with a status line, which is gone when the block ends."""
+    """Shows a turn to a person: a `Canvas` with a status line, which is removed on exit."""
 
     def __init__(self, *, is_full: bool, with_thoughts: bool) -> None:
         is_rendered = markdown.can_render(sys.stdout)
@@ -34,7 +34,7 @@ class TerminalView:
         self._loading: asyncio.Future[None] | None = None
         self._began = time.monotonic()
         if is_rendered:
-            # While Codex starts: whoever pipes the answer on never pays for it.
+            # Loaded while Codex starts, and never when the answer goes to a pipe.
             self._loading = asyncio.ensure_future(asyncio.to_thread(markdown.load))
 
     def __enter__(self) -> TerminalView:
@@ -45,14 +45,14 @@ class TerminalView:
         self.close()
 
     def close(self) -> None:
-        """Nothing of ours moves on the screen from here on. Safe to call again."""
+        """Stop drawing on the screen. Safe to call again."""
         self._status.close()
 
     def begin(self, session: Session) -> None:
-        self._status.tell("Thinking")
+        self._status.update("Thinking")
 
     async def wait_drawable(self) -> None:
-        """Until a text can be drawn."""
+        """Wait until text can be drawn."""
         loading, self._loading = self._loading, None
         if loading is not None:
             try:
@@ -76,10 +76,10 @@ class TerminalView:
     def say(self, text: str) -> None:
         self._screen.say(text)
 
-    def note_end(self, summary: str, how_to_go_on: str | None) -> None:
-        """The last words: what it took, and how to go on."""
+    def note_end(self, summary: str, continue_hint: str | None) -> None:
+        """Print the last lines: time and tokens, and how to continue the thread."""
         style = Style(sys.stderr)
-        self._screen.note(*(style.dim(line) for line in (summary, how_to_go_on) if line is not None))
+        self._screen.note(*(style.dim(line) for line in (summary, continue_hint) if line is not None))
 
     @property
     def seconds(self) -> float:
@@ -91,7 +91,7 @@ class TerminalView:
 
 
 class JsonLines:
-    """For a program: every event at once, also while a person is asked something."""
+    """Prints events for a program: each one at once, even while a person is asked something."""
 
     seconds = 0.0
     tokens = 0
@@ -126,8 +126,8 @@ class JsonLines:
     def say(self, text: str) -> None:
         print(f"laneway: {text}", file=sys.stderr)
 
-    def note_end(self, summary: str, how_to_go_on: str | None) -> None:
-        pass  # the events have told both
+    def note_end(self, summary: str, continue_hint: str | None) -> None:
+        pass  # the events say both
 
     def _print(self, data: dict[str, object]) -> None:
         sys.stdout.buffer.write(msgspec.json.encode(data) + b"\n")

@@ -1,1 +1,1 @@
-"""What `laneway doctor` looks at: one module per kind of check."""
+"""The checks of `laneway doctor`: one module per kind."""

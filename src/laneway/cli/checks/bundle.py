@@ -1,7 +1,7 @@
-"""What goes into a bug report: all checks and a few facts, with nothing in it that is anybody's business.
+"""The bug report of `laneway doctor --report`: all checks and a few facts, without personal data.
 
-Everything that is not our own wording passes `clean`: secrets go by the one redactor; and so
-do mail addresses, the home folder, the user's and the machine's name.
+Everything that is not our own wording passes `clean`, which removes secrets (by the one redactor),
+mail addresses, the home folder, and the names of the user and the machine.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ import msgspec
 from laneway import __version__
 from laneway.base.errors import UsageError
 from laneway.base.redact import redact
-from laneway.base.schema import Settings, display, spell
-from laneway.cli.checks.model import Case, Check
+from laneway.base.schema import Settings
+from laneway.base.setting_values import display, spell
+from laneway.cli.checks.model import Check, CheckContext
 from laneway.codex.binary import spell as spell_version
 
 STDERR_CHARS = 16_000
-"""The last words of app-server; its first ones never told anything."""
+"""The end of app-server's standard error; its beginning was never of use."""
 MIN_NAME_CHARS = 3
-"""A shorter name would tear words apart, and says little about its owner."""
+"""Replacing a shorter name would damage other words, and it identifies nobody."""
 
 _EMAIL = re.compile(r"[\w.+…%-]{1,256}@[\w…-]{1,64}(?:\.[\w…-]{1,64}){0,8}")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -37,7 +38,7 @@ _OURS = ("LANEWAY_", "CODEX_", "OPENAI_", "ATM_", "CLAUDE_", "XDG_")
 
 
 class Person(msgspec.Struct, frozen=True):
-    """Whose traces are removed."""
+    """The names and folders of the user, which a report must not show."""
 
     homes: tuple[str, ...]
     user: str
@@ -46,30 +47,30 @@ class Person(msgspec.Struct, frozen=True):
 
 def whoami() -> Person:
     homes = {str(Path.home()), os.path.realpath(Path.home()), os.path.expanduser("~" + _user())}
-    named = {home for home in homes if home.startswith("/") and home != "/"}
-    return Person(tuple(sorted(named, key=len, reverse=True)), _user(), socket.gethostname())
+    usable = {home for home in homes if home.startswith("/") and home != "/"}
+    return Person(tuple(sorted(usable, key=len, reverse=True)), _user(), socket.gethostname())
 
 
 def _user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):
-        return ""  # a number without a name, as in many containers
+        return ""  # a user id without a name, as in many containers
 
 
 def clean(text: str, person: Person) -> str:
-    """A text without secrets and without its owner."""
+    """The text without secrets and without what identifies the user."""
     text = redact(_ESCAPES.sub("", text))
     for home in person.homes:
         text = re.sub(re.escape(home) + r"(?![\w.-])", "~", text)
     text = _EMAIL.sub("[e-mail]", text)
-    for name, shown in ((person.user, "[user]"), (person.host, "[host]")):
+    for name, placeholder in ((person.user, "[user]"), (person.host, "[host]")):
         if len(name) >= MIN_NAME_CHARS:
-            text = re.sub(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", shown, text)
+            text = re.sub(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", placeholder, text)
     return text
 
 
-def bundle(checks: Iterable[Check], case: Case) -> dict[str, Any]:
+def bundle(checks: Iterable[Check], context: CheckContext) -> dict[str, Any]:
     person = whoami()
 
     def cleaned(text: str) -> str:
@@ -77,13 +78,13 @@ def bundle(checks: Iterable[Check], case: Case) -> dict[str, Any]:
 
     return {
         "laneway": __version__,
-        "codex": None if case.version is None else spell_version(case.version),
+        "codex": None if context.version is None else spell_version(context.version),
         "python": sys.version.split()[0],
         "platform": cleaned(platform.platform()),
-        "variables": sorted(name for name in case.environment if name.startswith(_OURS)),
+        "variables": sorted(name for name in context.environment if name.startswith(_OURS)),
         "checks": [_clean_check(check, cleaned) for check in checks],
-        "app_server_stderr": cleaned(case.stderr_tail[-STDERR_CHARS:]),
-        "settings": _settings(case.settings, cleaned),
+        "app_server_stderr": cleaned(context.stderr_tail[-STDERR_CHARS:]),
+        "settings": _settings(context.settings, cleaned),
     }
 
 
@@ -119,7 +120,7 @@ def _clean_tree(node: Any, cleaned: Callable[[str], str]) -> Any:
 
 
 def open_report(path: Path) -> int:
-    """A new file that only its owner may read. Made before the checks run: a wrong path is told at once."""
+    """Create a file that only its owner may read. Runs before the checks: a wrong path fails at once."""
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
@@ -128,6 +129,6 @@ def open_report(path: Path) -> int:
         raise UsageError(f"The report cannot be written to {path}: {problem.strerror}.") from None
 
 
-def write_report(fd: int, told: Mapping[str, Any]) -> None:
+def write_report(fd: int, report: Mapping[str, Any]) -> None:
     with open(fd, "wb") as stream:
-        stream.write(msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n")
+        stream.write(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")

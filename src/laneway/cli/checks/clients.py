@@ -1,11 +1,11 @@
-"""Other programs' configs: who still calls the removed `codex mcp-server`, and copies left beside them."""
+"""Checks of other programs' configs: which still start `codex mcp-server`, and old copies beside them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from laneway.base.counting import counted
-from laneway.cli.checks.model import Case, Check, in_thread
+from laneway.cli.checks.model import Check, CheckContext, in_thread
 from laneway.cli.clients import backups
 from laneway.cli.registrations import REMOVED_IN, Registration, Scan, Unreadable, places, scan
 from laneway.codex.binary import spell
@@ -14,20 +14,20 @@ NAMED_COPIES = 3
 """Copies named in a message; the rest is counted."""
 
 
-async def look(case: Case) -> list[Check]:
-    files = places(case.home, case.folder, case.environment)
-    found = await in_thread(lambda: scan(files))
+async def look(context: CheckContext) -> list[Check]:
+    files = places(context.home, context.folder, context.environment)
+    result = await in_thread(lambda: scan(files))
     copies = await in_thread(lambda: backups.beside(files))
-    return [*on_scan(found, case.version), *on_copies(copies)]
+    return [*on_scan(result, context.version), *on_copies(copies)]
 
 
-def on_scan(found: Scan, version: tuple[int, ...] | None) -> list[Check]:
-    checks = [_on_stale(entry, version) for entry in found.stale]
-    checks += [_on_unreadable(file) for file in found.unreadable]
-    if not found.stale:
-        files = counted(len(found.read), "file was", "files were") + " read"
+def on_scan(result: Scan, version: tuple[int, ...] | None) -> list[Check]:
+    checks = [_on_stale(entry, version) for entry in result.stale]
+    checks += [_on_unreadable(file) for file in result.unreadable]
+    if not result.stale:
+        files = counted(len(result.read), "file was", "files were") + " read"
         message = f"No program here is configured to start the removed `codex mcp-server` ({files})."
-        facts = {"read": [str(path) for path in found.read]}
+        facts = {"read": [str(path) for path in result.read]}
         checks.append(Check("registrations", "ok", message, facts=facts))
     return checks
 

@@ -1,4 +1,4 @@
-"""Which Codex, whether its app-server answers, who is logged in, and what it complains about."""
+"""Checks of Codex: its version, whether app-server answers, the login, the config, its own warnings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from laneway.base.errors import BinaryError, DiskFull, EngineLost, EngineRefused
 from laneway.base.redact import redact
-from laneway.cli.checks.model import UNTESTED, Case, Check, in_thread, sentence
+from laneway.cli.checks.model import UNTESTED, Check, CheckContext, in_thread, sentence
 from laneway.codex import binary, locate
 from laneway.codex.engine import CodexEngine, app_server, home_of
 from laneway.codex.link import Link
@@ -20,7 +20,7 @@ MAX_OTHERS = 4
 SHOWN_WARNING_CHARS = 300
 
 
-async def look_for_binary(case: Case) -> list[Check]:
+async def look_for_binary(context: CheckContext) -> list[Check]:
     versions = Check(
         "codex-versions",
         "ok",
@@ -29,34 +29,34 @@ async def look_for_binary(case: Case) -> list[Check]:
         facts={"tested": binary.TESTED, "oldest": binary.spell(binary.OLDEST)},
     )
     try:
-        configured = case.settings.codex_bin if case.settings else None
-        found = case.found = locate.find(case.codex_bin, configured, case.environment)
-        case.version = await in_thread(lambda: binary.probe(found))
-        binary.check_age(case.version, found.path)
+        configured = context.settings.codex_bin if context.settings else None
+        codex = context.binary = locate.find(context.codex_bin, configured, context.environment)
+        context.version = await in_thread(lambda: binary.probe(codex))
+        binary.check_age(context.version, codex.path)
     except BinaryError as error:
         return [Check("codex", "error", str(error)), versions]
-    return [_about(found, case.version), versions, *await in_thread(lambda: _others(case, found))]
+    return [_about(codex, context.version), versions, *await in_thread(lambda: _others(context, codex))]
 
 
-def _about(found: locate.Binary, version: tuple[int, ...]) -> Check:
+def _about(codex: locate.Binary, version: tuple[int, ...]) -> Check:
     spelled = binary.spell(version)
     is_tested = spelled in binary.TESTED
-    facts = {"version": spelled, "path": found.path, "source": found.source, "tested": is_tested}
-    message = f"Codex {spelled} at {found.path} (from {found.source})"
+    facts = {"version": spelled, "path": codex.path, "source": codex.source, "tested": is_tested}
+    message = f"Codex {spelled} at {codex.path} (from {codex.source})"
     if is_tested:
         return Check("codex", "ok", f"{message}, tested with this Laneway.", facts=facts)
     return Check("codex", "note", f"{message}, not tested with this Laneway.", UNTESTED, facts)
 
 
-def _others(case: Case, found: locate.Binary) -> list[Check]:
-    """What else is called `codex` on PATH: the usual reason why two programs see different versions."""
-    seen = {os.path.realpath(found.path)}
+def _others(context: CheckContext, codex: locate.Binary) -> list[Check]:
+    """Other programs called `codex` on PATH: the usual reason why two clients see different versions."""
+    known = {os.path.realpath(codex.path)}
     others: list[str] = []
-    for folder in case.environment.get("PATH", "").split(os.pathsep):
+    for folder in context.environment.get("PATH", "").split(os.pathsep):
         path = Path(folder, "codex")
         real = os.path.realpath(path)
-        if folder and real not in seen and path.is_file() and os.access(path, os.X_OK):
-            seen.add(real)
+        if folder and real not in known and path.is_file() and os.access(path, os.X_OK):
+            known.add(real)
             others.append(str(path))
     if not others:
         return []
@@ -73,51 +73,55 @@ def _version_of(path: str) -> str | None:
         return None
 
 
-async def look_at_handshake(case: Case) -> list[Check]:
-    if case.found is None:
-        return [not_looked("app-server", "there is no Codex")]
-    home = home_of(case.codex_environment)
-    case.engine = CodexEngine(app_server(case.found, case.codex_environment), is_greeted=True, home=home)
+async def look_at_handshake(context: CheckContext) -> list[Check]:
+    if context.binary is None:
+        return [not_checked("app-server", "there is no Codex")]
+    home = home_of(context.codex_environment)
+    context.engine = CodexEngine(
+        app_server(context.binary, context.codex_environment), is_greeted=True, home=home
+    )
     began = time.perf_counter()
     try:
-        link = case.link = await case.engine.link()
+        link = context.link = await context.engine.link()
     except DiskFull as full:
         return [Check("app-server", "error", "app-server does not start: the disk is full.", str(full))]
     except EngineLost as lost:
-        case.stderr_tail = lost.stderr_tail
+        context.stderr_tail = lost.stderr_tail
         words = " ".join(lost.last_words.split())
         problem = f"app-server does not start: {lost.how}{f', after it said: {words}' if words else ''}"
         return [Check("app-server", "error", sentence(problem), UNTESTED)]
-    took = time.perf_counter() - began
-    message = f"app-server {link.abilities.version} answered within {took * 1000:.0f} ms."
-    facts = {"version": link.abilities.version, "seconds": round(took, 3)}
+    took_s = time.perf_counter() - began
+    message = f"app-server {link.abilities.version} answered within {took_s * 1000:.0f} ms."
+    facts = {"version": link.abilities.version, "seconds": round(took_s, 3)}
     return [Check("app-server", "ok", message, facts=facts)]
 
 
-async def look_at_login(case: Case) -> list[Check]:
-    if case.link is None or not case.link.is_alive:
-        return [not_looked("login", "app-server does not answer")]
-    return [on_login(await read_login(case.link))]
+async def look_at_login(context: CheckContext) -> list[Check]:
+    if context.link is None or not context.link.is_alive:
+        return [not_checked("login", "app-server does not answer")]
+    return [on_login(await read_login(context.link))]
 
 
-class Account(msgspec.Struct, frozen=True):
+class AccountAnswer(msgspec.Struct, frozen=True):
+    """The account in Codex's answer to `account/read`."""
+
     type: str
     email: str | None = None
     planType: str | None = None
 
 
-class Login(msgspec.Struct, frozen=True):
+class LoginAnswer(msgspec.Struct, frozen=True):
     """Codex's answer to `account/read`, as far as we need it."""
 
-    account: Account | None = None
+    account: AccountAnswer | None = None
     requiresOpenaiAuth: bool | None = None
 
 
-async def read_login(link: Link) -> Login:
-    return msgspec.convert(await link.call("account/read", {"refreshToken": False}), Login)
+async def read_login(link: Link) -> LoginAnswer:
+    return msgspec.convert(await link.call("account/read", {"refreshToken": False}), LoginAnswer)
 
 
-def on_login(login: Login) -> Check:
+def on_login(login: LoginAnswer) -> Check:
     account = login.account
     facts = {"type": account.type if account else None, "needed": login.requiresOpenaiAuth}
     if account is not None:
@@ -131,13 +135,13 @@ def on_login(login: Login) -> Check:
     return Check("login", "warning", "Nobody is logged in.", remedy, facts)
 
 
-def _with(account: Account) -> str:
+def _with(account: AccountAnswer) -> str:
     match account.type:
         case "apiKey":
             return "with an API key"
         case "chatgpt":
-            whose = f" as {_masked(account.email)}" if account.email else ""
-            return f"with ChatGPT{whose}{f', plan {account.planType}' if account.planType else ''}"
+            user = f" as {_masked(account.email)}" if account.email else ""
+            return f"with ChatGPT{user}{f', plan {account.planType}' if account.planType else ''}"
         case "amazonBedrock":
             return "with Amazon Bedrock"
         case other:
@@ -145,16 +149,16 @@ def _with(account: Account) -> str:
 
 
 def _masked(email: str) -> str:
-    """Enough for its owner to know it again."""
+    """Masked, but still recognisable for its owner."""
     name, _, domain = email.partition("@")
     return f"{name[:1]}…@{domain[:1]}…"
 
 
-async def look_at_config(case: Case) -> list[Check]:
-    if case.link is None or not case.link.is_alive:
-        return [not_looked("codex-config", "app-server does not answer")]
+async def look_at_config(context: CheckContext) -> list[Check]:
+    if context.link is None or not context.link.is_alive:
+        return [not_checked("codex-config", "app-server does not answer")]
     try:
-        await case.link.call("config/read", {})
+        await context.link.call("config/read", {})
     except EngineRefused as refused:
         problem = (
             f"Codex cannot use its configuration and runs on defaults: {' '.join(refused.message.split())}"
@@ -163,16 +167,16 @@ async def look_at_config(case: Case) -> list[Check]:
     return [Check("codex-config", "ok", "Codex can read its configuration.")]
 
 
-async def look_at_warnings(case: Case) -> list[Check]:
-    """What Codex told meanwhile. Only notes: whether it hurts is for the other probes to prove."""
-    if case.link is not None:
-        case.said += case.link.warnings
-        case.stderr_tail = case.link.stderr_tail
+async def look_at_warnings(context: CheckContext) -> list[Check]:
+    """Warnings that Codex gave meanwhile. Only notes: the other probes prove whether something is wrong."""
+    if context.link is not None:
+        context.warnings += context.link.warnings
+        context.stderr_tail = context.link.stderr_tail
     return [
-        Check("codex-says", "note", sentence("Codex says: " + redact(said)[:SHOWN_WARNING_CHARS]))
-        for said in dict.fromkeys(case.said)
+        Check("codex-says", "note", sentence("Codex says: " + redact(warning)[:SHOWN_WARNING_CHARS]))
+        for warning in dict.fromkeys(context.warnings)
     ]
 
 
-def not_looked(name: str, why: str) -> Check:
-    return Check(name, "note", f"Not checked, because {why}.")
+def not_checked(name: str, reason: str) -> Check:
+    return Check(name, "note", f"Not checked, because {reason}.")

@@ -1,7 +1,7 @@
-"""Our folders: there or to be made, ours alone, writable, with room; and what killed rehearsals left.
+"""Checks of Laneway's own folders: owner, permissions, free space; and leftovers of killed rehearsals.
 
-Proves by writing and removing, because permission bits do not tell of read-only mounts,
-quotas or network disks. Makes no folder that was not there.
+Proves by writing and removing files, because permission bits say nothing about read-only mounts,
+quotas or network disks. Creates no folder that does not exist.
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ import msgspec
 from laneway.base.disk import is_full
 from laneway.base.paths import cache_home
 from laneway.base.trust import trust_file
-from laneway.cli.checks.model import Case, Check, Severity, in_thread
+from laneway.cli.checks.model import Check, CheckContext, Severity, in_thread
 from laneway.rehearsal.home import sweep
 from laneway.store.layout import sessions_root
 
 MIN_FREE_BYTES = 64 * 1024 * 1024
-"""Below this a database or a log of ours soon fails in the middle of a turn."""
+"""With less, a database or a log of ours soon fails in the middle of a turn."""
 MAX_FILES = 2000
-"""Files whose permissions are looked at: a store of years is smaller."""
+"""Files whose permissions are checked: even a store of several years has fewer."""
 NAMED_FILES = 3
 """Files named in a message; the rest is counted."""
 
 
 class Folder(msgspec.Struct, frozen=True):
+    """One folder that Laneway keeps its files in."""
+
     name: str
     path: Path
     variable: str
-    """Names another place for it."""
+    """The environment variable that moves it."""
     is_private: bool = True
     """Whether it and its files must be closed to everybody else."""
 
@@ -48,21 +50,21 @@ def our_folders(home: Path, environment: Mapping[str, str]) -> list[Folder]:
     ]
 
 
-async def look(case: Case) -> list[Check]:
-    folders = our_folders(case.home, case.environment)
-    rehearsals = cache_home(case.environment) / "rehearsals"
+async def look(context: CheckContext) -> list[Check]:
+    folders = our_folders(context.home, context.environment)
+    rehearsals = cache_home(context.environment) / "rehearsals"
     return await in_thread(
         lambda: [check for folder in folders for check in on_folder(folder)] + on_leftovers(rehearsals)
     )
 
 
 def on_folder(folder: Folder) -> list[Check]:
-    """What is wrong with a folder, or one line that says it is right."""
+    """The problems of a folder, or one check that says it works."""
     name = f"folder-{folder.name}"
     facts = {"path": str(folder.path)}
     is_there = os.path.lexists(folder.path)
     try:
-        problems = _of_existing(folder) if is_there else _of_future(folder)
+        problems = _existing_problems(folder) if is_there else _future_problems(folder)
     except OSError as problem:
         what = f"{folder.path} cannot be used: {problem.strerror}."
         problems = [("error", what, "Check that its parent folders exist and are yours.")]
@@ -75,15 +77,15 @@ def on_folder(folder: Folder) -> list[Check]:
 _Problem: TypeAlias = tuple[Severity, str, str]
 
 
-def _of_existing(folder: Folder) -> list[_Problem]:
+def _existing_problems(folder: Folder) -> list[_Problem]:
     path = folder.path
-    about = path.stat()
-    if not stat.S_ISDIR(about.st_mode):
+    status = path.stat()
+    if not stat.S_ISDIR(status.st_mode):
         return [("error", f"{path} is not a folder.", "Move it away.")]
-    if about.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         return [_foreign(path)]
-    problems = [*_room(path), *_unwritable(path)]
-    mode = stat.S_IMODE(about.st_mode)
+    problems = [*_free_space(path), *_unwritable(path)]
+    mode = stat.S_IMODE(status.st_mode)
     too_open = 0o077 if folder.is_private else 0o022
     if mode & too_open:
         message = f"{path} is open to other users (mode {mode:o})."
@@ -93,7 +95,7 @@ def _of_existing(folder: Folder) -> list[_Problem]:
     return problems
 
 
-def _of_future(folder: Folder) -> list[_Problem]:
+def _future_problems(folder: Folder) -> list[_Problem]:
     path = folder.path
     parent = next(parent for parent in path.parents if parent.exists())
     try:
@@ -107,10 +109,10 @@ def _of_future(folder: Folder) -> list[_Problem]:
                 f"Make {parent} writable for you, or choose another place with {folder.variable}.",
             )
         ]
-    return _room(parent)
+    return _free_space(parent)
 
 
-def _room(path: Path) -> list[_Problem]:
+def _free_space(path: Path) -> list[_Problem]:
     free = shutil.disk_usage(path).free
     if free >= MIN_FREE_BYTES:
         return []
@@ -128,33 +130,33 @@ def _unwritable(path: Path) -> list[_Problem]:
             full_for_us: list[_Problem] = [
                 ("error", f"The disk of {path} is full for you.", "Make room on it.")
             ]
-            return [] if _room(path) else full_for_us  # a quota: there is room for others
+            return [] if _free_space(path) else full_for_us  # a quota: the disk itself is not full
         return [("error", f"{path} is not writable: {problem.strerror}.", f"Run `chmod u+rwx '{path}'`.")]
     return []
 
 
 def _open_files(top: Path) -> list[_Problem]:
-    """Files that somebody else may read or owns. Links are not followed."""
-    opened: list[Path] = []
-    seen = 0
+    """Files that another user may read or owns. Links are not followed."""
+    readable: list[Path] = []
+    count = 0
     for folder, _, names in os.walk(top):
         for name in names:
-            seen += 1
+            count += 1
             file = Path(folder, name)
             try:
-                about = file.lstat()
+                status = file.lstat()
             except FileNotFoundError:
-                continue  # a living process tidies up
-            if about.st_uid != os.geteuid():
+                continue  # a running process removed it
+            if status.st_uid != os.geteuid():
                 return [_foreign(file)]
-            if stat.S_ISREG(about.st_mode) and about.st_mode & 0o077:
-                opened.append(file)
-        if seen > MAX_FILES:
+            if stat.S_ISREG(status.st_mode) and status.st_mode & 0o077:
+                readable.append(file)
+        if count > MAX_FILES:
             break
-    if not opened:
+    if not readable:
         return []
-    named = ", ".join(str(file) for file in opened[:NAMED_FILES])
-    more = f" and {len(opened) - NAMED_FILES} more" if len(opened) > NAMED_FILES else ""
+    named = ", ".join(str(file) for file in readable[:NAMED_FILES])
+    more = f" and {len(readable) - NAMED_FILES} more" if len(readable) > NAMED_FILES else ""
     remedy = f"Run `chmod -R go= '{top}'`."
     return [("warning", f"Other users may read {named}{more}.", remedy)]
 
@@ -168,5 +170,5 @@ def on_leftovers(rehearsals: Path) -> list[Check]:
     removed = sweep(rehearsals)
     if not removed:
         return []
-    of = "a killed rehearsal" if len(removed) == 1 else f"{len(removed)} killed rehearsals"
-    return [Check("leftovers", "note", f"Leftovers of {of} were removed.")]
+    whose = "a killed rehearsal" if len(removed) == 1 else f"{len(removed)} killed rehearsals"
+    return [Check("leftovers", "note", f"Leftovers of {whose} were removed.")]

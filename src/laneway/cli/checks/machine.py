@@ -1,31 +1,31 @@
-"""The ground we stand on: the platform and the Python."""
+"""Checks of the platform and the Python version."""
 
 from __future__ import annotations
 
 import platform
 import sys
 
-from laneway.cli.checks.model import Case, Check
+from laneway.cli.checks.model import Check, CheckContext
 
 OLDEST_PYTHON = (3, 11)
 
 
-async def look(case: Case) -> list[Check]:
+async def look(context: CheckContext) -> list[Check]:
     return [on_platform(sys.platform, platform.platform()), on_python(sys.version_info[:3])]
 
 
-def on_platform(system: str, named: str) -> Check:
-    facts = {"system": system, "platform": named}
+def on_platform(system: str, name: str) -> Check:
+    facts = {"system": system, "platform": name}
     match system:
         case "linux":
-            return Check("platform", "ok", f"{named}: supported and tested.", facts=facts)
+            return Check("platform", "ok", f"{name}: supported and tested.", facts=facts)
         case "darwin":
-            return Check("platform", "note", f"{named}: expected to work, not tested yet.", facts=facts)
+            return Check("platform", "note", f"{name}: expected to work, not tested yet.", facts=facts)
         case "win32":
             remedy = "Use Laneway in WSL 2."
             return Check("platform", "error", "Windows is not supported for now.", remedy, facts)
         case _:
-            return Check("platform", "warning", f"{named}: Laneway has not been tried there.", facts=facts)
+            return Check("platform", "warning", f"{name}: Laneway has not been tried there.", facts=facts)
 
 
 def on_python(version: tuple[int, ...]) -> Check:

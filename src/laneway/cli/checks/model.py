@@ -1,4 +1,4 @@
-"""A check as a value, and the one way to run a probe: under a deadline, so that none stops the others."""
+"""The types of `laneway doctor`: checks, probes, what they share; `run_probe` runs one under a deadline."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ T = TypeVar("T")
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One thing looked at: how bad, one plain sentence, and what to do about it."""
+    """One result: how bad it is, one plain sentence, and what to do about it."""
 
     name: str
     severity: Severity
     message: str
     remedy: str = ""
     facts: dict[str, Any] = {}
-    """For programs. Holds no secret: what is not ours passes the redactor on its way in."""
+    """For programs. Holds no secret: foreign text is redacted before it gets here."""
 
 
-class Case:
-    """What the probes share. Each fills in what it found for those that come after it."""
+class CheckContext:
+    """What the probes share: each stores its results for those that run after it."""
 
     def __init__(
         self, home: Path, folder: Path, environment: Mapping[str, str], codex_bin: str | None
@@ -43,40 +43,42 @@ class Case:
         self.folder = folder
         self.environment = environment
         self.codex_environment = dict(environment)
-        """Codex's own, which a rehearsal points to another home."""
+        """The environment of Codex; a rehearsal points it to another home."""
         self.codex_bin = codex_bin
         self.settings: Settings | None = None
-        self.found: Binary | None = None
+        self.binary: Binary | None = None
         self.version: tuple[int, ...] | None = None
         self.engine: CodexEngine | None = None
         self.link: Link | None = None
         self.stderr_tail = ""
-        self.said: list[str] = []
-        """Warnings that Codex gave in the course of the checks."""
+        self.warnings: list[str] = []
+        """Warnings that Codex gave during the checks."""
 
     async def aclose(self) -> None:
         if self.engine is not None:
             await self.engine.aclose()
 
 
-Look: TypeAlias = Callable[[Case], Awaitable[list[Check]]]
+Look: TypeAlias = Callable[[CheckContext], Awaitable[list[Check]]]
 
 
 class Probe(msgspec.Struct, frozen=True):
+    """One kind of check: its name, what to show meanwhile, and the function that runs it."""
+
     name: str
     doing: str
     """What a person reads while they wait."""
     look: Look
     least_s: float = 0.0
-    """For a probe whose own bound is longer than the deadline asked for."""
+    """For a probe that may take longer than the deadline asked for."""
 
 
-async def run_probe(probe: Probe, case: Case, deadline_s: float) -> list[Check]:
-    """The probe's checks, or one that says why there are none."""
+async def run_probe(probe: Probe, context: CheckContext, deadline_s: float) -> list[Check]:
+    """The probe's checks, or one error that says why there are none."""
     bound_s = max(deadline_s, probe.least_s)
     try:
         async with asyncio.timeout(bound_s):
-            return await probe.look(case)
+            return await probe.look(context)
     except TimeoutError:
         problem = f"There was no result within {bound_s:g} s."
         remedy = (
@@ -106,7 +108,7 @@ def sentence(text: str) -> str:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Run what may block on a dead disk. A thread that hangs is left behind and keeps nobody from leaving."""
+    """Run in a thread what may block on a dead disk. A thread that hangs does not keep us from ending."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 

@@ -1,24 +1,24 @@
-"""Whether Codex's sandbox works here, proved by running a harmless command in it.
+"""Check of Codex's sandbox: runs a harmless command in it.
 
-The command must run, may write in its folder, and must be refused outside. Asked of
-app-server's `command/exec` with the user's own config; versions that cannot do that show
-it in a rehearsed turn. Where the sandbox does not start, the remedy is tried before it is told.
+The command must run, may write in its folder, and must be refused outside it. It runs through
+app-server's `command/exec` with the user's own config, or in a rehearsed turn where that method
+is missing. If the sandbox does not start, a remedy is tried before it is recommended.
 """
 
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
+from laneway.app.options import CodexChoice
+from laneway.app.runtime import LOCAL, open_runtime
 from laneway.base.errors import EngineRefused
 from laneway.base.redact import redact
-from laneway.cli.checks.codex import not_looked
-from laneway.cli.checks.model import Case, Check, sentence
-from laneway.cli.compose import LOCAL, ground
+from laneway.cli.checks.codex import not_checked
+from laneway.cli.checks.model import Check, CheckContext, sentence
 from laneway.codex import binary, locate
 from laneway.codex.engine import CodexEngine
 from laneway.codex.locate import child_environment
@@ -29,58 +29,62 @@ from laneway.rehearsal.home import throwaway_home, work_beside
 from laneway.wire.child import Child, Exit
 
 COMMAND_MS = 10_000
-"""For a command that takes 50 ms; within the probe's own deadline."""
+"""For a command that takes 50 ms; shorter than the probe's own deadline."""
 RAN = "laneway-was-here"
 SCRIPT = f"echo {RAN}; echo x > inside; (echo x > ../outside) 2>/dev/null || true"
 LANDLOCK = ("-c", "features.use_legacy_landlock=true")
 SHOWN_CHARS = 300
 NOWHERE = "http://127.0.0.1:1/v1"
-"""No model is asked: only the folder of a rehearsal is needed, which the next one sweeps if we are killed."""
+"""No model is called: we only need a rehearsal's folder, which the next one removes if we are killed."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class SandboxOutcome(msgspec.Struct, frozen=True):
+    """What the command could do, and what it printed on standard error."""
+
     ran: bool
     wrote_inside: bool
     wrote_outside: bool
-    said: str = ""
+    stderr: str = ""
 
     @property
     def is_good(self) -> bool:
         return self.ran and self.wrote_inside and not self.wrote_outside
 
 
-async def look(case: Case) -> list[Check]:
-    if case.found is None or case.link is None:
-        return [not_looked("sandbox", "app-server does not answer")]
+async def look(context: CheckContext) -> list[Check]:
+    if context.binary is None or context.link is None:
+        return [not_checked("sandbox", "app-server does not answer")]
     try:
-        outcome = await _by_command(case, case.found)
+        outcome = await _by_command(context, context.binary)
     except EngineRefused:
-        outcome = await _by_turn(case, case.found)  # 0.104's app-server runs commands only in turns
+        outcome = await _by_turn(context, context.binary)  # app-server 0.104 runs commands only in turns
     if outcome.ran or sys.platform != "linux":
         return [on_outcome(outcome)]
-    return [on_outcome(outcome, helps_landlock=await _does_landlock_help(case, case.found))]
+    return [on_outcome(outcome, helps_landlock=await _does_landlock_help(context, context.binary))]
 
 
-async def _does_landlock_help(case: Case, found: locate.Binary) -> bool:
+async def _does_landlock_help(context: CheckContext, codex: locate.Binary) -> bool:
     try:
-        return (await _by_command(case, found, LANDLOCK)).is_good
+        return (await _by_command(context, codex, LANDLOCK)).is_good
     except EngineRefused:
         return False
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _SandboxAnswer(msgspec.Struct, frozen=True):
     exitCode: int = -1
     stdout: str = ""
     stderr: str = ""
 
 
-async def _by_command(case: Case, found: locate.Binary, options: Sequence[str] = ()) -> Outcome:
+async def _by_command(
+    context: CheckContext, codex: locate.Binary, options: Sequence[str] = ()
+) -> SandboxOutcome:
     with throwaway_home(NOWHERE) as home:
         work = work_beside(home)
-        engine = CodexEngine(_server_in(work, case, found, options))
+        engine = CodexEngine(_server_in(work, context, codex, options))
         try:
             link = await engine.link()
-            asked = {
+            params = {
                 "command": ["/bin/sh", "-c", SCRIPT],
                 "cwd": str(work),
                 "timeoutMs": COMMAND_MS,
@@ -92,58 +96,59 @@ async def _by_command(case: Case, found: locate.Binary, options: Sequence[str] =
                     "excludeTmpdirEnvVar": True,
                 },
             }
-            answer = msgspec.convert(await link.call("command/exec", asked), _Answer)
-            case.said += link.warnings
+            answer = msgspec.convert(await link.call("command/exec", params), _SandboxAnswer)
+            context.warnings += link.warnings
         finally:
             await engine.aclose()
-        return _seen(work, answer.stdout, answer.stderr)
+        return _outcome(work, answer.stdout, answer.stderr)
 
 
-def _server_in(work: Path, case: Case, found: locate.Binary, options: Sequence[str]) -> Connect:
-    """An app-server of its own, started in that folder.
+def _server_in(work: Path, context: CheckContext, codex: locate.Binary, options: Sequence[str]) -> Connect:
+    """Start a separate app-server in that folder.
 
-    What a command may write in is the server's folder, not the command's: one started in
-    somebody's home would prove nothing.
+    The sandbox lets a command write in the server's folder, not in its own: a server that was
+    started in the user's home would prove nothing.
     """
 
     async def connect(on_bytes: Callable[[bytes], None], on_end: Callable[[Exit], None]) -> Child:
         try:
             return await Child.spawn(
-                [found.path, "app-server", *options],
+                [codex.path, "app-server", *options],
                 on_stdout=on_bytes,
                 on_end=on_end,
-                env=child_environment(case.codex_environment),
+                env=child_environment(context.codex_environment),
                 cwd=work,
             )
         except OSError as problem:
-            raise binary.cannot_run(found.path, problem) from problem
+            raise binary.cannot_run(codex.path, problem) from problem
 
     return connect
 
 
-async def _by_turn(case: Case, found: locate.Binary) -> Outcome:
-    options = Namespace(codex_bin=found.path, rehearse=True)
-    async with ground(options, settings=case.settings) as here:
-        assert here.work is not None
-        spec = ThreadSpec(cwd=here.work, sandbox="workspace-write", approval_policy="never")
-        session = await here.hub.start(LOCAL, spec)
+async def _by_turn(context: CheckContext, codex: locate.Binary) -> SandboxOutcome:
+    async with open_runtime(CodexChoice(codex.path, is_rehearsal=True)) as runtime:
+        assert runtime.work is not None
+        spec = ThreadSpec(cwd=runtime.work, sandbox="workspace-write", approval_policy="never")
+        session = await runtime.hub.start(LOCAL, spec)
         turn = session.say(TurnSpec(parts=(TextPart(f"%run {SCRIPT}"),)))
-        said = ""
+        output = ""
         async for event in turn.events:
             if isinstance(event, Activity) and event.status != "running":
-                said = event.output or said
-        return _seen(here.work, said, said)
+                output = event.output or output
+        return _outcome(runtime.work, output, output)
 
 
-def _seen(work: Path, out: str, err: str) -> Outcome:
+def _outcome(work: Path, out: str, err: str) -> SandboxOutcome:
     inside, outside = work / "inside", work.parent / "outside"
-    return Outcome(RAN in out, inside.exists(), outside.exists(), err)
+    return SandboxOutcome(RAN in out, inside.exists(), outside.exists(), err)
 
 
-# ── in words ───────────────────────────────────────────────────────────────
+# ── the check ──────────────────────────────────────────────────────────────
 
 
-def on_outcome(outcome: Outcome, *, helps_landlock: bool = False, is_container: bool | None = None) -> Check:
+def on_outcome(
+    outcome: SandboxOutcome, *, helps_landlock: bool = False, is_container: bool | None = None
+) -> Check:
     facts = {
         "ran": outcome.ran,
         "wrote_inside": outcome.wrote_inside,
@@ -153,9 +158,10 @@ def on_outcome(outcome: Outcome, *, helps_landlock: bool = False, is_container: 
         message = "The sandbox works: a command could write in its folder and was refused outside it."
         return Check("sandbox", "ok", message, facts=facts)
     if not outcome.ran:
-        reason = redact(" ".join(outcome.said.split()))[:SHOWN_CHARS] or "no reason was given"
-        here = in_container() if is_container is None else is_container
-        remedy = _remedy(outcome.said, helps_landlock=helps_landlock, is_container=here)
+        reason = redact(" ".join(outcome.stderr.split()))[:SHOWN_CHARS] or "no reason was given"
+        if is_container is None:
+            is_container = in_container()
+        remedy = _remedy(outcome.stderr, helps_landlock=helps_landlock, is_container=is_container)
         message = sentence(f"The sandbox does not start here, so Codex cannot run commands in it: {reason}")
         return Check("sandbox", "error", message, remedy, facts)
     if outcome.wrote_outside:
@@ -166,9 +172,9 @@ def on_outcome(outcome: Outcome, *, helps_landlock: bool = False, is_container: 
     return Check("sandbox", "error", message, "Check `sandbox_mode` in Codex's config.toml.", facts)
 
 
-def _remedy(said: str, *, helps_landlock: bool, is_container: bool) -> str:
-    """Only the sandbox's own words tell its failures apart: read here and nowhere else."""
-    if "requires bubblewrap" in said or "incompatible with --use-legacy-landlock" in said:
+def _remedy(stderr: str, *, helps_landlock: bool, is_container: bool) -> str:
+    """Failures differ only in the sandbox's error text, which is read here and nowhere else."""
+    if "requires bubblewrap" in stderr or "incompatible with --use-legacy-landlock" in stderr:
         return "Remove `use_legacy_landlock` from Codex's config.toml: this version no longer works with it."
     if helps_landlock:
         return (

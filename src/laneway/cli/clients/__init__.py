@@ -1,1 +1,1 @@
-"""Other programs' configs: where they are, how an entry looks there, and edits that touch nothing else."""
+"""Configs of MCP clients and editors: where they are, what an entry looks like, and careful edits."""

@@ -1,6 +1,6 @@
-"""One change of another program's file that can be taken back: copy, record, write, in this order.
+"""One reversible change of a client's config: back up, record, write, in this order.
 
-A crash anywhere in between leaves the file as it was, or a record that tells how it was.
+A crash in between leaves the file as it was, or a record from which it can be restored.
 Shared by `setup`, `migrate` and `uninstall`.
 """
 
@@ -12,36 +12,36 @@ import msgspec
 
 from laneway.base.errors import ClientFileError, StoreError
 from laneway.cli.clients import backups, files
-from laneway.cli.clients.files import Snapshot
+from laneway.cli.clients.files import FileSnapshot
 from laneway.cli.clients.journal import Changed, ChangedFile, Journal, digest
 
 
 class Applied(msgspec.Struct):
-    """A change that was made."""
+    """A change that was made and can be undone."""
 
-    before: Snapshot
-    after: Snapshot
-    told: ChangedFile
+    before: FileSnapshot
+    after: FileSnapshot
+    changed: ChangedFile
     journal: Journal
 
     @property
     def backup(self) -> str | None:
-        return self.told.backup or None
+        return self.changed.backup or None
 
     def take_back(self) -> None:
-        """The whole file as it was; the copy and the record go. Raises `ClientFileError`, `StoreError`."""
+        """Restore the file, and remove copy and record. Raises `ClientFileError` or `StoreError`."""
         files.restore(self.before, self.after)
-        files.remove_folders([Path(folder) for folder in self.told.made_folders])
-        self.journal.record.files.remove(self.told)
+        files.remove_folders([Path(folder) for folder in self.changed.made_folders])
+        self.journal.record.files.remove(self.changed)
         self.journal.save()
-        _forget(self.told)
+        _forget(self.changed)
 
 
-def apply(before: Snapshot, text: str, entries: list[Changed], journal: Journal) -> Applied:
-    """Write this text, so that it can be taken back. Raises `ClientFileError` or `StoreError`."""
+def apply(before: FileSnapshot, text: str, entries: list[Changed], journal: Journal) -> Applied:
+    """Write this text, so that it can be undone. Raises `ClientFileError` or `StoreError`."""
     files.check_writable(before)
     backup = backups.back_up(before)
-    told = ChangedFile(
+    changed = ChangedFile(
         str(before.real),
         "" if backup is None else str(backup),
         digest(before.data or b""),
@@ -49,21 +49,21 @@ def apply(before: Snapshot, text: str, entries: list[Changed], journal: Journal)
         entries,
         [str(folder) for folder in files.missing_folders(before)],
     )
-    journal.record.files.append(told)
+    journal.record.files.append(changed)
     try:
         journal.save()
         after = files.write(before, text)
     except (ClientFileError, StoreError):
-        journal.record.files.remove(told)
-        _forget(told)
+        journal.record.files.remove(changed)
+        _forget(changed)
         try:
             journal.save()
         except StoreError:
-            pass  # a record that tells of this file all the same does no harm: the file is as before
+            pass  # a record that still names this file does no harm: the file is as before
         raise
-    return Applied(before, after, told, journal)
+    return Applied(before, after, changed, journal)
 
 
-def _forget(told: ChangedFile) -> None:
-    if told.backup:
-        Path(told.backup).unlink(missing_ok=True)
+def _forget(changed: ChangedFile) -> None:
+    if changed.backup:
+        Path(changed.backup).unlink(missing_ok=True)

@@ -1,9 +1,9 @@
-"""Which words start this Laneway, to be written into somebody else's config.
+"""The command that starts this Laneway, as it is written into a client's config.
 
-A client that was started from a desktop has not the PATH of your terminal. So a user's own
-config gets `laneway` only if it lies where every program looks, and its full path
-otherwise. A project's config goes to other people's machines: it gets the bare name
-wherever that works here at all.
+A client that was started from a desktop does not have the PATH of your terminal. So a user's
+own config gets the bare name `laneway` only if it is in a folder that every program searches,
+and its full path otherwise. A project's config goes to other people's machines: it gets the
+bare name wherever that works here at all.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ import msgspec
 from laneway.base.installed import installed_how
 
 PLAIN_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
-"""Where a program looks that was started from a desktop and not from a terminal."""
+"""The PATH of a program that was started from a desktop and not from a terminal."""
 NAME = "laneway"
 
 
-class Command(msgspec.Struct, frozen=True):
+class LaunchCommand(msgspec.Struct, frozen=True):
+    """The words of the command, and notes about it."""
+
     words: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    """What the user should know of it, in sentences."""
+    """What the user should know about it, in sentences."""
 
 
 def choose(
@@ -35,16 +37,16 @@ def choose(
     argv0: str | None = None,
     python: str = sys.executable,
     plain_path: tuple[str, ...] = PLAIN_PATH,
-) -> Command:
-    """The words for a config of the user's own, or for one that others share."""
+) -> LaunchCommand:
+    """The command for a config of the user's own, or for one that is shared."""
     path = _executable(environment, sys.argv[0] if argv0 is None else argv0, python)
     if path is None:
         words = (python, "-m", NAME)
-        return Command(words, ("There is no `laneway` executable, so this Python is written instead.",))
+        return LaunchCommand(words, ("There is no `laneway` executable, so this Python is written instead.",))
     folders = environment.get("PATH", "").split(os.pathsep) if shared else plain_path
-    if (found := _which(folders)) and os.path.realpath(found) == os.path.realpath(path):
-        return Command((NAME,))
-    return Command((path,), _notes(path, shared=shared))
+    if (on_path := _which(folders)) and os.path.realpath(on_path) == os.path.realpath(path):
+        return LaunchCommand((NAME,))
+    return LaunchCommand((path,), _notes(path, shared=shared))
 
 
 def _notes(path: str, *, shared: bool) -> tuple[str, ...]:
@@ -60,12 +62,12 @@ def _notes(path: str, *, shared: bool) -> tuple[str, ...]:
 
 
 def _executable(environment: Mapping[str, str], argv0: str, python: str) -> str | None:
-    """The one that was called, else the one that a shell would find, else the one beside this Python."""
+    """The executable that was called, else the first on PATH, else the one beside this Python."""
     if os.path.basename(argv0) == NAME and os.sep in argv0 and _is_executable(argv0):
         return os.path.abspath(argv0)
-    found = _which(environment.get("PATH", "").split(os.pathsep))
-    if found is not None:
-        return os.path.abspath(found)
+    on_path = _which(environment.get("PATH", "").split(os.pathsep))
+    if on_path is not None:
+        return os.path.abspath(on_path)
     beside = os.path.join(os.path.dirname(python), NAME)
     return beside if _is_executable(beside) else None
 

@@ -1,6 +1,6 @@
-"""One change in a config text, proved by reading the result: all else must say what it said before.
+"""Edits one value in a config text, and checks by parsing the result that nothing else has changed.
 
-The surgery is `json_text`'s and `toml_text`'s; nothing they get wrong leaves this module.
+`json_text` and `toml_text` do the edits; a mistake of theirs is refused here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Keys = tuple[str, ...]
 
 
 def look(tree: Any, keys: Keys) -> Any:
-    """What is at `keys`; None if nothing is."""
+    """The value at `keys`; None if there is none."""
     for key in keys:
         if not isinstance(tree, Mapping) or key not in tree:
             return None
@@ -27,9 +27,9 @@ def look(tree: Any, keys: Keys) -> Any:
 def put(text: str, file: Path, keys: Keys, value: Any) -> str:
     """The text with `value` at `keys`. Raises `ValueError` with a reason if that cannot be done."""
     if not text.strip() and file.suffix != ".toml":
-        text = "{}\n"  # a client makes such a file before it has anything to say
-    wanted = _tree(text, file)
-    table = wanted
+        text = "{}\n"  # some clients create an empty file first
+    expected = _tree(text, file)
+    table = expected
     for key in keys[:-1]:
         table = table.setdefault(key, {})
         if not isinstance(table, dict):
@@ -38,11 +38,11 @@ def put(text: str, file: Path, keys: Keys, value: Any) -> str:
         return _merge(text, file, keys, table[keys[-1]], value)
     table[keys[-1]] = value
     new = toml_text.put(text, keys, value) if file.suffix == ".toml" else json_text.put(text, keys, value)
-    return _checked(new, file, wanted)
+    return _checked(new, file, expected)
 
 
 def _merge(text: str, file: Path, keys: Keys, old: dict[str, Any], new: dict[str, Any]) -> str:
-    """A table that is there already: key by key, so that what did not change stays as it was written."""
+    """Change an existing table key by key, so that unchanged keys stay as they were written."""
     for key in old:
         if key not in new:
             text = drop(text, file, (*keys, key))
@@ -53,23 +53,27 @@ def _merge(text: str, file: Path, keys: Keys, old: dict[str, Any], new: dict[str
 
 
 def drop(text: str, file: Path, keys: Keys) -> str:
-    """The text without what is at `keys`. Raises `ValueError` with a reason if that cannot be done."""
-    wanted = _tree(text, file)
-    table = look(wanted, keys[:-1])
+    """The text without the value at `keys`. Raises `ValueError` with a reason if that cannot be done."""
+    expected = _tree(text, file)
+    table = look(expected, keys[:-1])
     if not isinstance(table, dict) or keys[-1] not in table:
         raise ValueError(f"it has no {keys[-1]!r}")
     del table[keys[-1]]
     new = toml_text.drop(text, keys) if file.suffix == ".toml" else json_text.drop(text, keys)
     if file.suffix == ".toml":
-        # With its last table a table that no header of its own names is gone, too.
-        wanted = _pruned(wanted, _tree(new, file))
-    return _checked(new, file, wanted)
+        # A table without a header of its own disappears with the last table in it.
+        expected = _pruned(expected, _tree(new, file))
+    return _checked(new, file, expected)
 
 
-def _pruned(wanted: Any, seen: Any) -> Any:
-    if not isinstance(wanted, dict) or not isinstance(seen, dict):
-        return wanted
-    return {key: _pruned(each, seen.get(key)) for key, each in wanted.items() if key in seen or each != {}}
+def _pruned(expected: Any, actual: Any) -> Any:
+    if not isinstance(expected, dict) or not isinstance(actual, dict):
+        return expected
+    return {
+        key: _pruned(value, actual.get(key))
+        for key, value in expected.items()
+        if key in actual or value != {}
+    }
 
 
 def _tree(text: str, file: Path) -> Any:
@@ -79,9 +83,9 @@ def _tree(text: str, file: Path) -> Any:
     return tree
 
 
-def _checked(new: str, file: Path, wanted: Any) -> str:
+def _checked(new: str, file: Path, expected: Any) -> str:
     try:
-        is_right = _tree(new, file) == wanted
+        is_right = _tree(new, file) == expected
     except (ValueError, RecursionError):
         is_right = False
     if not is_right:

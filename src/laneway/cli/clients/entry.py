@@ -1,7 +1,7 @@
-"""One server entry of a config: what its client would start, with which variables, in which folder.
+"""One server entry of a client's config: the command it starts, with which variables, in which folder.
 
-Pure but for the environment it is handed. Each client has its own way to write a variable
-(`${X}`, `${X:-y}`, `${env:X}`, `{env:X}`, `$X`); what only the client itself can fill in is told.
+Pure but for the environment that is passed in. Each client has its own syntax for variables
+(`${X}`, `${X:-y}`, `${env:X}`, `{env:X}`, `$X`); what only the client can fill in is reported.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ import msgspec
 from laneway.cli.clients.edit import Keys
 
 CODEX_PASSES = ("HOME", "LOGNAME", "PATH", "SHELL", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ")
-"""All that Codex hands to a server beside what its entry names."""
+"""The variables that Codex passes to a server, apart from those its entry names."""
 _HOLDERS = re.compile(r"\$\{env:(\w+)\}|\{env:(\w+)\}|\$\{(\w+)(?::-([^}]*))?\}")
 _FOLDERS = {"workspaceFolder", "userHome", "CLAUDE_PROJECT_DIR"}
 _OPEN = re.compile(r"\$\{[^}]*\}|\{(?:env|file):[^}]*\}")
 _SUBFOLDERS = frozenset({".vscode", ".cursor", ".claude", ".codex", ".gemini", ".zed", ".opencode"})
 
 
-class Start(msgspec.Struct, frozen=True):
-    """What a client runs for an entry."""
+class EntryStart(msgspec.Struct, frozen=True):
+    """The command that a client runs for an entry."""
 
     words: tuple[str, ...]
     environment: dict[str, str]
     folder: Path
     problem: str = ""
-    """Why it cannot be run from here as the client would; a sentence."""
+    """Why we cannot run it as the client would; a sentence."""
 
 
 def words_of(node: Mapping[str, Any]) -> list[str] | None:
-    """The command with its arguments, in whichever of the three shapes; None if that is none of them."""
+    """The command with its arguments, in any of the three shapes that clients use; None for any other."""
     command: Any = node.get("command")
     args: Any = node.get("args", [])
-    if isinstance(command, Mapping):  # Zed, once
+    if isinstance(command, Mapping):  # older versions of Zed
         command, args = command.get("path"), command.get("args", [])
     words = command if isinstance(command, list) else [command, *(args if isinstance(args, list) else [None])]
     if not words or not all(isinstance(word, str) for word in words) or not words[0]:
@@ -47,7 +47,7 @@ def words_of(node: Mapping[str, Any]) -> list[str] | None:
 
 
 def with_words(node: Mapping[str, Any], words: list[str]) -> dict[str, Any]:
-    """The entry with another command, in the shape that it has."""
+    """The entry with another command, in the same shape."""
     command = node.get("command")
     if isinstance(command, list):
         return {**node, "command": words}
@@ -59,8 +59,8 @@ def with_words(node: Mapping[str, Any], words: list[str]) -> dict[str, Any]:
 
 def start_of(
     node: Mapping[str, Any], file: Path, keys: Keys, environment: Mapping[str, str], folder: Path
-) -> Start:
-    """What the client of this file would run; `folder` is where its user would start it."""
+) -> EntryStart:
+    """The command that the client would run; `folder` is where its user would start the client."""
     folder = _folder(node, file, keys, folder)
     inherited = _inherited(node, file, environment)
     named = node.get("env", node.get("environment"))
@@ -72,13 +72,13 @@ def start_of(
             inherited[str(name)] = filled
     words = words_of(node)
     if words is None:
-        return Start((), inherited, folder, "The entry names no command that can be run.")
+        return EntryStart((), inherited, folder, "The entry names no command that can be run.")
     words = [_filled(word, environment, folder) for word in words]
-    if left := next((found[0] for word in words if (found := _OPEN.search(word))), None):
-        return Start(tuple(words), inherited, folder, f"Only the client itself can fill in {left}.")
+    if unfilled := next((match[0] for word in words if (match := _OPEN.search(word))), None):
+        return EntryStart(tuple(words), inherited, folder, f"Only the client itself can fill in {unfilled}.")
     if len(words) == 1 and " " in words[0] and not Path(words[0]).exists():
         words = shlex.split(words[0])
-    return Start(tuple(words), inherited, folder)
+    return EntryStart(tuple(words), inherited, folder)
 
 
 def _inherited(node: Mapping[str, Any], file: Path, environment: Mapping[str, str]) -> dict[str, str]:
@@ -94,7 +94,7 @@ def _is_words(values: list[Any]) -> bool:
 
 
 def _folder(node: Mapping[str, Any], file: Path, keys: Keys, folder: Path) -> Path:
-    """An entry's own, else its project's, else where the user is."""
+    """The entry's own folder, else its project's, else the user's."""
     if len(keys) > 2 and keys[0] == "projects" and Path(keys[1]).is_dir():
         folder = Path(keys[1])  # Claude Code's own entries for one project
     elif file.parent.name in _SUBFOLDERS and file.parent.parent in (folder, *folder.parents):
@@ -108,12 +108,12 @@ def _folder(node: Mapping[str, Any], file: Path, keys: Keys, folder: Path) -> Pa
 
 
 def _filled(text: str, environment: Mapping[str, str], folder: Path) -> str:
-    """The text with its variables; those that are not set stay as they are."""
+    """The text with its variables filled in; those that are not set stay as they are."""
 
-    def fill(found: re.Match[str]) -> str:
-        name = found[1] or found[2] or found[3]
-        if found[3] in _FOLDERS:
-            return environment.get("HOME", found[0]) if name == "userHome" else str(folder)
-        return environment.get(name, found[0] if found[4] is None else found[4])
+    def fill(match: re.Match[str]) -> str:
+        name = match[1] or match[2] or match[3]
+        if match[3] in _FOLDERS:
+            return environment.get("HOME", match[0]) if name == "userHome" else str(folder)
+        return environment.get(name, match[0] if match[4] is None else match[4])
 
     return _HOLDERS.sub(fill, text)

@@ -1,9 +1,8 @@
-"""Another program's file: read whole, and replaced in one step.
+"""Reads a client's config whole, and replaces it atomically.
 
-Keeps what is the owner's: the mode, the group, the link that leads to it, a byte order mark,
-the ends of lines. Refuses what it cannot read, what is meant to be read-only, and to write
-over a change that somebody made since the file was read. Every failure is a
-`ClientFileError`: one sentence, and nothing half-written.
+Keeps the mode, the group, symbolic links, a byte order mark and the line endings. Refuses what it
+cannot read, what is meant to be read-only, and to overwrite a change that was made since the file
+was read. Every failure is a `ClientFileError`: one sentence, and nothing half-written.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from laneway.cli.registrations import in_words, read_bytes
 PRIVATE = 0o600
 """A user's own config may come to hold keys."""
 SHARED = 0o644
-"""A project's is for everyone who has the project."""
+"""A project's config is for everyone who has the project."""
 BOM = "\ufeff"
 
 
-class Snapshot(msgspec.Struct, frozen=True):
-    """A file as it was read. Without `data` it is not there yet."""
+class FileSnapshot(msgspec.Struct, frozen=True):
+    """A file as it was read. `data` is None if it does not exist yet."""
 
     file: Path
     """As it was named."""
@@ -41,13 +40,13 @@ class Snapshot(msgspec.Struct, frozen=True):
         return (self.data or b"").decode("utf-8-sig")
 
     def encoded(self, text: str) -> bytes:
-        """As the file has it: with its mark, if it has one."""
+        """As bytes for this file: with a byte order mark if it has one."""
         is_marked = (self.data or b"").startswith(BOM.encode())
         return ((BOM if is_marked else "") + text).encode()
 
 
-def read(file: Path, new_mode: int = PRIVATE) -> Snapshot:
-    """The file, or the promise of one. Raises `ClientFileError`."""
+def read(file: Path, new_mode: int = PRIVATE) -> FileSnapshot:
+    """The file, which need not exist yet. Raises `ClientFileError`."""
     try:
         real = Path(os.path.realpath(file))
         data = read_bytes(real)
@@ -57,16 +56,16 @@ def read(file: Path, new_mode: int = PRIVATE) -> Snapshot:
         raise trouble(file, "read", problem) from problem
     except ValueError as problem:
         raise refused(file, in_words(problem)) from problem
-    return Snapshot(file, real, data, mode)
+    return FileSnapshot(file, real, data, mode)
 
 
 def refused(file: Path, why: str) -> ClientFileError:
-    """A file that is left as it is, with the reason."""
+    """The error for a file that is left as it is, with the reason."""
     remedy = "Correct it, then try again; nothing was written."
     return ClientFileError(f"{plain(str(file))} is left as it is: {plain(why)}. {remedy}", str(file))
 
 
-def write(before: Snapshot, text: str) -> Snapshot:
+def write(before: FileSnapshot, text: str) -> FileSnapshot:
     """Replace the file by this text, if it still is what was read. Raises `ClientFileError`."""
     try:
         data = before.encoded(text)
@@ -78,7 +77,7 @@ def write(before: Snapshot, text: str) -> Snapshot:
     try:
         _write_new(fresh, data, before)
         try:
-            _still(before)
+            _check_unchanged(before)
             os.replace(fresh, before.real)
         except BaseException:
             fresh.unlink(missing_ok=True)
@@ -89,11 +88,11 @@ def write(before: Snapshot, text: str) -> Snapshot:
         if isinstance(problem, OSError):
             raise trouble(before.file, "write", problem) from problem
         raise
-    return Snapshot(before.file, before.real, data, before.mode)
+    return FileSnapshot(before.file, before.real, data, before.mode)
 
 
-def check_writable(before: Snapshot) -> None:
-    """Root may write anything: whether it is meant to be written, the file itself says."""
+def check_writable(before: FileSnapshot) -> None:
+    """Refuse a read-only file by its mode: as root, the system would let us write it."""
     if before.data is not None and not before.mode & 0o222:
         raise ClientFileError(
             f"{plain(str(before.file))} is read-only, so another program may be making it: nothing was "
@@ -102,25 +101,25 @@ def check_writable(before: Snapshot) -> None:
         )
 
 
-def restore(before: Snapshot, after: Snapshot) -> None:
-    """Put back what was there before we wrote `after`; a file that we made goes."""
+def restore(before: FileSnapshot, after: FileSnapshot) -> None:
+    """Undo our write of `after`; a file that we created is removed."""
     if before.data is not None:
         write(after, before.text)
         return
     try:
-        _still(after)
+        _check_unchanged(after)
         after.real.unlink()
     except OSError as problem:
         raise trouble(after.file, "write", problem) from problem
 
 
-def _still(before: Snapshot) -> None:
-    """Whether nobody has changed the file meanwhile; the moment between this and the rename stays."""
+def _check_unchanged(before: FileSnapshot) -> None:
+    """Refuse if the file was changed meanwhile; a change between this check and the rename is not seen."""
     try:
-        now = read_bytes(before.real)
+        current = read_bytes(before.real)
     except ValueError:
-        now = b""
-    if now != before.data:
+        current = b""
+    if current != before.data:
         raise ClientFileError(
             f"{plain(str(before.file))} was changed by another program just now, so nothing was written. "
             "Try again.",
@@ -128,7 +127,7 @@ def _still(before: Snapshot) -> None:
         )
 
 
-def _write_new(path: Path, data: bytes, like: Snapshot) -> None:
+def _write_new(path: Path, data: bytes, like: FileSnapshot) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)
     try:
         with open(fd, "wb", closefd=False) as stream:
@@ -143,19 +142,19 @@ def _write_new(path: Path, data: bytes, like: Snapshot) -> None:
         os.close(fd)
 
 
-def _own_as(fd: int, like: Snapshot) -> None:
-    """Whoever runs us as root still owns the file afterwards."""
+def _own_as(fd: int, like: FileSnapshot) -> None:
+    """Give the new file the old one's owner and group, for a user who runs us as root."""
     try:
-        wanted, now = os.stat(like.real), os.fstat(fd)
-        if (wanted.st_uid, wanted.st_gid) != (now.st_uid, now.st_gid):
-            os.fchown(fd, wanted.st_uid, wanted.st_gid)
+        old, new = os.stat(like.real), os.fstat(fd)
+        if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+            os.fchown(fd, old.st_uid, old.st_gid)
     except FileNotFoundError:
-        pass  # it is new, or just gone, which `_still` sees
+        pass  # it is new, or was just removed, which `_check_unchanged` sees
     except PermissionError:
         pass  # a group that we are not in: the file is ours all the same
 
 
-def _make_folders(before: Snapshot) -> list[Path]:
+def _make_folders(before: FileSnapshot) -> list[Path]:
     made: list[Path] = []
     try:
         for folder in missing_folders(before):
@@ -167,13 +166,13 @@ def _make_folders(before: Snapshot) -> list[Path]:
     return made
 
 
-def missing_folders(before: Snapshot) -> list[Path]:
-    """Those that must be made for it, the outermost first."""
+def missing_folders(before: FileSnapshot) -> list[Path]:
+    """The folders that must be created for it, the outermost first."""
     return [folder for folder in reversed(before.real.parents) if not os.path.exists(folder)]
 
 
 def remove_folders(made: list[Path]) -> None:
-    """Those of them that are empty; they come the outermost first."""
+    """Remove the empty ones of these folders, which are given the outermost first."""
     for folder in reversed(made):
         try:
             folder.rmdir()
@@ -190,7 +189,7 @@ def _sync(folder: Path) -> None:
 
 
 def trouble(file: Path, doing: str, problem: OSError) -> ClientFileError:
-    """The refusal of the system, in words. `doing` is `read` or `write`."""
+    """The error for a refusal of the operating system. `doing` is `read` or `write`."""
     why = {
         errno.ELOOP: "its symbolic links form a loop",
         errno.EACCES: "permission denied",

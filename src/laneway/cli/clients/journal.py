@@ -1,7 +1,7 @@
-"""What `laneway setup` and `laneway migrate` have changed, so that `--undo` can take it back.
+"""Records of the changes that `laneway setup` and `laneway migrate` made, for `--undo`.
 
-One private file for each run, written before the file that it tells of is touched. Of an entry
-it keeps the keys that were changed and nothing else of it.
+One private file per run, written before the client's file is touched. Of an entry it keeps the
+keys that were changed and nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from laneway.store.files import make_folder, read_whole, write_whole
 
 VERSION = 2
 MAX_KEPT = 50
-"""Runs that can be taken back; whoever wants an older one has the copies of its files."""
+"""Runs that can be undone; for older ones there are the copies of the files."""
 MAX_BYTES = 8 * 1024 * 1024
 """Thousands of entries; more is not ours."""
 OLD_FOLDER = "migrations"
@@ -31,7 +31,7 @@ Maker: TypeAlias = Literal["migrate", "setup"]
 
 
 class Changed(msgspec.Struct):
-    """One entry: what its changed keys held, and what they hold now. None where there was no entry."""
+    """One entry: its changed keys before and after. None where there was no entry."""
 
     keys: tuple[str, ...]
     before: dict[str, Any] | None
@@ -39,6 +39,8 @@ class Changed(msgspec.Struct):
 
 
 class ChangedFile(msgspec.Struct):
+    """One file that was changed, and its backup."""
+
     file: str
     backup: str
     """Empty if there was no file."""
@@ -46,7 +48,7 @@ class ChangedFile(msgspec.Struct):
     after_sha256: str
     entries: list[Changed]
     made_folders: list[str] = []
-    """Those that were made for it, the outermost first."""
+    """Folders that were created for it, the outermost first."""
 
     @property
     def is_new(self) -> bool:
@@ -54,12 +56,14 @@ class ChangedFile(msgspec.Struct):
 
 
 class ChangeRecord(msgspec.Struct):
+    """The changes of one run, as they are kept."""
+
     at: str
     files: list[ChangedFile]
     version: int = VERSION
     by: Maker = "migrate"
     client: str = ""
-    """What `setup` was called for."""
+    """The client that `setup` was called for."""
 
 
 def folder(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path:
@@ -74,8 +78,8 @@ def changed(keys: tuple[str, ...], before: dict[str, Any] | None, after: dict[st
     """What differs between two states of an entry."""
     if before is None or after is None:
         return Changed(keys, before, after)
-    differs = [key for key in {**before, **after} if before.get(key, ...) != after.get(key, ...)]
-    return Changed(keys, _part(before, differs), _part(after, differs))
+    changed_keys = [key for key in {**before, **after} if before.get(key, ...) != after.get(key, ...)]
+    return Changed(keys, _part(before, changed_keys), _part(after, changed_keys))
 
 
 def _part(entry: Mapping[str, Any], keys: list[str]) -> dict[str, Any]:
@@ -90,18 +94,18 @@ class Journal:
         self.record = record
 
     @classmethod
-    def begin(cls, where: Path, by: Maker, client: str = "") -> Journal:
+    def begin(cls, folder: Path, by: Maker, client: str = "") -> Journal:
         now = datetime.now(UTC)
         name = f"{now.strftime('%Y%m%dT%H%M%S%fZ')}-{os.urandom(4).hex()}.json"
-        return cls(where / name, ChangeRecord(now.isoformat(timespec="seconds"), [], by=by, client=client))
+        return cls(folder / name, ChangeRecord(now.isoformat(timespec="seconds"), [], by=by, client=client))
 
     @classmethod
-    def last(cls, where: Path, by: Maker, client: str = "") -> Journal | None:
-        """The newest one of this kind, and of this client if one is named. Raises `StoreError`."""
-        for path in _newest_first(where):
-            found = cls._read(path)
-            if found is not None and found.record.by == by and client in ("", found.record.client):
-                return found
+    def last(cls, folder: Path, by: Maker, client: str = "") -> Journal | None:
+        """The newest record of this command, and of this client if one is named. Raises `StoreError`."""
+        for path in _newest_first(folder):
+            journal = cls._read(path)
+            if journal is not None and journal.record.by == by and client in ("", journal.record.client):
+                return journal
         return None
 
     @classmethod
@@ -121,7 +125,7 @@ class Journal:
             raise FileDamaged(f"The record {path} is damaged. {remedy}", str(path)) from problem
 
     def save(self) -> None:
-        """Keep it, or remove it once it tells of nothing."""
+        """Write the record, or remove it once it is empty."""
         if not self.record.files:
             self.path.unlink(missing_ok=True)
             return
@@ -131,6 +135,6 @@ class Journal:
             old.unlink(missing_ok=True)
 
 
-def _newest_first(where: Path) -> Iterator[Path]:
-    records = [*where.glob("*.json"), *(where.parent / OLD_FOLDER).glob("*.json")]
+def _newest_first(folder: Path) -> Iterator[Path]:
+    records = [*folder.glob("*.json"), *(folder.parent / OLD_FOLDER).glob("*.json")]
     yield from sorted(records, key=lambda path: path.name, reverse=True)

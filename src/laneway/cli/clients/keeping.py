@@ -1,7 +1,7 @@
-"""What `setup` keeps of the command line that an entry has already: its flags, its server, its `env`.
+"""The command line of an entry that `setup` renews: keeps the old one's flags, server and wrapper.
 
-Whatever cannot be kept is named in a note, for the person who chose it once. Pure but for
-asking our own parser which flags a server takes.
+Whatever cannot be kept is named in a note for the user. Pure, except that our own parser is asked
+which flags a server takes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from laneway.cli.registrations import is_stale, program, subcommand_at
 
 DOORS = ("mcp", "mcp-server", "acp")
 _KEPT_WRAPPERS = frozenset({"env", "nice", "npx", "npm"})
-"""They start what is named by a path; `npx --package=… --` puts a Codex on its PATH. Others look for
-Laneway in a package or an environment of their own."""
+"""They start a program by its path; `npx --package=… --` puts a Codex on its PATH. Other wrappers would
+look for Laneway in a package or an environment of their own."""
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """What the command line of `setup` asks for. None: it says nothing."""
+class EntryRequest(msgspec.Struct, frozen=True):
+    """What the command line of `setup` asks for. None: not given."""
 
     command: tuple[str, ...]
     door: str | None
@@ -34,6 +34,8 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class CommandLine(msgspec.Struct, frozen=True):
+    """The command line to write, and notes for the user."""
+
     words: tuple[str, ...]
     door: str
     notes: tuple[str, ...] = ()
@@ -47,14 +49,14 @@ class _Old(msgspec.Struct, frozen=True):
     flags: tuple[str, ...]
 
 
-def fresh(wanted: Wanted) -> CommandLine:
-    """For an entry that is not there yet."""
-    door = wanted.door or wanted.default_door
-    return CommandLine((*wanted.command, door, *(wanted.flags or ())), door)
+def fresh(request: EntryRequest) -> CommandLine:
+    """The command line for a new entry."""
+    door = request.door or request.default_door
+    return CommandLine((*request.command, door, *(request.flags or ())), door)
 
 
-def renewed(words: Sequence[str], wanted: Wanted) -> CommandLine:
-    """For an entry that starts Laneway, or the removed server in whose place Laneway comes."""
+def renewed(words: Sequence[str], request: EntryRequest) -> CommandLine:
+    """The command line for an entry that starts Laneway, or the removed server that Laneway replaces."""
     notes: list[str] = []
     was_codex = is_stale(words[0], words[1:])
     if was_codex:
@@ -62,29 +64,29 @@ def renewed(words: Sequence[str], wanted: Wanted) -> CommandLine:
     old = _parts(words)
     if old is None:
         return msgspec.structs.replace(
-            fresh(wanted), notes=(f"Its command line was replaced: `{_shown(words)}`",)
+            fresh(request), notes=(f"Its command line was replaced: `{_joined(words)}`",)
         )
-    door = wanted.door or (None if was_codex else old.door) or wanted.default_door
-    if wanted.door is None and door != wanted.default_door:
-        notes.append(f"It stays `laneway {door}`; --door {wanted.default_door} would change that.")
-    flags, of_flags = _flags(old, door, wanted)
+    door = request.door or (None if was_codex else old.door) or request.default_door
+    if request.door is None and door != request.default_door:
+        notes.append(f"It stays `laneway {door}`; --door {request.default_door} would change that.")
+    flags, flag_notes = _flags(old, door, request)
     wrapper: tuple[str, ...] = ()
     if old.wrapper and program(old.wrapper[0]) in _KEPT_WRAPPERS:
         wrapper = old.wrapper
     elif old.wrapper:
-        notes.append(f"It was started through `{_shown(old.wrapper)}`, and is started by itself now.")
-    return CommandLine((*wrapper, *wanted.command, door, *flags), door, (*notes, *of_flags))
+        notes.append(f"It was started through `{_joined(old.wrapper)}`, and is started by itself now.")
+    return CommandLine((*wrapper, *request.command, door, *flags), door, (*notes, *flag_notes))
 
 
-def _flags(old: _Old, door: str, wanted: Wanted) -> tuple[tuple[str, ...], list[str]]:
-    if wanted.flags is not None:
-        is_lost = bool(old.flags) and old.flags != wanted.flags
-        return wanted.flags, [f"These flags were replaced: {_shown(old.flags)}"] if is_lost else []
+def _flags(old: _Old, door: str, request: EntryRequest) -> tuple[tuple[str, ...], list[str]]:
+    if request.flags is not None:
+        is_lost = bool(old.flags) and old.flags != request.flags
+        return request.flags, [f"These flags were replaced: {_joined(old.flags)}"] if is_lost else []
     if not old.flags:
         return (), []
     if not _takes(door, old.flags):
-        what = f"These flags were dropped, because `laneway {door}` does not take them: {_shown(old.flags)}"
-        return (), [what]
+        note = f"These flags were dropped, because `laneway {door}` does not take them: {_joined(old.flags)}"
+        return (), [note]
     return old.flags, ["The flags that it had were kept; `--` at the end of the command drops them."]
 
 
@@ -102,23 +104,23 @@ def _parts(words: Sequence[str]) -> _Old | None:
 
 
 def _from_codex(words: Sequence[str]) -> tuple[Sequence[str], list[str]]:
-    """The removed server's line as `laneway mcp-server`; as it is if that cannot be made of it."""
+    """The removed server's command as `laneway mcp-server`; unchanged if it cannot be rewritten."""
     new, notes = with_laneway(words, ("laneway",))
     return (new.words, notes) if not new.problem else (words, notes)
 
 
 def with_laneway(words: Sequence[str], laneway: Sequence[str]) -> tuple[Rewritten, list[str]]:
-    """`rewrite`, but a Codex that was named by its path and is gone is let go, with a note."""
+    """`rewrite`, but a Codex that was named by its path and no longer exists is dropped, with a note."""
     new = rewrite(words, laneway)
-    if not new.codex or _is_there(new.codex):
+    if not new.codex or _exists(new.codex):
         return new, list(new.notes)
     note = f"There is no Codex at {new.codex} any more: Laneway uses the one that it finds."
     new = rewrite(words, laneway, keep_codex=False)
     return new, [*new.notes, note]
 
 
-def _is_there(codex: str) -> bool:
-    """As far as it can be told: a variable or a relative path is the client's to resolve."""
+def _exists(codex: str) -> bool:
+    """Whether it exists, as far as we can tell: only the client resolves variables and relative paths."""
     path = os.path.expanduser(codex)
     if not path.startswith("/") or "$" in path:
         return True
@@ -129,14 +131,14 @@ def _takes(door: str, flags: Sequence[str]) -> bool:
     """Whether our own parser takes these flags for this server."""
     from laneway.cli.main import build_parser
 
-    nowhere = io.StringIO()
+    discarded = io.StringIO()
     try:
-        with redirect_stdout(nowhere), redirect_stderr(nowhere):
+        with redirect_stdout(discarded), redirect_stderr(discarded):
             build_parser([door]).parse_args([door, *flags])
     except SystemExit:
         return False
     return True
 
 
-def _shown(words: Sequence[str]) -> str:
+def _joined(words: Sequence[str]) -> str:
     return redact(shlex.join(words))

@@ -1,7 +1,7 @@
-"""The clients that `laneway setup` knows: where each keeps its servers, and how an entry looks there.
+"""The clients that `laneway setup` knows: their config files, and what a server entry looks like there.
 
-Facts only, checked against each client's own documentation; whatever they leave open is
-left out of an entry. `laneway.cli.registrations` knows where else to look for old ones.
+Facts only, checked against each client's own documentation; optional fields are left out of an
+entry. `laneway.cli.registrations` knows where else to look for existing entries.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Scope: TypeAlias = Literal["user", "project"]
 Entry: TypeAlias = dict[str, Any]
 
 
-class Where(msgspec.Struct, frozen=True):
-    """The surroundings in which a client's file is looked for."""
+class ConfigFolders(msgspec.Struct, frozen=True):
+    """The home, folder, environment and platform in which a client's file is searched for."""
 
     home: Path
     folder: Path
@@ -35,7 +35,7 @@ class Where(msgspec.Struct, frozen=True):
 
     @property
     def apps(self) -> Path:
-        """Where programs with windows keep theirs."""
+        """The config folder of desktop applications."""
         is_mac = self.platform == "darwin"
         return self.home / "Library" / "Application Support" if is_mac else self.config
 
@@ -46,28 +46,30 @@ class Where(msgspec.Struct, frozen=True):
         return self.folder if repo is None else repo.root
 
 
-class Client(msgspec.Struct, frozen=True):
+class KnownClient(msgspec.Struct, frozen=True):
+    """One client: its files by scope, the table of servers in them, and how to write an entry."""
+
     name: str
     title: str
-    files: Mapping[Scope, Callable[[Where], Path]]
+    files: Mapping[Scope, Callable[[ConfigFolders], Path]]
     """By scope, the usual one first."""
     table: tuple[str, ...]
     entry: Callable[[list[str]], Entry]
     default_name: str = "codex"
     after: str = "Restart it to see the new tools."
-    """What the user does next."""
+    """What the user must do next."""
     on_windows: bool = False
-    """Whether people who work in WSL have it on the Windows side, where its file is another one."""
+    """Whether people who work in WSL run it on Windows, where it reads another file."""
 
     def table_in(self, tree: Any) -> tuple[str, ...]:
-        """The keys of the table of servers in a file that is there already."""
+        """The keys of the table of servers in an existing file."""
         if self.name == "opencode" and _is_table_of_servers(look(tree, ("mcp", "servers"))):
             return ("mcp", "servers")  # OpenCode 2; both read the older, flat form
         return self.table
 
 
-def wsl_note(client: Client, command: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """How a client on the Windows side starts this Laneway, for whoever sets it up from within WSL."""
+def wsl_note(client: KnownClient, command: Sequence[str], environment: Mapping[str, str]) -> str | None:
+    """A note for users of WSL: how a client on Windows starts this Laneway."""
     distribution = environment.get("WSL_DISTRO_NAME", "")
     if not client.on_windows or not distribution:
         return None
@@ -98,103 +100,103 @@ def _opencode(words: list[str]) -> Entry:
     return {"type": "local", "command": words}
 
 
-def _zed_user(where: Where) -> Path:
-    return where.config / "zed" / "settings.json"
+def _zed_user(folders: ConfigFolders) -> Path:
+    return folders.config / "zed" / "settings.json"
 
 
-def _zed_project(where: Where) -> Path:
-    return where.project / ".zed" / "settings.json"
+def _zed_project(folders: ConfigFolders) -> Path:
+    return folders.project / ".zed" / "settings.json"
 
 
-def _claude_user(where: Where) -> Path:
-    named = where.environment.get("CLAUDE_CONFIG_DIR")
-    return Path(named) / ".claude.json" if named else where.home / ".claude.json"
+def _claude_user(folders: ConfigFolders) -> Path:
+    named = folders.environment.get("CLAUDE_CONFIG_DIR")
+    return Path(named) / ".claude.json" if named else folders.home / ".claude.json"
 
 
-def _codex_user(where: Where) -> Path:
-    return Path(where.environment.get("CODEX_HOME") or where.home / ".codex") / "config.toml"
+def _codex_user(folders: ConfigFolders) -> Path:
+    return Path(folders.environment.get("CODEX_HOME") or folders.home / ".codex") / "config.toml"
 
 
 def _opencode_file(folder: Path) -> Path:
-    """The one that is there, since OpenCode reads both."""
+    """The one that exists, since OpenCode reads both."""
     names = ("opencode.json", "opencode.jsonc")
     return next((folder / name for name in names if (folder / name).exists()), folder / names[0])
 
 
-def _opencode_user(where: Where) -> Path:
-    named = where.environment.get("OPENCODE_CONFIG")
-    return Path(named) if named else _opencode_file(where.config / "opencode")
+def _opencode_user(folders: ConfigFolders) -> Path:
+    named = folders.environment.get("OPENCODE_CONFIG")
+    return Path(named) if named else _opencode_file(folders.config / "opencode")
 
 
-CLIENTS: dict[str, Client] = {
+CLIENTS: dict[str, KnownClient] = {
     client.name: client
     for client in (
-        Client(
+        KnownClient(
             "claude",
             "Claude Code",
-            {"user": _claude_user, "project": lambda where: where.project / ".mcp.json"},
+            {"user": _claude_user, "project": lambda folders: folders.project / ".mcp.json"},
             ("mcpServers",),
             _typed,
             after="Start `claude` anew; /mcp shows it.",
         ),
-        Client(
+        KnownClient(
             "claude-project",
             "Claude Code, for everyone in this project",
-            {"project": lambda where: where.project / ".mcp.json"},
+            {"project": lambda folders: folders.project / ".mcp.json"},
             ("mcpServers",),
             _typed,
             after="Start `claude` anew here; it asks once whether you trust the project's servers.",
         ),
-        Client(
+        KnownClient(
             "claude-desktop",
             "Claude Desktop",
-            {"user": lambda where: where.apps / "Claude" / "claude_desktop_config.json"},
+            {"user": lambda folders: folders.apps / "Claude" / "claude_desktop_config.json"},
             ("mcpServers",),
             _plain,
             after="Quit Claude Desktop (closing its window is not enough), then start it again.",
             on_windows=True,
         ),
-        Client(
+        KnownClient(
             "codex",
             "Codex",
-            {"user": _codex_user, "project": lambda where: where.project / ".codex" / "config.toml"},
+            {"user": _codex_user, "project": lambda folders: folders.project / ".codex" / "config.toml"},
             ("mcp_servers",),
             _plain,
             default_name="laneway",
             after="Start `codex` anew; /mcp shows it. A project's own config counts once you trust it.",
         ),
-        Client(
+        KnownClient(
             "cursor",
             "Cursor",
             {
-                "user": lambda where: where.home / ".cursor" / "mcp.json",
-                "project": lambda where: where.project / ".cursor" / "mcp.json",
+                "user": lambda folders: folders.home / ".cursor" / "mcp.json",
+                "project": lambda folders: folders.project / ".cursor" / "mcp.json",
             },
             ("mcpServers",),
             _plain,
             after="Restart Cursor, and switch it on under MCP in its settings.",
         ),
-        Client(
+        KnownClient(
             "windsurf",
             "Windsurf",
-            {"user": lambda where: where.home / ".codeium" / "windsurf" / "mcp_config.json"},
+            {"user": lambda folders: folders.home / ".codeium" / "windsurf" / "mcp_config.json"},
             ("mcpServers",),
             _plain,
             after="Refresh the MCP servers in Cascade's settings, or restart Windsurf.",
             on_windows=True,
         ),
-        Client(
+        KnownClient(
             "vscode",
             "VS Code",
             {
-                "user": lambda where: where.apps / "Code" / "User" / "mcp.json",
-                "project": lambda where: where.project / ".vscode" / "mcp.json",
+                "user": lambda folders: folders.apps / "Code" / "User" / "mcp.json",
+                "project": lambda folders: folders.project / ".vscode" / "mcp.json",
             },
             ("servers",),
             _typed,
             after="`MCP: List Servers` in the command palette starts it.",
         ),
-        Client(
+        KnownClient(
             "zed",
             "Zed",
             {"user": _zed_user, "project": _zed_project},
@@ -202,32 +204,32 @@ CLIENTS: dict[str, Client] = {
             _plain,
             after="Zed starts it at once; a green dot in the agent panel's settings says so.",
         ),
-        Client(
+        KnownClient(
             "opencode",
             "OpenCode",
-            {"user": _opencode_user, "project": lambda where: _opencode_file(where.project)},
+            {"user": _opencode_user, "project": lambda folders: _opencode_file(folders.project)},
             ("mcp",),
             _opencode,
         ),
-        Client(
+        KnownClient(
             "gemini",
             "Gemini CLI",
             {
-                "user": lambda where: where.home / ".gemini" / "settings.json",
-                "project": lambda where: where.project / ".gemini" / "settings.json",
+                "user": lambda folders: folders.home / ".gemini" / "settings.json",
+                "project": lambda folders: folders.project / ".gemini" / "settings.json",
             },
             ("mcpServers",),
             _plain,
             after="Start `gemini` anew; /mcp shows it.",
         ),
-        Client("generic", "an MCP client", {}, ("mcpServers",), _plain, after="Restart the client."),
+        KnownClient("generic", "an MCP client", {}, ("mcpServers",), _plain, after="Restart the client."),
     )
 }
 
-EDITORS: dict[str, Client] = {
+EDITORS: dict[str, KnownClient] = {
     client.name: client
     for client in (
-        Client(
+        KnownClient(
             "zed",
             "Zed",
             {"user": _zed_user},
@@ -236,10 +238,10 @@ EDITORS: dict[str, Client] = {
             default_name="Laneway",
             after="Start a thread with it from the agent panel's + menu.",
         ),
-        Client(
+        KnownClient(
             "jetbrains",
             "JetBrains IDEs",
-            {"user": lambda where: where.home / ".jetbrains" / "acp.json"},
+            {"user": lambda folders: folders.home / ".jetbrains" / "acp.json"},
             ("agent_servers",),
             _plain,
             default_name="Laneway",

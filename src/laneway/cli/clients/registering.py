@@ -1,6 +1,7 @@
-"""One entry of one client's file: written, proved by starting it, or removed; put back if it does not answer.
+"""Writes or removes one server entry of one client's config, and proves a written one by starting it.
 
-Every change can be taken back by `laneway setup --undo`. Only `laneway.cli.setup` calls this.
+An entry that does not answer is put back. Every change can be undone by `laneway setup --undo`.
+Only `laneway.cli.setup` calls this.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from laneway.base.errors import UsageError
 from laneway.base.redact import redact
 from laneway.cli.clients import changing, edit, files, journal, keeping
 from laneway.cli.clients.entry import with_words, words_of
-from laneway.cli.clients.files import Snapshot
-from laneway.cli.clients.keeping import CommandLine, Wanted
-from laneway.cli.clients.known import Client
+from laneway.cli.clients.files import FileSnapshot
+from laneway.cli.clients.keeping import CommandLine, EntryRequest
+from laneway.cli.clients.known import KnownClient
 from laneway.cli.clients.proof import prove
 from laneway.cli.clients.show import command_line, short
-from laneway.cli.handshake import Proof
+from laneway.cli.handshake import HandshakeResult
 from laneway.cli.registrations import in_words, is_ours, is_stale, parse, program
 
 Action: TypeAlias = Literal[
@@ -27,8 +28,8 @@ Action: TypeAlias = Literal[
 ]
 
 
-class Done(msgspec.Struct, frozen=True):
-    """What `setup` did, as `--json` tells it."""
+class SetupResult(msgspec.Struct, frozen=True):
+    """The result of `setup`, as `--json` prints it."""
 
     client: str
     file: str | None
@@ -37,9 +38,9 @@ class Done(msgspec.Struct, frozen=True):
     command: list[str] = []
     backup: str | None = None
     can_undo: bool = False
-    """Whether something was written."""
+    """True if something was written."""
     notes: list[str] = []
-    proof: Proof | None = None
+    proof: HandshakeResult | None = None
     entry: dict[str, Any] | None = None
 
     @property
@@ -47,20 +48,22 @@ class Done(msgspec.Struct, frozen=True):
         return 1 if self.action in ("broken", "put back") else 0
 
 
-class Job(msgspec.Struct, frozen=True):
+class SetupJob(msgspec.Struct, frozen=True):
     """One call of `setup`: which file, which entry, what to write."""
 
-    client: Client
+    client: KnownClient
     file: Path
     is_shared: bool
     name: str
-    wanted: Wanted
+    request: EntryRequest
     notes: tuple[str, ...]
     deadline_s: float
     is_forced: bool
 
 
 class _Plan(msgspec.Struct, frozen=True):
+    """The entry before and after, and its command line."""
+
     keys: tuple[str, ...]
     before: dict[str, Any] | None
     after: dict[str, Any]
@@ -68,7 +71,7 @@ class _Plan(msgspec.Struct, frozen=True):
     notes: list[str]
 
 
-async def register(job: Job) -> Done:
+async def register(job: SetupJob) -> SetupResult:
     """Write the entry, prove it, put the file back if it does not answer."""
     before = _read(job)
     try:
@@ -85,7 +88,7 @@ async def register(job: Job) -> Done:
     try:
         proof = await _proof(job, plan)
     except BaseException:
-        applied.take_back()  # interrupted: what is not proved does not stay
+        applied.take_back()  # interrupted: an unproved entry does not stay
         raise
     if not proof.is_good and not job.is_forced:
         applied.take_back()
@@ -94,8 +97,8 @@ async def register(job: Job) -> Done:
     return _done(job, action, plan, backup=applied.backup, can_undo=True, proof=proof)
 
 
-def remove(job: Job) -> Done:
-    """Take the entry out."""
+def remove(job: SetupJob) -> SetupResult:
+    """Remove the entry."""
     before = _read(job)
     try:
         keys, existing = _existing(job, before)
@@ -114,36 +117,36 @@ def remove(job: Job) -> Done:
 
 
 def can_renew(entry: dict[str, Any]) -> bool:
-    """Whether it starts Laneway, or the removed server in whose place Laneway comes."""
+    """Whether it starts Laneway, or the removed server that Laneway replaces."""
     words = words_of(entry) or [""]
     starts_laneway = any(program(word) == "laneway" for word in words) and is_ours(words[0], words[1:])
     return starts_laneway or is_stale(words[0], words[1:])
 
 
-def _read(job: Job) -> Snapshot:
+def _read(job: SetupJob) -> FileSnapshot:
     return files.read(job.file, files.SHARED if job.is_shared else files.PRIVATE)
 
 
-def _existing(job: Job, before: Snapshot) -> tuple[tuple[str, ...], dict[str, Any] | None]:
-    """Where the entry is or will be, and what is there."""
+def _existing(job: SetupJob, before: FileSnapshot) -> tuple[tuple[str, ...], dict[str, Any] | None]:
+    """The keys of the entry, and the entry itself if there is one."""
     tree = parse(before.text, job.file) if before.text.strip() else {}
     keys = (*job.client.table_in(tree), job.name)
-    found = edit.look(tree, keys)
-    if found is not None and not isinstance(found, dict):
+    entry = edit.look(tree, keys)
+    if entry is not None and not isinstance(entry, dict):
         raise ValueError(f"its {job.name!r} is not an entry for a server")
-    return keys, found
+    return keys, entry
 
 
-def _plan(job: Job, before: Snapshot) -> _Plan:
-    """The entry to write: ours, with what the user has added to the one that is there."""
+def _plan(job: SetupJob, before: FileSnapshot) -> _Plan:
+    """The entry to write: ours, with what the user has added to the existing one."""
     keys, existing = _existing(job, before)
     if existing is None:
-        line = keeping.fresh(job.wanted)
+        line = keeping.fresh(job.request)
         return _Plan(keys, None, job.client.entry(list(line.words)), line, list(job.notes))
     words = words_of(existing)
     if not can_renew(existing) or words is None:
         return _instead(job, keys, existing)
-    line = keeping.renewed(words, job.wanted)
+    line = keeping.renewed(words, job.request)
     notes = [*job.notes, *line.notes]
     entry = {**existing, **job.client.entry(list(line.words))}
     if isinstance(existing.get("command"), dict):  # Zed's older shape, with the variables inside
@@ -155,25 +158,25 @@ def _plan(job: Job, before: Snapshot) -> _Plan:
     return _Plan(keys, existing, entry, line, notes)
 
 
-def _instead(job: Job, keys: tuple[str, ...], existing: dict[str, Any]) -> _Plan:
-    """In the place of somebody else's server, if that is meant."""
+def _instead(job: SetupJob, keys: tuple[str, ...], existing: dict[str, Any]) -> _Plan:
+    """Replace another server of that name, which needs --force."""
     if not job.is_forced:
         raise UsageError(
             f"{short(job.file)} has another server called {job.name!r}: choose another --name, "
             "or replace it with --force."
         )
-    line = keeping.fresh(job.wanted)
+    line = keeping.fresh(job.request)
     words = words_of(existing)
-    what = f": `{command_line(words)}`" if words else ""
-    note = f"Another server of that name was replaced{what}. `laneway setup --undo` brings it back."
+    old_command = f": `{command_line(words)}`" if words else ""
+    note = f"Another server of that name was replaced{old_command}. `laneway setup --undo` brings it back."
     return _Plan(keys, existing, job.client.entry(list(line.words)), line, [*job.notes, note])
 
 
-async def _proof(job: Job, plan: _Plan) -> Proof:
+async def _proof(job: SetupJob, plan: _Plan) -> HandshakeResult:
     return await prove(job.file, plan.keys, job.deadline_s, is_agent=plan.line.door == "acp")
 
 
-def _done(job: Job, action: Action, plan: _Plan | None = None, **facts: Any) -> Done:
+def _done(job: SetupJob, action: Action, plan: _Plan | None = None, **facts: Any) -> SetupResult:
     command = [redact(word) for word in plan.line.words] if plan else []
     notes = plan.notes if plan else []
-    return Done(job.client.name, str(job.file), job.name, action, command, notes=notes, **facts)
+    return SetupResult(job.client.name, str(job.file), job.name, action, command, notes=notes, **facts)

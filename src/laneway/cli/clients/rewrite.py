@@ -1,8 +1,8 @@
-"""`codex … mcp-server`, however it is wrapped, as `laneway … mcp-server`: one word changes, the rest stays.
+"""Rewrites the command `codex … mcp-server`, however it is wrapped, to `laneway … mcp-server`.
 
-Pure. Shells, `env` and package runners stay as they are; a Codex that was named by its path
-stays the one that is used (`--codex-bin`), and so does one that npx brings (`--package`,
-which puts it on the PATH where Laneway looks for it).
+Pure. One word changes; shells, `env` and package runners stay as they are. A Codex that was named
+by its path is still used (`--codex-bin`), and so is one that npx installs (`--package`, which
+puts it on the PATH where Laneway looks for it).
 """
 
 from __future__ import annotations
@@ -17,27 +17,29 @@ from laneway.cli.registrations import SHELLS, is_stale, program, subcommand
 
 _RAW = re.compile(r"""(?:[^\s'"\\;&|()<>]|\\.|'[^']*+'|"(?:[^"\\]|\\.)*+")++|[;&|()<>]++""", re.DOTALL)
 _RUNTIMES = frozenset({"node", "bun", "deno", "nodejs"})
-"""They run a `codex.js`, which can also be run by itself."""
+"""They run a `codex.js`, which can also be run directly."""
 _RUNNERS = frozenset({"npx", "npm", "pnpm", "pnpx", "bunx", "yarn", "bun"})
-"""They fetch a package and run its program. Laneway is in none: no runner may come to look for it there."""
+"""They fetch a package and run its program. Laneway is in no such package, so it is started without them."""
 
 
 class Rewritten(msgspec.Struct, frozen=True):
+    """The new command, or the problem why there is none."""
+
     words: tuple[str, ...] = ()
     codex: str = ""
     """The Codex that was named by its path."""
     notes: tuple[str, ...] = ()
     problem: str = ""
-    """Why it was left as it is; to follow the name of the entry."""
+    """Why it was left as it is; a clause that follows the name of the entry."""
 
 
 class _Token(msgspec.Struct):
-    """A word, and where it stands: in a list of words, or within a line."""
+    """A word and its position: in a list of words, or within a line."""
 
     word: str
     unit: int
     start: int = -1
-    """Within a line; −1 if it is a word of the list by itself."""
+    """Offset within a line; −1 if it is a list item of its own."""
     end: int = -1
 
 
@@ -72,18 +74,18 @@ def rewrite(words: Sequence[str], laneway: Sequence[str], *, keep_codex: bool = 
 
 
 def _runner_at(tokens: list[_Token], at: int) -> int | None:
-    """The package runner that starts this Codex, if it is one that the package brings."""
-    found = [index for index in range(at) if program(tokens[index].word) in _RUNNERS]
-    if not found or any(token.word.startswith(("-p", "--package")) for token in tokens[found[-1] : at]):
+    """The index of the package runner that starts this Codex, if the Codex comes from a package."""
+    runners = [index for index in range(at) if program(tokens[index].word) in _RUNNERS]
+    if not runners or any(token.word.startswith(("-p", "--package")) for token in tokens[runners[-1] : at]):
         return None
     is_path = "/" in tokens[at].word and not tokens[at].word.startswith("@")
-    return None if is_path else found[-1]
+    return None if is_path else runners[-1]
 
 
 def _without_runner(
     tokens: list[_Token], runner: int, at: int, laneway: Sequence[str]
 ) -> tuple[dict[int, list[str]], list[str]]:
-    """npx can run another program beside the package; the other runners go."""
+    """npx can run another program beside the package; other runners are dropped."""
     name, spec = program(tokens[runner].word), tokens[at].word
     between = range(runner + 1, at)
     is_npm = name == "npm" and any(tokens[index].word in ("exec", "x") for index in between)
@@ -95,7 +97,7 @@ def _without_runner(
 
 
 def _tokens(words: Sequence[str]) -> list[_Token]:
-    """As `is_stale` sees them: a command may be a whole line, and a shell's argument one too."""
+    """The words as `is_stale` sees them: a command may be a whole line, and so may a shell's argument."""
     is_line = len(words) == 1 and program(words[0]) != "codex"
     tokens = _line(words[0], 0) if is_line else [_Token(words[0], 0)]
     is_shell = bool(tokens) and program(tokens[0].word) in SHELLS
@@ -105,14 +107,14 @@ def _tokens(words: Sequence[str]) -> list[_Token]:
 
 
 def _line(line: str, unit: int) -> list[_Token]:
-    found = []
+    tokens = []
     for raw in _RAW.finditer(line):
         try:
             word = "".join(shlex.split(raw[0]))
         except ValueError:
             word = raw[0]
-        found.append(_Token(word, unit, raw.start(), raw.end()))
-    return found
+        tokens.append(_Token(word, unit, raw.start(), raw.end()))
+    return tokens
 
 
 def _codex_at(tokens: list[_Token]) -> int | None:
@@ -124,7 +126,7 @@ def _codex_at(tokens: list[_Token]) -> int | None:
 
 
 def _mcp_server_at(words: list[str]) -> int:
-    """The first one that is no value of an option."""
+    """The first `mcp-server` that is not the value of an option."""
     return next(at for at in range(len(words)) if words[at] == "mcp-server" and _ends_at(words, at))
 
 
@@ -143,7 +145,7 @@ def _apply(words: Sequence[str], tokens: list[_Token], changes: dict[int, list[s
             continue
         line = lines[token.unit]
         end = token.end
-        if not new:  # with the blanks behind it
+        if not new:  # with the blanks after it
             end += len(line[end:]) - len(line[end:].lstrip(" "))
         lines[token.unit] = line[: token.start] + shlex.join(new) + line[end:]
     result: list[str] = []

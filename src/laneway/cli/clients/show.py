@@ -1,4 +1,4 @@
-"""What `setup` and `migrate` say: paths, differences and proofs in words, without secrets or escapes."""
+"""The output of `setup` and `migrate`: paths, diffs and handshake results, without secrets or escapes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 
 from laneway.base.plain import code_label, label, plain, plain_code
 from laneway.base.redact import redact
-from laneway.cli.handshake import Proof
+from laneway.cli.handshake import HandshakeResult
 from laneway.cli.terminal import Style
 
 CONTEXT_LINES = 2
-"""Around a change: enough to know the place, little enough to show nobody's other keys."""
+"""Around a change: enough to recognise the place, few enough not to show other keys."""
 MAX_LINE_CHARS = 200
 """Some files are one line of a megabyte."""
 MAX_PROOF_CHARS = 1000
-"""Of who answered and what it offers: eight names of tools and a version."""
+"""Of the server's name, its version and eight names of tools."""
 MAX_DIFF_LINES = 20_000
-"""`difflib` takes time by the square of them."""
+"""`difflib` takes quadratic time."""
 
 
 def short(file: Path) -> str:
@@ -32,9 +32,9 @@ def difference(before: str, after: str, file: Path) -> str:
     old, new = before.splitlines(), after.splitlines()
     skipped = _common(old, new)
     offset = max(0, skipped - CONTEXT_LINES)
-    alike = _common(old[skipped:][::-1], new[skipped:][::-1])
-    behind = max(0, alike - CONTEXT_LINES)
-    old, new = old[offset : len(old) - behind], new[offset : len(new) - behind]
+    same_end = _common(old[skipped:][::-1], new[skipped:][::-1])
+    skipped_end = max(0, same_end - CONTEXT_LINES)
+    old, new = old[offset : len(old) - skipped_end], new[offset : len(new) - skipped_end]
     if len(old) + len(new) > MAX_DIFF_LINES:
         return f"--- {short(file)}\n(too much of it changes to be shown)"
     lines = difflib.unified_diff(
@@ -56,7 +56,7 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 def _moved(line: str, offset: int) -> str:
     if not line.startswith("@@"):
         return line
-    return re.sub(r"([-+])(\d+)", lambda found: f"{found[1]}{int(found[2]) + offset}", line, count=2)
+    return re.sub(r"([-+])(\d+)", lambda match: f"{match[1]}{int(match[2]) + offset}", line, count=2)
 
 
 def _cut(line: str) -> str:
@@ -78,8 +78,8 @@ def command_line(words: Sequence[str]) -> str:
     return plain_code(redact(shlex.join(words)))
 
 
-def proof_lines(proof: Proof, style: Style) -> Iterator[str]:
-    """What the handshake found, a line each."""
+def proof_lines(proof: HandshakeResult, style: Style) -> Iterator[str]:
+    """The result of a handshake, as lines."""
     if not proof.is_good:
         yield style.red(f"  ✘ {plain(proof.problem)}")
         for line in proof.stderr.splitlines():
@@ -88,14 +88,14 @@ def proof_lines(proof: Proof, style: Style) -> Iterator[str]:
             yield f"    → {plain(proof.remedy)}"
         return
     who = " ".join(part for part in (proof.server or "a server without a name", proof.version) if part)
-    told = label(f"It answers: {who}, {_offers(proof)}", MAX_PROOF_CHARS)
-    yield style.green("  ✔ ") + f"{told} ({proof.seconds:.1f} s)."
+    answer = label(f"It answers: {who}, {_offers(proof)}", MAX_PROOF_CHARS)
+    yield style.green("  ✔ ") + f"{answer} ({proof.seconds:.1f} s)."
     if proof.strange_lines:
         lines = "1 line that is" if proof.strange_lines == 1 else f"{proof.strange_lines} lines that are"
         yield style.yellow(f"  ! On its standard output {lines} no message; some clients mind.")
 
 
-def _offers(proof: Proof) -> str:
+def _offers(proof: HandshakeResult) -> str:
     if proof.protocol.startswith("ACP"):
         return f"an agent, {proof.protocol}"
     count = "1 tool" if len(proof.tools) == 1 else f"{len(proof.tools)} tools"

@@ -1,7 +1,7 @@
-"""Edits in the text of a TOML file: comments, order and layout stay, byte for byte.
+"""Edits the text of a TOML file: comments, order and layout stay, byte for byte.
 
-Pure. Knows the three ways in which a key can be set (under a header, dotted, in an inline
-table). As with JSON, whoever calls compares what the text says before and after.
+Pure. Knows the three ways to set a key (under a header, dotted, in an inline table). As with
+JSON, the caller compares the parsed text before and after.
 """
 
 from __future__ import annotations
@@ -19,63 +19,63 @@ _BETWEEN = re.compile(r"(?:[ \t\r\n,]|#[^\n]*+)*+")
 
 
 class Statement(NamedTuple):
-    """A header, or `key = value`, by its places in the text."""
+    """A header, or `key = value`, by its offsets in the text."""
 
     keys: Keys
     """From the root of the file."""
     begin: int
     start: int
-    """Of the value; of a header's own end, if it is one."""
+    """Start of the value; of a header, its end."""
     end: int
     is_header: bool
 
 
 def put(text: str, keys: Keys, value: Any) -> str:
-    """The text with `value` at `keys`. Raises `ValueError` if it cannot be."""
-    found = list(statements(text))
-    exact = [each for each in found if each.keys == keys and not each.is_header]
+    """The text with `value` at `keys`. Raises `ValueError` if that fails."""
+    all_statements = list(statements(text))
+    exact = [statement for statement in all_statements if statement.keys == keys and not statement.is_header]
     if exact:
         return text[: exact[0].start] + spell(value) + text[exact[0].end :]
     if isinstance(value, dict):
-        if any(each.keys[: len(keys)] == keys for each in found):
+        if any(statement.keys[: len(keys)] == keys for statement in all_statements):
             for name, inner in value.items():
                 text = put(text, (*keys, name), inner)
             return text
         return _append(text, keys, value)
-    return _insert(text, found, keys, value)
+    return _insert(text, all_statements, keys, value)
 
 
 def drop(text: str, keys: Keys) -> str:
-    """The text without what is at `keys`, its tables and theirs included."""
-    found = list(statements(text))
-    doomed = [each for each in found if each.keys[: len(keys)] == keys]
+    """The text without the value at `keys` and all tables below it."""
+    all_statements = list(statements(text))
+    doomed = [statement for statement in all_statements if statement.keys[: len(keys)] == keys]
     if not doomed:
         raise ValueError(f"it has no {keys[-1]!r}")
     outer = [
-        each
-        for each in doomed
-        if not any(other is not each and other.start <= each.begin < other.end for other in doomed)
+        statement
+        for statement in doomed
+        if not any(other is not statement and other.start <= statement.begin < other.end for other in doomed)
     ]
-    for each in reversed(outer):
-        inside = _inline_around(found, each)
+    for statement in reversed(outer):
+        inside = _inline_around(all_statements, statement)
         if inside is not None:
-            text = _cut_from_inline(text, inside, each)
+            text = _cut_from_inline(text, inside, statement)
             continue
-        end = text.find("\n", each.end)
+        end = text.find("\n", statement.end)
         end = len(text) if end < 0 else end + 1
-        begin = text.rfind("\n", 0, each.begin) + 1
-        if each.is_header:  # with the blank lines that parted it from what came before
+        begin = text.rfind("\n", 0, statement.begin) + 1
+        if statement.is_header:  # with the blank lines before it
             before = text[:begin].rstrip(" \t\r\n")
             begin = text.index("\n", len(before)) + 1 if before else 0
         text = text[:begin] + text[end:]
     return text
 
 
-# ── places ─────────────────────────────────────────────────────────────────
+# ── offsets ────────────────────────────────────────────────────────────────
 
 
 def statements(text: str) -> Iterator[Statement]:
-    """Every header and key of a text, those inside of inline tables too, in order."""
+    """Every header and key of a text in order, including those of inline tables."""
     table: Keys = ()
     at = 0
     while True:
@@ -138,15 +138,17 @@ def _value_end(text: str, at: int) -> int:
 
 
 def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return at if found is None else found.end()
+    match = pattern.match(text, at)
+    return at if match is None else match.end()
 
 
-def _inline_around(found: list[Statement], inner: Statement) -> Statement | None:
+def _inline_around(all_statements: list[Statement], inner: Statement) -> Statement | None:
     around = [
-        each
-        for each in found
-        if not each.is_header and each is not inner and each.start <= inner.begin < each.end
+        statement
+        for statement in all_statements
+        if not statement.is_header
+        and statement is not inner
+        and statement.start <= inner.begin < statement.end
     ]
     return around[-1] if around else None
 
@@ -155,32 +157,36 @@ def _inline_around(found: list[Statement], inner: Statement) -> Statement | None
 
 
 def _append(text: str, keys: Keys, value: dict[str, Any]) -> str:
-    """A table of its own at the end, which is never inside of another."""
+    """Add a table of its own at the end, where it cannot be inside another."""
     newline = _newline(text)
     lines = [f"[{'.'.join(_key(part) for part in keys)}]"]
-    lines += [f"{_key(name)} = {spell(each)}" for name, each in value.items()]
+    lines += [f"{_key(name)} = {spell(item)}" for name, item in value.items()]
     head = text.rstrip()
     return (head + newline * 2 if head else "") + newline.join(lines) + newline
 
 
-def _insert(text: str, found: list[Statement], keys: Keys, value: Any) -> str:
-    """A key that its table does not have yet, behind the table's last one."""
+def _insert(text: str, all_statements: list[Statement], keys: Keys, value: Any) -> str:
+    """Add a new key after the last one of its table."""
     outer = keys[:-1]
-    for each in reversed(found):
-        if each.keys == outer and text[each.start : each.start + 1] == "{" and not each.is_header:
-            inside = text[each.start + 1 : each.end - 1].rstrip()
-            at = each.start + 1 + len(inside)
+    for statement in reversed(all_statements):
+        if (
+            statement.keys == outer
+            and text[statement.start : statement.start + 1] == "{"
+            and not statement.is_header
+        ):
+            inside = text[statement.start + 1 : statement.end - 1].rstrip()
+            at = statement.start + 1 + len(inside)
             comma = ", " if inside.strip() else " "
             return f"{text[:at]}{comma}{_key(keys[-1])} = {spell(value)}{text[at:]}"
-    for each in reversed(found):
-        if each.keys == outer and each.is_header:
-            prefix, last = "", _last_under(found, each)
+    for statement in reversed(all_statements):
+        if statement.keys == outer and statement.is_header:
+            prefix, last = "", _last_under(all_statements, statement)
             break
     else:
-        if not any(each.keys[: len(outer)] == outer for each in found):
+        if not any(statement.keys[: len(outer)] == outer for statement in all_statements):
             raise ValueError(f"it has no table for {keys[-1]!r}")
-        own = _dotted_into(found, outer)
-        if not own:  # only tables inside of it have headers: then it can have one as well
+        own = _dotted_into(all_statements, outer)
+        if not own:  # only tables inside it have headers: then it can have one as well
             return _append(text, outer, {keys[-1]: value})
         header, last = own[-1]
         prefix = "".join(f"{_key(part)}." for part in outer[len(header) :])
@@ -191,26 +197,26 @@ def _insert(text: str, found: list[Statement], keys: Keys, value: Any) -> str:
     return f"{text[: end + 1]}{prefix}{_key(keys[-1])} = {spell(value)}{newline}{text[end + 1 :]}"
 
 
-def _dotted_into(found: list[Statement], outer: Keys) -> list[tuple[Keys, Statement]]:
-    """What sets keys of a table from outside of it, with the header that it stands under."""
+def _dotted_into(all_statements: list[Statement], outer: Keys) -> list[tuple[Keys, Statement]]:
+    """Dotted keys that set values of a table from outside it, each with the header it is under."""
     header: Keys = ()
     own = []
-    for each in found:
-        if each.is_header:
-            header = each.keys
-        elif each.keys[: len(outer)] == outer and len(header) < len(outer):
-            own.append((header, each))
+    for statement in all_statements:
+        if statement.is_header:
+            header = statement.keys
+        elif statement.keys[: len(outer)] == outer and len(header) < len(outer):
+            own.append((header, statement))
     return own
 
 
-def _last_under(found: list[Statement], header: Statement) -> Statement:
+def _last_under(all_statements: list[Statement], header: Statement) -> Statement:
     """The last key under this header, before the next one; the header if there is none."""
-    at = found.index(header)
+    at = all_statements.index(header)
     last = header
-    for each in found[at + 1 :]:
-        if each.is_header:
+    for statement in all_statements[at + 1 :]:
+        if statement.is_header:
             break
-        last = each
+        last = statement
     return last
 
 
@@ -222,18 +228,18 @@ def _cut_from_inline(text: str, around: Statement, doomed: Statement) -> str:
     return before.removesuffix(",") + text[doomed.end :]
 
 
-# ── how it looks ───────────────────────────────────────────────────────────
+# ── layout ─────────────────────────────────────────────────────────────────
 
 
 def spell(value: Any) -> str:
-    """A value of ours as TOML: words, switches, numbers, lists and tables of them."""
+    """A value as TOML: strings, booleans, numbers, lists and tables of them."""
     match value:
         case bool():
             return "true" if value else "false"
         case int() | float():
             return repr(value)
         case str():
-            # JSON's escapes are TOML's, but for what lies beyond 16 bits and for DEL: those as they are.
+            # JSON's escapes are also TOML's, except beyond 16 bits, which stay as they are, and for DEL.
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         case list() | tuple():
             return f"[{', '.join(spell(each) for each in value)}]"

@@ -1,6 +1,6 @@
-"""Puts questions to a person at a terminal, one at a time, and reads the answers.
+"""Asks a person at a terminal one question at a time, and reads the answers.
 
-A line that is no clear answer is asked again; an empty one declines; the end of input is nobody's
+After an unclear line it asks again; an empty line declines; at the end of input there is no
 answer, and the caller decides what that means.
 """
 
@@ -20,20 +20,20 @@ from laneway.core.model import DECLINE, Answer, Question
 
 SETTLE_S = 0.4
 """From a question on the screen to the first key that counts: nobody reads faster than that, but
-whoever was typing something else may go on that long."""
+a person who was typing something else may go on for that long."""
 SETTLED = "No answer is needed any more."
 GONE = {"declined": "Declined: no answer came in time."}
-"""What is said of a question that leaves the screen, by the word that its task was cancelled with."""
+"""What is printed when a question is withdrawn, by the message that its task was cancelled with."""
 SHOWN_CELLS = 40
-"""Of a line that was no answer."""
+"""Of a line that is not an answer."""
 
 
 class EndOfInput(Exception):
-    """Nobody types any more: Ctrl-D, or the terminal is gone."""
+    """There is no more input: Ctrl-D, or the terminal is gone."""
 
 
 class Prompter:
-    """Asks at one terminal. Cancelled when a question is taken back."""
+    """Asks at one terminal. `ask` is cancelled when its question is withdrawn."""
 
     def __init__(self, keyboard: Keyboard, *, cwd: str | None = None, settle_s: float = SETTLE_S) -> None:
         """`cwd` is where the work is done: paths below it are shown short."""
@@ -52,14 +52,14 @@ class Prompter:
             except EndOfInput:
                 self._keyboard.write("\n")
                 return None
-            except asyncio.CancelledError as taken_back:
-                self._keyboard.discard_typed()  # half an answer is not for the shell behind us
+            except asyncio.CancelledError as withdrawn:
+                self._keyboard.discard_typed()  # half an answer must not reach the shell
                 self._keyboard.write("\n")
-                self._say(GONE.get(next(iter(taken_back.args), ""), SETTLED))
+                self._say(GONE.get(next(iter(withdrawn.args), ""), SETTLED))
                 raise
 
     def restore(self) -> None:
-        """Leave the terminal as it was found: for whoever must go at once."""
+        """Restore the terminal's modes, for a process that exits at once."""
         self._keyboard.restore()
 
     async def _ask(self, question: Question) -> Answer:
@@ -86,7 +86,7 @@ class Prompter:
         return Answer(choice_id=granted, values=values)
 
     async def _choose(self, question: Question) -> MenuItem | None:
-        """What was chosen; `None` for an empty line where there is nothing to choose."""
+        """The chosen item; `None` for an empty line where no item declines."""
         items = menu(question)
         columns, rows = size(self._keyboard.screen)
         drawn = draw_question(question, self._style, columns, self._cwd)
@@ -100,7 +100,7 @@ class Prompter:
             picked = pick(items, typed)
             if isinstance(picked, MenuItem) or not typed:
                 if not typed and question.kind not in ("command", "patch"):
-                    self._say("Declined.")  # of those two the end of the activity says so
+                    self._say("Declined.")  # for those two the end of the activity says so
                 return picked if isinstance(picked, MenuItem) else None
             if picked == "all" and is_cut:
                 is_cut = False
@@ -109,7 +109,7 @@ class Prompter:
                 self._say(f"“{label(typed, SHOWN_CELLS)}” is none of these.")
 
     async def _fill(self, fields: Sequence[FormField]) -> dict[str, Any] | None:
-        """A value for each field; `None` if one that must be given was not."""
+        """A value for each field; `None` if a required one was not given."""
         values: dict[str, Any] = {}
         for field in fields:
             columns, _ = size(self._keyboard.screen)
@@ -123,7 +123,7 @@ class Prompter:
         return values
 
     async def _value(self, field: FormField) -> Any:
-        """What was typed; `None` for nothing."""
+        """The typed value; `None` for an empty line."""
         nothing = "declines" if field.is_required else "leaves it out"
         while True:
             typed = await self._read(f"  {hint(field)}Enter {nothing}: ", is_hidden=field.is_secret)

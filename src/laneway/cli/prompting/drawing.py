@@ -1,6 +1,6 @@
-"""A question as rows of a terminal: what is asked, all that a person needs to judge it, the menu.
+"""Draws a question as rows of a terminal: its title, what a person needs to decide, and the menu.
 
-Pure. Texts of others are fenced; only what Laneway itself says stands at the margin.
+Pure. Foreign text is fenced; only Laneway's own text starts at the margin.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from laneway.cli.terminal.style import Style
 from laneway.core.model import Question
 
 MAX_REASON_ROWS = 4
-"""The model's own words: they must not push what is asked off the screen."""
+"""Of the model's reason, which must not push the question off the screen."""
 MIN_BODY_ROWS = 5
-"""Shown of a subject however small the terminal is."""
+"""Rows of the subject that are shown, however small the terminal is."""
 SPARE_ROWS = 2
 """Left free on the first screen: for the line before the question and the answer."""
 
 
 class Drawn(msgspec.Struct, frozen=True):
-    """A question on paper. `subject` is what may be too long for a screen."""
+    """A question as rows. Only `subject` may be too long for a screen."""
 
     title: str
     subject: list[str]
@@ -34,7 +34,7 @@ class Drawn(msgspec.Struct, frozen=True):
 
 
 def draw_question(question: Question, style: Style, columns: int | None, cwd: str | None = None) -> Drawn:
-    """`cwd` is where the work is done, for a question that does not say so itself."""
+    """`cwd` is the session's folder, for a question that does not name one itself."""
     return Drawn(
         title=style.bold(f"? {_title(question, columns)}"),
         subject=_subject(question, style, columns, question.cwd or cwd),
@@ -43,15 +43,15 @@ def draw_question(question: Question, style: Style, columns: int | None, cwd: st
 
 
 def first_screen(drawn: Drawn, menu_rows: int, rows: int, style: Style) -> tuple[list[str], bool]:
-    """As much of a question as fits a screen together with its menu; whether something is left out."""
+    """As much of a question as fits on a screen with its menu, and whether something is left out."""
     used = 1 + len(drawn.about) + menu_rows + SPARE_ROWS
-    room = max(rows - used, MIN_BODY_ROWS)
-    if len(drawn.subject) <= room:
+    max_rows = max(rows - used, MIN_BODY_ROWS)
+    if len(drawn.subject) <= max_rows:
         return [drawn.title, *drawn.subject, *drawn.about], False
-    shown = drawn.subject[: room - 1]
-    hidden = len(drawn.subject) - len(shown)
+    visible = drawn.subject[: max_rows - 1]
+    hidden = len(drawn.subject) - len(visible)
     cut = style.yellow(f"  … {hidden} more lines: {ALL} shows all of it")
-    return [drawn.title, *shown, cut, *drawn.about], True
+    return [drawn.title, *visible, cut, *drawn.about], True
 
 
 def menu_rows(items: tuple[MenuItem, ...], columns: int | None) -> list[str]:
@@ -63,7 +63,7 @@ def menu_rows(items: tuple[MenuItem, ...], columns: int | None) -> list[str]:
 
 
 def field_rows(text: str, options: Sequence[str], columns: int | None) -> list[str]:
-    """One thing that is asked for in free words, or of several options."""
+    """A form field: its text and its options."""
     rows = fenced(text, columns)
     for number, option in enumerate(options, 1):
         rows += fenced(option, columns, mark=f"  {number}  ", goes_on=f"   {GOES_ON}")
@@ -74,7 +74,7 @@ def field_rows(text: str, options: Sequence[str], columns: int | None) -> list[s
 
 
 def _title(question: Question, columns: int | None) -> str:
-    """Our own words. What others ask in theirs stands below, fenced."""
+    """In our own words. A question in foreign words is shown below, fenced."""
     match question.kind:
         case "input":
             return "Codex asks you" if len(question.fields) == 1 else "Codex asks you several things"
@@ -89,15 +89,15 @@ def _title(question: Question, columns: int | None) -> str:
 def _subject(question: Question, style: Style, columns: int | None, cwd: str | None) -> list[str]:
     match question.kind:
         case "input":
-            return []  # each of its fields is drawn when it is asked for
+            return []  # each field is drawn when it is asked for
         case "elicitation":
             rows = fenced(question.message, columns)
             return rows + (fenced(question.url, columns, visible=plain_code) if question.url else [])
         case "permissions":
-            asked = msgspec.json.format(msgspec.json.encode(question.schema), indent=2).decode()
-            return fenced(asked, columns)
+            permissions = msgspec.json.format(msgspec.json.encode(question.schema), indent=2).decode()
+            return fenced(permissions, columns)
         case _:
-            # A title that was cut, such as one with the name of a host, is shown whole below itself.
+            # A title that was cut, such as one with a long host name, is repeated in full below.
             is_cut = _title(question, columns) != _title(question, None)
             rows = fenced(question.message, columns) if is_cut else []
             rows += fenced(question.command, columns, visible=plain_code) if question.command else []
@@ -108,8 +108,8 @@ def _about(question: Question, style: Style, columns: int | None) -> list[str]:
     rows: list[str] = []
     if question.cwd:
         cwd = code_label(_short(question.cwd))
-        where = fenced(cwd, columns, mark="  in ", goes_on=f"  {GOES_ON}")
-        rows += map(style.dim, where)
+        cwd_rows = fenced(cwd, columns, mark="  in ", goes_on=f"  {GOES_ON}")
+        rows += map(style.dim, cwd_rows)
     if question.reason:
         reason = fenced(question.reason, columns, mark="  because │ ", goes_on="          │ ")
         rows += [style.dim(row) for row in reason[:MAX_REASON_ROWS]]

@@ -1,4 +1,4 @@
-"""What a question wants filled in, field by field, and a typed line read as the value of one.
+"""The form fields of a question, and a typed line parsed as the value of a field.
 
 Pure. Codex's own questions and the forms of MCP servers become the same fields.
 """
@@ -17,25 +17,27 @@ _KINDS = ("string", "number", "integer", "boolean")
 
 
 class FormField(msgspec.Struct, frozen=True, kw_only=True):
+    """One value that a question asks for."""
+
     field_id: str
     text: str
     kind: Literal["string", "number", "integer", "boolean"] = "string"
     options: tuple[str, ...] = ()
-    """What is offered, as it is shown."""
+    """The labels of the options."""
     values: tuple[Any, ...] = ()
-    """What each option stands for."""
+    """The value of each option."""
     takes_words: bool = True
-    """Whether anything but the options is an answer."""
+    """Whether other answers than the options are allowed."""
     is_required: bool = True
     is_secret: bool = False
 
 
 class CannotFill(Exception):
-    """A form wants something that cannot be typed as one line."""
+    """A required field cannot be typed as one line."""
 
 
 def fields_of(question: Question) -> list[FormField]:
-    """What is to be filled in after a yes; `CannotFill` if a field that must be is beyond us."""
+    """The fields to fill in after a yes; `CannotFill` if a required one cannot be typed."""
     if question.kind != "input":
         return _schema_fields(question.schema) if question.kind == "elicitation" else []
     return [
@@ -52,7 +54,7 @@ def fields_of(question: Question) -> list[FormField]:
 
 
 def value_of(field: FormField, typed: str) -> Any:
-    """A line as a value of the field; `None` if it is none."""
+    """The value of a typed line; `None` if it is not valid for the field."""
     if field.options:
         if typed.isdecimal() and 1 <= int(typed) <= len(field.options):
             return field.values[int(typed) - 1]
@@ -60,25 +62,25 @@ def value_of(field: FormField, typed: str) -> Any:
         if chosen:
             return field.values[chosen[0]]
         return typed if field.takes_words else None
-    said = typed.casefold()
+    word = typed.casefold()
     match field.kind:
         case "boolean":
-            return True if said in YES else False if said in NO else None
+            return True if word in YES else False if word in NO else None
         case "string":
             return typed
         case kind:
             try:
-                return int(said) if kind == "integer" else float(said)
+                return int(word) if kind == "integer" else float(word)
             except ValueError:
                 return None
 
 
 def hint(field: FormField) -> str:
-    """What may be typed, in a few words."""
-    wanted = {"boolean": "y or n", "integer": "a whole number", "number": "a number"}.get(field.kind, "")
+    """What may be typed, in a few words for the prompt."""
+    expected = {"boolean": "y or n", "integer": "a whole number", "number": "a number"}.get(field.kind, "")
     if field.options:
-        wanted = "a number, or your own words" if field.takes_words else "a number"
-    return f"{wanted}; " if wanted else ""
+        expected = "a number, or your own words" if field.takes_words else "a number"
+    return f"{expected}; " if expected else ""
 
 
 def _schema_fields(schema: Any) -> list[FormField]:
@@ -88,8 +90,8 @@ def _schema_fields(schema: Any) -> list[FormField]:
     required = schema.get("required")
     names = required if isinstance(required, list) else []
     fields = []
-    for name, wanted in properties.items():
-        field = _schema_field(str(name), wanted, name in names) if isinstance(wanted, dict) else None
+    for name, subschema in properties.items():
+        field = _schema_field(str(name), subschema, name in names) if isinstance(subschema, dict) else None
         if field is not None:
             fields.append(field)
         elif name in names:
@@ -97,24 +99,24 @@ def _schema_fields(schema: Any) -> list[FormField]:
     return fields
 
 
-def _schema_field(name: str, wanted: dict[str, Any], is_required: bool) -> FormField | None:
-    kind = wanted.get("type", "string")
+def _schema_field(name: str, subschema: dict[str, Any], is_required: bool) -> FormField | None:
+    kind = subschema.get("type", "string")
     if kind not in _KINDS:
         return None
-    words = [str(wanted[key]) for key in ("title", "description") if wanted.get(key)]
-    listed = wanted.get("enum")
-    values = tuple(listed) if isinstance(listed, list) else ()
-    names = wanted.get("enumNames")
-    shown = names if isinstance(names, list) and len(names) == len(values) else values
-    titled = [each for each in wanted.get("oneOf") or [] if isinstance(each, dict) and "const" in each]
+    words = [str(subschema[key]) for key in ("title", "description") if subschema.get(key)]
+    enum = subschema.get("enum")
+    values = tuple(enum) if isinstance(enum, list) else ()
+    names = subschema.get("enumNames")
+    labels = names if isinstance(names, list) and len(names) == len(values) else values
+    titled = [each for each in subschema.get("oneOf") or [] if isinstance(each, dict) and "const" in each]
     if titled:
         values = tuple(each["const"] for each in titled)
-        shown = [each.get("title", each["const"]) for each in titled]
+        labels = [each.get("title", each["const"]) for each in titled]
     return FormField(
         field_id=name,
         text=": ".join(words) or name,
         kind=kind,
-        options=tuple(map(str, shown)),
+        options=tuple(map(str, labels)),
         values=values,
         takes_words=not values,
         is_required=is_required,

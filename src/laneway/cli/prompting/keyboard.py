@@ -1,7 +1,7 @@
-"""The terminal that a person sits at: where a question is drawn and its answer is typed.
+"""Finds the user's terminal, writes prompts to it and reads lines from it.
 
-Found also where standard input is a pipe (`git diff | laneway ask -`): a person who sees our output
-can be asked. Reads lines through the event loop, so that a question can be taken back at any time.
+Found also when standard input is a pipe (`git diff | laneway ask -`): a person who sees our output
+can be asked. Reads through the event loop, so that a question can be withdrawn at any time.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 READ_BYTES = 4096
-"""The longest line that a terminal hands over at once."""
+"""The longest line that a terminal delivers at once."""
 MAX_LINE_BYTES = 64 * 1024
-"""Of one answer, read in several pieces. More is no answer that somebody typed."""
+"""Of one answer, read in several pieces. Nobody types more."""
 CONTROLLING = "/dev/tty"
 
 
 class Keyboard:
-    """`find_keyboard` makes one. `screen` is where questions are drawn."""
+    """A terminal for prompts, made by `find_keyboard`. `screen` is where questions are drawn."""
 
     def __init__(self, fd: int, screen: TextIO) -> None:
         self.screen = screen
         self._fd = fd
         self._modes: list[Any] | None = None
-        """What `restore` brings back while nothing that is typed is shown."""
+        """The terminal modes that `restore` sets again, while echo is off."""
 
     def write(self, text: str) -> None:
         self.screen.write(text)
         self.screen.flush()
 
     def discard_typed(self) -> None:
-        """Throw away what was typed and not read: it was meant for something else."""
+        """Discard what was typed and not read: it was meant for something else."""
         import termios
 
         try:
@@ -43,12 +43,12 @@ class Keyboard:
             pass  # hung up: the next read says so
 
     async def read_line(self, prompt: str, *, is_hidden: bool = False) -> str | None:
-        """What is typed from now on, up to Enter; `None` at the end of input (Ctrl-D, or hung up)."""
+        """The line that is typed from now on; `None` at the end of input (Ctrl-D, or hung up)."""
         self.discard_typed()
         self.write(prompt)
         if not is_hidden:
             return await self._line()
-        with self._unseen():
+        with self._echo_off():
             line = await self._line()
         self.write("\n")
         return line
@@ -76,15 +76,15 @@ class Keyboard:
         try:
             loop.add_reader(self._fd, ready)
         except OSError:
-            return None  # a terminal that nobody can wait for: nobody is there
+            return None  # a terminal that the event loop cannot wait for
         try:
-            found = await line
+            received = await line
         finally:
             loop.remove_reader(self._fd)
-        return None if found is None else found.decode("utf-8", "replace").strip()
+        return None if received is None else received.decode("utf-8", "replace").strip()
 
     @contextmanager
-    def _unseen(self) -> Iterator[None]:
+    def _echo_off(self) -> Iterator[None]:
         import termios
 
         try:
@@ -101,7 +101,7 @@ class Keyboard:
             self.restore()
 
     def restore(self) -> None:
-        """Show again what is typed: also for whoever must leave at once."""
+        """Turn echo on again; also called before the process exits at once."""
         import termios
 
         modes, self._modes = self._modes, None
@@ -113,7 +113,7 @@ class Keyboard:
 
 
 def find_keyboard() -> Keyboard | None:
-    """The terminal of whoever started us; `None` if none of our streams leads to one."""
+    """The terminal of the user who started us; `None` if none of our streams is a terminal."""
     stream = next((number for number in (0, 2, 1) if _is_terminal(number)), None)
     if stream is None:
         return None
@@ -134,7 +134,7 @@ def _is_terminal(number: int) -> bool:
 
 
 def _open(stream: int, how: int) -> int | None:
-    """An end of that terminal of our own: what we set on it, no other program sees.
+    """Open the terminal once more: flags that we set on it do not affect other programs.
 
     By its name first: the event loop of macOS cannot wait for `/dev/tty`.
     """

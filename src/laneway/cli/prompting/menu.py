@@ -1,7 +1,7 @@
-"""Which key means what: one order for every kind of question, and what a typed line chooses.
+"""The menu of a question: which key stands for which choice, and which choice a typed line means.
 
-Pure. A key means the same wherever it is offered, so that a hand that has learnt one question cannot
-answer another one wrongly; a key that a question does not offer is left out and taken by nothing else.
+Pure. A key means the same in every question, so that habit cannot answer a question wrongly; a key
+that a question does not offer is left out and never used for something else.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from laneway.cli.terminal.foreign import cells
 from laneway.core.model import DECLINE, Choice, Question
 
 KEYS = {"once": "1", "session": "2", "always": "3", "nothing": "4", "stop": "5"}
-"""By how far a yes reaches: once, for longer, for good; then the no that goes on and the no that stops."""
+"""By how far a yes reaches (once, longer, for good); then the no that goes on and the no that stops."""
 FIRST_FREE_KEY = 6
-"""From here on, whatever else Codex offers: a second lasting rule, a rule that blocks."""
+"""From here on: whatever else Codex offers, such as a second lasting rule or a rule that blocks."""
 MAX_LABEL_CELLS = 200
-"""Of what is allowed for good. Nobody may be made to grant what could not be shown whole."""
+"""Of a label. What cannot be shown in full must not be granted."""
 WORDS = {"y": "once", "yes": "once", "n": "nothing", "no": "nothing"}
 ALL = "d"
 """Shows what did not fit the screen."""
 
 
 class MenuItem(msgspec.Struct, frozen=True):
+    """One choice and its key."""
+
     key: str
     choice: Choice
 
@@ -33,7 +35,7 @@ Picked: TypeAlias = MenuItem | Literal["all", "unclear"]
 
 
 def menu(question: Question) -> tuple[MenuItem, ...]:
-    """What can be chosen, in the order of the keys."""
+    """The choices of a question, in the order of their keys."""
     items: list[MenuItem] = []
     others: list[Choice] = []
     taken: set[str] = set()
@@ -52,15 +54,15 @@ def menu(question: Question) -> tuple[MenuItem, ...]:
 
 def _is_offered(question: Question, choice: Choice) -> bool:
     if question.kind == "elicitation" and choice.grants == "stop":
-        return False  # to an MCP server, cancelled is declined in another word: it stops nothing
+        return False  # for an MCP server, cancelling is the same as declining: it stops nothing
     return choice.label.isprintable() and cells(choice.label) <= MAX_LABEL_CELLS
 
 
 def pick(items: tuple[MenuItem, ...], typed: str) -> Picked:
-    """What a line chooses. An empty one declines; one that is not clearly a choice is asked again."""
-    said = typed.strip().casefold()
-    if said == ALL:
+    """The choice that a line means. An empty line declines; an unclear one is asked again."""
+    word = typed.strip().casefold()
+    if word == ALL:
         return "all"
-    grants = WORDS.get(said) if said else "nothing"
-    key = KEYS[grants] if grants else said
+    grants = WORDS.get(word) if word else "nothing"
+    key = KEYS[grants] if grants else word
     return next((item for item in items if item.key == key), "unclear")

@@ -1,8 +1,8 @@
-"""The open questions of one session at this terminal: asked one by one, answered once.
+"""Open questions of one session at this terminal: asks them one by one, delivers each answer once.
 
-Stands between a session's events and whoever draws them: while a question is on the screen, nothing
-else is drawn into it, and it all comes afterwards. A question that was settled elsewhere, or taken
-back, leaves the screen at once.
+Filters a session's events before they are drawn: while a question is on the screen, other events
+are held back and drawn afterwards. A question that was settled elsewhere, or withdrawn, is removed
+at once.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from laneway.core.subscription import Subscription
 log = logging.getLogger(__name__)
 
 Deliver: TypeAlias = Callable[[Question, Answer | None], Awaitable[None]]
-"""Hands an answer on; `None` says that nobody is there to give one. `QuestionGone`: it came too late."""
+"""Delivers an answer; `None` if there was none. Raises `QuestionGone` if it came too late."""
 
 
 class Canvas(Protocol):
-    """Whoever draws events beside the questions."""
+    """Draws the other events of a session."""
 
     def show(self, event: Event) -> None: ...
 
     def pause(self) -> None:
-        """Leave the screen to somebody else."""
+        """Stop drawing while a question is on the screen."""
         ...
 
     def resume(self) -> None: ...
 
     def say(self, text: str) -> None:
-        """A remark of ours, on a line of its own."""
+        """Print a remark of ours on a line of its own."""
         ...
 
 
 class TerminalQuestions:
-    """Hand it every event; end it with `aclose`. Without a `prompter` each question is nobody's."""
+    """Pass it every event, and close it with `aclose`. Without a `prompter` questions get no answer."""
 
     def __init__(self, canvas: Canvas, prompter: Prompter | None, deliver: Deliver) -> None:
         self._canvas = canvas
@@ -48,9 +48,9 @@ class TerminalQuestions:
         self._deliver = deliver
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._open: set[str] = set()
-        """Those that nobody has answered yet."""
+        """Ids of questions without an answer."""
         self._held = Subscription()
-        """What came while a question was on the screen: bounded, and texts are merged."""
+        """Events that came while a question was on the screen: bounded, and texts are merged."""
 
     def on_event(self, event: Event) -> None:
         match event:
@@ -72,10 +72,10 @@ class TerminalQuestions:
     def _begin(self, question: Question) -> None:
         if not self._asking:
             self._canvas.pause()
-        asking = asyncio.get_running_loop().create_task(self._ask(question))
-        self._asking[question.question_id] = asking
+        task = asyncio.get_running_loop().create_task(self._ask(question))
+        self._asking[question.question_id] = task
         self._open.add(question.question_id)
-        asking.add_done_callback(lambda _: self._end(question.question_id))
+        task.add_done_callback(lambda _: self._end(question.question_id))
 
     async def _ask(self, question: Question) -> None:
         answer = None if self._prompter is None else await self._prompter.ask(question)
@@ -97,9 +97,9 @@ class TerminalQuestions:
             self._canvas.show(event)
 
     async def aclose(self) -> None:
-        """Take back what is still asked, and draw what was held."""
-        asking = list(self._asking.values())
-        for each in asking:
-            each.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
-        await asyncio.sleep(0)  # their ends are told by the loop
+        """Withdraw the open questions, and draw the events that were held back."""
+        tasks = list(self._asking.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # lets the tasks' callbacks run

@@ -1,6 +1,6 @@
-"""The model's words on standard output: as they are in a pipe, made harmless or rendered on a terminal.
+"""Writes the model's answer to standard output: raw into a pipe, with visible controls on a terminal.
 
-A message is written as it streams. Messages of one turn stand on lines of their own.
+A message is written as it streams. Each message of a turn starts on a new line.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from laneway.base.plain import PlainStream
 
 
 class AnswerWriter(Protocol):
-    """Writes the text of one message after the other."""
+    """Writes the text of messages, one after the other."""
 
     def write(self, text: str) -> None: ...
 
     def end_message(self) -> None:
-        """The message is complete: whatever comes next stands on a line of its own."""
+        """The message is complete: what follows starts on a new line."""
         ...
 
     def interrupt(self) -> None:
@@ -25,15 +25,15 @@ class AnswerWriter(Protocol):
 
     @property
     def is_at_line_start(self) -> bool:
-        """Whether something else may be drawn without standing behind half a line."""
+        """Whether the cursor is not in the middle of a line."""
         ...
 
 
 class RawAnswer:
-    """Byte for byte, for whoever reads the other end of a pipe."""
+    """Writes the text unchanged, for the reader of a pipe."""
 
     is_at_line_start = True
-    """Of the terminal, where none of this is seen."""
+    """The answer is not shown on the terminal."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -49,11 +49,11 @@ class RawAnswer:
             self.write("\n")
 
     def interrupt(self) -> None:
-        pass  # whoever reads the pipe does not see it
+        pass  # the reader of the pipe does not see it
 
 
 class PlainAnswer:
-    """On a terminal that renders nothing: control characters made visible."""
+    """Writes to a terminal without rendering: control characters are made visible."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

@@ -1,7 +1,7 @@
-"""Markdown that streams, cut into blocks that are finished: a paragraph, a heading, a list item, code.
+"""Splits streamed Markdown into finished blocks: paragraphs, headings, list items, code.
 
-Pure, and linear in the length of the text. Every line comes once and in order; only empty lines
-between blocks are left out. A block that is cut too early would render wrongly: a doubt keeps it open.
+Pure, and linear in the length of the text. Every line is returned once and in order, except empty
+lines between blocks. A block that ends too early would render wrongly: in doubt it stays open.
 """
 
 from __future__ import annotations
@@ -13,26 +13,28 @@ import msgspec
 
 BlockKind: TypeAlias = Literal["text", "heading", "item", "code"]
 MAX_CODE_LINES = 40
-"""Of code that is shown before it ends: a long listing scrolls instead of standing still."""
+"""Lines of code after which a part is shown: a long listing scrolls instead of standing still."""
 MAX_BLOCK_CHARS = 32 * 1024
 """A paragraph longer than this is shown in pieces."""
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
 _HEADING = re.compile(r"^ {0,3}#{1,6}(\s|$)")
 _ITEM = re.compile(r"^ {0,3}([-*+]|\d{1,9}[.)])(\s|$)")
 _INTERRUPTING = re.compile(r"^ {0,3}([-*+]|1[.)])\s+\S")
-"""Items that may stand right behind a line of a paragraph."""
+"""List items that may directly follow a line of a paragraph."""
 _RULE = re.compile(r"^ {0,3}([-*_])(\s*\1){2,}\s*$")
 
 
 class Block(msgspec.Struct, frozen=True):
+    """A finished block of Markdown."""
+
     kind: BlockKind
     text: str
     goes_on: bool = False
-    """Whether it belongs to the block before: the next item of a list, the next part of a listing."""
+    """Whether it continues the block before: the next list item, or the next part of a listing."""
 
 
 class MarkdownBlocks:
-    """`feed` text as it comes, `end` when there is no more; both return what is finished."""
+    """Takes text by `feed`, and its end by `end`; both return the blocks that are finished."""
 
     def __init__(self) -> None:
         self._part = ""
@@ -43,10 +45,10 @@ class MarkdownBlocks:
         self._fence = ""
         self._opening = ""
         self._is_inner = False
-        """Whether the fence stands inside a list item."""
+        """Whether the fence is inside a list item."""
         self._is_after_blank = False
         self._indent = 0
-        """Of the items of the list."""
+        """Indentation of the list's items."""
 
     def feed(self, text: str) -> list[Block]:
         *lines, self._part = (self._part + text).split("\n")
@@ -128,7 +130,7 @@ class MarkdownBlocks:
         self._is_after_blank = False
 
     def _cut(self) -> list[Block]:
-        """What has been gathered, as a finished block."""
+        """End the current block and return it."""
         lines, kind, goes_on = self._lines, self._kind, self._goes_on
         self._lines, self._chars, self._kind, self._goes_on = [], 0, "text", False
         self._fence, self._is_after_blank = "", False

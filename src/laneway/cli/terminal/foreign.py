@@ -1,7 +1,7 @@
-"""Text of others on a terminal: every row of it marked as theirs, none of it wider than the screen.
+"""Foreign text on a terminal: every row is marked as foreign, and none is wider than the screen.
 
-A line that a command or a model made up could otherwise look like our own menu, also by way of a
-long line that the terminal wraps. Control characters are made visible (`laneway.base.plain`).
+Otherwise a line from a command or a model could look like our own menu, even as part of a long
+line that the terminal wraps. Control characters are made visible (`laneway.base.plain`).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Callable
 from laneway.base.plain import plain
 
 MARK = "  │ "
-"""Stands before every line of others' text."""
+"""Before every line of foreign text."""
 GOES_ON = "  ┊ "
-"""Stands before the rest of a line that did not fit."""
+"""Before the rest of a line that did not fit."""
 MIN_COLUMNS = 20
-"""A terminal narrower than this wraps by itself: nothing could be read there anyway."""
+"""In a narrower terminal nothing could be read anyway: there we let the terminal wrap."""
 TAB = " " * 4
 _ALWAYS_NARROW = 0x1100
-"""Characters before this are one cell wide at most; behind it some are two, and terminals differ on which."""
+"""Characters below this take one cell at most; above it some take two, and terminals differ on which."""
 
 
 def fenced(
@@ -29,9 +29,9 @@ def fenced(
     goes_on: str = GOES_ON,
     visible: Callable[[str], str] = plain,
 ) -> list[str]:
-    """The rows of a text of others, each behind a mark; wrapped by us where a terminal has `columns`.
+    """The rows of a foreign text, each with a mark; wrapped by us to `columns` if given.
 
-    `visible` is `plain_code` for what is run or opened as it stands: a command, a path.
+    `visible` is `plain_code` for what is used literally: a command, a path.
     """
     rows: list[str] = []
     columns = None if columns is None else max(columns, MIN_COLUMNS)
@@ -42,7 +42,7 @@ def fenced(
 
 
 def label(text: str, columns: int | None) -> str:
-    """A text of others as part of one line of ours: its line breaks gone, cut to so many cells."""
+    """Foreign text as part of a line of ours: without line breaks, cut to that many cells."""
     line = " ".join(plain(text).split())
     if columns is None or cells(line) <= columns:
         return line
@@ -50,23 +50,23 @@ def label(text: str, columns: int | None) -> str:
 
 
 def wrapped(line: str, columns: int | None, used: int) -> list[str]:
-    """A line in pieces that fit `columns` less what is `used`; the line itself where there is no bound."""
+    """A line in pieces that fit `columns` minus `used`; the line itself if there is no limit."""
     if columns is None:
         return [line]
-    room = max(columns - used, 2)  # the widest letter
-    if len(line) * 2 <= room or (line.isascii() and len(line) <= room):
+    max_cells = max(columns - used, 2)  # the widest character
+    if len(line) * 2 <= max_cells or (line.isascii() and len(line) <= max_cells):
         return [line]
     pieces: list[str] = []
-    start = taken = 0
-    for at, letter in enumerate(line):
-        wide = 1 if ord(letter) < _ALWAYS_NARROW else 2
-        if taken + wide > room:
+    start = width = 0
+    for at, character in enumerate(line):
+        cell_count = 1 if ord(character) < _ALWAYS_NARROW else 2
+        if width + cell_count > max_cells:
             pieces.append(line[start:at])
-            start, taken = at, 0
-        taken += wide
+            start, width = at, 0
+        width += cell_count
     return [*pieces, line[start:]]
 
 
 def cells(text: str) -> int:
-    """How many cells a text takes, at most: what may be wide counts as wide, what has no width as one."""
+    """How many cells a text takes at most: possibly wide characters count as two, zero-width ones as one."""
     return len(text) + sum(ord(letter) >= _ALWAYS_NARROW for letter in text)

@@ -1,7 +1,7 @@
-"""The model's Markdown rendered for a terminal, block by block as the blocks are finished.
+"""Renders the model's Markdown on a terminal, block by block as the blocks are finished.
 
-Needs `rich`, which comes with `laneway[terminal]` and is imported only here, beside the event loop,
-while Codex works. Nothing is printed twice and nothing is redrawn: a long answer scrolls.
+Needs `rich`, which comes with `laneway[terminal]` and is imported only here, in a thread while
+Codex works. Nothing is printed twice or redrawn: a long answer scrolls.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_PROSE_COLUMNS = 100
 """Longer lines of prose are hard to read. Code and tables may have the whole width."""
 CODE_THEME = "ansi_dark"
-"""In the terminal's own colours: it fits whatever background somebody has."""
+"""Uses the terminal's own colours, which fit any background."""
 STYLES = {
     "markdown.code": "cyan",
     "markdown.code_block": "none",
@@ -37,12 +37,12 @@ _HEADING = re.compile(r"^\s*(#{1,6})\s*(.*?)\s*#*\s*$", re.DOTALL)
 
 
 def can_render(out: TextIO) -> bool:
-    """Whether Markdown can be shown there: a terminal that can, and the library is installed."""
+    """Whether Markdown can be rendered there: a capable terminal, with the library installed."""
     return out.isatty() and not is_dumb() and importlib.util.find_spec("rich") is not None
 
 
 def load() -> None:
-    """Import the library: a tenth of a second, for a thread of its own."""
+    """Import the library, which takes a tenth of a second: call it in a thread."""
     import rich.console
     import rich.markdown
     import rich.syntax
@@ -50,10 +50,10 @@ def load() -> None:
 
 
 class MarkdownAnswer:
-    """An `AnswerWriter` for a terminal."""
+    """An `AnswerWriter` that renders Markdown."""
 
     is_at_line_start = True
-    """What is not finished is not on the screen yet."""
+    """Unfinished blocks are not on the screen yet."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -79,7 +79,7 @@ class MarkdownAnswer:
 
 
 def rendered(block: Block, columns: int) -> str:
-    """One block as lines for a terminal, without the empty ones around it."""
+    """One block as lines for a terminal, without empty lines around it."""
     from rich.console import Console
     from rich.markdown import Markdown
     from rich.theme import Theme
@@ -95,7 +95,7 @@ def rendered(block: Block, columns: int) -> str:
     text, style = block.text, "none"
     if block.kind == "heading" and (heading := _HEADING.match(text)):
         text, style = heading[2], "bold underline" if len(heading[1]) == 1 else "bold"
-    # Links are written out: a text could otherwise hide where it leads.
+    # Links are written out: otherwise their text could hide where they lead.
     markdown = Markdown("", code_theme=CODE_THEME, hyperlinks=False, style=style)
     markdown.parsed = _parsed(text)
     with console.capture() as drawn:
@@ -109,7 +109,7 @@ def rendered(block: Block, columns: int) -> str:
 
 
 def _parsed(text: str) -> Any:
-    """The text's tokens, with nothing in them that a terminal would obey."""
+    """The text's tokens, without control characters that a terminal would obey."""
     from markdown_it import MarkdownIt
 
     # Tags are text: a renderer that understands no HTML would drop the `<T>` of a `Vec<T>`.
@@ -120,7 +120,7 @@ def _parsed(text: str) -> Any:
 
 
 def _tame(tokens: Sequence[Any]) -> None:
-    """Once more behind the parser: an entity like `&#13;` has become what it stands for."""
+    """Remove control characters again after parsing, which has decoded entities like `&#13;`."""
     for token in tokens:
         token.content = plain(token.content)
         token.attrs = {name: plain(str(value)) for name, value in token.attrs.items()}

@@ -1,7 +1,7 @@
-"""What one command prints, on a terminal: its newest lines while it runs, its first and last at the end.
+"""A command's output for a terminal: its newest lines while it runs, its first and last lines at the end.
 
-What is between them is counted. While it runs only the newest lines are shown, and not for good:
-Codex may lose pieces on the way, most often the first, and tells all of it at the end. Pure.
+The lines between them are counted. Live lines are erased again: Codex may lose pieces of live
+output, most often the first, and sends all of it at the end. Pure.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import re
 from collections import deque
 
 HEAD_LINES = 5
-"""Shown at the end, from the beginning of the output."""
+"""Shown at the end: the first lines of the output."""
 TAIL_LINES = 5
-"""The last ones: that is where programs say how it went."""
+"""Shown at the end: the last lines, where programs say how it went."""
 LIVE_LINES = 5
 """Shown while it runs."""
 MAX_PART_CHARS = 4096
-"""Of a line that has not ended yet: more does not fit a row of a terminal."""
+"""Of an unfinished line: more does not fit in a row of a terminal."""
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 """Colours, cursor movements and titles: of no use in lines that are shown one by one."""
 
 
 class LiveOutput:
-    """The newest lines of a command that runs."""
+    """The newest lines of a running command."""
 
     def __init__(self) -> None:
         self._part = ""
@@ -48,6 +48,6 @@ def excerpt(output: str, *, is_full: bool = False) -> tuple[list[str], int, list
 
 
 def readable(line: str) -> str:
-    """A printed line as a terminal would have left it: what was overwritten is gone, colours too."""
+    """A printed line as a terminal would show it, without overwritten text and without colours."""
     line = _SEQUENCE.sub("", line).rstrip("\r")
     return line.rpartition("\r")[2] if "\r" in line else line

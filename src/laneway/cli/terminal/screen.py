@@ -1,6 +1,6 @@
-"""The events of a turn for a person: the answer on standard output, the work on standard error.
+"""Shows the events of a turn to a person: the answer on standard output, the work on standard error.
 
-Draws what comes in the order in which it comes, and never goes back: only the status line is erased.
+Draws events in their order and never redraws: only the status line is erased.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from laneway.core.model import Activity, Diff, Event, Notice, Output, Plan, Text
 
 MARKS = {"pending": "○", "running": "◐", "completed": "●"}
 MAX_DIFF_ROWS = 60
-"""Of all edits of a turn, shown at its end. Each of them could be seen when it was made."""
+"""Of the diff of a whole turn, shown at its end. Each edit was shown when it was made."""
 THOUGHT = "  ┄ "
-"""Stands before what the model thinks."""
+"""Before each line of the model's reasoning."""
 ENDED = {"detached": "still running in the background"}
-"""How an activity ended, where its own word does not say it."""
+"""How an activity ended, where its status does not say it."""
 DOING = {
     "command": "Running",
     "edit": "Editing",
@@ -38,7 +38,7 @@ DOING = {
 
 
 class Detail(msgspec.Struct, frozen=True):
-    """How much is shown. `hint` names the way to see what is left out, if there is one."""
+    """How much is shown. `hint` names the flag that shows what is left out, if there is one."""
 
     is_full: bool = False
     with_thoughts: bool = False
@@ -46,7 +46,7 @@ class Detail(msgspec.Struct, frozen=True):
 
 
 class Screen:
-    """`show` each event. The status line, if there is one, is the caller's to start and to close."""
+    """Draws each event by `show`. The caller starts and closes the status line, if there is one."""
 
     def __init__(
         self,
@@ -64,33 +64,33 @@ class Screen:
         self._detail = detail
         self._style = Style(self._side)
         self._has_gaps = out.isatty() and self._side.isatty()
-        """Whether an empty line between the work and the answer is seen by somebody."""
+        """Whether both streams are terminals: then an empty line separates work and answer."""
         self._drawn_last: Literal["", "work", "answer"] = ""
-        self._message = ""
-        """The message that is being written."""
+        self._message_id = ""
+        """Id of the message that is being written."""
         self._thought = ""
-        self._thinks = ""
-        self._newest = ""
-        """The activity that began last."""
+        self._thought_id = ""
+        self._newest_id = ""
+        """Id of the activity that began last."""
         self._outputs: dict[str, LiveOutput] = {}
         self._diff = ""
-        self._before: int | None = None
+        self._tokens_before: int | None = None
         """Tokens that the thread had used before this turn."""
         self.tokens = 0
 
-    # ── the screen and others ──────────────────────────────────────────────
+    # ── questions, notes and the status line ───────────────────────────────
 
     @property
     def is_free(self) -> bool:
-        """Whether the cursor stands on an empty line."""
+        """Whether the cursor is on an empty line."""
         return self._answer.is_at_line_start
 
     def answer_with(self, answer: AnswerWriter) -> None:
-        """Write the answer in another way from now on."""
+        """Use another writer for the answer from now on."""
         self._answer = answer
 
     def pause(self) -> None:
-        """Leave the screen to a question."""
+        """Stop drawing while a question is on the screen."""
         self._end_thought()
         self._answer.interrupt()
         if self._status is not None:
@@ -104,21 +104,21 @@ class Screen:
         self.note(self._style.dim(f"  {text}"))
 
     def note(self, *rows: str) -> None:
-        """Rows on standard error."""
+        """Print rows on standard error."""
         if not rows:
             return
         self._erase_status()
         self._answer.interrupt()
-        self._part("work")
+        self._separate("work")
         print("\n".join(rows), file=self._side, flush=True)
 
     def end_message(self) -> None:
         self._erase_status()
         self._answer.end_message()
-        self._message = ""
+        self._message_id = ""
 
-    def _part(self, what: Literal["work", "answer"]) -> None:
-        """An empty line between the work and the answer."""
+    def _separate(self, what: Literal["work", "answer"]) -> None:
+        """Print an empty line between the work and the answer."""
         if self._has_gaps and self._drawn_last not in ("", what):
             print(file=self._side, flush=True)
         self._drawn_last = what
@@ -127,9 +127,9 @@ class Screen:
         if self._status is not None:
             self._status.erase()
 
-    def _tell_status(self, what: str) -> None:
+    def _update_status(self, what: str) -> None:
         if self._status is not None:
-            self._status.tell(what)
+            self._status.update(what)
 
     # ── events ─────────────────────────────────────────────────────────────
 
@@ -161,27 +161,27 @@ class Screen:
                 pass
 
     def _show_text(self, event: Text) -> None:
-        if self._message and event.item_id != self._message:
+        if self._message_id and event.item_id != self._message_id:
             self.end_message()
-        self._message = event.item_id
+        self._message_id = event.item_id
         self._erase_status()
-        self._part("answer")
+        self._separate("answer")
         self._answer.write(event.text)
-        self._tell_status("Answering")
+        self._update_status("Answering")
 
     def _show_thought(self, event: Thought) -> None:
-        if self._thinks and event.item_id != self._thinks:
+        if self._thought_id and event.item_id != self._thought_id:
             self._end_thought()
-        self._thinks = event.item_id
+        self._thought_id = event.item_id
         self._thought += event.text
-        self._tell_status("Thinking")
+        self._update_status("Thinking")
         if self._detail.with_thoughts:
             *lines, self._thought = self._thought.split("\n")
             self._note_thought("\n".join(lines) if lines else None)
 
     def _end_thought(self) -> None:
-        """What was thought, in one line; or the rest of it, where all of it is shown."""
-        thought, self._thought, self._thinks = self._thought.strip("\n"), "", ""
+        """Print the reasoning as one line; or its rest, if all of it is shown."""
+        thought, self._thought, self._thought_id = self._thought.strip("\n"), "", ""
         if not thought.strip():
             return
         if self._detail.with_thoughts:
@@ -199,17 +199,17 @@ class Screen:
 
     def _show_start(self, event: Activity) -> None:
         title = self._title(event)
-        self._tell_status(f"{DOING.get(event.kind, 'Working:')} {title}")
-        if event.item_id != self._newest:  # else it is the same, told again with more of it
-            self._newest = event.item_id
+        self._update_status(f"{DOING.get(event.kind, 'Working:')} {title}")
+        if event.item_id != self._newest_id:  # else it is an update of the same activity
+            self._newest_id = event.item_id
             self.note(self._style.cyan(f"▸ {title}"))
 
     def _show_output(self, event: Output) -> None:
-        """While it runs; the end of the activity shows it complete and in order."""
+        """Show live output; the end of the activity shows it complete and in order."""
         if self._status is not None:
             output = self._outputs.setdefault(event.item_id, LiveOutput())
             output.feed(event.text)
-            self._status.tell(live=output.lines)
+            self._status.update(live=output.lines)
 
     def _note_output(self, lines: list[str]) -> None:
         columns = width(self._side)
@@ -218,7 +218,7 @@ class Screen:
     def _show_end(self, event: Activity) -> None:
         self._outputs.pop(event.item_id, None)
         if self._status is not None:
-            self._status.tell("Thinking", live=())
+            self._status.update("Thinking", live=())
         if event.kind == "command":
             first, hidden, last = excerpt(event.output or "", is_full=self._detail.is_full)
             self._note_output(first)
@@ -226,9 +226,11 @@ class Screen:
                 self._note_hidden(hidden)
             self._note_output(last)
         if event.status != "completed" or event.exit_code:
-            why = f"exit code {event.exit_code}" if event.exit_code else ENDED.get(event.status, event.status)
-            which = "" if event.item_id == self._newest else f": {self._title(event)}"
-            self.note(self._style.yellow(f"  {why}{which}"))
+            status = (
+                f"exit code {event.exit_code}" if event.exit_code else ENDED.get(event.status, event.status)
+            )
+            title = "" if event.item_id == self._newest_id else f": {self._title(event)}"
+            self.note(self._style.yellow(f"  {status}{title}"))
 
     def _note_hidden(self, lines: int) -> None:
         hint = f" (run with {self._detail.hint} to see them)" if self._detail.hint else ""
@@ -236,28 +238,28 @@ class Screen:
 
     def _show_plan(self, event: Plan) -> None:
         columns = width(self._side)
-        room = None if columns is None else columns - 6
-        self.note(*(f"  {MARKS[step.status]} {label(step.text, room)}" for step in event.steps))
+        max_cells = None if columns is None else columns - 6
+        self.note(*(f"  {MARKS[step.status]} {label(step.text, max_cells)}" for step in event.steps))
 
     def _show_notice(self, event: Notice) -> None:
         if event.level == "error" and not event.will_retry:
-            return  # the turn's own end says it
+            return  # the end of the turn says it
         if event.level == "info":
             return
         again = " (Codex tries again)" if event.will_retry else ""
         self.note(*map(self._style.yellow, fenced(event.message + again, width(self._side), mark="  ! ")))
 
     def _count(self, event: Usage) -> None:
-        if self._before is None:
-            self._before = event.total.total - event.last.total
-        self.tokens = event.total.total - self._before
+        if self._tokens_before is None:
+            self._tokens_before = event.total.total - event.last.total
+        self.tokens = event.total.total - self._tokens_before
         if self._status is not None:
-            self._status.tell(tokens=self.tokens)
+            self._status.update(tokens=self.tokens)
 
     def _show_done(self) -> None:
         self.end_message()
         self._outputs.clear()
-        diff, self._diff, self._before = self._diff, "", None
+        diff, self._diff, self._tokens_before = self._diff, "", None
         rows = diff_rows(diff, self._style, width(self._side)) if diff else []
         if self._detail.is_full or len(rows) <= MAX_DIFF_ROWS:
             self.note(*rows)
@@ -266,7 +268,7 @@ class Screen:
         self._note_hidden(len(rows) - MAX_DIFF_ROWS)
 
     def _title(self, event: Activity) -> str:
-        """Its first line: what a command is whole stands in the question, if there is one."""
+        """The first line of its title; a question shows the whole command."""
         columns = width(self._side)
         first, _, more = event.title.partition("\n")
         return label(first, None if columns is None else columns - 8) + (" …" if more else "")

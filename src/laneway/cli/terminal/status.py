@@ -1,7 +1,7 @@
-"""The last rows of a terminal while something is under way: what, for how long, at what cost.
+"""The status line of a terminal: what is being done, for how long, and the tokens used.
 
-Above the line may stand what a command prints just now. Drawn on standard error and only on a
-terminal that can erase; gone before anything else is printed, and redrawn only on a free line.
+Above it are the newest lines of a running command. Drawn on standard error and only on a terminal
+that can erase; erased before anything else is printed, and redrawn only on a free line.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from laneway.cli.terminal.foreign import MARK, cells, label
 from laneway.cli.terminal.style import Style, is_dumb, size
 
 TICK_S = 0.12
-"""Between two drawings: the mark turns, the seconds count."""
+"""Between two drawings, which turn the mark and count the seconds."""
 ERASE_BELOW = "\r\x1b[J"
 MARKS = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 ASCII_MARKS = "|/-\\"
 MIN_COLUMNS = 40
 """In a narrower terminal the line would wrap, and could not be erased."""
 SPARE_ROWS = 3
-"""Of the terminal, that are left to what stands above."""
+"""Rows of the terminal that are left for earlier output."""
 
 
 class StatusLine:
-    """`start` on a running loop, `close` at the end. Between them `erase` before anything is printed."""
+    """Started by `start` on a running loop, ended by `close`; call `erase` before anything is printed."""
 
     def __init__(self, stream: TextIO, *, now: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -38,7 +38,7 @@ class StatusLine:
         self._live: Sequence[str] = ()
         self._tick = 0
         self._rows = 0
-        """How many are drawn."""
+        """How many rows are drawn."""
         self._is_paused = False
         self._can_draw = stream.isatty() and not is_dumb()
         self._is_free: Callable[[], bool] = lambda: True
@@ -47,15 +47,15 @@ class StatusLine:
         self._marks = MARKS if is_utf8 else ASCII_MARKS
 
     def start(self, what: str, is_free: Callable[[], bool] = lambda: True) -> None:
-        """`is_free` says whether the cursor stands at the beginning of an empty line."""
+        """`is_free` says whether the cursor is at the beginning of an empty line."""
         self._what, self._is_free = what, is_free
         if self._can_draw:
             self._on_tick()
 
-    def tell(
+    def update(
         self, what: str | None = None, *, tokens: int | None = None, live: Sequence[str] | None = None
     ) -> None:
-        """What is under way now. Drawn with the next tick: much may change in between."""
+        """Change what is shown. Drawn with the next tick: much may change in between."""
         self._what = self._what if what is None else what
         self._live = self._live if live is None else live
         self._tokens = self._tokens if tokens is None else tokens
@@ -88,10 +88,10 @@ class StatusLine:
         mark = self._marks[self._tick % len(self._marks)]
         text = status_text(self._what, self._now() - self._began, self._tokens, columns - 3)
         live = self._live[-max(rows - SPARE_ROWS, 0) :] if rows > SPARE_ROWS else ()
-        shown = [self._style.dim(MARK + label(line, columns - 6)) for line in live]
-        shown.append(f"{self._style.cyan(mark)} {self._style.dim(text)}")
-        self._write(self._erasing() + "\n".join(shown))
-        self._rows = len(shown)
+        lines = [self._style.dim(MARK + label(line, columns - 6)) for line in live]
+        lines.append(f"{self._style.cyan(mark)} {self._style.dim(text)}")
+        self._write(self._erasing() + "\n".join(lines))
+        self._rows = len(lines)
 
     def _erasing(self) -> str:
         up = f"\x1b[{self._rows - 1}A" if self._rows > 1 else ""
@@ -103,11 +103,11 @@ class StatusLine:
 
 
 def status_text(what: str, seconds: float, tokens: int, columns: int) -> str:
-    """One line that fits: what is done is cut first, the counts stay."""
+    """One line that fits: the text is cut, the counts stay."""
     counts = f" · {elapsed(seconds)}" + (f" · {count(tokens)} tokens" if tokens else "")
-    shown = label(what, max(columns - len(counts), 1)) + counts
+    text = label(what, max(columns - len(counts), 1)) + counts
     hint = " · Ctrl-C stops"
-    return shown + hint if cells(shown + hint) <= columns else shown
+    return text + hint if cells(text + hint) <= columns else text
 
 
 def elapsed(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Colours and sizes of a terminal: what a stream can show."""
+"""Colours and sizes of a terminal."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 from typing import TextIO
 
 FALLBACK_COLUMNS, FALLBACK_ROWS = 80, 24
-"""Of a terminal that does not say how large it is."""
+"""For a terminal that does not report its size."""
 
 
 class Style:
-    """Colours where they are wanted: on a terminal, unless NO_COLOR is set."""
+    """Adds colours to text for a terminal, unless NO_COLOR is set."""
 
     def __init__(self, stream: TextIO) -> None:
         self.is_on = stream.isatty() and "NO_COLOR" not in os.environ and not is_dumb()
@@ -38,19 +38,19 @@ class Style:
 
 
 def is_dumb() -> bool:
-    """Whether the terminal says of itself that it cannot move its cursor."""
+    """Whether `TERM` says that the terminal cannot move its cursor."""
     return os.environ.get("TERM", "") in ("", "dumb")
 
 
 def size(stream: TextIO) -> tuple[int, int]:
-    """Columns and rows of a terminal now: people make windows larger and smaller."""
+    """Columns and rows of a terminal now: people resize windows."""
     try:
-        found = os.get_terminal_size(stream.fileno())
+        reported = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError, AttributeError):  # not a file, or closed
         return FALLBACK_COLUMNS, FALLBACK_ROWS
-    return found.columns or FALLBACK_COLUMNS, found.lines or FALLBACK_ROWS
+    return reported.columns or FALLBACK_COLUMNS, reported.lines or FALLBACK_ROWS
 
 
 def width(stream: TextIO) -> int | None:
-    """Columns of a terminal; `None` for what is none, where nothing needs to be wrapped or cut."""
+    """Columns of a terminal; `None` for other streams, where nothing needs to be wrapped or cut."""
     return size(stream)[0] if stream.isatty() else None

@@ -1,1 +1,1 @@
-"""What Laneway has left on this machine, found and removed piece by piece, for `laneway uninstall`."""
+"""The remnants that `laneway uninstall` finds and removes: one module per kind."""

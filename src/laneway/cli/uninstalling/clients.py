@@ -1,4 +1,4 @@
-"""Our entries in other programs' files, and the copies that earlier versions left beside those."""
+"""Remnants in clients' configs: our server entries, and copies that earlier versions left beside them."""
 
 from __future__ import annotations
 
@@ -9,61 +9,61 @@ from pathlib import Path
 
 from laneway.base.plain import code_label
 from laneway.cli.clients import backups, edit, files
-from laneway.cli.clients.known import CLIENTS, EDITORS, Where
+from laneway.cli.clients.known import CLIENTS, EDITORS, ConfigFolders
 from laneway.cli.clients.show import short
 from laneway.cli.registrations import Registration, Scan, in_words, places, scan
 from laneway.cli.uninstalling.model import Remnant, Surroundings
 
 TABLES = frozenset(("mcpServers", "mcp_servers", "servers", "context_servers", "agent_servers", "mcp"))
-"""What the clients call their tables of servers. Anything else that runs a command is no registration."""
+"""The clients' names for their tables of servers. Other entries with a command are no registrations."""
 
 
 def find(around: Surroundings) -> list[Remnant]:
-    looked_at = places(around.home, around.folder, around.environment)
-    found = scan(looked_at)
+    paths = places(around.home, around.folder, around.environment)
+    result = scan(paths)
     return [
-        *_registrations(found, around),
-        *_unreadable(found),
-        *(_copy(path) for path in backups.beside(looked_at)),
+        *_registrations(result, around),
+        *_unreadable(result),
+        *(_copy(path) for path in backups.beside(paths)),
     ]
 
 
-def _registrations(found: Scan, around: Surroundings) -> Iterator[Remnant]:
-    where = Where(around.home, around.folder, around.environment)
-    for entry in found.ours:
+def _registrations(result: Scan, around: Surroundings) -> Iterator[Remnant]:
+    folders = ConfigFolders(around.home, around.folder, around.environment)
+    for entry in result.ours:
         if not _is_server(entry):
             continue
         what = f"{code_label(entry.server)} in {short(entry.file)}"
         if "plugins" in entry.file.parts and ".claude" in entry.file.parts:
             why = "it belongs to a plugin of Claude Code: uninstall the plugin"
             yield Remnant("registrations", what, entry.file, why=why)
-        elif _is_shared(entry.file, where):
-            why = f"others who use the project share this file; {_removing(entry, where)}"
+        elif _is_shared(entry.file, folders):
+            why = f"others who use the project share this file; {_removal_hint(entry, folders)}"
             yield Remnant("registrations", what, entry.file, why=why)
         else:
-            yield Remnant("registrations", what, entry.file, partial(_take_out, entry))
+            yield Remnant("registrations", what, entry.file, partial(_remove_entry, entry))
 
 
 def _is_server(entry: Registration) -> bool:
-    """A `.mcp.json` may be a table of servers itself."""
+    """Whether the entry is in a table of servers; a `.mcp.json` may be such a table itself."""
     return entry.keys[-2] in TABLES if len(entry.keys) > 1 else entry.file.name == ".mcp.json"
 
 
-def _is_shared(file: Path, where: Where) -> bool:
-    return where.project != where.home and file.is_relative_to(where.project)
+def _is_shared(file: Path, folders: ConfigFolders) -> bool:
+    return folders.project != folders.home and file.is_relative_to(folders.project)
 
 
-def _removing(entry: Registration, where: Where) -> str:
+def _removal_hint(entry: Registration, folders: ConfigFolders) -> str:
     for client in (*CLIENTS.values(), *EDITORS.values()):
-        if "project" in client.files and client.files["project"](where) == entry.file:
+        if "project" in client.files and client.files["project"](folders) == entry.file:
             scope = [] if tuple(client.files) == ("project",) else ["--scope", "project"]
             words = ["laneway", "setup", client.name, *scope, "--name", entry.server, "--remove"]
             return f"`{code_label(shlex.join(words))}` takes it out"
     return "take it out by hand"
 
 
-def _take_out(entry: Registration) -> None:
-    """Only this entry; all else in the file keeps its bytes."""
+def _remove_entry(entry: Registration) -> None:
+    """Remove only this entry; the rest of the file stays byte for byte."""
     before = files.read(entry.file)
     try:
         text = edit.drop(before.text, entry.file, entry.keys)
@@ -72,10 +72,13 @@ def _take_out(entry: Registration) -> None:
     files.write(before, text)
 
 
-def _unreadable(found: Scan) -> Iterator[Remnant]:
-    for each in found.unreadable:
+def _unreadable(result: Scan) -> Iterator[Remnant]:
+    for unreadable in result.unreadable:
         yield Remnant(
-            "registrations", short(each.file), each.file, why=f"it could not be read: {each.problem}"
+            "registrations",
+            short(unreadable.file),
+            unreadable.file,
+            why=f"it could not be read: {unreadable.problem}",
         )
 
 

@@ -1,7 +1,7 @@
-"""Our own folders and files: state, caches, session records, sockets, settings and completion scripts.
+"""Remnants in our own folders: state, caches, session records, sockets, settings, completion scripts.
 
-Where a folder is shared with other programs only files that we write are removed, by their
-names; then folders that are empty. No link is followed.
+In a folder that is shared with other programs only files that we write are removed, by their
+names; then empty folders. No link is followed.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ COMPLETIONS = (
     ".zfunc/_laneway",
     ".config/fish/completions/laneway.fish",
 )
-"""Where `laneway completion --help` says that the scripts go."""
+"""Where `laneway completion --help` says to put the scripts."""
 MADE_BY = b"laneway completion"
-"""In the first lines of a script of ours."""
+"""Marks a script of ours, in its first lines."""
 HEAD_BYTES = 200
 _RECORD = re.compile(
     r"audit\.jsonl(?:\.[0-9]+)?|\.audit\.lock|\.claims\.lock|[^/]+\.lock"
     r"|[^/]+/registry\.json(?:\.[a-z]+-[^/]+)?|[^/]+/[^/]+/summary\.md"
     r"|(?:[^/]+/)*\.[^/]+\.laneway-tmp"
 )
-"""Within the folder of a team. Its own `registry.json` is an older program's."""
+"""Within the folder of a team, whose top-level `registry.json` belongs to an older program."""
 
 
 def find(around: Surroundings) -> list[Remnant]:
     return [
-        *_sessions(around),
-        *_whole(around),
+        *_session_records(around),
+        *_own_folders(around),
         *_settings(around),
         *(_script(around.home / name) for name in COMPLETIONS if _is_our_script(around.home / name)),
     ]
 
 
-def _whole(around: Surroundings) -> Iterator[Remnant]:
-    """Folders in which nobody else has anything."""
+def _own_folders(around: Surroundings) -> Iterator[Remnant]:
+    """Folders that only Laneway uses."""
     environment, home = around.environment, around.home
     state = state_home(environment, home)
     spool = Places.of(environment, home).spool_root
@@ -70,7 +70,7 @@ def _whole(around: Surroundings) -> Iterator[Remnant]:
         if os.path.lexists(folder):
             yield Remnant(kind, short(folder), folder, partial(_remove_tree, folder), why)
     for folder in sockets.folders(environment):
-        # Within our state folder it goes with that; elsewhere, as in /tmp, others may have put something.
+        # Inside our state folder it is removed with that; elsewhere, as in /tmp, others may have files in it.
         if not folder.is_relative_to(state) and sockets.is_private(folder):
             yield Remnant("state", short(folder), folder, folder.rmdir)
 
@@ -80,7 +80,7 @@ def _remove_tree(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-def _sessions(around: Surroundings) -> Iterator[Remnant]:
+def _session_records(around: Surroundings) -> Iterator[Remnant]:
     for name, is_flat in ((AGENT_SESSIONS, False), (CODEX_SESSIONS, True)):
         root = sessions_root(name, around.environment)
         records = list(_records(root, is_flat=is_flat))
@@ -107,7 +107,7 @@ def _remove_records(root: Path, *, is_flat: bool) -> None:
         try:
             os.rmdir(folder)
         except OSError:
-            continue  # somebody else's files are in it
+            continue  # other programs' files are in it
 
 
 def _settings(around: Surroundings) -> Iterator[Remnant]:

@@ -1,4 +1,4 @@
-"""One thing that Laneway has left on this machine, whether it goes, and how."""
+"""A remnant of Laneway on this machine: its kind, whether it is removed, and how."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ TITLES: dict[Kind, str] = {
     "state": "State: what you trust, what can be taken back, databases",
     "settings": "Settings",
 }
-"""In the order in which they are removed: what can be taken back comes before the records for that."""
+"""In the order in which they are removed: changes that can be undone before the records for undoing."""
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """Where everything is looked for."""
+    """The home, folder and environment in which remnants are searched for."""
 
     home: Path
     folder: Path
     environment: Mapping[str, str]
     with_settings: bool = False
-    """Whether the user's own settings go, too."""
+    """Whether the user's own settings are removed, too."""
 
 
 class Remnant(msgspec.Struct, frozen=True):
+    """One thing that Laneway has left on this machine."""
+
     kind: Kind
     what: str
     """For people; paths in it are short."""

@@ -1,4 +1,4 @@
-"""Members that a Laneway registered in Claude Code's teams and that nobody took out again."""
+"""Remnants in Claude Code's teams: members that Laneway registered and did not remove again."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def _of_member(member: Member, roster: Roster) -> Remnant:
 
 
 def _clear(roster: Roster) -> None:
-    """All that dead processes left; the mail in their inboxes is the team's and stays."""
+    """Remove all members of dead processes; the mail in their inboxes belongs to the team and stays."""
     roster.clear_dead()

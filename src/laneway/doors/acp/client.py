@@ -10,7 +10,7 @@ JUPYTER = "Jupyter AI"
 """JupyterLab's client says by its name what it has no capability for (jupyter-ai-acp-client 0.3.3)."""
 
 
-class Client(msgspec.Struct, frozen=True):
+class EditorClient(msgspec.Struct, frozen=True):
     protocol: int = 1
     """The version of ACP that was agreed on."""
     name: str = ""
@@ -35,13 +35,13 @@ class Client(msgspec.Struct, frozen=True):
     """Asked for methods that are not in the stable protocol yet."""
 
 
-def client_of(params: dict[str, Any]) -> Client:
+def client_of(params: dict[str, Any]) -> EditorClient:
     can = _dict(params.get("clientCapabilities"))
     info = _dict(params.get("clientInfo"))
     session = _dict(can.get("session"))
     elicitation = _dict(can.get("elicitation"))
     meta = _dict(can.get("_meta"))
-    return Client(
+    return EditorClient(
         name=str(info.get("name") or ""),
         version=str(info.get("version") or ""),
         takes_forms=_given(elicitation, "form"),

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from laneway.base.errors import (
     ActiveWriter,
     BinaryError,
@@ -29,6 +27,7 @@ from laneway.base.errors import (
 from laneway.base.plain import plain
 from laneway.core.model import Failure
 from laneway.core.turn import TurnResult
+from laneway.rendering.refusals import in_words, too_old
 
 AUTH_REQUIRED = -32000
 NOT_FOUND = -32002
@@ -90,20 +89,6 @@ def failed(failure: Failure, turn_id: str | None = None) -> RemoteError:
     return fault(INTERNAL_ERROR, in_words(failure.message), **data)
 
 
-def in_words(message: str) -> str:
-    """For people: Codex hands on what a provider answered, which often is a sentence wrapped in JSON."""
-    try:
-        told = msgspec.json.decode(message) if message.startswith("{") else None
-    except (msgspec.DecodeError, RecursionError):
-        return message
-    inner = told.get("error") if isinstance(told, dict) else None
-    for table, key in ((inner, "message"), (told, "message"), (told, "detail")):
-        words = table.get(key) if isinstance(table, dict) else None
-        if isinstance(words, str) and words.strip():
-            return words
-    return message
-
-
 def fault(code: int, message: str, **data: Any) -> RemoteError:
     return RemoteError(code, plain(message[:MAX_MESSAGE_CHARS]), data or None)
 
@@ -139,7 +124,7 @@ def _wire_error(error: LanewayError) -> RemoteError:
     match error:
         case RemoteError():
             return error
-        case EngineRefused() if is_unknown_method(error):
+        case EngineRefused() if error.is_unknown_method:
             return fault(INTERNAL_ERROR, too_old(error), kind="codex_too_old", source="codex")
         case EngineRefused():
             return fault(
@@ -161,19 +146,3 @@ def _wire_error(error: LanewayError) -> RemoteError:
         ((code, kind) for type_, code, kind in _CODES if isinstance(error, type_)), (INTERNAL_ERROR, "other")
     )
     return fault(code, str(error), kind=kind, source="laneway")
-
-
-def is_unknown_method(refused: EngineRefused) -> bool:
-    """Codex has no code for it: a method it does not know is an invalid request, told in words."""
-    if refused.code == METHOD_NOT_FOUND:
-        return True
-    return refused.code == INVALID_REQUEST and f"unknown variant `{refused.method}`" in refused.message
-
-
-def too_old(refused: EngineRefused) -> str:
-    from laneway.base.installed import installed_how
-
-    return (
-        f"This Codex is too old for that (it has no {refused.method}): upgrade it with"
-        f" `{installed_how().adding('codex', upgrade=True)}` or `npm install -g @openai/codex`."
-    )

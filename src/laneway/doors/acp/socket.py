@@ -17,9 +17,9 @@ from laneway.base.clock import LoopClock
 from laneway.base.errors import UsageError
 from laneway.core.ports import Clock
 from laneway.doors.acp.faults import INTERNAL_ERROR
-from laneway.doors.acp.reception import MAX_MESSAGE_BYTES, Engage, Greeting, Reception, cancel_notice
+from laneway.doors.acp.handshake import MAX_MESSAGE_BYTES, Engage, Greeting, Handshake, cancel_notice
 from laneway.doors.connection_limits import ConnectionLimits
-from laneway.doors.gate import Gate, Headers, Refused, host_names
+from laneway.doors.gate import AccessDenied, Gate, Headers, host_names
 from laneway.doors.listening import bind
 from laneway.wire.frames import as_line
 from laneway.wire.peer import Peer
@@ -74,7 +74,7 @@ async def serve_socket(
         max_proven=MAX_CLIENTS,
         unproven_s=UNPROVEN_S,
     )
-    counter = Counter(greeting, engage, Gate(tokens, names, origins))
+    counter = SocketServer(greeting, engage, Gate(tokens, names, origins))
     async with library.serve(
         counter.meet,
         sock=listening,
@@ -93,7 +93,7 @@ async def serve_socket(
         limits.refuse_unproven()
 
 
-class Counter:
+class SocketServer:
     """Meets every client that comes."""
 
     def __init__(self, greeting: Greeting, engage: Engage, gate: Gate) -> None:
@@ -112,10 +112,10 @@ class Counter:
             self._gate.check_place(headers)
             self._gate.admit(headers)
             if request.path != PATH:
-                raise Refused(404, f"The way in is {PATH}")
+                raise AccessDenied(404, f"The way in is {PATH}")
             if not connection.arrival.prove():
-                raise Refused(503, f"No more than {MAX_CLIENTS} clients at once")
-        except Refused as refused:
+                raise AccessDenied(503, f"No more than {MAX_CLIENTS} clients at once")
+        except AccessDenied as refused:
             response: Response = connection.respond(refused.status, refused.text + "\n")
             for name, value in refused.headers:
                 response.headers[name] = value
@@ -124,8 +124,8 @@ class Counter:
 
     async def meet(self, socket: ServerConnection) -> None:
         """One client, until it goes."""
-        wire = Wire(socket)
-        reception = Reception(self._greeting, self._engage, lambda: wire.peer)
+        wire = SocketPeer(socket)
+        reception = Handshake(self._greeting, self._engage, lambda: wire.peer)
         wire.open(reception)
         try:
             await wire.carry()
@@ -135,7 +135,7 @@ class Counter:
             await socket.close()
 
 
-class Wire:
+class SocketPeer:
     """A peer on a socket: its lines are frames."""
 
     def __init__(self, socket: ServerConnection) -> None:
@@ -147,7 +147,7 @@ class Wire:
         self._may_read.set()
         self.peer: Peer
 
-    def open(self, reception: Reception) -> None:
+    def open(self, reception: Handshake) -> None:
         self.peer = Peer(
             self._send,
             on_request=reception.on_request,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from laneway.doors.acp.faults import INTERNAL_ERROR
-from laneway.doors.acp.reception import MAX_MESSAGE_BYTES, Engage, Greeting, Reception, cancel_notice
+from laneway.doors.acp.handshake import MAX_MESSAGE_BYTES, Engage, Greeting, Handshake, cancel_notice
 from laneway.doors.ending import EndSignals
 from laneway.doors.pipe import Pipe, claim_standard_streams
 
 
 async def serve_stdio(greeting: Greeting, engage: Engage, shutdown: Callable[[], Awaitable[None]]) -> None:
     """Serve until the client hangs up or a signal comes; then `shutdown`, and at a second signal leave."""
-    reception = Reception(greeting, engage, lambda: pipe.peer)
+    reception = Handshake(greeting, engage, lambda: pipe.peer)
     pipe = Pipe(
         on_request=reception.on_request,
         on_notification=reception.on_notification,

@@ -1,8 +1,8 @@
-"""The local door: the same user's other terminals reach the sessions of a running Laneway.
+"""The local server: the same user's other terminals reach the sessions of a running Laneway.
 
-A unix socket for each serving process, JSON-RPC on lines. What can be asked:
+One unix socket for each serving process, JSON-RPC on lines. Its methods:
 
-    sessions/list                              who runs here
+    sessions/list                              the live sessions of this process
     sessions/watch  {agent_id | …}             `session/snapshot`, then a `session/event` for each event;
                                                answered when the session is closed
     sessions/stop   {agent_id | …}             cancels the running turn and the waiting ones
@@ -12,8 +12,8 @@ A unix socket for each serving process, JSON-RPC on lines. What can be asked:
 
 A session is named by one of `agent_id`, `identity` and `thread_id`.
 
-What an agent started may ask none of that (see `origin`).
+A process that an agent started may call none of these (see `origin`).
 
 A notification `bridge/open {key}` with the key of a session makes its connection that session's
-own: from then on it is served by whoever the door was given for `guests` (see `bridge`).
+own: from then on it is served by what `open_bridge` of `LocalServer` returns (see `bridge`).
 """

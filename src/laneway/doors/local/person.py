@@ -1,9 +1,9 @@
-"""Whether somebody at a connection is a person at a terminal, and not a program that an agent runs.
+"""Decides whether a process is a person at a terminal, and not a program that an agent runs.
 
-Only a person may answer a question: whatever asked it runs under the same user and could connect as
-well. The kernel names the process at the other end; it must have a terminal, be what runs in front
-of it, and descend neither from us nor from an agent: not from the client that started us, either, if
-that is one. Whoever cannot be told is no person.
+Only a person may answer a question: the agent that asked it runs as the same user and could connect as
+well. The kernel names the process at the other end; it must have a terminal, be in the foreground of it,
+and descend neither from us nor from an agent (nor from the client that started us, if that is an agent).
+A process that cannot be examined does not count as a person.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from typing import TypeAlias
 import msgspec
 
 AGENTS = ("codex", "claude")
-"""Programs that run commands which nobody typed, by how their names begin."""
+"""Programs that run commands which nobody typed, by the start of their names."""
 GUARDIAN = "guardian.py"
-"""Holds the tree of an agent: what the agent left behind is below it."""
+"""The parent of an agent's processes, those included that the agent left behind."""
 MAX_ANCESTORS = 256
-"""Between a process and the first one: more is a table that changes while it is read."""
+"""Between a process and the first one; if there are more, the process table changes while it is read."""
 PS_S = 5.0
 
 
 class ProcessSeen(msgspec.Struct, frozen=True):
+    """A row of the process table."""
+
     parent: int
     group: int
     foreground: int
-    """The process group in front of its terminal; -1 or 0 without one."""
+    """The foreground process group of its terminal; -1 or 0 without one."""
     words: tuple[str, ...] = ()
     """Its command line."""
 
@@ -36,7 +38,7 @@ Look: TypeAlias = Callable[[int], ProcessSeen | None]
 
 
 def is_person(pid: int | None, look: Look | None = None) -> bool:
-    """Blocks for some milliseconds: it reads the table of processes."""
+    """Whether the process is a person's. Blocks for some milliseconds: it reads the process table."""
     look = look or _look
     seen = None if pid is None else look(pid)
     if pid is None or seen is None or seen.foreground <= 0 or seen.group != seen.foreground:
@@ -46,12 +48,12 @@ def is_person(pid: int | None, look: Look | None = None) -> bool:
         if each == os.getpid() or process is None or is_agent(process.words):
             return False
         if (each, process) in ours:
-            break  # whatever runs above both of us tells nothing about either
+            break  # common ancestors of both processes say nothing about either
     return True
 
 
 def _lineage(pid: int, look: Look) -> Iterator[tuple[int, ProcessSeen | None]]:
-    """A process and those above it, up to the first of the system; `None` for one that is gone."""
+    """A process and its ancestors, up to the first of the system; `None` for one that is gone."""
     for _ in range(MAX_ANCESTORS):
         seen = look(pid)
         yield pid, seen
@@ -74,7 +76,7 @@ def _look(pid: int) -> ProcessSeen | None:
 def _look_in_proc(pid: int) -> ProcessSeen | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # The name in parentheses may hold anything, so split behind the last one.
+            # The name in parentheses may hold anything, so split after the last parenthesis.
             fields = file.read().rpartition(b")")[2].split()
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             words = file.read().split(b"\0")
@@ -89,8 +91,8 @@ def _look_with_ps(pid: int) -> ProcessSeen | None:
 
     command = ["/bin/ps", "-o", "ppid=,pgid=,tpgid=,command=", "-p", str(pid)]
     try:
-        told = subprocess.run(command, capture_output=True, timeout=PS_S, check=True)  # a constant
-        parent, group, foreground, *words = told.stdout.decode("utf-8", "replace").split()
+        output = subprocess.run(command, capture_output=True, timeout=PS_S, check=True)  # a constant
+        parent, group, foreground, *words = output.stdout.decode("utf-8", "replace").split()
         return ProcessSeen(int(parent), int(group), int(foreground), tuple(words))
     except (OSError, subprocess.SubprocessError, ValueError):
         return None

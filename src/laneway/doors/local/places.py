@@ -1,9 +1,9 @@
-"""Where the sockets of serving processes lie, and which of them are left over from dead ones.
+"""Socket files of serving processes: where they are made, how they are found, which are left over.
 
-A server listens in the first folder that it can use; whoever looks, looks in all of them, because
-an editor's environment is not a terminal's. A name under which nobody listens is swept by
-whoever meets it. Only names of this machine are: a home may be shared, and the kernel of another
-machine cannot tell that a process here is alive.
+A server listens in the first folder that it can use; a client looks in all of them, because an
+editor's environment differs from a terminal's. A socket file that nobody listens on is removed by
+whoever finds it, but only if it was made on this machine: a home may be shared, and another machine
+cannot tell that a process here is alive.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ MAX_PATH_BYTES = 100
 BACKLOG = 32
 """Connections that wait to be accepted: terminals, opened by hand."""
 LAST_RESORT = Path("/tmp")
-"""Where the path is short whatever the user's home is called. It is everybody's: see `is_private`."""
+"""A folder with a short path, however long the user's home is. All users share it: see `is_private`."""
 FOLDER_MODE = 0o700
 SOCKET_MODE = 0o600
 
 READY = ".sock"
 OPENING = ".open"
-"""A socket that is not listened on yet. As long as the other, so that a path fits under both."""
+"""The suffix of a socket that is not listened on yet. As long as `READY`, so that a path fits with both."""
 _NAME = re.compile(r"([0-9a-f]{4})-([0-9]{1,10})-[0-9a-f]{6}(\.sock|\.open)")
 
 
 class Spot(msgspec.Struct, frozen=True):
-    """A socket file, by its name."""
+    """A socket file, as its name describes it."""
 
     path: Path
     pid: int
     is_ready: bool
     is_local: bool
-    """Made on this machine, as far as its name tells."""
+    """Whether it was made on this machine, by its name."""
 
 
 def folders(environment: Mapping[str, str] | None = None) -> list[Path]:
-    """Where sockets may lie, the best place first."""
+    """Folders that sockets may be in, the preferred one first."""
     runtime = (os.environ if environment is None else environment).get("XDG_RUNTIME_DIR", "")
-    found = [state_home(environment) / "run", LAST_RESORT / f"laneway-{os.geteuid()}"]
-    return [Path(runtime) / "laneway", *found] if runtime.startswith("/") else found
+    fallbacks = [state_home(environment) / "run", LAST_RESORT / f"laneway-{os.geteuid()}"]
+    return [Path(runtime) / "laneway", *fallbacks] if runtime.startswith("/") else fallbacks
 
 
 # ── listening ──────────────────────────────────────────────────────────────
 
 
 def listen(environment: Mapping[str, str] | None = None) -> tuple[socket.socket, Path]:
-    """A socket that only this user can reach, listening. `StoreError` if there is no place for it."""
+    """A listening socket that only this user can reach. `StoreError` if no folder can be used."""
     problems: list[str] = []
     for folder in folders(environment):
         path = folder / f"{_machine()}-{os.getpid()}-{os.urandom(3).hex()}{READY}"
@@ -75,18 +75,18 @@ def listen(environment: Mapping[str, str] | None = None) -> tuple[socket.socket,
 
 
 def is_private(folder: Path) -> bool:
-    """Whether nobody else can put anything there, or reach what is there."""
+    """Whether no other user can create files in the folder, or reach those in it."""
     try:
-        found = os.lstat(folder)
+        status = os.lstat(folder)
     except OSError:
         return False
-    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-    return is_ours and not found.st_mode & 0o077
+    is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    return is_ours and not status.st_mode & 0o077
 
 
 def _make(folder: Path) -> None:
     if folder.name == "laneway" and os.stat(folder.parent).st_uid != os.geteuid():
-        # `sudo` may leave us another user's runtime folder: a folder of ours would shut its owner out.
+        # `sudo` may leave us another user's runtime folder: a folder of ours in it would shut its owner out.
         raise PermissionError(0, "the folder above is somebody else's")
     missing = []
     for place in (folder, *folder.parents):
@@ -105,7 +105,7 @@ def _bound(path: Path) -> socket.socket:
         try:
             os.chmod(opening, SOCKET_MODE)
             listening.listen(BACKLOG)
-            # Its real name comes last: whoever meets that name before we listen would sweep it.
+            # It gets its final name last: a client that finds that name before we listen would remove it.
             os.rename(opening, path)
         except BaseException:
             opening.unlink(missing_ok=True)
@@ -125,15 +125,15 @@ def _machine() -> str:
 
 
 def standing(environment: Mapping[str, str] | None = None) -> list[Spot]:
-    """The sockets that somebody listens on. What dead processes left is removed."""
-    found = []
+    """The sockets that a process listens on. Those that dead processes left are removed."""
+    live = []
     for spot in _spots(folders(environment)):
-        answer = _knock(spot.path)
+        answer = _try_connect(spot.path)
         if answer == "refused":
-            _sweep(spot)
+            _remove_stale(spot)
         elif answer == "there" and spot.is_ready:
-            found.append(spot)
-    return found
+            live.append(spot)
+    return live
 
 
 def _spots(places: list[Path]) -> Iterator[Spot]:
@@ -142,22 +142,22 @@ def _spots(places: list[Path]) -> Iterator[Spot]:
         if not is_private(folder):
             continue
         try:
-            found = sorted(folder.iterdir())
+            paths = sorted(folder.iterdir())
         except OSError:
             continue  # gone since we looked
-        for path in found:
+        for path in paths:
             name = _NAME.fullmatch(path.name)
             if name is not None:
                 yield Spot(path, int(name[2]), is_ready=name[3] == READY, is_local=name[1] == machine)
 
 
-def _knock(path: Path) -> str:
+def _try_connect(path: Path) -> str:
     """`there`, `refused` (nobody listens), or `unknown`."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knocking:
-        # A stopped process accepts nobody: it must not keep us waiting, and it is alive.
-        knocking.setblocking(False)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        # A stopped process accepts no connection: it must not keep us waiting, and it is alive.
+        probe.setblocking(False)
         try:
-            knocking.connect(os.fspath(path))
+            probe.connect(os.fspath(path))
         except ConnectionRefusedError:
             return "refused"
         except BlockingIOError:
@@ -167,13 +167,13 @@ def _knock(path: Path) -> str:
         return "there"
 
 
-def _sweep(spot: Spot) -> None:
+def _remove_stale(spot: Spot) -> None:
     if not spot.is_local or (not spot.is_ready and _is_alive(spot.pid)):
-        return  # another machine's, or half-way to being listened on
+        return  # another machine's, or about to be listened on
     try:
         spot.path.unlink(missing_ok=True)
     except OSError:
-        pass  # a read-only folder: it stays, and is refused again
+        pass  # a read-only folder: the file stays, and is refused again
 
 
 def _is_alive(pid: int) -> bool:

@@ -1,4 +1,4 @@
-"""Events that came as data made events again: the way back from `laneway.core.model.public`."""
+"""Decodes events that a watcher received as JSON: the inverse of `laneway.core.model.public`."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import msgspec
 from laneway.core.model import Event, FromSubagent
 
 
-def event_of(told: dict[str, Any]) -> Event | None:
-    """The event, without what `public` leaves out; `None` for one that a newer Laneway knows."""
-    kind = _KINDS.get(str(told.get("event")))
+def event_of(event_json: dict[str, Any]) -> Event | None:
+    """The event, without what `public` leaves out; `None` for a kind that only a newer Laneway knows."""
+    kind = _KINDS.get(str(event_json.get("event")))
     if kind is None:
         return None
-    given = {name: value for name, value in told.items() if name != "event"}
+    fields = {name: value for name, value in event_json.items() if name != "event"}
     for field in msgspec.structs.fields(kind):
-        if field.required and field.name not in given:
-            given[field.name] = _blank(field.type)
+        if field.required and field.name not in fields:
+            fields[field.name] = _blank(field.type)
     try:
         if kind is FromSubagent:
-            inner = event_of(given.pop("inner") or {})
-            return FromSubagent(inner=inner, **given) if inner is not None else None
-        return msgspec.convert({"event": told["event"], **given}, kind)
+            inner = event_of(fields.pop("inner") or {})
+            return FromSubagent(inner=inner, **fields) if inner is not None else None
+        return msgspec.convert({"event": event_json["event"], **fields}, kind)
     except (msgspec.ValidationError, TypeError, AttributeError):
         return None
 
 
 def _blank(kind: Any) -> Any:
-    """What `public` left out because it was empty."""
+    """The empty value that `public` left out."""
     if kind is str:
         return ""
     return () if get_origin(kind) is tuple else None

@@ -1,4 +1,7 @@
-"""What is said over the socket, as values. Both ends may be of different versions: most has a default."""
+"""Requests, answers and notifications of the local socket, as msgspec structs.
+
+Client and server may be of different versions, so most fields have a default.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from typing import Any, Literal
 import msgspec
 
 from laneway.base.errors import RemoteError
-from laneway.core.colleague import Colleague
 from laneway.core.model import Question
+from laneway.core.named.session import NamedSession
 from laneway.wire.messages import INVALID_PARAMS, UNREADABLE, Raw
 
 LIST, WATCH, STOP, CLOSE = "sessions/list", "sessions/watch", "sessions/stop", "sessions/close"
@@ -16,10 +19,10 @@ ANSWER = "sessions/answer"
 SNAPSHOT, EVENT = "session/snapshot", "session/event"
 
 NOT_HERE = -32002
-"""No session of this process is meant."""
+"""No session of this process has that name."""
 TOO_MANY = -32004
 FROM_AGENT = -32005
-"""An agent started whoever asks, or it cannot be told: it may not ask."""
+"""The caller was started by an agent, or may have been: it may not ask."""
 QUESTION_SETTLED = -32007
 """The question is answered or withdrawn, or does not take this answer."""
 NOT_A_PERSON = -32008
@@ -37,24 +40,24 @@ class Which(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return self.agent_id or self.identity or self.thread_id or ""
 
-    def means(self, colleague: Colleague) -> bool:
-        given_and_had = (
-            (self.agent_id, colleague.agent_id),
-            (self.identity, colleague.identity),
-            (self.thread_id, colleague.thread_id),
+    def means(self, named: NamedSession) -> bool:
+        pairs = (
+            (self.agent_id, named.agent_id),
+            (self.identity, named.identity),
+            (self.thread_id, named.thread_id),
         )
-        return any(given and given == had for given, had in given_and_had)
+        return any(selector and selector == own for selector, own in pairs)
 
 
 def which(params: Raw) -> Which:
-    """The session that a request names, or the error that it gets."""
+    """The session that a request names; raises the error of a request that names none."""
     try:
-        given = msgspec.json.decode(params or b"{}", type=Which)
+        selector = msgspec.json.decode(params or b"{}", type=Which)
     except UNREADABLE as problem:
         raise RemoteError(INVALID_PARAMS, f"Invalid params: {problem}") from problem
-    if sum(bool(name) for name in msgspec.structs.astuple(given)) != 1:
+    if sum(bool(name) for name in msgspec.structs.astuple(selector)) != 1:
         raise RemoteError(INVALID_PARAMS, "Name a session by one of agent_id, identity and thread_id.")
-    return given
+    return selector
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -73,12 +76,14 @@ def decision(params: Raw) -> Decision:
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to `sessions/answer`: the question is decided."""
+
     agent_id: str
     question_id: str
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """A live session, as its user sees it from outside."""
+class SeenSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A live session, as another terminal of its user sees it."""
 
     agent_id: str
     identity: str
@@ -90,7 +95,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     open_questions: int = 0
     dropped_events: int = 0
-    """Events that readers of this session were too slow for."""
+    """Events that readers of this session missed because they were too slow."""
     cwd: str | None = None
     branch: str | None = None
     tag: str | None = None
@@ -100,19 +105,19 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     last_active: str = ""
 
 
-def seen(colleague: Colleague, pid: int) -> Seen:
-    record = colleague.record
-    return Seen(
-        agent_id=colleague.agent_id,
-        identity=colleague.identity,
+def seen(named: NamedSession, pid: int) -> SeenSession:
+    record = named.record
+    return SeenSession(
+        agent_id=named.agent_id,
+        identity=named.identity,
         team=record.team,
-        thread_id=colleague.thread_id,
+        thread_id=named.thread_id,
         pid=pid,
-        state=colleague.state,
-        turns=colleague.turns,
-        tokens=colleague.tokens,
-        open_questions=len(colleague.session.questions),
-        dropped_events=colleague.session.lost_events,
+        state=named.state,
+        turns=named.turns,
+        tokens=named.tokens,
+        open_questions=len(named.session.questions),
+        dropped_events=named.session.lost_events,
         cwd=record.cwd,
         branch=record.branch,
         tag=record.tag,
@@ -128,24 +133,24 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
     pid: int
     version: str = ""
-    sessions: tuple[Seen, ...] = ()
+    sessions: tuple[SeenSession, ...] = ()
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What a watcher must know before the first event."""
+class SessionSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a session when a watch begins."""
 
-    session: Seen
+    session: SeenSession
     questions: tuple[Question, ...] = ()
-    """Those that are open."""
+    """The open ones."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """One event, as `laneway.core.model.public` words it."""
+class WatchedEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One event, as `laneway.core.model.public` encodes it."""
 
     agent_id: str
     event: dict[str, Any]
     lost: int = 0
-    """Events that this watcher was too slow for, so far."""
+    """Events that this watcher has missed so far because it was too slow."""
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,6 +161,8 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stopped(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to `sessions/stop`."""
+
     agent_id: str
     identity: str
     was: Literal["busy", "idle", "closed"]

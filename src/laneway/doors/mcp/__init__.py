@@ -1,1 +1,1 @@
-"""The MCP door: Codex as tools of Claude and of every other MCP client."""
+"""The MCP server: Codex as tools for Claude Code and every other MCP client, over stdio and HTTP."""

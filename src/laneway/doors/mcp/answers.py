@@ -1,4 +1,4 @@
-"""What a call of a session with a name ends with: a result, a question, or an error. Pure rendering."""
+"""Renders how a session tool's call ends: with a result, an open question or a JSON-RPC error. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 
 from laneway.base.errors import RemoteError
 from laneway.base.plain import label, plain
-from laneway.core.colleague import Colleague
-from laneway.core.model import DECLINE, Answer, Question
+from laneway.core.model import Answer, Question
+from laneway.core.named.session import NamedSession
 from laneway.core.turn import TurnResult
 from laneway.doors.mcp import elicitation
 from laneway.doors.mcp.codes import (
@@ -20,73 +20,74 @@ from laneway.doors.mcp.codes import (
     proxy_error,
 )
 from laneway.doors.mcp.names import Names
+from laneway.rendering.choices import granting
 
 PARTIAL_CHARS = 2_000
 """Of an unfinished answer in an error's message, which is all that some clients show; `data` has all."""
 
 
-def result(names: Names, colleague: Colleague, outcome: TurnResult, notes: list[str]) -> dict[str, Any]:
-    """How a turn went that ran to its own end."""
+def result(names: Names, named: NamedSession, outcome: TurnResult, notes: list[str]) -> dict[str, Any]:
+    """The tool result of a turn that was not stopped from outside."""
     text, is_error = outcome.text, outcome.status != "completed"
     if is_error:
         why = outcome.failure.message if outcome.failure else "the turn was interrupted"
-        text = f"{plain(why)} ({names.agent_id} {colleague.agent_id})"
+        text = f"{plain(why)} ({names.agent_id} {named.agent_id})"
     text = "\n\n".join((text, *notes))
-    usage = colleague.session.usage
-    shown: dict[str, Any] = {
+    usage = named.session.usage
+    tool_result: dict[str, Any] = {
         "content": [{"type": "text", "text": text}],
         "structuredContent": {
-            "threadId": colleague.thread_id,
+            "threadId": named.thread_id,
             "content": text,
-            **names.told(colleague.agent_id),
-            "identity": colleague.identity,
+            **names.id_fields(named.agent_id),
+            "identity": named.identity,
         },
         "_meta": {
-            **names.told(colleague.agent_id),
-            "turns": colleague.turns,
+            **names.id_fields(named.agent_id),
+            "turns": named.turns,
             "usage": msgspec.to_builtins(usage.total) if usage else None,
-            "droppedEvents": colleague.session.lost_events,
+            "droppedEvents": named.session.lost_events,
         },
     }
-    return {**shown, "isError": True} if is_error else shown
+    return {**tool_result, "isError": True} if is_error else tool_result
 
 
-def parked(names: Names, colleague: Colleague, question: Question) -> dict[str, Any]:
-    """A question for a client that can ask nobody: its model may decide, or fetch somebody."""
+def parked(names: Names, named: NamedSession, question: Question) -> dict[str, Any]:
+    """A question for a client that cannot ask its user: its model may decide it, or ask."""
     text = (
         f"Codex waits for a decision: {elicitation.wording(question)}\n"
         f"Answer it with {names.answer} (question_id {question.question_id})."
     )
-    shown = {
+    data = {
         "status": "input_required",
-        "threadId": colleague.thread_id,
+        "threadId": named.thread_id,
         "content": text,
-        **names.told(colleague.agent_id),
-        "question": told(question),
+        **names.id_fields(named.agent_id),
+        "question": question_json(question),
     }
-    return {"content": [{"type": "text", "text": text}], "structuredContent": shown}
+    return {"content": [{"type": "text", "text": text}], "structuredContent": data}
 
 
-def answered(names: Names, colleague: Colleague) -> dict[str, Any]:
-    """A question was decided that no call waits behind."""
+def answered(names: Names, named: NamedSession) -> dict[str, Any]:
+    """The tool result for a decided question that no call waits behind."""
     text = "Answered. The session goes on with its turn, which no call waits for."
-    shown = {
+    data = {
         "status": "answered",
-        "threadId": colleague.thread_id,
+        "threadId": named.thread_id,
         "content": text,
-        **names.told(colleague.agent_id),
+        **names.id_fields(named.agent_id),
     }
-    return {"content": [{"type": "text", "text": text}], "structuredContent": shown}
+    return {"content": [{"type": "text", "text": text}], "structuredContent": data}
 
 
-def stopped(names: Names, colleague: Colleague, outcome: TurnResult, partial: str) -> RemoteError | None:
-    """What ended a turn from outside is an error of the call, not an answer of the tool."""
-    who = f"Session {colleague.agent_id} ({colleague.identity})"
+def stopped(names: Names, named: NamedSession, outcome: TurnResult, partial: str) -> RemoteError | None:
+    """The error of a call whose turn was stopped from outside; none if the turn ended by itself."""
+    who = f"Session {named.agent_id} ({named.identity})"
     partial = outcome.text or partial
-    facts = {**names.told(colleague.agent_id), "threadId": colleague.thread_id, "partial": partial}
+    facts = {**names.id_fields(named.agent_id), "threadId": named.thread_id, "partial": partial}
     if outcome.failure is not None and outcome.failure.kind == "engine_lost":
-        how = colleague.session.lost_how or outcome.failure.message
-        words = colleague.session.last_words
+        how = named.session.lost_how or outcome.failure.message
+        words = named.session.last_words
         facts |= {"last_words": words} if words else {}
         way_out = f"Reconnect to this MCP server to start Codex again; {who} can be resumed."
         return proxy_error(CHILD_PROCESS_DEAD, f"{outcome.failure.message}. {way_out}", exit=how, **facts)
@@ -103,25 +104,19 @@ def stopped(names: Names, colleague: Colleague, outcome: TurnResult, partial: st
             return None
 
 
-def told(question: Question) -> dict[str, Any]:
-    """A question for somebody who reads JSON."""
-    about = {
+def question_json(question: Question) -> dict[str, Any]:
+    """A question as JSON, for a model that decides it by `agent_answer`."""
+    question_fields = {
         "question_id": question.question_id,
         "kind": question.kind,
         "message": elicitation.wording(question),
         "choices": [{"id": c.choice_id, "label": label(c.label)} for c in question.choices],
     }
     form = elicitation.form(question)
-    return {**about, "form": form} if form.get("properties") else about
+    return {**question_fields, "form": form} if form.get("properties") else question_fields
 
 
 def decided(question: Question, arguments: dict[str, Any]) -> Answer:
-    """What the arguments of `agent_answer` say."""
+    """The answer that the arguments of `agent_answer` give."""
     reply = {"action": arguments.get("action"), "content": arguments.get("content")}
-    return elicitation.answer(question, reply) or _stop(question)
-
-
-def _stop(question: Question) -> Answer:
-    """Decline and end the turn, where that is offered."""
-    ending = next((c for c in question.choices if c.grants == "stop"), None)
-    return Answer(choice_id=ending.choice_id) if ending else DECLINE
+    return elicitation.answer(question, reply) or granting(question, "stop")

@@ -1,8 +1,8 @@
-"""The arguments of the two old tools, checked as the removed server checked them, in its words.
+"""Checks the arguments of `codex` and `codex-reply` as the removed `codex mcp-server` did, in its words.
 
-Pure. The first thing that is wrong, in the order in which the fields were given, is what is said.
-What older versions took and 0.153.4 refused (`untrusted`, `on-failure`, `profile`,
-`include-plan-tool`) is taken again and means what it meant.
+Pure. The first mistake, in the order in which the fields were given, is reported. What older versions
+took and 0.153.4 refused (`untrusted`, `on-failure`, `profile`, `include-plan-tool`) is accepted again
+and means what it meant.
 """
 
 from __future__ import annotations
@@ -29,62 +29,62 @@ _FIELDS = (
 )
 _OLDER_FIELDS = ("profile", "include-plan-tool")
 _GROUPS = (8, 4, 4, 4, 12)
-_USUAL = re.compile("-".join(f"[0-9a-f]{{{length}}}" for length in _GROUPS))
+_CANONICAL = re.compile("-".join(f"[0-9a-f]{{{length}}}" for length in _GROUPS))
 """A UUID as Codex writes them."""
 
 
-class Refused(ValueError):
-    """In one sentence, as serde would have put it."""
+class BadArgument(ValueError):
+    """An argument that cannot be used, in one sentence as Rust's serde would word it."""
 
 
-def of_codex(given: dict[str, Any], *, also: tuple[str, ...] = ()) -> dict[str, Any]:
+def of_codex(arguments: dict[str, Any], *, also: tuple[str, ...] = ()) -> dict[str, Any]:
     """The arguments of `codex` by their names; `also` are fields that the caller checks itself."""
     checked: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in arguments.items():
         if name not in (*_FIELDS, *_OLDER_FIELDS, *also):
             known = ", ".join(f"`{field}`" for field in (*_FIELDS, *also))
-            raise Refused(f"unknown field `{name}`, expected one of {known}")
+            raise BadArgument(f"unknown field `{name}`, expected one of {known}")
         if value is None and name != "prompt":
             continue
         checked[name] = value if name in also else _checked(name, value)
     if "prompt" not in checked and "prompt" not in also:
-        raise Refused("missing field `prompt`")
+        raise BadArgument("missing field `prompt`")
     return checked
 
 
-def of_reply(given: dict[str, Any], *, also: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The arguments of `codex-reply`; unknown ones are passed over, as ever."""
+def of_reply(arguments: dict[str, Any], *, also: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The arguments of `codex-reply`; unknown ones are ignored, as the old server did."""
     checked: dict[str, Any] = {}
     for name in ("prompt", "threadId", "conversationId"):
-        if name in given and (name == "prompt" or given[name] is not None):
-            checked[name] = _text(given[name])
-    checked |= {name: _text(given[name]) for name in also if given.get(name) is not None}
+        if name in arguments and (name == "prompt" or arguments[name] is not None):
+            checked[name] = _text(arguments[name])
+    checked |= {name: _text(arguments[name]) for name in also if arguments.get(name) is not None}
     if "prompt" not in checked:
-        raise Refused("missing field `prompt`")
+        raise BadArgument("missing field `prompt`")
     return checked
 
 
 def thread_id(text: str) -> str:
-    """A thread's id in its usual form, from any form of a UUID."""
-    if _USUAL.fullmatch(text):
+    """A thread's id in its canonical form, from any form of a UUID."""
+    if _CANONICAL.fullmatch(text):
         return text
     bare = text.strip("{}").removeprefix("urn:uuid:")
-    strange = re.search(r"[^0-9a-fA-F-]", bare)
-    if strange:
-        at = text.index(strange[0]) + 1
-        raise Refused(
+    invalid = re.search(r"[^0-9a-fA-F-]", bare)
+    if invalid:
+        at = text.index(invalid[0]) + 1
+        raise BadArgument(
             "invalid character: expected an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-], "
-            f"found `{strange[0]}` at {at}"
+            f"found `{invalid[0]}` at {at}"
         )
     groups = bare.split("-")
     if len(groups) == 1 and len(bare) != 32:
-        raise Refused(f"invalid length: expected length 32 for simple format, found {len(bare)}")
+        raise BadArgument(f"invalid length: expected length 32 for simple format, found {len(bare)}")
     if len(groups) > 1:
         if len(groups) != len(_GROUPS):
-            raise Refused(f"invalid group count: expected 5, found {len(groups)}")
+            raise BadArgument(f"invalid group count: expected 5, found {len(groups)}")
         for number, (group, length) in enumerate(zip(groups, _GROUPS, strict=True)):
             if len(group) != length:
-                raise Refused(
+                raise BadArgument(
                     f"invalid group length in group {number}: expected {length}, found {len(group)}"
                 )
     return str(uuid.UUID(bare))
@@ -94,11 +94,11 @@ def _checked(name: str, value: Any) -> Any:
     match name:
         case "config":
             if not isinstance(value, dict):
-                raise Refused(f"invalid type: {_kind(value)}, expected a map")
+                raise BadArgument(f"invalid type: {_kind(value)}, expected a map")
             return value
         case "include-plan-tool":
             if not isinstance(value, bool):
-                raise Refused(f"invalid type: {_kind(value)}, expected a boolean")
+                raise BadArgument(f"invalid type: {_kind(value)}, expected a boolean")
             return value
         case "sandbox":
             return _word(value, SANDBOXES, {})
@@ -110,22 +110,22 @@ def _checked(name: str, value: Any) -> Any:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise Refused(f"invalid type: {_kind(value)}, expected a string")
+        raise BadArgument(f"invalid type: {_kind(value)}, expected a string")
     return value
 
 
 def _word(value: Any, known: tuple[str, ...], older: dict[str, str]) -> str:
     if isinstance(value, dict):
-        raise Refused("invalid value: map, expected map with a single key")
+        raise BadArgument("invalid value: map, expected map with a single key")
     if not isinstance(value, str):
-        raise Refused(f"invalid type: {_kind(value)}, expected string or map")
+        raise BadArgument(f"invalid type: {_kind(value)}, expected string or map")
     if value in older:
         return older[value]
     if value in known:
         return value
     names = [f"`{name}`" for name in known]
     expected = " or ".join(names) if len(names) == 2 else "one of " + ", ".join(names)
-    raise Refused(f"unknown variant `{value}`, expected {expected}")
+    raise BadArgument(f"unknown variant `{value}`, expected {expected}")
 
 
 def _kind(value: Any) -> str:

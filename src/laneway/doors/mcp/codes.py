@@ -1,7 +1,9 @@
-"""Our errors as JSON-RPC errors: one place, one table. The codes are those of the seed's NFR-6.
+"""Turns Laneway's errors into JSON-RPC errors: one place, one table.
 
+The codes up to `IDENTITY_REQUIRED` are those of the original specification of `atm-agent-mcp`.
 A client such as Claude Code shows its model the message alone, so each is a whole sentence that
-names the session and the way out. `data.error_source` tells whether we or Codex said no.
+names the session and the way out. `data.error_source` tells whether Laneway (`proxy`) or Codex
+(`child`) refused.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from laneway.base.errors import (
 )
 from laneway.base.plain import plain
 from laneway.doors.mcp.names import AGENTS, Names
+from laneway.rendering.refusals import advice
 
 IDENTITY_CONFLICT = -32001
 SESSION_NOT_FOUND = -32002
@@ -52,20 +55,20 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
 OURS = range(-32019, -31999)
-"""What MCP leaves to servers. A code of Codex's in there means something else and is not passed on."""
+"""Codes that MCP leaves to servers. A code of Codex's in here means something else and is not passed on."""
 
 
 MAX_MESSAGE_CHARS = 4000
-"""Of one message, which may repeat what a caller said: a model reads it, and pays for it."""
+"""Of one message, which may repeat what a caller sent: a model reads it, and pays for it."""
 
 
 def proxy_error(code: int, message: str, **data: Any) -> RemoteError:
-    """An error that we found ourselves."""
+    """An error that Laneway raises itself, not Codex."""
     return RemoteError(code, plain(message[:MAX_MESSAGE_CHARS]), {"error_source": "proxy", **data})
 
 
 def wire_error(error: LanewayError, names: Names = AGENTS, **facts: Any) -> RemoteError:
-    """The answer to a request that ended like this; `facts` are put beside what the error knows."""
+    """The JSON-RPC error for `error`; `facts` are added to its `data`."""
     match error:
         case RemoteError():
             return error
@@ -92,16 +95,13 @@ def wire_error(error: LanewayError, names: Names = AGENTS, **facts: Any) -> Remo
             code = INTERNAL_ERROR if error.code in OURS or not error.code else error.code
             return RemoteError(
                 code,
-                f"Codex refused {error.method}: {plain(error.message)}.{_AFTER.get(error.method, '')}",
+                f"Codex refused {error.method}: {plain(error.message)}.{advice(error)}",
                 {"error_source": "child", "child_error": child, **facts},
             )
         case _:
             code = next((code for kind, code in _CODES if isinstance(error, kind)), INTERNAL_ERROR)
             return proxy_error(code, _sentence(error, names), **_facts(error), **facts)
 
-
-_AFTER = {"thread/resume": " If Codex never wrote its transcript, start a new session."}
-"""What to do, where Codex's own words do not say it."""
 
 _CODES: tuple[tuple[type[LanewayError], int], ...] = (
     (BadCursor, INVALID_PARAMS),

@@ -1,7 +1,7 @@
-"""The tools of `laneway mcp`, as clients see them, in groups that can be left out.
+"""Definitions of the tools of `laneway mcp` as `tools/list` shows them, in groups that can be left out.
 
-Clients with many tools show their model only names and descriptions until one is looked for, so
-those say what a tool is for. Every word here is paid for in tokens by every client.
+Clients with many tools show their model only names and descriptions until it searches for one, so
+those say what a tool is for. Every word here costs every client tokens.
 """
 
 from __future__ import annotations
@@ -9,31 +9,43 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from laneway import __version__
 from laneway.doors.mcp.names import Names
 from laneway.doors.mcp.schemas import CODEX_PROPERTIES, REPLY_PROPERTIES
+from laneway.doors.mcp.server_info import ServerInfo
 from laneway.mail.tool_words import ALL, Words
 
 if TYPE_CHECKING:
     from laneway.core.tools import Tool
 
 SESSIONS_A_PAGE = 20
-"""Of `agent_sessions` where nobody asks for more: some 12 kB for a model to read."""
+"""Of `agent_sessions` by default: some 12 kB for a model to read."""
 MAX_SESSIONS_A_PAGE = 100
 
 _TEXT = {"type": "string"}
 
 
+def server_info(names: Names, groups: Collection[str]) -> ServerInfo:
+    """What clients are told before any tool can run."""
+    return ServerInfo(
+        info={"name": names.server, "title": names.title, "version": __version__},
+        tools=tuple(definitions(names, groups)),
+        has_resources=True,
+        has_news="mail" in groups,
+    )
+
+
 def definitions(names: Names, groups: Collection[str]) -> list[dict[str, Any]]:
-    """What is listed, by group; known before anybody is there who could run it."""
-    found: list[dict[str, Any]] = []
+    """The tools of these groups; known before their handlers are loaded."""
+    tools: list[dict[str, Any]] = []
     if "codex" in groups:
         has_mail = "mail" in groups
-        found += [_codex(names, has_mail=has_mail), _reply(names, has_mail=has_mail), _answer(names)]
+        tools += [_codex(names, has_mail=has_mail), _reply(names, has_mail=has_mail), _answer(names)]
     if "sessions" in groups:
-        found += [_sessions(names), _status(names), _close(names)]
+        tools += [_sessions(names), _status(names), _close(names)]
     if "mail" in groups:
-        found += [definition(words, of_caller(names)) for words in ALL]
-    return found
+        tools += [definition(words, of_caller(names)) for words in ALL]
+    return tools
 
 
 def _output(names: Names) -> dict[str, Any]:
@@ -176,18 +188,18 @@ def _close(names: Names) -> dict[str, Any]:
 
 
 def definition(tool: Tool | Words, properties: dict[str, Any]) -> dict[str, Any]:
-    """A tool of the core's; `properties` are the arguments by which its callers say who they are."""
+    """The definition of a tool of `core.tools`; `properties` are the arguments that name its caller."""
     schema = {**tool.schema, "properties": {**tool.schema.get("properties", {}), **properties}}
-    told = {"name": tool.name, "description": tool.description, "inputSchema": schema}
+    tool_json = {"name": tool.name, "description": tool.description, "inputSchema": schema}
     if tool.title:
-        told["title"] = tool.title
+        tool_json["title"] = tool.title
     if tool.is_read_only:
-        told["annotations"] = {"readOnlyHint": True}
-    return told
+        tool_json["annotations"] = {"readOnlyHint": True}
+    return tool_json
 
 
 def of_caller(names: Names) -> dict[str, Any]:
-    """The arguments by which a client says in whose name it calls (`acting`)."""
+    """The arguments by which a client names the identity that it calls as (`acting_identity`)."""
     return {
         "identity": {"type": "string", "description": "In whose name: this, or:"},
         names.agent_id: {"type": "string", "description": "of this session."},

@@ -1,11 +1,11 @@
-"""A question as MCP asks it, and what a client's reply means.
+"""Renders a question as an MCP elicitation (`elicitation/create`), and reads the client's reply to it.
 
-Pure. The `codex_*` fields are those of the removed server, whose clients read them. A reply is a
-standard `action`, or the `decision` that the old server wanted; whatever grants nothing clearly
-is a no, and a question that was dismissed without a word is nobody's answer at all.
+Pure. The `codex_*` fields are those of the removed `codex mcp-server`, whose clients read them. A reply
+is a standard `action`, or the `decision` that the old server took; what does not clearly grant something
+declines, and a question that was dismissed (`cancel`) has no answer at all.
 
-What a person reads (`message`, the words of the form) is made visible (`laneway.base.plain`); what
-programs read (the `codex_*` fields, the values of a form) is as Codex has it.
+What a person reads (`message`, the texts of the form) is made visible (`laneway.base.plain`); what
+programs read (the `codex_*` fields, the values of a form) is passed on as Codex sent it.
 """
 
 from __future__ import annotations
@@ -28,71 +28,72 @@ from laneway.base.plain import (
     unseen,
 )
 from laneway.core.model import DECLINE, Answer, Choice, FileChange, Question
-from laneway.doors.mcp.eras import Client
+from laneway.doors.mcp.eras import McpClient
+from laneway.rendering.choices import granting
 
 SHORT_CHARS = 120
-"""Of a command that a dialog of three lines shows whole, whatever stands around it."""
+"""Of a command that a dialog of three lines shows whole, together with the sentence around it."""
 ENDS_CHARS = 40
 REASON_CHARS = 200
-"""The model's own words: they must not push out what is asked."""
+"""Of the reason that the model gives: it must not push the question itself out of view."""
 MAX_FILES_NAMED = 5
 
 MAX_SCHEMA_DEPTH = 32
-"""Of a form's schema: real ones have four levels, and what is deeper cannot be filled in."""
+"""Of a form's schema: real ones have four levels, and deeper ones cannot be filled in."""
 _VALUES = frozenset({"enum", "const", "default", "pattern", "required", "format", "type"})
-"""What of a schema programs compare; all other texts in it are for people."""
+"""Keys of a schema whose values programs compare; all other texts in it are for people."""
 
 _STOPS = frozenset({"abort", "timed_out", "cancel"})
 
 
-def can_ask(question: Question, client: Client, *, presumed: bool = False) -> bool:
-    """Whether this client can put it to its person; `presumed` where it does not say that it can.
+def can_ask(question: Question, client: McpClient, *, presumed: bool = False) -> bool:
+    """Whether this client can ask its user; `presumed` holds where it does not say that it takes forms.
 
-    Secrets may not be asked for by a form, and no page is opened whose address cannot be seen as it is.
+    Secrets may not be asked for by a form, and no page is opened whose address has invisible characters.
     """
     if question.url is not None:
         return client.takes_urls and is_plain_code(question.url)
     return (client.takes_forms or presumed) and not any(field.is_secret for field in question.fields)
 
 
-def params(question: Question, *, request_id: str, marks: dict[str, Any]) -> dict[str, Any]:
-    """What `elicitation/create` is sent with. `marks` names the session."""
+def params(question: Question, *, request_id: str, id_fields: dict[str, Any]) -> dict[str, Any]:
+    """The params of `elicitation/create`. `id_fields` name the session."""
     if question.kind in ("command", "patch") and _param(question, "codex_elicitation") is not None:
-        # Asked by a real mcp-server: its fields go on as they came, under the id of the client's call.
-        words = "\n".join(_foreign_lines(str(question.params.get("message") or question.message)))
-        return {**question.params, "message": words, "codex_mcp_tool_call_id": request_id, **marks}
-    asked: dict[str, Any] = {
+        # Asked by a real mcp-server: its fields are passed on as they came, with the id of the client's call.
+        message = "\n".join(_foreign_lines(str(question.params.get("message") or question.message)))
+        return {**question.params, "message": message, "codex_mcp_tool_call_id": request_id, **id_fields}
+    request: dict[str, Any] = {
         "message": wording(question),
         "threadId": question.thread_id,
         "codex_elicitation": _KINDS.get(question.kind, question.kind),
         "codex_mcp_tool_call_id": request_id,
         "codex_event_id": question.turn_id or "",
         "codex_call_id": question.item_id or "",
-        **marks,
+        **id_fields,
     }
     if question.url is not None:
-        return {**asked, "mode": "url", "url": question.url, "elicitationId": question.question_id}
-    asked["requestedSchema"] = form(question)
+        return {**request, "mode": "url", "url": question.url, "elicitationId": question.question_id}
+    request["requestedSchema"] = form(question)
     if question.kind == "command":
-        asked |= {
-            "codex_command": _words(question),
+        request |= {
+            "codex_command": _command_words(question),
             "codex_cwd": question.cwd or "",
             "codex_parsed_cmd": _parsed(question),
         }
     elif question.kind == "patch":
-        asked |= {"codex_changes": {change.path: _change(change) for change in question.changes}}
-        asked |= {"codex_reason": question.reason} if question.reason else {}
-    return asked
+        request |= {"codex_changes": {change.path: _change(change) for change in question.changes}}
+        request |= {"codex_reason": question.reason} if question.reason else {}
+    return request
 
 
 _KINDS = {"command": "exec-approval", "patch": "patch-approval", "permissions": "permissions-approval"}
 
 
 def wording(question: Question) -> str:
-    """The question, what matters first: some clients show three lines, and cut those.
+    """The question as text, the most important first: some clients show three lines, and cut those.
 
-    A short command stands in the old server's sentence. Of a long one the first lines show both
-    ends and say how long it is, so that nobody grants the half of it; all of it follows.
+    A short command stands in the old server's sentence. Of a long one the first line shows both
+    ends and its length, so that nobody grants half of it unseen; the whole command follows.
     """
     reason = label(" ".join((question.reason or "").split()), REASON_CHARS)
     if question.kind == "command" and question.command:
@@ -110,7 +111,7 @@ def wording(question: Question) -> str:
 
 
 def _command_lines(question: Question) -> list[str]:
-    command = _line(question)
+    command = _command_text(question)
     where = f" in {quoted(question.cwd)}" if question.cwd else ""
     if len(command) <= SHORT_CHARS and "\n" not in command:
         return [f"Allow Codex to run {quoted(command)}{where}?"]
@@ -120,13 +121,13 @@ def _command_lines(question: Question) -> list[str]:
 
 
 def _foreign_lines(message: str) -> list[str]:
-    """Words of the model or of an MCP server: the first line is the question, the others are marked."""
+    """Text of the model or of an MCP server: the first line is the question, the others are prefixed."""
     first, newline, rest = plain(message.strip()).partition("\n")
     return [first, *([prefixed(rest)] if newline else [])]
 
 
 def answer(question: Question, reply: Any) -> Answer | None:
-    """What the client's reply says; none if the question was dismissed and nobody decided."""
+    """The answer in the client's reply; none if the question was dismissed without one."""
     if not isinstance(reply, dict):
         return DECLINE
     if "decision" in reply:
@@ -154,17 +155,13 @@ def _decided(question: Question, decision: Any) -> Answer:
 
 
 def _granting(question: Question, reach: str, values: dict[str, Any]) -> Answer:
-    """The choice that reaches as far as was said, or less; never further."""
+    """The choice that grants as much as the reply said, or less; never more."""
     order = {"always": ("always", "once"), "session": ("session", "once")}.get(reach, (reach,))
-    for wanted in order:
-        for choice in question.choices:
-            if choice.grants == wanted:
-                return Answer(choice_id=choice.choice_id, values=values)
-    return DECLINE
+    return granting(question, *order, values=values)
 
 
 def offers(question: Question) -> list[Choice]:
-    """The answers that say more than yes and no."""
+    """The choices beyond a plain yes and no."""
     return [choice for choice in question.choices if choice.grants not in ("once", "nothing")]
 
 
@@ -172,34 +169,35 @@ def offers(question: Question) -> list[Choice]:
 
 
 def form(question: Question) -> dict[str, Any]:
-    """The schema of what is asked for; without properties it is a plain yes or no."""
+    """The JSON schema of the answer; without properties it is a plain yes or no."""
     if question.kind == "elicitation" and isinstance(question.schema, dict):
         visible = _visible(question.schema)
         return visible if isinstance(visible, dict) else {}
     fields: dict[str, Any] = {}
     for field in question.fields:
-        shown: dict[str, Any] = {"type": "string", "title": label(field.header or field.field_id)}
+        field_schema: dict[str, Any] = {"type": "string", "title": label(field.header or field.field_id)}
         options = [label(option) for option in field.options]
         if field.text:
-            shown["description"] = plain(field.text)
+            field_schema["description"] = plain(field.text)
         if field.options and not field.allows_other:
-            shown |= _choices(field.options)
+            field_schema |= _choices(field.options)
         elif field.options:
-            shown["description"] = plain(f"{field.text} ({', '.join(options)}, or something else)".strip())
-        fields[field.field_id] = shown
+            either = f"{field.text} ({', '.join(options)}, or something else)".strip()
+            field_schema["description"] = plain(either)
+        fields[field.field_id] = field_schema
     schema: dict[str, Any] = {"type": "object", "properties": fields}
     return {**schema, "required": list(fields)} if fields else schema
 
 
 def _choices(values: Sequence[str]) -> dict[str, Any]:
-    """What can be chosen, with names beside the values where those cannot be seen as they are."""
+    """An `enum` of the values, with `enumNames` where a value has characters that cannot be seen."""
     names = [label(value) for value in values]
-    named = {} if names == list(values) else {"enumNames": names}
-    return {"enum": list(values), **named}
+    enum_names = {} if names == list(values) else {"enumNames": names}
+    return {"enum": list(values), **enum_names}
 
 
 def _visible(part: Any, depth: int = 0) -> Any:
-    """A schema that others wrote, its words made visible; its values go back to them as they came."""
+    """A foreign schema with its texts made visible; its values stay as they came."""
     if isinstance(part, str):
         return plain(part)
     if isinstance(part, list):
@@ -208,38 +206,38 @@ def _visible(part: Any, depth: int = 0) -> Any:
         return part
     if depth >= MAX_SCHEMA_DEPTH:
         return {}
-    made = {key: value if key in _VALUES else _visible(value, depth + 1) for key, value in part.items()}
-    listed = part.get("enum")
-    if isinstance(listed, list) and all(isinstance(value, str) for value in listed):
-        made |= {} if isinstance(part.get("enumNames"), list) else _choices(listed)
+    visible = {key: value if key in _VALUES else _visible(value, depth + 1) for key, value in part.items()}
+    values = part.get("enum")
+    if isinstance(values, list) and all(isinstance(value, str) for value in values):
+        visible |= {} if isinstance(part.get("enumNames"), list) else _choices(values)
     const = part.get("const")
     if isinstance(const, str) and "title" not in part and label(const) != const:
-        made["title"] = label(const)
-    return made
+        visible["title"] = label(const)
+    return visible
 
 
-def _words(question: Question) -> list[str]:
-    """The command as the list that it is run as, where Codex says so."""
-    given = _param(question, "command")
-    if isinstance(given, list):
-        return [str(word) for word in given]
-    text = str(given or question.command or "")
+def _command_words(question: Question) -> list[str]:
+    """The command as an argument list, as Codex runs it where it says so."""
+    command = _param(question, "command")
+    if isinstance(command, list):
+        return [str(word) for word in command]
+    text = str(command or question.command or "")
     try:
         return shlex.split(text)
     except ValueError:
         return [text]
 
 
-def _line(question: Question) -> str:
-    """The command as one would type it, shell and all."""
-    given = _param(question, "command")
-    if isinstance(given, list):
-        return shlex.join(str(word) for word in given)
-    return str(given or question.command)
+def _command_text(question: Question) -> str:
+    """The command as one would type it, shell included."""
+    command = _param(question, "command")
+    if isinstance(command, list):
+        return shlex.join(str(word) for word in command)
+    return str(command or question.command)
 
 
 def _parsed(question: Question) -> list[Any]:
-    """What Codex makes of the command, by the old names."""
+    """Codex's own parse of the command, under the old server's names."""
     actions = _param(question, "commandActions")
     if not isinstance(actions, list):
         return []

@@ -1,8 +1,8 @@
-"""The two eras of MCP: those that shake hands first, and the one that says everything with each request.
+"""The two eras of the MCP protocol: versions with an `initialize` handshake, and the stateless version.
 
 Pure. Up to 2025-11-25 a client introduces itself once, by `initialize`; from 2026-07-28 on
-every request carries the version, the client and its capabilities in `_meta`, and nothing can
-be asked of the client but by a result that says `input_required`. One pipe serves both.
+every request carries the version, the client and its capabilities in `_meta`, and the client can
+be asked only by a result that says `input_required`. One connection serves both.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 
 WITH_BATCHES = frozenset(HANDSHAKE_VERSIONS[:2])
-"""2025-06-18 took batches out again."""
+"""Versions with JSON-RPC batches: 2025-06-18 took them out again."""
 
 
-class Client(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks, as it said of itself."""
+class McpClient(msgspec.Struct, frozen=True, kw_only=True):
+    """The client of a request, as it describes itself."""
 
     version: str
     name: str = ""
@@ -39,7 +39,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def takes_forms(self) -> bool:
-        """Whether it can ask its person. An empty `elicitation` means forms, as it did at first."""
+        """Whether it can ask its user by a form. An empty `elicitation` means forms, as it did at first."""
         elicitation = self.capabilities.get("elicitation")
         return isinstance(elicitation, dict) and ("form" in elicitation or "url" not in elicitation)
 
@@ -49,23 +49,23 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         return isinstance(elicitation, dict) and "url" in elicitation
 
 
-STRANGER = Client(version=HANDSHAKE_VERSIONS[-1])
-"""A client of the first era that has not introduced itself: it is served, and can be asked nothing."""
+UNKNOWN_CLIENT = McpClient(version=HANDSHAKE_VERSIONS[-1])
+"""A client that sent no `initialize`: it is served, and cannot be asked anything."""
 
 
-def introduced(params: dict[str, Any]) -> Client:
-    """The client behind an `initialize`, with the version that both of us speak."""
-    asked = params.get("protocolVersion")
-    version = asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
-    return Client(
+def client_from_initialize(params: dict[str, Any]) -> McpClient:
+    """The client that sent `initialize`, with the version agreed on."""
+    requested = params.get("protocolVersion")
+    version = requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+    return McpClient(
         version=version,
         name=_name(params.get("clientInfo")),
         capabilities=_object(params.get("capabilities")),
     )
 
 
-def of_request(meta: dict[str, Any]) -> Client | None:
-    """The client behind a request of the stateless era; none if it is of the other one."""
+def client_from_meta(meta: dict[str, Any]) -> McpClient | None:
+    """The client of a request of the stateless era; none if the request is of the handshake eras."""
     version = meta.get(VERSION_KEY)
     if version is None:
         return None
@@ -75,23 +75,23 @@ def of_request(meta: dict[str, Any]) -> Client | None:
             f"Protocol version {version!s:.40} is not supported",
             {"supported": [STATELESS_VERSION], "requested": version},
         )
-    return Client(
+    return McpClient(
         version=version,
         name=_name(meta.get(CLIENT_KEY)),
         capabilities=_object(meta.get(CAPABILITIES_KEY)),
     )
 
 
-def shaped(result: dict[str, Any], client: Client, server: dict[str, Any]) -> dict[str, Any]:
-    """A result as its era wants it: the stateless one names its type and its server."""
+def shape_result(result: dict[str, Any], client: McpClient, server: dict[str, Any]) -> dict[str, Any]:
+    """A result in the shape of its era: the stateless one names its type and its server."""
     if not client.is_stateless:
         return result
     meta = {**result.get("_meta", {}), SERVER_KEY: server}
     return {"resultType": "complete", **result, "_meta": meta}
 
 
-def cached(result: dict[str, Any], client: Client) -> dict[str, Any]:
-    """A list or a resource, with how long it may be kept: not at all, what it tells may change."""
+def cached(result: dict[str, Any], client: McpClient) -> dict[str, Any]:
+    """A list or a resource, marked as not to be cached: it may change at any time."""
     return {**result, "ttlMs": 0, "cacheScope": "private"} if client.is_stateless else result
 
 

@@ -1,10 +1,10 @@
-"""What a session's owner is told while it works: `codex/event`, and `notifications/progress`.
+"""Forwards a session's events to the MCP client that owns it: `codex/event` and `notifications/progress`.
 
-One `Teller` per session, called on the engine's reader: it renders and posts, and waits for
-nobody. A client that does not read loses these, counted; it never loses an answer.
+One `EventForwarder` per session, called on the engine's reader: it renders and posts, and never waits.
+A client that does not read loses notifications, which are counted; it never loses an answer.
 
-It also decides who takes care of a question: the run of the turn that asks; in a turn that nobody
-waits for, the first run that waits behind it, else `UnattendedQuestions`.
+It also decides which `TurnListener` gets a question: the run of the turn that asks; in a turn that no
+call waits for, the first run that is queued behind it, else `UnattendedQuestions`.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from laneway.core.model import (
     Withdrawn,
 )
 from laneway.core.ports import ThreadInfo
-from laneway.doors.mcp.server import Call, Line
+from laneway.doors.mcp.server import Call, CallerChannel
 from laneway.doors.mcp.unattended import UnattendedQuestions
 
-MAX_HELD = 1000
+MAX_EARLY_EVENTS = 1000
 """Events of a thread that is still being started: a line or two for each MCP server of the user."""
 MAX_PARTIAL_CHARS = 256 * 1024
-"""Of a message that is being written, kept for a caller whose time runs out."""
+"""Of a message that is being written, kept for a caller whose call times out."""
 MESSAGE_CHARS = 200
 """Of a progress message: clients show it in one line."""
 
 
 class Script(Protocol):
-    """The words for events, as the clients of one kind know them. One for each session."""
+    """Renders events as the bodies of `codex/event`, in one dialect. One for each session."""
 
     def opening(self, info: ThreadInfo) -> list[Any]:
-        """What is told of a thread once it is there."""
+        """The bodies that introduce a new thread."""
         ...
 
     def of(self, event: Event) -> list[Any]: ...
@@ -59,107 +59,109 @@ class Silence:
         return []
 
 
-class Listener(Protocol):
-    """Who waits for a turn: a run."""
+class TurnListener(Protocol):
+    """What waits for a turn on behalf of a call: a `ClientRun`."""
 
     request_id: bytes
     progress_token: Any
-    line: Line
+    channel: CallerChannel
     is_attended: bool
-    """Whether somebody waits for it now, and could be asked."""
+    """Whether a call waits for it now, so that its client can be asked."""
 
     def on_question(self, question: Question) -> None: ...
 
     def on_withdrawn(self, gone: Withdrawn) -> None: ...
 
 
-class Teller:
+class EventForwarder:
     """A session's reader (see `core.audience.Reader`) on behalf of the client that owns it."""
 
-    def __init__(self, line: Line, script: Script, unattended: UnattendedQuestions) -> None:
+    def __init__(self, channel: CallerChannel, script: Script, unattended: UnattendedQuestions) -> None:
         self.lost = 0
         self.is_closed = False
         self.unattended = unattended
-        self._line = line
+        self._channel = channel
         self._script = script
-        self._marks: dict[str, Any] = {}
+        self._id_fields: dict[str, Any] = {}
         self._thread_id = ""
-        self._held: list[Event] | None = []
-        self._listeners: dict[str, Listener] = {}
-        self._strays: dict[str, tuple[Question, Listener]] = {}
-        """Open questions of turns that nobody waits for, and the run that has each meanwhile."""
-        self._current: Listener | None = None
+        self._early_events: list[Event] | None = []
+        self._listeners: dict[str, TurnListener] = {}
+        self._assigned: dict[str, tuple[Question, TurnListener]] = {}
+        """Open questions of turns that no call waits for, and the run that takes care of each."""
+        self._current: TurnListener | None = None
         self._partial: list[str] = []
         self._partial_chars = 0
         self._turn_id = ""
         self._steps = 0
-        unattended.on_parked = self._hand_out
+        unattended.on_parked = self._assign_parked
 
-    def open(self, info: ThreadInfo, marks: dict[str, Any], first: Listener | None, *, is_new: bool) -> None:
-        """The session is there: tell what the client should know first, then what happened meanwhile.
+    def open(
+        self, info: ThreadInfo, id_fields: dict[str, Any], first: TurnListener | None, *, is_new: bool
+    ) -> None:
+        """The session is open: send its introduction, then the events that came before this.
 
-        Only the first call counts. A thread that was resumed is not introduced again.
+        Only the first call counts. A resumed thread is not introduced again.
         """
-        if self._held is None:
+        if self._early_events is None:
             return
-        self._thread_id, self._marks, self._current = info.thread_id, marks, first
-        opening = self._script.opening(info)
-        for body in opening if is_new else ():
-            self._tell(body)
-        held, self._held = self._held, None
-        for event in held:
+        self._thread_id, self._id_fields, self._current = info.thread_id, id_fields, first
+        introduction = self._script.opening(info)
+        for body in introduction if is_new else ():
+            self._send_event(body)
+        early_events, self._early_events = self._early_events, None
+        for event in early_events:
             self.push(event)
 
-    def follow(self, ticket: str, listener: Listener) -> None:
-        """From its start on, the turn with this ticket is this listener's."""
+    def follow(self, ticket: str, listener: TurnListener) -> None:
+        """The turn with this ticket belongs to this listener from its start on."""
         self._listeners[ticket] = listener
-        self._hand_out()
+        self._assign_parked()
 
     def unfollow(self, ticket: str) -> None:
         gone = self._listeners.pop(ticket, None)
-        left = [question for question, listener in self._strays.values() if listener is gone]
-        for question in left:
-            del self._strays[question.question_id]
-            self._entrust(question)
+        unassigned = [question for question, listener in self._assigned.values() if listener is gone]
+        for question in unassigned:
+            del self._assigned[question.question_id]
+            self._assign(question)
 
     def attend(self, call: Call) -> None:
-        """The client's latest call: what no call waits for is told and asked there from now on."""
-        self._line = call.line
+        """The client's latest call: events and questions that no call waits for go there from now on."""
+        self._channel = call.channel
         self.unattended.attend(call)
-        self._hand_out()
+        self._assign_parked()
 
     @property
     def partial(self) -> str:
-        """The text of the running turn as far as it has come."""
+        """The text of the running turn so far."""
         return "".join(self._partial)
 
     # ── the engine's reader ────────────────────────────────────────────────
 
     def push(self, event: Event) -> None:
-        if self._held is not None:
-            if len(self._held) < MAX_HELD:
-                self._held.append(event)
+        if self._early_events is not None:
+            if len(self._early_events) < MAX_EARLY_EVENTS:
+                self._early_events.append(event)
             else:
                 self.lost += 1
             return
         kind = type(event)
         if kind is Text:
-            self._note(event.text)  # type: ignore[attr-defined]
+            self._add_partial(event.text)  # type: ignore[attr-defined]
         elif kind is TurnStarted:
             self._begin(event)  # type: ignore[arg-type]
         elif kind is ThreadKnown:
             self._thread_id = event.thread_id  # type: ignore[attr-defined]
         for body in self._script.of(event):
-            self._tell(body)
+            self._send_event(body)
         if kind is not Text:
             self._progress(event)
-            self._hand_over(event)
+            self._pass_question(event)
 
     def close(self) -> None:
         """The session is over."""
         self.is_closed = True
         self._listeners.clear()
-        self._strays.clear()
+        self._assigned.clear()
         self._current = None
         self.unattended.close()
 
@@ -169,12 +171,12 @@ class Teller:
         self._partial.clear()
         self._partial_chars = 0
 
-    def _note(self, text: str) -> None:
+    def _add_partial(self, text: str) -> None:
         if self._partial_chars < MAX_PARTIAL_CHARS:
             self._partial.append(text)
             self._partial_chars += len(text)
 
-    def _hand_over(self, event: Event) -> None:
+    def _pass_question(self, event: Event) -> None:
         listener = self._current
         if isinstance(event, TurnDone):
             self._current = None
@@ -182,43 +184,44 @@ class Teller:
             if listener is not None:
                 listener.on_question(event.question)
             else:
-                self._entrust(event.question)
+                self._assign(event.question)
         elif isinstance(event, Withdrawn):
             self.unattended.on_withdrawn(event)
-            _, holder = self._strays.pop(event.question_id, (None, listener))
-            if holder is not None:
-                holder.on_withdrawn(event)
+            _, assignee = self._assigned.pop(event.question_id, (None, listener))
+            if assignee is not None:
+                assignee.on_withdrawn(event)
 
-    # ── questions in turns that nobody waits for ───────────────────────────
+    # ── questions in turns that no call waits for ──────────────────────────
 
-    def _entrust(self, question: Question) -> None:
-        """To a call that waits behind the turn, which can at least return with it; else to nobody's care."""
+    def _assign(self, question: Question) -> None:
+        """To a call that waits behind the turn, which can at least return with it; else it is unattended."""
         listener = self._first_waiting
         if listener is None:
             self.unattended.on_question(question)
         else:
-            self._strays[question.question_id] = (question, listener)
+            self._assigned[question.question_id] = (question, listener)
             listener.on_question(question)
 
     @property
-    def _first_waiting(self) -> Listener | None:
+    def _first_waiting(self) -> TurnListener | None:
         return next((each for each in self._listeners.values() if each.is_attended), None)
 
-    def _hand_out(self) -> None:
-        """What is parked goes to a call that waits behind it."""
+    def _assign_parked(self) -> None:
+        """Give parked questions to a call that waits behind them."""
         listener = self._first_waiting
         for question in self.unattended.release() if listener is not None else ():
-            self._entrust(question)
+            self._assign(question)
 
     # ── to the client ──────────────────────────────────────────────────────
 
-    def _tell(self, body: Any) -> None:
+    def _send_event(self, body: Any) -> None:
         listener = self._current
-        meta: dict[str, Any] = {"threadId": self._thread_id, **self._marks}
+        meta: dict[str, Any] = {"threadId": self._thread_id, **self._id_fields}
         if listener is not None:
             meta = {"requestId": msgspec.Raw(listener.request_id), **meta}
-        line = listener.line if listener is not None else self._line
-        if not line.notify("codex/event", {"_meta": meta, "msg": body, "id": self._turn_id, **self._marks}):
+        channel = listener.channel if listener is not None else self._channel
+        params = {"_meta": meta, "msg": body, "id": self._turn_id, **self._id_fields}
+        if not channel.notify("codex/event", params):
             self.lost += 1
 
     def _progress(self, event: Event) -> None:
@@ -229,15 +232,15 @@ class Teller:
         if message:
             self.progress(listener, message)
 
-    def progress(self, listener: Listener, message: str) -> None:
-        """Say that work goes on: clients that hear nothing for long give up."""
+    def progress(self, listener: TurnListener, message: str) -> None:
+        """Report progress: clients that hear nothing for long give up on the call."""
         self._steps += 1
-        told = {
+        params = {
             "progressToken": listener.progress_token,
             "progress": self._steps,
             "message": label(" ".join(message.split()), MESSAGE_CHARS),
         }
-        if not listener.line.notify("notifications/progress", told):
+        if not listener.channel.notify("notifications/progress", params):
             self.lost += 1
 
 

@@ -1,11 +1,11 @@
-"""One HTTP connection: uvicorn's, with a deadline for what its client owes us and a place in the limits.
+"""One HTTP connection: uvicorn's protocol with deadlines for reading, counted by `ConnectionLimits`.
 
-uvicorn itself waits for ever for the rest of a request. Here a connection is broken off when its time is
-up: for showing the token, for the headers of a request, for a body. (The application answers a late body
-before that; but it may have answered the request already.) Whether a request shows the token is the
-application's to say: it calls what it finds as `PROVE` in the scope's `EXTENSIONS`.
+uvicorn itself waits for ever for the rest of a request. Here a connection is aborted when its time is
+up: for sending the token, for the headers of a request, for a body. (The application answers a late body
+before that; but it may have answered the request already.) The application decides whether a request
+has the token: it then calls the function it finds as `PROVE` in the scope's `EXTENSIONS`.
 
-Imported by `http` when uvicorn is known to be there.
+Imported by `http` only when uvicorn is known to be installed.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from laneway.core.ports import Clock
 from laneway.doors.connection_limits import Arrival, ConnectionLimits
-from laneway.doors.mcp.http_door import EXTENSIONS, PROVE
+from laneway.doors.mcp.http_exchange import EXTENSIONS, PROVE
 
 Owed: TypeAlias = tuple[Literal["head", "body"], RequestResponseCycle | None]
-"""What a client has begun and not ended; and the request that it belongs to, or the one before."""
+"""What a client has begun to send and not finished; and the request that it belongs to, or the one before."""
 
 
 class Deadlines(NamedTuple):
-    """For what a client has begun to send."""
+    """Seconds to finish what a client has begun to send."""
 
     head_s: float
     body_s: float
 
 
 class HttpConnection(H11Protocol):
-    """Made by uvicorn for each connection, by keyword; the first three are ours."""
+    """Made by uvicorn for each connection, with keyword arguments; the first three are bound by us."""
 
     def __init__(
         self, limits: ConnectionLimits, clock: Clock, deadlines: Deadlines, **from_uvicorn: Any
@@ -54,7 +54,7 @@ class HttpConnection(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        # Before it has shown the token, this is its deadline for everything.
+        # Until it has sent the token, this is its deadline for everything.
         self._arrival = self._limits.arrive(transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -68,7 +68,7 @@ class HttpConnection(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._expect(self._now_owed())  # uvicorn has gone on to what came behind it
+        self._expect(self._now_owed())  # uvicorn has moved on to the next pipelined request
 
     def _now_owed(self) -> Owed | None:
         if self.transport.is_closing():
@@ -80,7 +80,7 @@ class HttpConnection(H11Protocol):
         return None
 
     def _expect(self, owed: Owed | None) -> None:
-        """Start the clock when something new is owed: what comes by the drop does not start it again."""
+        """Start the clock when something new is owed: data that trickles in does not restart it."""
         if owed == self._owed:
             return
         self._owed = owed

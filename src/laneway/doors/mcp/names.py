@@ -1,4 +1,4 @@
-"""What a session and the tools around it are called: the seeds differ, the program is the same."""
+"""Names of the MCP server, its tools and its session ids: `laneway mcp` and `codex-mcp` differ in them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import msgspec
 
 
 class Names(msgspec.Struct, frozen=True):
+    """How one command names itself, its session tools and the id of a session."""
+
     server: str
     title: str
     agent_id: str
-    """The parameter and the field that name a session."""
+    """The parameter and the result field that hold a session's id."""
     sessions: str
     status: str
     close: str
     answer: str
 
-    def told(self, agent_id: str) -> dict[str, Any]:
+    def id_fields(self, agent_id: str) -> dict[str, Any]:
+        """The fields of a result that name its session."""
         return {self.agent_id: agent_id}
 
 
@@ -30,7 +33,7 @@ AGENTS = Names(
     close="agent_close",
     answer="agent_answer",
 )
-"""Seed 001 (`atm-agent-mcp`), and `laneway mcp` itself."""
+"""Of `laneway mcp`, and of its older name `atm-agent-mcp`."""
 
 CODEX = Names(
     server="codex-mcp",
@@ -41,4 +44,4 @@ CODEX = Names(
     close="codex_close",
     answer="codex_answer",
 )
-"""Seed 000 (`codex-mcp`)."""
+"""Of `codex-mcp`, whose clients know the older names."""

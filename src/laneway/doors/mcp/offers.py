@@ -1,25 +1,27 @@
-"""Who runs the tools of `laneway mcp` that are about sessions. What clients are told is in `definitions`."""
+"""Joins the session tools of `laneway mcp` to their handlers. Names and schemas are in `definitions`."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from laneway.doors.mcp.admin_tools import AdminTools
 from laneway.doors.mcp.definitions import definitions
-from laneway.doors.mcp.desk import Desk
 from laneway.doors.mcp.names import Names
-from laneway.doors.mcp.office import Office
 from laneway.doors.mcp.server import Handler, Offer
+from laneway.doors.mcp.session_tools import SessionTools
 
 
-def offers(names: Names, desk: Desk, office: Office, groups: Collection[str]) -> list[Offer]:
-    """Those of the listed tools, with whoever runs each."""
+def offers(
+    names: Names, session_tools: SessionTools, admin_tools: AdminTools, groups: Collection[str]
+) -> list[Offer]:
+    """The session tools of these groups, each with its handler."""
     handlers: dict[str, Handler] = {
-        "codex": desk.codex,
-        "codex-reply": desk.reply,
-        names.answer: desk.answer,
-        names.sessions: office.sessions,
-        names.status: office.status,
-        names.close: office.close,
+        "codex": session_tools.codex,
+        "codex-reply": session_tools.reply,
+        names.answer: session_tools.answer,
+        names.sessions: admin_tools.sessions,
+        names.status: admin_tools.status,
+        names.close: admin_tools.close,
     }
     listed = definitions(names, groups)
     return [Offer(each, handlers[each["name"]]) for each in listed if each["name"] in handlers]

@@ -1,10 +1,10 @@
-"""A turn on behalf of a client, over one call or several.
+"""A turn that one MCP client waits for, over one tool call or several, with the questions it asks.
 
-Clients that shook hands are asked while their call waits. In the stateless era a call ends with
-`input_required` and the next one goes on where it left: the run is found again by a state that
-cannot be guessed and that only its owner may use. A question that nobody can be asked is
-declined, and said so; or, by setting, parked until `agent_answer`. A run that waits behind a turn
-that nobody waits for takes care of that turn's questions, too.
+A client of the handshake eras is asked while its call waits. In the stateless era a call ends with
+`input_required`, and the next call continues the run: it is found by a `requestState` that cannot be
+guessed and that only its owner may use. A question that the client cannot be asked is declined, with
+a note in the answer; or, by setting, parked until `agent_answer`. A run that is queued behind a turn
+that no call waits for also takes that turn's questions.
 """
 
 from __future__ import annotations
@@ -23,59 +23,59 @@ from laneway.core.ports import Clock
 from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
 from laneway.doors.mcp import elicitation
-from laneway.doors.mcp.events import Teller
-from laneway.doors.mcp.server import INVALID_PARAMS, Call, Line
-from laneway.doors.mcp.unattended import OnDecision, Unattended, meant, put_to
+from laneway.doors.mcp.events import EventForwarder
+from laneway.doors.mcp.server import INVALID_PARAMS, Call, CallerChannel
+from laneway.doors.mcp.unattended import OnDecision, Unattended, ask_client, read_reply
 
 log = logging.getLogger(__name__)
 
 HEARTBEAT_S = 10.0
-"""Between two signs of life: clients give up on a call that is silent for one to thirty minutes."""
+"""Between two progress messages: clients give up on a call that is silent for one to thirty minutes."""
 KEEP_S = 900.0
-"""For a client to come back for what it left waiting; the question itself expires sooner."""
+"""For a client to continue a parked run; the question itself expires sooner."""
 MAX_PARKED = 1000
-"""Runs that wait for their client: more is a client that never comes back."""
+"""Parked runs; if there are more, a client never comes back for them."""
 
 
 class InputRequired(msgspec.Struct, frozen=True):
-    """Somebody must decide before the turn can go on."""
+    """Questions that must be decided before the turn can continue."""
 
     questions: tuple[Question, ...]
     is_parked: bool
-    """Whether the client cannot ask, so that `agent_answer` must bring the answer."""
+    """Whether the client cannot ask its user, so that `agent_answer` must bring the answer."""
 
 
-class Run:
-    """A `Listener` of its session's `Teller`, from before the turn starts until it is done."""
+class ClientRun:
+    """One turn and its open questions: a `TurnListener` of the session's `EventForwarder` until it ends."""
 
     def __init__(
         self,
         call: Call,
         session: Session,
         turn: Turn,
-        teller: Teller,
+        forwarder: EventForwarder,
         clock: Clock,
         *,
         unattended: Unattended = "decline",
         asks_everybody: bool = False,
-        marks: dict[str, Any] | None = None,
+        id_fields: dict[str, Any] | None = None,
         on_decision: OnDecision | None = None,
     ) -> None:
         self.principal = call.principal
         self.session = session
         self.turn = turn
         self.notes: list[str] = []
-        """What the caller should know besides the answer."""
+        """Sentences to add to the answer."""
         self.call: Call
         self.request_id: bytes
         self.progress_token: Any
-        self.line: Line
+        self.channel: CallerChannel
         self.is_attended: bool
-        self._teller = teller
+        self._forwarder = forwarder
         self._clock = clock
         self._unattended: Unattended = unattended
         self._asks_everybody = asks_everybody
-        self._marks = marks or {}
+        self._id_fields = id_fields or {}
         self._on_decision = on_decision
         self._open: dict[str, Question] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
@@ -85,21 +85,21 @@ class Run:
         self._outcome: TurnResult | LanewayError | None = None
         turn.on_settled(self._on_settled)
         self.attend(call)
-        teller.follow(turn.ticket, self)
+        forwarder.follow(turn.ticket, self)
 
     def _on_settled(self, outcome: TurnResult | LanewayError) -> None:
         self._outcome = outcome
-        self._teller.unfollow(self.turn.ticket)
+        self._forwarder.unfollow(self.turn.ticket)
         self._changed.set()
 
     def attend(self, call: Call) -> None:
-        """Who waits for this run from now on."""
-        self.call, self.request_id, self.line = call, call.request_id, call.line
+        """This call waits for the run from now on."""
+        self.call, self.request_id, self.channel = call, call.request_id, call.channel
         self.progress_token = call.meta.get("progressToken")
         self.is_attended = True
-        self._teller.attend(call)
+        self._forwarder.attend(call)
 
-    # ── told by the teller, on the engine's reader ─────────────────────────
+    # ── called by the forwarder, on the engine's reader ────────────────────
 
     def on_question(self, question: Question) -> None:
         self._open[question.question_id] = question
@@ -114,13 +114,13 @@ class Run:
         if asking is not None:
             asking.cancel()
         if gone.is_declined:
-            why, how = self._rule(question)
+            why, how = self._why_declined(question)
             self.notes.append(f"Declined, because {why}: {elicitation.wording(question)}")
             self._decided(question, how)
         self._changed.set()
 
-    def _rule(self, question: Question) -> tuple[str, str]:
-        """Why a question was declined in the place of somebody: in words, and for the audit log."""
+    def _why_declined(self, question: Question) -> tuple[str, str]:
+        """Why a question was declined without asking: as a sentence, and for the audit log."""
         if self.session.spec.declines_escalations and question.is_escalation:
             return "this server was started with --readonly", "read-only"
         if self.session.is_closing:
@@ -135,8 +135,8 @@ class Run:
     # ── waiting ────────────────────────────────────────────────────────────
 
     async def wait(self) -> TurnResult | InputRequired:
-        """How the turn went, or what must be decided first. Cancelled, it takes the turn back."""
-        stop_beating = self._beat()
+        """The turn's result, or what must be decided first. Cancelling this cancels the turn."""
+        stop_heartbeat = self._start_heartbeat()
         try:
             async with asyncio.TaskGroup() as group:
                 try:
@@ -150,7 +150,7 @@ class Run:
             raise
         finally:
             self.is_attended = False
-            stop_beating()
+            stop_heartbeat()
         outcome = required or self._outcome
         if isinstance(outcome, LanewayError):
             raise outcome
@@ -164,20 +164,20 @@ class Run:
             if required is not None:
                 return required
             for question in waiting:
-                work = self._ask(question) if self._can_request(question) else self._nobody(question)
+                work = self._ask(question) if self._can_request(question) else self._cannot_ask(question)
                 self._asking[question.question_id] = group.create_task(work)
             self._changed.clear()
             await self._changed.wait()
         return None
 
     def _required(self, waiting: list[Question]) -> InputRequired | None:
-        """What this call must end with, because its client is asked by a result or not at all."""
+        """What this call must return with, because its client is asked by a result or not at all."""
         parked = tuple(q for q in waiting if q.question_id in self._parked)
         if parked:
             return InputRequired(parked, is_parked=True)
         if self.call.client.is_stateless:
-            asked = tuple(q for q in waiting if elicitation.can_ask(q, self.call.client))
-            return InputRequired(asked, is_parked=False) if asked else None
+            can_ask = tuple(q for q in waiting if elicitation.can_ask(q, self.call.client))
+            return InputRequired(can_ask, is_parked=False) if can_ask else None
         return None
 
     def _can_request(self, question: Question) -> bool:
@@ -188,19 +188,21 @@ class Run:
     async def _ask(self, question: Question) -> None:
         answer: Answer | str
         try:
-            answer = await put_to(self.line, question, request_id=self.call.id_text, marks=self._marks)
+            answer = await ask_client(
+                self.channel, question, request_id=self.call.id_text, id_fields=self._id_fields
+            )
         except WireError:
             answer = DECLINE
         await self._settle(question, answer)
 
     async def _settle(self, question: Question, answer: Answer | str) -> None:
-        """With what was answered, or for the reason why nothing was."""
+        """`answer` is the client's answer, or the reason why there is none."""
         if isinstance(answer, Answer):
             await self._answer(question, answer)
         else:
-            await self._nobody(question, answer)
+            await self._cannot_ask(question, answer)
 
-    async def _nobody(self, question: Question, why: str = "this client can ask nobody") -> None:
+    async def _cannot_ask(self, question: Question, why: str = "this client can ask nobody") -> None:
         if self._unattended == "park":
             self._parked.add(question.question_id)
             self._handed_out.add(question.question_id)
@@ -217,25 +219,25 @@ class Run:
             log.debug("question %s was gone before its answer", question.question_id)
 
     def inputs(self, required: InputRequired) -> dict[str, Any]:
-        """What a stateless client is asked, by key."""
+        """The `inputRequests` of a stateless client's result, by question."""
         return {
             question.question_id: {
                 "method": "elicitation/create",
                 "params": {
                     "mode": "form",
-                    **elicitation.params(question, request_id=self.call.id_text, marks=self._marks),
+                    **elicitation.params(question, request_id=self.call.id_text, id_fields=self._id_fields),
                 },
             }
             for question in required.questions
         }
 
-    async def take(self, replies: dict[str, Any]) -> None:
-        """The client's replies, by key; a question that none came for is declined."""
+    async def take_replies(self, replies: dict[str, Any]) -> None:
+        """The client's `inputResponses`, by question; a question without one is declined."""
         for question in list(self._open.values()):
-            await self._settle(question, meant(question, replies.get(question.question_id, {})))
+            await self._settle(question, read_reply(question, replies.get(question.question_id, {})))
 
     async def decide(self, question_id: str, answer: Answer) -> None:
-        """An answer from elsewhere; `QuestionGone` if there is no such question."""
+        """Answer an open question; `QuestionGone` if there is no such question."""
         question = self._open.pop(question_id, None)
         if question is None:
             raise QuestionGone(question_id)
@@ -248,21 +250,21 @@ class Run:
         return self._open.get(question_id)
 
     def has_parked(self, question_id: str) -> bool:
-        """Whether this was handed out to be answered later, open or not."""
+        """Whether this question was parked to be answered later, still open or not."""
         return question_id in self._handed_out
 
     @property
     def partial(self) -> str:
-        return self._teller.partial
+        return self._forwarder.partial
 
-    def _beat(self) -> Callable[[], None]:
-        """Signs of life while nothing else is told."""
+    def _start_heartbeat(self) -> Callable[[], None]:
+        """Send progress at intervals, if the client wants any; the function returned stops it."""
         if self.progress_token is None:
             return lambda: None
         cancel: list[Callable[[], None]] = []
 
         def beat() -> None:
-            self._teller.progress(self, "Codex is working.")
+            self._forwarder.progress(self, "Codex is working.")
             cancel[:] = [self._clock.after(HEARTBEAT_S, beat)]
 
         cancel.append(self._clock.after(HEARTBEAT_S, beat))
@@ -270,14 +272,14 @@ class Run:
 
 
 class Parking:
-    """Runs that wait for their client, by the state that it must bring back."""
+    """Runs that wait for their client's next call, by the `requestState` that it must carry."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, ClientRun] = {}
 
-    def park(self, run: Run) -> str:
-        """The state to come back with."""
+    def park(self, run: ClientRun) -> str:
+        """Keep the run; returns the state by which a later call takes it."""
         if len(self._runs) >= MAX_PARKED:
             self._runs.pop(next(iter(self._runs)))
         state = os.urandom(24).hex()  # `secrets` costs three milliseconds of start-up
@@ -288,15 +290,15 @@ class Parking:
     def _forget(self, state: str) -> None:
         self._runs.pop(state, None)
 
-    def take(self, principal: str, state: Any) -> Run:
+    def take(self, principal: str, state: Any) -> ClientRun:
         run = self._runs.get(state) if isinstance(state, str) else None
         if run is None or run.principal != principal:
             raise RemoteError(INVALID_PARAMS, "There is no call with this requestState")
         del self._runs[state]
         return run
 
-    def by_question(self, principal: str, question_id: str) -> Run | None:
-        """The parked run that this question keeps waiting; it is taken out."""
+    def by_question(self, principal: str, question_id: str) -> ClientRun | None:
+        """Take the parked run that waits for this question."""
         for state, run in self._runs.items():
             if run.principal == principal and run.has_parked(question_id):
                 return self._runs.pop(state)

@@ -1,10 +1,10 @@
-"""What clients are told of `codex` and `codex-reply`: the removed server's own words, to the letter."""
+"""Schemas of the tools `codex` and `codex-reply`, copied literally from the removed `codex mcp-server`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from laneway.doors.mcp.front import Front
+from laneway.doors.mcp.server_info import ServerInfo
 
 _TEXT = {"type": "string"}
 
@@ -93,7 +93,7 @@ CODEX_REPLY: dict[str, Any] = {
 }
 
 
-def dropin_front(version: str) -> Front:
-    """What the removed server said of itself, with a version of ours."""
+def dropin_front(version: str) -> ServerInfo:
+    """What the removed server told clients about itself, with our version."""
     info = {"name": "codex-mcp-server", "title": "Codex", "version": version}
-    return Front(info=info, tools=(CODEX, CODEX_REPLY))
+    return ServerInfo(info=info, tools=(CODEX, CODEX_REPLY))

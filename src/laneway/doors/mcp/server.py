@@ -1,8 +1,8 @@
-"""MCP's methods: from a request to whoever answers it. Knows the protocol, no transport and no tool.
+"""The MCP server behind any transport: routes each request's method to tools, resources or subscriptions.
 
-A transport makes a `Connection` for each client and hands every request to `Server.serve`; what
-it offers are `Offer`s. What needs nobody is answered by its `Front`. Both eras are served on one
-connection, request by request.
+A transport makes a `Connection` for each client and hands every request to `McpServer.serve`. Tools are
+given as `Offer`s; what needs no session is answered by `ServerInfo`. Both eras of the protocol are served
+on one connection, request by request. Knows no transport and no tool.
 """
 
 from __future__ import annotations
@@ -16,49 +16,49 @@ from laneway.base.errors import LanewayError, RemoteError
 from laneway.base.plain import code_label
 from laneway.doors.mcp import eras
 from laneway.doors.mcp.codes import wire_error
-from laneway.doors.mcp.eras import STRANGER, Client
-from laneway.doors.mcp.front import HANDSHAKE_ONLY, Front, meta_of, not_found, only_page, params_of
+from laneway.doors.mcp.eras import UNKNOWN_CLIENT, McpClient
+from laneway.doors.mcp.server_info import HANDSHAKE_ONLY, ServerInfo, meta_of, not_found, only_page, params_of
 from laneway.wire.messages import Raw
 
 INVALID_PARAMS = -32602
 
 
-class Line(Protocol):
-    """The way back to one caller."""
+class CallerChannel(Protocol):
+    """How the server reaches the client that made one call."""
 
     def notify(self, method: str, params: Any) -> bool:
-        """Tell it something; false if it does not read and the message was dropped."""
+        """Send a notification; false if the client does not read and it was dropped."""
         ...
 
     async def call(self, method: str, params: Any) -> Any:
-        """Ask it something. Only for clients that shook hands."""
+        """Send a request and wait for the answer. Only for clients of the handshake eras."""
         ...
 
 
 class Interests:
-    """What one client wants to hear of, by its name, and how it is told. Goes when the client goes."""
+    """The resources that one client subscribed to: by URI, the channel for notifications."""
 
     def __init__(self) -> None:
-        self.lines: dict[str, Line] = {}
+        self.channels: dict[str, CallerChannel] = {}
 
 
 class Connection:
-    """One client of one transport: whose sessions are its own, and how it can be reached."""
+    """One client of one transport: its principal, which owns sessions, and its channel."""
 
-    def __init__(self, principal: str, line: Line) -> None:
+    def __init__(self, principal: str, channel: CallerChannel) -> None:
         self.principal = principal
-        self.line = line
-        self.client = STRANGER
+        self.channel = channel
+        self.client = UNKNOWN_CLIENT
         self.interests = Interests()
-        """A transport with a connection for each request keeps these for its client and puts them here."""
+        """A transport with a connection for each request keeps one per client and sets it here."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One request, with everything about who asks."""
+    """One request, with everything about its caller."""
 
     principal: str
-    client: Client
-    line: Line
+    client: McpClient
+    channel: CallerChannel
     interests: Interests
     request_id: bytes
     """As it stood on the wire."""
@@ -75,7 +75,7 @@ Handler: TypeAlias = Callable[[Call, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """A tool: what clients are told of it, and who runs it."""
+    """A tool: its definition for clients, and its handler."""
 
     definition: dict[str, Any]
     handler: Handler
@@ -86,7 +86,7 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class Resources(Protocol):
-    """What clients can read."""
+    """Resources that clients can list and read."""
 
     async def listed(self, call: Call, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
         """A page, and the cursor to the next one."""
@@ -98,7 +98,7 @@ class Resources(Protocol):
 
 
 class News(Protocol):
-    """Tells clients what has changed of what they can read."""
+    """Notifies clients of changed resources: their subscriptions."""
 
     async def subscribe(self, call: Call) -> None: ...
 
@@ -110,7 +110,7 @@ class News(Protocol):
 
 
 class Upstream(Protocol):
-    """Whoever gets what the server behind us says by itself: the client."""
+    """The client, for messages that the server behind us sends by itself."""
 
     async def request(self, method: str, params: Raw) -> Raw: ...
 
@@ -118,7 +118,7 @@ class Upstream(Protocol):
 
 
 class Beyond(Protocol):
-    """A server behind us, which may know what we do not. Everything is passed on as it came but for ids."""
+    """A server behind us, for the methods we do not serve. Messages are passed on unchanged but for ids."""
 
     async def forward(self, method: str, params: Raw) -> Raw: ...
 
@@ -127,7 +127,9 @@ class Beyond(Protocol):
     def connect_client(self, client: Upstream | None) -> None: ...
 
 
-class Server:
+class McpServer:
+    """Answers MCP requests of all clients, by the offers, resources and subscriptions that it is given."""
+
     def __init__(
         self,
         info: dict[str, Any],
@@ -140,7 +142,7 @@ class Server:
         beyond: Beyond | None = None,
     ) -> None:
         self._offers = {offer.name: offer for offer in offers}
-        self.front = Front(
+        self.server_info = ServerInfo(
             info=info,
             tools=tuple(offer.definition for offer in self._offers.values()),
             instructions=instructions,
@@ -156,36 +158,36 @@ class Server:
     async def serve(self, connection: Connection, method: str, params: Raw, request_id: bytes) -> Any:
         """Answer one request, or raise what becomes its error."""
         if method == "initialize":
-            connection.client, answer = self.front.greet(params)
+            connection.client, answer = self.server_info.greet(params)
             return answer
-        if self.front.answers(method):
-            return self.front.answer(method, params, connection.client)
+        if self.server_info.answers(method):
+            return self.server_info.answer(method, params, connection.client)
         if self.beyond is not None and method not in self._methods:
             return await _forwarded(self.beyond, method, params)
-        given = params_of(params)
-        meta = meta_of(given)
+        decoded = params_of(params)
+        meta = meta_of(decoded)
         call = Call(
             principal=connection.principal,
-            client=eras.of_request(meta) or connection.client,
-            line=connection.line,
+            client=eras.client_from_meta(meta) or connection.client,
+            channel=connection.channel,
             interests=connection.interests,
             request_id=request_id,
-            params=given,
+            params=decoded,
             meta=meta,
         )
         serve = self._methods.get(method)
         wrong_era = HANDSHAKE_ONLY if call.client.is_stateless else _STATELESS_ONLY
         if serve is None or method in wrong_era:
             raise not_found(method)
-        return eras.shaped(await serve(self, call), call.client, self.front.info)
+        return eras.shape_result(await serve(self, call), call.client, self.server_info.info)
 
     def end_news(self) -> None:
-        """There will be no more of them: whoever waits is answered."""
+        """There will be no more notifications: answer the requests that wait for them."""
         if self._news is not None:
             self._news.end()
 
-    def hear(self, method: str, params: Raw) -> None:
-        """A notification that the transport has no use for."""
+    def receive_notification(self, method: str, params: Raw) -> None:
+        """Pass on a notification that the transport does not handle."""
         if self.beyond is not None and method not in _OWN_NOTICES:
             self.beyond.forward_notification(method, params)
 
@@ -205,7 +207,7 @@ class Server:
             return self._on_unknown_tool(name)
         raise RemoteError(INVALID_PARAMS, f"Unknown tool '{code_label(name)}'", {"error_source": "proxy"})
 
-    # ── what can be read ───────────────────────────────────────────────────
+    # ── resources ──────────────────────────────────────────────────────────
 
     async def _list_resources(self, call: Call) -> dict[str, Any]:
         cursor = call.params.get("cursor")
@@ -214,14 +216,14 @@ class Server:
             return eras.cached({"resources": []}, call.client)
         if cursor is not None and not isinstance(cursor, str):
             raise RemoteError(INVALID_PARAMS, "cursor must be the nextCursor of an earlier answer")
-        found, more = await self._resources.listed(call, cursor)
-        page = {"resources": found, "nextCursor": more} if more is not None else {"resources": found}
-        return eras.cached(page, call.client)
+        rows, next_cursor = await self._resources.listed(call, cursor)
+        more = {"nextCursor": next_cursor} if next_cursor is not None else {}
+        return eras.cached({"resources": rows, **more}, call.client)
 
     async def _list_templates(self, call: Call) -> dict[str, Any]:
         only_page(call.params)
-        found = self._resources.templates() if self._resources is not None else []
-        return eras.cached({"resourceTemplates": found}, call.client)
+        templates = self._resources.templates() if self._resources is not None else []
+        return eras.cached({"resourceTemplates": templates}, call.client)
 
     async def _read_resource(self, call: Call) -> dict[str, Any]:
         uri = call.params.get("uri")
@@ -232,13 +234,13 @@ class Server:
         return eras.cached({"contents": await self._resources.read(call, uri)}, call.client)
 
 
-Method: TypeAlias = Callable[[Server, Call], Awaitable[dict[str, Any]]]
+Method: TypeAlias = Callable[[McpServer, Call], Awaitable[dict[str, Any]]]
 
 _METHODS: dict[str, Method] = {
-    "tools/call": Server._call_tool,
-    "resources/list": Server._list_resources,
-    "resources/templates/list": Server._list_templates,
-    "resources/read": Server._read_resource,
+    "tools/call": McpServer._call_tool,
+    "resources/list": McpServer._list_resources,
+    "resources/templates/list": McpServer._list_templates,
+    "resources/read": McpServer._read_resource,
 }
 _SUBSCRIBE, _UNSUBSCRIBE, _LISTEN = "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"
 _STATELESS_ONLY = frozenset({_LISTEN})
@@ -255,15 +257,15 @@ async def _forwarded(beyond: Beyond, method: str, params: Raw) -> Raw:
 
 
 def _of_news(news: News) -> dict[str, Method]:
-    async def subscribe(server: Server, call: Call) -> dict[str, Any]:
+    async def subscribe(server: McpServer, call: Call) -> dict[str, Any]:
         await news.subscribe(call)
         return {}
 
-    async def unsubscribe(server: Server, call: Call) -> dict[str, Any]:
+    async def unsubscribe(server: McpServer, call: Call) -> dict[str, Any]:
         news.unsubscribe(call)
         return {}
 
-    async def listen(server: Server, call: Call) -> dict[str, Any]:
+    async def listen(server: McpServer, call: Call) -> dict[str, Any]:
         return await news.listen(call)
 
     return {_SUBSCRIBE: subscribe, _UNSUBSCRIBE: unsubscribe, _LISTEN: listen}

@@ -1,9 +1,9 @@
 """Transcripts and summaries of sessions as MCP resources, so that a client can read what happened.
 
     laneway://sessions/<agent id>/transcript     Markdown, newest turns; `?older=<cursor>` for earlier ones
-    laneway://sessions/<agent id>/summary        what the session said of itself when it was closed
+    laneway://sessions/<agent id>/summary        the session's own summary, written when it was closed
 
-Transcripts are Codex's own and are read when they are asked for.
+Transcripts are Codex's own files and are read only on request.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from laneway.base.errors import LanewayError, RemoteError
 from laneway.base.plain import code_label, fenced, plain, quoted
-from laneway.core.colleagues import Colleagues
 from laneway.core.model import Activity, Event, Text, TurnDone, UserSaid
+from laneway.core.named.sessions import NamedSessions
 from laneway.doors.mcp.codes import wire_error
 from laneway.doors.mcp.server import INVALID_PARAMS, Call
 
@@ -26,28 +26,28 @@ TURNS_A_PAGE = 20
 MAX_CHARS = 200_000
 """Of one page: a model reads it, and pays for it."""
 OUTPUT_CHARS = 2_000
-"""Of one command's output; the end of it, where results stand."""
+"""Of one command's output: its end, where the results are."""
 MARKDOWN = "text/markdown"
 
 
 class Transcripts:
     """A `Resources` over the sessions of a team."""
 
-    def __init__(self, colleagues: Colleagues) -> None:
-        self._colleagues = colleagues
+    def __init__(self, sessions: NamedSessions) -> None:
+        self._sessions = sessions
 
     async def listed(self, call: Call, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
         try:
-            roll = await self._colleagues.sessions(call.principal, limit=SESSIONS_A_PAGE, cursor=cursor)
+            page = await self._sessions.sessions(call.principal, limit=SESSIONS_A_PAGE, cursor=cursor)
         except LanewayError as error:
             raise wire_error(error) from error
-        found = []
-        for row in roll.rows:
+        resources = []
+        for row in page.rows:
             if row.thread_id is not None:
-                found.append(_resource(row.agent_id, row.identity, "transcript"))
+                resources.append(_resource(row.agent_id, row.identity, "transcript"))
                 if row.status != "active":
-                    found.append(_resource(row.agent_id, row.identity, "summary"))
-        return found, roll.cursor
+                    resources.append(_resource(row.agent_id, row.identity, "summary"))
+        return resources, page.cursor
 
     def templates(self) -> list[dict[str, Any]]:
         return [
@@ -75,10 +75,10 @@ class Transcripts:
         return [{"uri": uri, "mimeType": MARKDOWN, "text": text}]
 
     async def _transcript(self, call: Call, agent_id: str, older: str | None, uri: str) -> str:
-        record = await self._colleagues.seen(call.principal, agent_id)
+        record = await self._sessions.seen(call.principal, agent_id)
         if record.thread_id is None:
             raise _missing(uri)
-        page = await self._colleagues.hub.engine.history(record.thread_id, older, TURNS_A_PAGE)
+        page = await self._sessions.hub.engine.history(record.thread_id, older, TURNS_A_PAGE)
         text = markdown(page.events)
         if len(text) > MAX_CHARS:
             text = f"[cut: {len(text) - MAX_CHARS} characters]\n" + text[-MAX_CHARS:]
@@ -87,29 +87,29 @@ class Transcripts:
         return text
 
     async def _summary(self, call: Call, agent_id: str, uri: str) -> str:
-        await self._colleagues.seen(call.principal, agent_id)
-        text = await self._colleagues.summary(agent_id)
+        await self._sessions.seen(call.principal, agent_id)
+        text = await self._sessions.summary(agent_id)
         if text is None:
             raise _missing(uri)
         return text
 
 
 def markdown(events: Iterable[Event]) -> str:
-    """Turns as people read them. Pure."""
+    """Turns as Markdown for people. Pure."""
     parts: list[str] = []
-    speaking = ""
+    open_item_id = ""
     for event in events:
-        if isinstance(event, Text) and event.item_id == speaking:
+        if isinstance(event, Text) and event.item_id == open_item_id:
             parts[-1] += event.text
             continue
-        shown = _shown(event)
-        if shown:
-            parts.append(shown)
-            speaking = event.item_id if isinstance(event, Text) else ""
+        part = _event_markdown(event)
+        if part:
+            parts.append(part)
+            open_item_id = event.item_id if isinstance(event, Text) else ""
     return "\n\n".join(parts) + "\n" if parts else "Nothing was said yet.\n"
 
 
-def _shown(event: Event) -> str:
+def _event_markdown(event: Event) -> str:
     match event:
         case UserSaid(text=text):
             return f"## Prompt\n\n{text}"
@@ -127,12 +127,12 @@ def _shown(event: Event) -> str:
 
 def _activity(event: Activity) -> str:
     code = f" (exit code {event.exit_code})" if event.exit_code else ""
-    shown = f"- {event.kind}: {quoted(event.title)} {event.status}{code}"
+    part = f"- {event.kind}: {quoted(event.title)} {event.status}{code}"
     if event.output:
         cut = "…" if len(event.output) > OUTPUT_CHARS else ""
         text = cut + event.output[-OUTPUT_CHARS:].rstrip("\n")
-        shown += f"\n\n{fenced(text)}"
-    return shown
+        part += f"\n\n{fenced(text)}"
+    return part
 
 
 def _resource(agent_id: str, identity: str, what: str) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _resource(agent_id: str, identity: str, what: str) -> dict[str, Any]:
 
 
 def _parsed(uri: str) -> tuple[str, str, str | None]:
-    """The session, what of it, and the page; -32602 for what is none of ours."""
+    """A URI's session, kind of resource and page; raises -32602 for a URI that is not ours."""
     try:
         parts = urlsplit(uri)
         path = [unquote(part) for part in parts.path.split("/")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from laneway.doors.acp.client import Client
+from laneway.doors.acp.client import EditorClient
 
 API_KEY = "api-key"
 BROWSER = "chat-gpt"
@@ -19,7 +19,9 @@ LOGIN_FLAG = "--login"
 """Behind the command that starts us: log in in the terminal, and end."""
 
 
-def methods(client: Client, program: Sequence[str], environment: Mapping[str, str]) -> list[dict[str, Any]]:
+def methods(
+    client: EditorClient, program: Sequence[str], environment: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """For `initialize`. `program` is the command that starts this agent."""
     offered: list[dict[str, Any]] = []
     if not environment.get("NO_BROWSER"):
@@ -55,7 +57,7 @@ def _by_method_id(method: dict[str, Any]) -> dict[str, Any]:
     return {"type": "agent", "methodId": method["id"], **rest}
 
 
-def _in_a_terminal(client: Client, program: Sequence[str]) -> list[dict[str, Any]]:
+def _in_a_terminal(client: EditorClient, program: Sequence[str]) -> list[dict[str, Any]]:
     method = {"id": TERMINAL, "name": "Terminal", "description": "Log in with `codex login` in a terminal."}
     if client.logs_in_by_terminal:
         return [{"type": "terminal", **method, "args": [LOGIN_FLAG]}]

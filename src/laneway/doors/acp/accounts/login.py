@@ -1,7 +1,7 @@
 """Logging in to Codex from an editor: by key, in a browser, by device code, in a terminal.
 
 Codex does it and keeps what comes of it; we start it, show what a person has to do, and wait. One
-`Login` for all clients of a process. A key goes to Codex and nowhere else.
+`EditorLogin` for all clients of a process. A key goes to Codex and nowhere else.
 
 A device code is shown by whatever the client offers: a URL or a form for its request, a permission
 request in an open session, the conversation itself; else the error says where to go and what to
@@ -17,12 +17,10 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
-
-import msgspec
+from typing import Any
 
 from laneway.base.errors import EngineLost, EngineRefused, RemoteError, WireBroken, WireClosed
-from laneway.codex.provider import is_login_needed as is_needed
+from laneway.core.offers import Account, Accounts, LoginWay, StartedLogin
 from laneway.doors.acp.accounts.auth_methods import (
     AGENT_METHODS,
     API_KEY,
@@ -32,12 +30,10 @@ from laneway.doors.acp.accounts.auth_methods import (
     methods,
 )
 from laneway.doors.acp.accounts.browser import open_browser
-from laneway.doors.acp.accounts.signpost import Asker, Shown, Signpost, show
-from laneway.doors.acp.client import Client
+from laneway.doors.acp.accounts.login_prompt import LoginAsker, LoginPrompt, Shown, show
+from laneway.doors.acp.client import EditorClient
+from laneway.doors.acp.client_channel import ClientChannel
 from laneway.doors.acp.faults import AUTH_REQUIRED, bad_params, fault
-from laneway.doors.acp.line import Line
-
-__all__ = ["Asker", "Login", "is_needed"]
 
 log = logging.getLogger(__name__)
 
@@ -45,67 +41,48 @@ KEY_VARIABLES = ("CODEX_API_KEY", "OPENAI_API_KEY")
 """Where a key is looked for when the request has none; the first wins."""
 CANCEL_S = 2.0
 """For Codex to take a login back: nobody waits longer for that, least of all our own end."""
-_COMPLETED = "account/login/completed"
+_WAYS: dict[str, LoginWay] = {BROWSER: "browser", DEVICE_CODE: "device_code"}
 _CANCELLED = "the login was cancelled."
 _ANOTHER_WAY = "another way to log in was chosen."
 _LOGGED_OUT = "somebody logged out."
 
 
-class Codex(Protocol):
-    """What is needed of an engine."""
-
-    async def call(self, method: str, params: Any = None) -> Any: ...
-
-    async def link(self) -> Running: ...
-
-
-class Running(Protocol):
-    """What is needed of a link: a login is over when the Codex that began it is."""
-
-    async def call(self, method: str, params: Any = None) -> Any: ...
-
-    def watch(self, method: str, watcher: Callable[[dict[str, Any] | None], None]) -> Callable[[], None]: ...
-
-
 class _Pending:
-    """A login that Codex is waiting for. Ends by Codex's word, or with Codex."""
+    """A login that the engine is waiting for. Ends by the engine's word, or with the engine."""
 
-    def __init__(self, codex: Running, method: str, signpost: Signpost, stop: Callable[[], None]) -> None:
-        self.codex = codex
-        self._stop = stop
+    def __init__(self, started: StartedLogin, method: str) -> None:
+        self.started = started
         self.method = method
-        self.signpost = signpost
-        self.outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self.signpost = LoginPrompt(started.page.login_id, started.page.url, started.page.code)
+        self.outcome = started.outcome
         """None: somebody is logged in; else why not."""
         self.is_superseded = False
         """Whether it ended by what somebody else did: an account may be there all the same."""
         self.waiting = 0
         """Requests that wait for it."""
-        self.told: set[Line] = set()
+        self.told: set[ClientChannel] = set()
         """Clients that know where to go, by their lines. One that knows it by an error waits as well."""
-        self.telling: defaultdict[Line, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self.telling: defaultdict[ClientChannel, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Held while a client is shown the way: a second request of it need not show it again."""
 
     @property
     def is_wanted(self) -> bool:
         return self.waiting > 0 or bool(self.told)
 
-    def end(self, why: str | None) -> None:
-        if not self.outcome.done():
-            self._stop()
-            self.outcome.set_result(why)
 
-
-class Login:
+class EditorLogin:
     def __init__(
         self,
-        codex: Codex,
+        accounts: Accounts | None,
         program: Sequence[str],
         environment: Mapping[str, str],
         open_browser: Callable[[str, Mapping[str, str]], Awaitable[bool]] = open_browser,
     ) -> None:
-        """`program` is the command that starts this agent; `environment` is ours, not Codex's."""
-        self._codex = codex
+        """`program` is the command that starts this agent; `environment` is ours, not Codex's.
+
+        An engine without accounts needs no login, and has none.
+        """
+        self._accounts = accounts
         self._program = tuple(program)
         self._environment = environment
         self._open_browser = open_browser
@@ -113,23 +90,30 @@ class Login:
         self._changing = asyncio.Lock()
         """Who is logged in, or is about to be, is changed by one at a time, in the order of requests."""
 
-    def methods(self, client: Client) -> list[dict[str, Any]]:
+    def methods(self, client: EditorClient) -> list[dict[str, Any]]:
         return methods(client, self._program, self._environment)
 
-    def required(self, client: Client, why: str = "") -> RemoteError:
+    def required(self, client: EditorClient, why: str = "") -> RemoteError:
         """What a request gets that cannot be served before somebody has logged in."""
         reason = f": {why}" if why else "."
         return fault(AUTH_REQUIRED, f"Log in to Codex first{reason}", authMethods=self.methods(client))
 
     async def is_needed(self) -> bool:
-        return is_needed(await self._codex.call("account/read", {"refreshToken": False}))
+        return (await self._read()).is_login_needed
 
     async def is_possible(self) -> bool:
         """Whether the model's provider is one that Codex logs in to, and not one with a key of the user's."""
-        account = await self._codex.call("account/read", {"refreshToken": False})
-        return isinstance(account, dict) and account.get("requiresOpenaiAuth") is True
+        return (await self._read()).is_login_possible
 
-    async def authenticate(self, params: dict[str, Any], asker: Asker) -> dict[str, Any]:
+    async def _read(self) -> Account:
+        return Account() if self._accounts is None else await self._accounts.read()
+
+    def _need_accounts(self) -> Accounts:
+        if self._accounts is None:
+            raise bad_params("There is nothing to log in to here.")
+        return self._accounts
+
+    async def authenticate(self, params: dict[str, Any], asker: LoginAsker) -> dict[str, Any]:
         """Return when somebody is logged in; raise with a sentence when that did not come to pass."""
         method = params.get("methodId")
         if method == API_KEY:
@@ -146,7 +130,7 @@ class Login:
     async def logout(self) -> dict[str, Any]:
         async with self._changing:  # a login that is just starting ends, too
             await self._supersede(_LOGGED_OUT)
-            await self._codex.call("account/logout")
+            await self._need_accounts().log_out()
         return {}
 
     async def aclose(self) -> None:
@@ -168,20 +152,20 @@ class Login:
         async with self._changing:
             await self._supersede(_ANOTHER_WAY)
             try:
-                await self._codex.call("account/login/start", {"type": "apiKey", "apiKey": key})
+                await self._need_accounts().log_in_with_key(key)
             except EngineRefused as refused:
                 # Codex's own words might repeat the key.
                 log.info("Codex refused a login with an API key (code %d)", refused.code)
                 raise fault(AUTH_REQUIRED, "Codex did not take this API key.") from None
 
-    async def _check_terminal(self, client: Client) -> None:
+    async def _check_terminal(self, client: EditorClient) -> None:
         """The client has run a terminal for it: see whether that helped."""
         if await self.is_needed():
             raise self.required(client, "nobody has logged in in the terminal yet")
 
     # ── with a person ──────────────────────────────────────────────────────
 
-    async def _by_person(self, method: str, asker: Asker) -> None:
+    async def _by_person(self, method: str, asker: LoginAsker) -> None:
         async with self._changing:
             pending = self._pending
             if pending is None or pending.outcome.done() or pending.method != method:
@@ -203,7 +187,7 @@ class Login:
             return
         raise fault(AUTH_REQUIRED, f"Nobody is logged in: {why}", kind="login_failed")
 
-    async def _outcome(self, pending: _Pending, asker: Asker) -> str | None:
+    async def _outcome(self, pending: _Pending, asker: LoginAsker) -> str | None:
         telling = asyncio.ensure_future(self._tell(pending, asker))
         try:
             # Who knows the way need not wait for being asked: the login may end first.
@@ -223,7 +207,7 @@ class Login:
             if shown == "link":
                 asker.line.notify("elicitation/complete", {"elicitationId": pending.signpost.login_id})
 
-    async def _tell(self, pending: _Pending, asker: Asker) -> Shown | None:
+    async def _tell(self, pending: _Pending, asker: LoginAsker) -> Shown | None:
         """Show a client the way, once; if that request is taken back, it is the turn of its next one."""
         async with pending.telling[asker.line]:
             if asker.line not in pending.told:
@@ -235,7 +219,7 @@ class Login:
             asker.say(pending.signpost.text)  # whoever asks in a conversation looks there
         return "told"
 
-    async def _show(self, signpost: Signpost, asker: Asker) -> Shown | None:
+    async def _show(self, signpost: LoginPrompt, asker: LoginAsker) -> Shown | None:
         """How a person took it; None if nobody could be told."""
         # Without a code it is for a browser on this machine: Codex waits for it here.
         is_local = not signpost.code and not asker.client.takes_urls
@@ -246,12 +230,10 @@ class Login:
     async def _account(self) -> str | None:
         """What kind of login works already, if one does."""
         try:
-            answer = await self._codex.call("account/read", {"refreshToken": True})
+            return (await self._need_accounts().read(refresh=True)).kind
         except EngineRefused as refused:
             log.info("the login that is there does not work: %s", refused)
             return None
-        account = answer.get("account") if isinstance(answer, dict) else None
-        return str(account.get("type")) if isinstance(account, dict) else None
 
     async def _is_somebody_there(self) -> bool:
         """When whoever ended our login is through with what they wanted instead."""
@@ -259,33 +241,12 @@ class Login:
             return await self._account() is not None
 
     async def _start(self, method: str) -> _Pending:
-        codex = await self._codex.link()
-        early: list[dict[str, Any] | None] = []
-        pending: _Pending | None = None
-
-        def on_completed(told: dict[str, Any] | None) -> None:
-            if pending is None:
-                early.append(told)
-            elif told is None:
-                pending.end("Codex ended meanwhile. Try again.")
-            elif told.get("loginId") == pending.signpost.login_id:
-                pending.end(None if told.get("success") is True else _why(told.get("error")))
-
-        stop = codex.watch(_COMPLETED, on_completed)
         try:
-            answer = await codex.call("account/login/start", {"type": _CODEX_TYPES[method]})
-            pending = _Pending(codex, method, _signpost(answer), stop)
+            return _Pending(await self._need_accounts().begin_login(_WAYS[method]), method)
         except EngineRefused as refused:
-            stop()
             raise fault(
                 AUTH_REQUIRED, f"Codex could not begin a login: {refused.message}", kind="login_failed"
             ) from refused
-        except BaseException:
-            stop()
-            raise
-        for told in early:
-            on_completed(told)
-        return pending
 
     async def _supersede(self, why: str) -> None:
         if self._pending is not None and not self._pending.outcome.done():
@@ -295,10 +256,10 @@ class Login:
     async def _cancel(self, pending: _Pending, why: str) -> None:
         if pending.outcome.done():
             return
-        pending.end(why)
+        pending.started.end(why)
         try:
             async with asyncio.timeout(CANCEL_S):
-                await pending.codex.call("account/login/cancel", {"loginId": pending.signpost.login_id})
+                await pending.started.cancel()
         except (EngineRefused, EngineLost, TimeoutError) as problem:
             log.info("a login could not be cancelled: %r", problem)
 
@@ -312,30 +273,6 @@ async def _ended(showing: asyncio.Future[Shown | None]) -> Shown | None:
         if not showing.cancelled():
             raise
         return None
-
-
-_CODEX_TYPES = {BROWSER: "chatgpt", DEVICE_CODE: "chatgptDeviceCode"}
-
-
-class _Started(msgspec.Struct):
-    """Codex's answer, as far as we need it."""
-
-    loginId: str
-    authUrl: str = ""
-    verificationUrl: str = ""
-    userCode: str = ""
-
-
-def _signpost(answer: Any) -> Signpost:
-    try:
-        started = msgspec.convert(answer, _Started)
-    except msgspec.ValidationError as problem:
-        raise EngineRefused("account/login/start", 0, f"an answer that cannot be read: {problem}") from None
-    return Signpost(started.loginId, started.verificationUrl or started.authUrl, started.userCode)
-
-
-def _why(error: Any) -> str:
-    return f"{str(error).rstrip('.')}." if error else "Codex did not say why."
 
 
 def _key_of(params: dict[str, Any], environment: Mapping[str, str]) -> str | None:

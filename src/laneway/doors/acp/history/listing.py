@@ -14,7 +14,7 @@ from laneway.base.errors import EngineRefused
 from laneway.base.plain import label
 from laneway.core.ports import ThreadInfo, ThreadList
 from laneway.doors.acp.faults import INVALID_REQUEST, bad_params
-from laneway.doors.acp.history.said import words
+from laneway.doors.acp.history.user_blocks import words
 
 SESSIONS_A_PAGE = 50
 """What a list shows before somebody scrolls."""

@@ -2,7 +2,7 @@
 
 The next page is fetched while one is told, and no turn is told before the client has taken most of
 the one before it. The newest turn comes complete; each tool call of the older ones has a budget of
-bytes (see `past`).
+bytes (see `past_updates`).
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import msgspec
 
 from laneway.core.model import Event, TurnStarted
 from laneway.core.ports import Page
-from laneway.doors.acp.client import Client
-from laneway.doors.acp.history import past
-from laneway.doors.acp.line import Line
+from laneway.doors.acp.client import EditorClient
+from laneway.doors.acp.client_channel import ClientChannel
+from laneway.doors.acp.history import past_updates
 
 TURNS_A_PAGE = 20
 """Of one request: two pages are in memory at once, with everything that was printed in them."""
 
 
-class Historian(Protocol):
+class HistoryReader(Protocol):
     """What is needed of an engine."""
 
     async def history(
@@ -39,17 +39,17 @@ class Replayed(msgspec.Struct, frozen=True):
 
 
 async def replay(
-    engine: Historian,
+    engine: HistoryReader,
     session_id: str,
     thread_id: str,
-    client: Client,
-    line: Line,
+    client: EditorClient,
+    line: ClientChannel,
     *,
     cwd: str = "",
-    render: past.Render = past.updates,
+    render: past_updates.Render = past_updates.updates,
 ) -> Replayed:
     """Tell everything; when this returns, whatever is said next comes behind it."""
-    scene = past.Scene(thread_id, client, cwd)
+    scene = past_updates.ReplayContext(thread_id, client, cwd)
     turns = updates = 0
     newest: list[Event] = []
     ahead = asyncio.ensure_future(_page(engine, thread_id, None))
@@ -71,7 +71,7 @@ async def replay(
     return Replayed(turns, updates)
 
 
-async def _page(engine: Historian, thread_id: str, cursor: str | None) -> Page:
+async def _page(engine: HistoryReader, thread_id: str, cursor: str | None) -> Page:
     return await engine.history(thread_id, cursor, TURNS_A_PAGE, oldest_first=True)
 
 
@@ -87,7 +87,13 @@ def _turns(events: Iterable[Event]) -> Iterator[list[Event]]:
 
 
 async def _tell(
-    turn: list[Event], scene: past.Scene, line: Line, session_id: str, render: past.Render, *, is_whole: bool
+    turn: list[Event],
+    scene: past_updates.ReplayContext,
+    line: ClientChannel,
+    session_id: str,
+    render: past_updates.Render,
+    *,
+    is_whole: bool,
 ) -> int:
     if not turn:
         return 0

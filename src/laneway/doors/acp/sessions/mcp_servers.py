@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.plain import code_label
+from laneway.base.prepare import prepare
 from laneway.doors.acp.faults import bad_params
 
 MAX_SERVERS = 64
@@ -25,17 +26,17 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 """Codex refuses most of these; a dot would split the key that names the server."""
 
 
-class Servers(msgspec.Struct, frozen=True):
+class ClientMcpServers(msgspec.Struct, frozen=True):
     config: dict[str, Any]
     """For `ThreadSpec.extras`: sent at every start and resume, and kept nowhere."""
     notes: tuple[str, ...] = ()
     """What the user should know, in sentences."""
 
 
-def servers(wanted: Any, taken: Collection[str] = ()) -> Servers:
+def servers(wanted: Any, taken: Collection[str] = ()) -> ClientMcpServers:
     """`wanted` as it stands in the request; `taken` are the names in the user's own config."""
     if wanted is None:
-        return Servers({})
+        return ClientMcpServers({})
     if not isinstance(wanted, list):
         raise bad_params("mcpServers must be a list.")
     if len(wanted) > MAX_SERVERS:
@@ -55,13 +56,7 @@ def servers(wanted: Any, taken: Collection[str] = ()) -> Servers:
             )
         else:
             entries[name] = fields
-    return Servers({"mcp_servers": entries} if entries else {}, tuple(notes))
-
-
-def names(config: Any) -> frozenset[str]:
-    """The servers that Codex's `config/read` tells of."""
-    own = config.get("mcp_servers") if isinstance(config, dict) else None
-    return frozenset(own) if isinstance(own, dict) else frozenset()
+    return ClientMcpServers({"mcp_servers": entries} if entries else {}, tuple(notes))
 
 
 def _named(server: Any) -> str:
@@ -119,6 +114,7 @@ def _pairs(server: dict[str, Any], key: str) -> dict[str, str]:
     return {pair.name: pair.value for pair in found}
 
 
+@prepare
 class _Pair(msgspec.Struct):
     name: str
     value: str

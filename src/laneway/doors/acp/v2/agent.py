@@ -14,15 +14,15 @@ from laneway.doors.acp import agent
 from laneway.doors.acp.agent import Params, no_method, session_of
 from laneway.doors.acp.faults import NOT_FOUND, LoginNeeded, bad_params, fault, wire_error
 from laneway.doors.acp.history import replay
-from laneway.doors.acp.sessions.room import Room
-from laneway.doors.acp.telling.voice import Voice
-from laneway.doors.acp.v2 import past, prompts, shapes
-from laneway.doors.acp.v2.narrator import Narrator
+from laneway.doors.acp.sessions.editor_session import EditorSession
+from laneway.doors.acp.updates.update_sink import UpdateSink
+from laneway.doors.acp.v2 import past_updates, prompts, shapes
+from laneway.doors.acp.v2.updates_v2 import UpdatesV2
 
 
-class Agent(agent.Agent):
-    def _voice(self) -> Voice:
-        return Narrator(self._line, self._house.clock)
+class AgentV2(agent.Agent):
+    def _voice(self) -> UpdateSink:
+        return UpdatesV2(self._line, self._house.clock)
 
     async def _dispatch(self, method: str, params: Params, request_id: bytes) -> Any:
         if method == "auth/login":
@@ -38,79 +38,85 @@ class Agent(agent.Agent):
     # ── sessions ───────────────────────────────────────────────────────────
 
     async def _create(self, params: Params) -> dict[str, Any]:
-        room = await self._new_room(params)
-        return {"sessionId": room.session_id, **_state(room)}
+        session = await self._new_session(params)
+        return {"sessionId": session.session_id, **_state(session)}
 
     async def _take_up(self, params: Params) -> dict[str, Any]:
         """The conversation if it is asked for, then the state, then the answer."""
         whole = _wants_replay(params)
-        room, is_new = await self._reopened(params)
+        session, is_new = await self._reopened(params)
         if whole:
-            await self._tell_past(room, is_new=is_new)
+            await self._tell_past(session, is_new=is_new)
         elif is_new:
-            self._introduce(room)
-        _narrator(room).foreground.tell()
-        return _state(room)
+            self._introduce(session)
+        _narrator(session).foreground.tell()
+        return _state(session)
 
-    async def _replay(self, room: Room) -> None:
-        engine, cwd = self._house.engine, str(room.cwd)
+    async def _replay(self, session: EditorSession) -> None:
+        engine, cwd = self._house.engine, str(session.cwd)
         await replay.replay(
-            engine, room.session_id, room.thread_id, room.client, self._line, cwd=cwd, render=past.updates
+            engine,
+            session.session_id,
+            session.thread_id,
+            session.client,
+            self._line,
+            cwd=cwd,
+            render=past_updates.updates,
         )
 
-    def _introduce(self, room: Room) -> None:
-        room.narrator.open(room.session_id, room.thread_id, str(room.cwd), room)
-        for note in room.notes:
-            room.narrator.notice("warning", note)
+    def _introduce(self, session: EditorSession) -> None:
+        session.introduce()
+        for note in session.notes:
+            session.narrator.notice("warning", note)
 
     async def _shut(self, params: Params) -> dict[str, Any]:
         """One that is not open is closed already."""
-        room = self._rooms.pop(session_of(params), None)
-        if room is not None:
-            await room.close()
+        session = self._sessions.pop(session_of(params), None)
+        if session is not None:
+            await session.close()
         return {}
 
     async def _say(self, params: Params) -> dict[str, Any]:
-        room = self._room(params)
-        return await prompts.prompt(room, _narrator(room), params.get("prompt"), self._told)
+        session = self._session(params)
+        return await prompts.prompt(session, _narrator(session), params.get("prompt"), self._told)
 
     async def _told(self, error: LanewayError) -> RemoteError:
         return await self._refused(error) if isinstance(error, LoginNeeded) else wire_error(error)
 
     async def _choose(self, params: Params) -> dict[str, Any]:
-        room = self._room(params)
+        session = self._session(params)
         match params:
             case {"type": "id", "value": str(value)} | {"type": "boolean", "value": bool(value)}:
-                await room.chosen(str(params.get("configId")), value)
+                await session.choose(str(params.get("configId")), value)
             case _:
                 raise bad_params(
                     "An option is set by type id with a text, or by type boolean with true or false."
                 )
-        return {"configOptions": shapes.options(room.shown_options())}
+        return {"configOptions": shapes.options(session.options())}
 
 
-_METHODS: dict[str, Callable[[Agent, Params], Awaitable[dict[str, Any]]]] = {
-    "auth/logout": Agent._logout,
-    "session/new": Agent._create,
-    "session/resume": Agent._take_up,
-    "session/list": Agent._list,
-    "session/close": Agent._shut,
-    "session/delete": Agent._delete,
-    "session/prompt": Agent._say,
-    "session/set_config_option": Agent._choose,
+_METHODS: dict[str, Callable[[AgentV2, Params], Awaitable[dict[str, Any]]]] = {
+    "auth/logout": AgentV2._logout,
+    "session/new": AgentV2._create,
+    "session/resume": AgentV2._take_up,
+    "session/list": AgentV2._list,
+    "session/close": AgentV2._shut,
+    "session/delete": AgentV2._delete,
+    "session/prompt": AgentV2._say,
+    "session/set_config_option": AgentV2._choose,
 }
 
 
-def _state(room: Room) -> dict[str, Any]:
+def _state(session: EditorSession) -> dict[str, Any]:
     return {
-        "configOptions": shapes.options(room.shown_options()),
-        "availableCommands": shapes.available_commands(),
+        "configOptions": shapes.options(session.options()),
+        "availableCommands": shapes.available_commands(session.commands.offers),
     }
 
 
-def _narrator(room: Room) -> Narrator:
-    assert isinstance(room.narrator, Narrator)
-    return room.narrator
+def _narrator(session: EditorSession) -> UpdatesV2:
+    assert isinstance(session.narrator, UpdatesV2)
+    return session.narrator
 
 
 def _wants_replay(params: Params) -> bool:

@@ -13,11 +13,12 @@ from typing import Any
 from laneway.base.plain import plain_code
 from laneway.core.model import Activity
 from laneway.doors.acp.ids import tool_call_id
-from laneway.doors.acp.telling import blocks
-from laneway.doors.acp.telling.diffs import absolute
-from laneway.doors.acp.telling.outputs import MAX_OUTPUT_CHARS, shortened
-from laneway.doors.acp.telling.views import View, view
+from laneway.doors.acp.updates import blocks
+from laneway.doors.acp.updates.activity_views import ActivityView, view
 from laneway.doors.acp.v2 import patches
+from laneway.rendering.activities import outcome
+from laneway.rendering.diffs import absolute
+from laneway.rendering.outputs import MAX_OUTPUT_CHARS, shortened
 
 Update = dict[str, Any]
 """The `update` of a `session/update`."""
@@ -28,7 +29,6 @@ _STATUS = {
     "failed": "failed",
     "declined": "failed",
 }
-_NOTES = {"declined": "Declined.", "detached": "Still running in the background."}
 
 
 def call_id(activity: Activity, thread_id: str) -> str:
@@ -68,7 +68,7 @@ def ended_without(activity: Activity, thread_id: str, why: str, *, cwd: str) -> 
 
 
 def _content(
-    activity: Activity, shown: View, thread_id: str, cwd: str, max_chars: int
+    activity: Activity, shown: ActivityView, thread_id: str, cwd: str, max_chars: int
 ) -> list[blocks.Content]:
     if activity.kind == "edit":
         return patches.contents(activity.changes, cwd, max_chars)
@@ -77,21 +77,19 @@ def _content(
     return list(shown.content)
 
 
-def _status(activity: Activity, shown: View) -> str:
+def _status(activity: Activity, shown: ActivityView) -> str:
     if activity.status in ("completed", "detached") and shown.has_failed:
         return "failed"
     return _STATUS.get(activity.status, "completed")
 
 
-def _note(activity: Activity, shown: View) -> str | None:
-    """What the content does not say by itself."""
-    if activity.status in _NOTES:
-        return _NOTES[activity.status]
-    if activity.status != "failed" or activity.kind == "command":
+def _note(activity: Activity, shown: ActivityView) -> str | None:
+    """What neither the status nor the terminal says by itself."""
+    if activity.status == "interrupted":
         return None
-    if activity.kind == "edit":
-        return "These changes were not made."
-    return None if shown.content or activity.output else "Failed, and Codex did not say why."
+    if has_terminal(activity) and activity.status not in ("declined", "detached"):
+        return None
+    return outcome(activity, has_content=bool(shown.content))
 
 
 # ── terminals ──────────────────────────────────────────────────────────────

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from laneway.doors.acp.accounts.auth_methods import methods
-from laneway.doors.acp.client import Client
+from laneway.doors.acp.client import EditorClient
 
 PROTOCOL = 2
 
 
-def client_of(params: dict[str, Any]) -> Client:
+def client_of(params: dict[str, Any]) -> EditorClient:
     """Whatever is missing or odd counts as not there. Notices and switches need no word of the client's."""
     info, can = _dict(params.get("info")), _dict(params.get("capabilities"))
     elicitation = _dict(can.get("elicitation"))
-    return Client(
+    return EditorClient(
         protocol=PROTOCOL,
         name=str(info.get("name") or ""),
         version=str(info.get("version") or ""),
@@ -29,7 +29,7 @@ def client_of(params: dict[str, Any]) -> Client:
 
 
 def answer(
-    client: Client, version: str, program: Sequence[str], environment: Mapping[str, str]
+    client: EditorClient, version: str, program: Sequence[str], environment: Mapping[str, str]
 ) -> dict[str, Any]:
     return {
         "protocolVersion": PROTOCOL,

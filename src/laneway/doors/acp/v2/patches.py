@@ -1,6 +1,6 @@
 """File changes as protocol 2 shows them: what is done to which file, and a patch as git writes it.
 
-Pure. What cannot be a patch is said in a sentence (`laneway.doors.acp.telling.diffs`), so that nobody who
+Pure. What cannot be a patch is said in a sentence (`laneway.doors.acp.updates.diffs`), so that nobody who
 is asked sees less of a change than there is.
 """
 
@@ -12,7 +12,8 @@ from typing import Any
 
 from laneway.base.plain import fenced
 from laneway.core.model import FileChange
-from laneway.doors.acp.telling import blocks, diffs
+from laneway.doors.acp.updates import blocks, diffs
+from laneway.rendering.diffs import absolute, without_move
 
 _UNUSUAL = re.compile(rb'[\x00-\x1f"\\\x7f-\xff]')
 _ESCAPES = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
@@ -49,12 +50,12 @@ def contents(
 def _in_words(change: FileChange, cwd: str, max_chars: int) -> list[blocks.Content]:
     shown = diffs.contents([change], cwd, max_chars)
     if any(each["type"] == "diff" for each in shown):  # hunks without line numbers
-        return [blocks.text(fenced(diffs.without_move(change.diff), "diff"))]
+        return [blocks.text(fenced(without_move(change.diff), "diff"))]
     return shown
 
 
 def _operation(change: FileChange, cwd: str) -> dict[str, Any] | None:
-    old, new = diffs.absolute(change.path, cwd), diffs.absolute(change.move_path or change.path, cwd)
+    old, new = absolute(change.path, cwd), absolute(change.move_path or change.path, cwd)
     if old is None or new is None:
         return None
     if change.move_path:
@@ -64,7 +65,7 @@ def _operation(change: FileChange, cwd: str) -> dict[str, Any] | None:
 
 def section(change: FileChange, cwd: str) -> str | None:
     """One `diff --git` section with absolute paths; none for what has no text to show."""
-    old, new = diffs.absolute(change.path, cwd), diffs.absolute(change.move_path or change.path, cwd)
+    old, new = absolute(change.path, cwd), absolute(change.move_path or change.path, cwd)
     if old is None or new is None:
         return None
     head = f"diff --git {quoted(old)} {quoted(new)}\n"
@@ -77,12 +78,12 @@ def section(change: FileChange, cwd: str) -> str | None:
     hunks = _hunks(change.diff)
     if hunks:
         return f"{head}{renamed}--- {_ended(old)}\n+++ {_ended(new)}\n{hunks}"
-    return f"{head}{renamed}" if renamed and not diffs.without_move(change.diff).strip() else None
+    return f"{head}{renamed}" if renamed and not without_move(change.diff).strip() else None
 
 
 def _hunks(diff: str) -> str:
     """The hunks of a unified diff as they stand; empty where one has no line numbers (yet)."""
-    text = diffs.without_move(diff)
+    text = without_move(diff)
     start = _HUNK.search(text)
     if start is None or _BARE_HUNK.search(text):
         return ""

@@ -12,42 +12,44 @@ from typing import Any
 
 from laneway.base.errors import EngineRefused, LanewayError, NoTurn, RemoteError
 from laneway.base.ids import new_id
+from laneway.commands import slash
 from laneway.core.ports import Part
+from laneway.core.prompt_queue import QueuePlace
 from laneway.doors.acp.faults import INTERNAL_ERROR, fault
-from laneway.doors.acp.sessions.queue import Place
-from laneway.doors.acp.sessions.room import Room
-from laneway.doors.acp.slash import commands
-from laneway.doors.acp.v2.inserts import Inserted, not_taken
-from laneway.doors.acp.v2.narrator import Narrator
+from laneway.doors.acp.sessions.editor_session import EditorSession
+from laneway.doors.acp.v2.pending_prompts import Inserted, not_taken
+from laneway.doors.acp.v2.updates_v2 import UpdatesV2
 
 Refusal = Callable[[LanewayError], Awaitable[RemoteError]]
 """What a client is told of an error."""
 
 
-async def prompt(room: Room, narrator: Narrator, blocks: Any, refusal: Refusal) -> dict[str, Any]:
+async def prompt(
+    session: EditorSession, narrator: UpdatesV2, blocks: Any, refusal: Refusal
+) -> dict[str, Any]:
     """Answer a prompt. It has its place in the queue before this first waits."""
-    parts = room.parts(blocks)
-    if room.service.may_steer(parts):
-        message_id = await _steered(room, narrator, parts)
+    parts = session.parts(blocks)
+    if session.prompts.may_steer(parts):
+        message_id = await _steered(session, narrator, parts)
         if message_id is not None:
             return {"messageId": message_id}
     inserted: Inserted = asyncio.get_running_loop().create_future()
-    place = room.queue.join()
-    served = _Served(room, narrator, parts, blocks, inserted)
-    room.go_on(served.run(place, refusal))
+    place = session.queue.join()
+    served = _Served(session, narrator, parts, blocks, inserted)
+    session.go_on(served.run(place, refusal))
     try:
         return {"messageId": await inserted}
     except asyncio.CancelledError:
-        room.service.withdraw(place)
+        session.prompts.withdraw(place)
         raise
 
 
-async def _steered(room: Room, narrator: Narrator, parts: tuple[Part, ...]) -> str | None:
+async def _steered(session: EditorSession, narrator: UpdatesV2, parts: tuple[Part, ...]) -> str | None:
     """The id of a prompt that the running turn has taken; none if that takes no prompts."""
     ticket = new_id("steer")
     inserted = narrator.inserts.join(ticket)
     try:
-        await room.session.steer(parts, ticket=ticket)
+        await session.session.steer(parts, ticket=ticket)
     except LanewayError as refused:
         narrator.inserts.leave(ticket)
         if not isinstance(refused, NoTurn | EngineRefused):
@@ -61,24 +63,24 @@ class _Served:
 
     def __init__(
         self,
-        room: Room,
-        narrator: Narrator,
+        session: EditorSession,
+        narrator: UpdatesV2,
         parts: tuple[Part, ...],
         blocks: Any,
         inserted: Inserted,
     ) -> None:
-        self._room = room
+        self._session = session
         self._narrator = narrator
         self._parts = parts
         self._blocks = blocks
         self._inserted = inserted
         self._has_begun = False
 
-    async def run(self, place: Place, refusal: Refusal) -> None:
+    async def run(self, place: QueuePlace, refusal: Refusal) -> None:
         stop = "error"
         error: RemoteError | None = fault(INTERNAL_ERROR, "Laneway failed to serve this prompt.")
         try:
-            stop = await self._room.service.served(self._parts, place, self._begin)
+            stop = await self._session.prompts.served(self._parts, place, self._begin)
             error = None
         except LanewayError as problem:
             error = await refusal(problem)
@@ -88,7 +90,7 @@ class _Served:
     def _begin(self) -> None:
         """Its turn has come. What Codex is not told as it stands is in the conversation by our own word."""
         self._has_begun = True
-        is_own = commands.find(self._parts) is not None or self._room.service.is_asking
+        is_own = slash.find(self._parts) is not None or self._session.prompts.is_asking
         self._narrator.inserts.begin(None if is_own else self._inserted)
         if is_own:
             self._insert()
@@ -102,6 +104,6 @@ class _Served:
         if self._has_begun:
             if error is None and stop != "cancelled" and not self._inserted.done():
                 self._insert()  # a Codex that does not tell when it records
-            self._narrator.end(stop, error, is_asking=self._room.service.is_asking)
+            self._narrator.end(stop, error, is_asking=self._session.prompts.is_asking)
         elif not self._inserted.done():
             self._inserted.set_exception(error or not_taken(stop))

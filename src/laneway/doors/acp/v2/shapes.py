@@ -6,8 +6,9 @@ from typing import Any
 
 from laneway.base.errors import RemoteError
 from laneway.base.plain import plain
+from laneway.commands import slash
 from laneway.core.model import Activity, Plan
-from laneway.doors.acp.slash import commands
+from laneway.core.offers import Offers
 
 PLAN_ID = "plan"
 """A session has one plan; Codex replaces it."""
@@ -18,9 +19,9 @@ def options(rendered: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [_renamed(option, "configId") for option in rendered]
 
 
-def available_commands() -> list[dict[str, Any]]:
+def available_commands(offers: Offers) -> list[dict[str, Any]]:
     shown: list[dict[str, Any]] = []
-    for command in commands.COMMANDS.values():
+    for command in slash.available(offers):
         entry = {"type": "command", "name": command.name, "description": command.description}
         shown.append(entry | ({"input": {"type": "text", "hint": command.hint}} if command.hint else {}))
     return shown

@@ -1,0 +1,46 @@
+"""Command-line options of the servers as values. Imports little, so that servers start quickly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+
+class CodexChoice(msgspec.Struct, frozen=True):
+    """Which Codex binary is run, and against a real or a scripted model."""
+
+    codex_bin: str | None = None
+    """Named by a flag."""
+    configured_bin: str | None = None
+    """Named by a setting; without either it is looked for on PATH."""
+    is_rehearsal: bool = False
+    """The real Codex against a scripted model, in a throw-away home."""
+
+
+class McpOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The flags of `laneway mcp` that are not settings."""
+
+    codex: CodexChoice
+    config: dict[str, Any]
+    """Overrides of Codex's config, for every thread."""
+    is_read_only: bool = False
+    serves_http: bool = False
+    claims_identity: bool = False
+    """The identity was named by a flag: it is claimed from the start."""
+    resume: str | None = None
+    """The session that the first `codex` call continues; empty for the latest of the identity."""
+    is_fast: bool = False
+    role: str | None = None
+
+
+class DropInOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The flags of `laneway mcp-server`, which hold for every thread that it starts."""
+
+    codex: CodexChoice
+    cwd: Path
+    config: dict[str, Any]
+    model: str | None = None
+    sandbox: str | None = None
+    approval_policy: str | None = None

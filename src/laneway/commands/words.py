@@ -1,0 +1,215 @@
+"""What commands say to people. Pure: facts in, Markdown out.
+
+Names and descriptions that others wrote are shown on one line, shortened, and without control
+characters.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from laneway.base.errors import EngineRefused
+from laneway.base.plain import label, quoted
+from laneway.core.model import Usage
+from laneway.core.models import Model
+from laneway.core.offers import Account, Limit, McpServerStatus, Skill
+from laneway.rendering.refusals import too_old
+
+MAX_ABOUT_CHARS = 160
+"""Of a foreign description in a list: one or two lines of an editor's panel."""
+MAX_LISTED = 100
+"""Entries of one list: more is looked up, not read."""
+
+INIT_PROMPT = """\
+Write a file AGENTS.md into the top folder of this project: the guide that a coding agent needs to \
+work here well.
+
+First look around: the files that describe the project, how it is built, tested and linted, how the \
+code is laid out and which habits it follows. Then write what you found, in this order, leaving out \
+what does not apply:
+
+- what the project is, in two or three sentences;
+- the commands to set it up, build it, test it (all tests and a single one), and check its style;
+- where things are: the main folders and files, and what belongs where;
+- the habits of the code: naming, structure, error handling, tests, commit messages;
+- what to be careful with: generated files, secrets, slow or dangerous commands.
+
+Keep it under 400 words. State only what you have seen in the files, and no general advice. \
+Change no other file."""
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    session_id: str
+    folder: str
+    model: str
+    effort: str | None
+    mode: str
+    access: str
+    is_planning: bool
+    usage: Usage | None
+    account: Account | None
+    """None if the engine did not tell."""
+    limits: tuple[Limit, ...]
+    engine_version: str
+    laneway_version: str
+
+
+def status(facts: Status) -> str:
+    plan = ", plan mode" if facts.is_planning else ""
+    lines = [
+        ("Model", one_line(facts.model) + (f", effort {one_line(facts.effort)}" if facts.effort else "")),
+        ("Mode", f"{facts.mode} ({facts.access}){plan}"),
+        ("Folder", quoted(facts.folder)),
+        ("Session", f"`{facts.session_id}`"),
+        ("Tokens", _tokens(facts.usage)),
+        ("Account", _account(facts.account)),
+        ("Limits", "; ".join(map(_limit, facts.limits))),
+        ("Versions", f"Codex {facts.engine_version}, Laneway {facts.laneway_version}"),
+    ]
+    return "\n".join(f"- **{name}**: {text}" for name, text in lines if text)
+
+
+def _tokens(usage: Usage | None) -> str:
+    if usage is None:
+        return "none used yet"
+    used = f"{usage.total.total:,} used"
+    if not usage.window:
+        return used
+    share = 100 * usage.last.total // usage.window
+    return f"{used}; the context holds {usage.last.total:,} of {usage.window:,} ({share} %)"
+
+
+def _account(account: Account | None) -> str:
+    if account is None:
+        return ""
+    match account.kind:
+        case None:
+            return "nobody is logged in; use /login" if account.is_login_possible else "none needed"
+        case "apiKey":
+            return "API key"
+        case "chatgpt":
+            return f"ChatGPT ({one_line(account.who)})" if account.who else "ChatGPT"
+        case kind:
+            return one_line(kind)
+
+
+def _limit(limit: Limit) -> str:
+    minutes, resets = limit.window_minutes, limit.resets_at
+    of = f" of {_span(minutes)}" if minutes is not None and minutes > 0 else ""
+    until = f", until {_moment(resets)}" if resets is not None else ""
+    return f"{'?' if limit.used_percent is None else limit.used_percent} %{of} used{until}"
+
+
+def _span(minutes: int) -> str:
+    for unit, size in (("days", 24 * 60), ("hours", 60)):
+        if minutes % size == 0:
+            return f"{minutes // size} {unit}"
+    return f"{minutes} minutes"
+
+
+def _moment(epoch_s: int) -> str:
+    try:
+        return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (OverflowError, OSError, ValueError):
+        return "an unknown time"
+
+
+def mcp_servers(servers: tuple[McpServerStatus, ...]) -> str:
+    if not servers:
+        return "No MCP servers are set up. Add one to Codex with `codex mcp add`, or in your editor."
+    return "\n".join(["MCP servers:", *_listed([_server(server) for server in servers])])
+
+
+def _server(server: McpServerStatus) -> str:
+    about = [_STATES.get(server.state, "state unknown")]
+    about.append(f"{len(server.tools)} tools" if len(server.tools) != 1 else "1 tool")
+    if server.error:
+        about.append(one_line(server.error))
+    name = one_line(server.name)
+    if server.needs_login:
+        about.append(f"needs a login: `codex mcp login {name}`")
+    tools = ", ".join(f"`{one_line(tool)}`" for tool in server.tools[:MAX_LISTED])
+    return f"**{name}**: {', '.join(about)}{f': {tools}' if tools else ''}"
+
+
+_STATES = {
+    "": "set up",
+    "notStarted": "not started",
+    "starting": "starting",
+    "connected": "connected",
+    "authenticationRequired": "needs a login",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "disabled": "disabled",
+}
+
+
+def skills(found: tuple[Skill, ...]) -> str:
+    if not found:
+        return "There are no skills here."
+    lines = [
+        f"`${one_line(skill.name)}`" + (f": {one_line(skill.about)}" if skill.about else "")
+        for skill in found
+    ]
+    return "\n".join(["Skills. Use one by its name in a prompt:", *_listed(lines)])
+
+
+def models(known: tuple[Model, ...], current: str) -> str:
+    lines = [_model(model, current) for model in known if not model.is_hidden or model.model == current]
+    if not lines:
+        return f"The model is {one_line(current)}. Codex names no others."
+    return "\n".join(["Models. Choose one with `/model NAME`:", *_listed(lines)])
+
+
+def _model(model: Model, current: str) -> str:
+    mark = " (current)" if model.model == current else ""
+    about = f": {one_line(model.description)}" if model.description else ""
+    return f"`{one_line(model.model)}`{mark}{about}"
+
+
+def undone(files: tuple[str, ...], why_left: str) -> str:
+    if why_left:
+        about = f"Its edits were left in the files, because {why_left}."
+    elif files:
+        about = (
+            f"Its edits are out of the files again: {', '.join(quoted(name) for name in files[:MAX_LISTED])}."
+        )
+    else:
+        about = "It had edited no files."
+    return (
+        f"The last turn is taken back: Codex no longer knows of it. {about} "
+        "What shell commands changed is not undone; see what is there with /diff."
+    )
+
+
+def not_undone(reason: str, *, has_edits: bool) -> str:
+    edits = " Its edits stay in the files." if has_edits else ""
+    return (
+        f"Codex cannot take back this turn: {one_line(reason)}. Nothing was changed. "
+        f"The next /undo goes on with the turn before it, and takes this one along.{edits}"
+    )
+
+
+def unanswered(timeout_s: float) -> str:
+    return (
+        f"Codex did not say within {timeout_s:g} seconds whether the last turn is taken back. "
+        "The files were left as they are."
+    )
+
+
+def refused(name: str, refusal: EngineRefused) -> str:
+    if refusal.is_unknown_method:
+        return f"/{name} does not work here. {too_old(refusal)}"
+    return f"/{name} failed, because Codex refused it: {one_line(refusal.message)}"
+
+
+def one_line(text: str) -> str:
+    """Foreign text that stays in its line."""
+    return label(" ".join(text.split()), MAX_ABOUT_CHARS)
+
+
+def _listed(lines: list[str]) -> list[str]:
+    shown = [f"- {line}" for line in lines[:MAX_LISTED]]
+    return shown if len(lines) <= MAX_LISTED else [*shown, f"- and {len(lines) - MAX_LISTED} more"]

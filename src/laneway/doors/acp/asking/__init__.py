@@ -1,1 +1,0 @@
-"""How a question reaches a person, and what the answer means."""

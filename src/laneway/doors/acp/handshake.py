@@ -1,0 +1,199 @@
+"""The first to meet a client: answers `initialize` at once, and hands everything else on.
+
+What the greeting takes is known without Codex, and the rest of the door is loaded only when it has
+been said: an editor that waits for us has its answer in half the time. Whatever goes wrong becomes
+one error here, at the border. A cancel, which comes by notification, waits one turn of the loop:
+prompts that were sent before it have their place by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from laneway.base.errors import LanewayError, RemoteError
+from laneway.base.log import bound, timed
+from laneway.doors.acp.accounts.auth_methods import methods
+from laneway.doors.acp.client import EditorClient, client_of
+from laneway.doors.acp.faults import CANCELLED, INVALID_REQUEST, bad_params, fault, wire_error
+from laneway.doors.acp.ids import thread_id
+from laneway.doors.acp.v2 import greeting as draft
+from laneway.wire.messages import UNREADABLE
+from laneway.wire.peer import Peer, Raw
+
+if TYPE_CHECKING:
+    from laneway.doors.acp.agent import Agent
+
+log = logging.getLogger(__name__)
+
+PROTOCOL = 1
+"""The stable version. A client that offers another is told this one, and decides; but see `speaks_draft`."""
+
+MAX_SHOWN_ID = 100
+"""Bytes of a request's id in the log: a client may choose a long one."""
+
+MAX_MESSAGE_BYTES = 128 * 1024 * 1024
+"""Of one message: an image that is too large for a prompt is to be refused in words, so it must be read."""
+
+Params: TypeAlias = dict[str, Any]
+
+
+class Greeting(msgspec.Struct, frozen=True):
+    """What `initialize` is answered with, as far as it is not the same for everybody."""
+
+    version: str
+    program: tuple[str, ...]
+    """The command that starts this agent: for a login in a terminal."""
+    environment: Mapping[str, str]
+    is_unstable: bool = False
+    """Whether methods are announced that the stable protocol does not have yet."""
+    speaks_draft: bool = False
+    """Whether a client that offers protocol 2 gets it."""
+
+    def meet(self, params: Params) -> EditorClient:
+        if self.speaks_draft and params["protocolVersion"] >= draft.PROTOCOL:
+            return draft.client_of(params)
+        return client_of(params)
+
+    def answer(self, client: EditorClient) -> dict[str, Any]:
+        if client.protocol == draft.PROTOCOL:
+            return draft.answer(client, self.version, self.program, self.environment)
+        names = ["list", "delete", "additionalDirectories", "resume", "close"]
+        if self.is_unstable or client.is_unstable:
+            names.append("fork")
+        return {
+            "protocolVersion": PROTOCOL,
+            "agentCapabilities": {
+                "loadSession": True,
+                "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
+                "mcpCapabilities": {"http": True, "sse": False},
+                "sessionCapabilities": {name: {} for name in names},
+                "auth": {"logout": {}},
+            },
+            "authMethods": methods(client, self.program, self.environment),
+            "agentInfo": {"name": "laneway", "title": "Codex by Laneway", "version": self.version},
+        }
+
+
+Engage: TypeAlias = Callable[[EditorClient, Peer], Awaitable["Agent"]]
+"""Brings the agent that serves a client from then on; the first call opens the house."""
+
+
+class Handshake:
+    """One client. `on_request` and `on_notification` are its peer's."""
+
+    def __init__(self, greeting: Greeting, engage: Engage, peer: Callable[[], Peer]) -> None:
+        self._greeting = greeting
+        self._engage = engage
+        self._peer = peer
+        self._agent: asyncio.Future[Agent] | None = None
+        self._in_order = asyncio.Lock()
+        self._cancelling: set[asyncio.Future[None]] = set()
+
+    async def on_request(self, method: str, raw: Raw, request_id: bytes) -> Any:
+        with bound(request=request_id[:MAX_SHOWN_ID].decode(errors="replace")):
+            try:
+                return await self._serve(method, _object(raw), request_id)
+            except LanewayError as error:
+                raise wire_error(error) from error
+
+    async def _serve(self, method: str, params: Params, request_id: bytes) -> Any:
+        wanted = params.get("sessionId")
+        thread = thread_id(wanted) if isinstance(wanted, str) else None
+        with bound(session=wanted if thread else None, thread=thread), timed(log, method):
+            if method == "initialize":
+                return self._initialize(params)
+            if self._agent is None:
+                raise fault(INVALID_REQUEST, "Say `initialize` first.")
+            agent = await self._met(self._agent)
+            return await agent.serve(method, params, request_id)
+
+    async def _met(self, agent: asyncio.Future[Agent]) -> Agent:
+        """In the order in which it was asked for; without a wait where it is there."""
+        async with self._in_order:
+            return await asyncio.shield(agent)
+
+    def _initialize(self, params: Params) -> dict[str, Any]:
+        if not isinstance(params.get("protocolVersion"), int):
+            raise bad_params("initialize needs protocolVersion, a number.")
+        if self._agent is not None:
+            raise fault(INVALID_REQUEST, "`initialize` has been said already.")
+        client = self._greeting.meet(params)
+        log.info("client %s %s", client.name or "without a name", client.version)
+        self._agent = asyncio.ensure_future(self._engaged(client))
+        self._agent.add_done_callback(_seen)
+        return self._greeting.answer(client)
+
+    async def _engaged(self, client: EditorClient) -> Agent:
+        await asyncio.sleep(0)  # the greeting is written first
+        await asyncio.sleep(0)
+        return await self._engage(client, self._peer())
+
+    def on_notification(self, method: str, raw: Raw, frame: bytes) -> None:
+        try:
+            if method == "session/cancel":
+                cancelling = asyncio.ensure_future(self._cancel(_object(raw).get("sessionId")))
+                self._cancelling.add(cancelling)
+                cancelling.add_done_callback(self._cancelling.discard)
+            elif method == "$/cancel_request":
+                request_id = bytes(msgspec.json.decode(raw, type=_Cancel).requestId)
+                asyncio.get_running_loop().call_soon(self._cancel_request, request_id)
+            else:
+                log.debug("the client said %s", method[:100])
+        except (RemoteError, *UNREADABLE) as problem:
+            log.info("a cancel that names nothing: %s", problem)
+
+    async def _cancel(self, session_id: Any) -> None:
+        """Behind the requests that came before it and wait for the agent, too."""
+        if self._agent is None:
+            return  # nothing that could be cancelled has begun
+        try:
+            agent = await self._met(self._agent)
+        except LanewayError as error:
+            log.info("nothing to cancel: %s", error)
+        else:
+            agent.cancel(str(session_id))
+
+    def _cancel_request(self, request_id: bytes) -> None:
+        self._peer().cancel_theirs(request_id, RemoteError(CANCELLED, "The request was cancelled."))
+
+    async def aclose(self) -> None:
+        """The client is gone: nothing of it runs on."""
+        for cancelling in self._cancelling:
+            cancelling.cancel()
+        if self._agent is not None:
+            self._agent.cancel()
+            await asyncio.gather(self._agent, return_exceptions=True)
+            if not self._agent.cancelled() and self._agent.exception() is None:
+                await self._agent.result().aclose()
+
+
+def _seen(agent: asyncio.Future[Agent]) -> None:
+    """Whoever asks for something is told what is missing; a client that asks for nothing need not be."""
+    if not agent.cancelled():
+        agent.exception()
+
+
+class _Cancel(msgspec.Struct):
+    requestId: msgspec.Raw
+
+
+def cancel_notice(request_id: bytes) -> tuple[str, Any]:
+    """How we say that one of our own requests needs no answer any more."""
+    return "$/cancel_request", {"requestId": msgspec.Raw(request_id)}
+
+
+def _object(raw: Raw) -> Params:
+    try:
+        params = msgspec.json.decode(raw) if raw else {}
+    except UNREADABLE as problem:
+        raise bad_params(f"The params cannot be read: {problem}") from problem
+    if params is None:
+        return {}
+    if not isinstance(params, dict):
+        raise bad_params("The params must be an object.")
+    return params

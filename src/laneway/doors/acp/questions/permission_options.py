@@ -1,0 +1,53 @@
+"""A question as the options of `session/request_permission`, and what the client's reply means.
+
+Pure. Whatever is not clearly one of the options shown is a no.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laneway.core.model import DECLINE, Answer, Choice, Question
+from laneway.rendering import choices
+
+_KINDS = {
+    "once": "allow_once",
+    "session": "allow_always",
+    "always": "allow_always",
+    "nothing": "reject_once",
+    "stop": "reject_once",
+}
+
+
+def options(question: Question) -> list[dict[str, Any]]:
+    """The `PermissionOption`s. `optionId` is the choice's id."""
+    return [
+        {"optionId": choice.choice_id, "name": choices.name(question, choice), "kind": _kind(choice)}
+        for choice in choices.offered(question)
+    ]
+
+
+def answer(question: Question, reply: Any) -> Answer:
+    """What was chosen. Cancelled by the client: stop, where that can be said; garbage: decline."""
+    picked = chosen(reply, options(question))
+    if picked is not None:
+        return Answer(choice_id=picked["optionId"])
+    return choices.stopped(question) if _outcome(reply).get("outcome") == "cancelled" else DECLINE
+
+
+def chosen(reply: Any, offered: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The option that was selected; none if that is no option of these."""
+    outcome = _outcome(reply)
+    if outcome.get("outcome") != "selected":
+        return None
+    return next((option for option in offered if option["optionId"] == outcome.get("optionId")), None)
+
+
+def _outcome(reply: Any) -> dict[str, Any]:
+    outcome = reply.get("outcome") if isinstance(reply, dict) else None
+    return outcome if isinstance(outcome, dict) else {}
+
+
+def _kind(choice: Choice) -> str:
+    is_no = choice.grants == "nothing"
+    return "reject_always" if is_no and choices.is_rule(choice) else _KINDS[choice.grants]

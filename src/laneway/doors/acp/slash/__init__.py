@@ -1,1 +1,0 @@
-"""The commands of a conversation: `/status`, `/review`, `/undo` and the others."""

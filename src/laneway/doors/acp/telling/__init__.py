@@ -1,1 +1,0 @@
-"""What a client is told while Codex works."""

@@ -1,0 +1,1 @@
+"""Events of a session as `session/update` notifications."""

@@ -1,0 +1,250 @@
+"""A session's events as the `session/update`s of protocol 1: each tool call begun once and ended once.
+
+A command that outlives its turn ends with it all the same, so that no call stays open; when it has
+really ended, it is told once more: all that it printed, and how it went.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import msgspec
+
+from laneway.base.log import bound
+from laneway.base.plain import label, plain
+from laneway.core.model import (
+    Activity,
+    Asked,
+    FromSubagent,
+    Notice,
+    Other,
+    Outlived,
+    Plan,
+    PlanStep,
+    Titled,
+    TurnDone,
+    TurnStarted,
+    Usage,
+    Withdrawn,
+)
+from laneway.core.ports import Clock
+from laneway.doors.acp.client import EditorClient
+from laneway.doors.acp.client_channel import ClientChannel
+from laneway.doors.acp.ids import tool_call_id
+from laneway.doors.acp.questions.permission_request import PermissionRequest, PermissionRequestV1
+from laneway.doors.acp.updates import tool_calls
+from laneway.doors.acp.updates.open_calls import Key, OpenCall
+from laneway.doors.acp.updates.text_chunks import chunk
+from laneway.doors.acp.updates.update_base import HANDED_ON, UpdateBase
+from laneway.rendering.activities import is_verdict
+from laneway.rendering.engine_news import words_of
+from laneway.rendering.outputs import PacedOutputs
+
+log = logging.getLogger(__name__)
+
+CHANGE_EVERY_S = 0.1
+"""Between two tellings of a tool call that changes: an edit that is being written."""
+
+
+class UpdatesV1(UpdateBase):
+    """`laneway.doors.acp.updates.update_sink.Voice`, for protocol 1."""
+
+    def __init__(self, line: ClientChannel, client: EditorClient, clock: Clock) -> None:
+        super().__init__(line, clock)
+        self._client = client
+
+    def _make_outputs(self) -> PacedOutputs:
+        return PacedOutputs(
+            self._clock,
+            self._tell_output,
+            whole=self._client.takes_terminal_output,
+            is_behind=lambda: self._line.is_behind,
+        )
+
+    def permits(self, call_id: str | None) -> PermissionRequest:
+        return PermissionRequestV1(
+            self._line, self._client, self._session_id, self._thread_id, self._cwd, call_id
+        )
+
+    def retell(self, call_id: str) -> None:
+        """A question has stood in the place of a tool call: show the call again."""
+        for (thread_id, item_id), call in self._open.items():
+            if tool_call_id(thread_id, call.activity.turn_id, item_id) == call_id:
+                call.told.clear()
+                client = self._client_for(thread_id)
+                update = tool_calls.changed(call.activity, thread_id, client, cwd=self._cwd)
+                call.tell(self.tell, update)
+
+    # ── what we say ourselves ──────────────────────────────────────────────
+
+    def tell_options(self, options: list[dict[str, Any]]) -> None:
+        self.tell({"sessionUpdate": "config_option_update", "configOptions": options})
+
+    def say(self, text: str) -> None:
+        """A message that is ours and not the model's."""
+        self.tell(chunk("agent_message_chunk", self._own_id(), plain(text)))
+
+    def notice(self, level: str, title: str) -> None:
+        """For the user's eyes. Where there are no notices, a thought: it is no part of any answer."""
+        title = plain(title)
+        if self._client.takes_notices:
+            self.tell({"sessionUpdate": "notice", "severity": level, "title": title or level})
+        else:
+            self.tell(chunk("agent_thought_chunk", self._own_id(), f"{title}\n\n"))
+
+    # ── event by event ─────────────────────────────────────────────────────
+
+    def _turn(self, event: Any) -> None:
+        self._listener.on_turn(event)
+
+    def _activity(self, activity: Activity, thread_id: str = "") -> None:
+        if activity.kind == "compaction" and self._client.takes_compaction:
+            self._tell_compaction(activity)
+        elif not is_verdict(activity):  # the text of a review follows as a message
+            self._tell_call(activity, thread_id or self._thread_id)
+        if activity.kind == "edit":
+            self._listener.on_edit(activity)
+
+    def _tell_call(self, activity: Activity, thread_id: str) -> None:
+        key, client = (thread_id, activity.item_id), self._client_for(thread_id)
+        self._log(activity, thread_id)
+        call = self._open.get(key)
+        if call is None:
+            call = self._open[key] = OpenCall(activity)
+            call.tell(self.tell, tool_calls.opened(activity, thread_id, client, cwd=self._cwd))
+        elif activity.status == "running":
+            call.activity = activity
+            if call.later is None:
+                call.later = self._clock.after(CHANGE_EVERY_S, lambda: self._tell_change(key))
+        if activity.status != "running":
+            call.drop_later()
+            if client.takes_terminal_output:
+                self._outputs.flush(activity.item_id)
+            self._outputs.drop(activity.item_id)
+            del self._open[key]
+            call.tell(self.tell, tool_calls.ended(activity, thread_id, client, cwd=self._cwd))
+
+    def _outlived(self, event: Outlived, thread_id: str = "") -> None:
+        thread_id = thread_id or self._thread_id
+        activity, client = event.activity, self._client_for(thread_id)
+        self._log(activity, thread_id)
+        self.tell(tool_calls.ended(activity, thread_id, client, cwd=self._cwd, rest=event.rest))
+
+    def _tell_change(self, key: Key) -> None:
+        """Codex tells an edit whole for every few words of it; the client is told now and then."""
+        call = self._open[key]
+        call.drop_later()
+        client = self._client_for(key[0])
+        call.tell(self.tell, tool_calls.changed(call.activity, key[0], client, cwd=self._cwd))
+
+    def _log(self, activity: Activity, thread_id: str) -> None:
+        """Every tool call can be followed from the editor to the thread, the turn and the item."""
+        if not log.isEnabledFor(logging.DEBUG):
+            return
+        ids = {"session": self._session_id, "thread": thread_id}
+        with bound(**ids, turn=activity.turn_id, item=activity.item_id):
+            call_id = tool_call_id(thread_id, activity.turn_id, activity.item_id)
+            log.debug("tool call %s is %s", call_id, activity.status)
+
+    def _client_for(self, thread_id: str) -> EditorClient:
+        """What subagents print is not told piece by piece, so it is never a terminal."""
+        if thread_id == self._thread_id:
+            return self._client
+        return msgspec.structs.replace(self._client, takes_terminal_output=False)
+
+    def _tell_output(self, item_id: str, turn_id: str, text: str) -> None:
+        call = self._open.get((self._thread_id, item_id))
+        if call is not None:
+            activity, thread_id = call.activity, self._thread_id
+            update = tool_calls.printed(activity, thread_id, self._client, text, cwd=self._cwd)
+            call.tell(self.tell, update)
+
+    def _tell_compaction(self, activity: Activity) -> None:
+        status = {"running": "in_progress", "completed": "completed", "interrupted": "cancelled"}
+        self.tell(
+            {
+                "sessionUpdate": "compaction_update",
+                "compactionId": activity.item_id,
+                "status": status.get(activity.status, "failed"),
+            }
+        )
+
+    def _subagent(self, event: FromSubagent) -> None:
+        """What subagents do is shown; what they say is for their parent."""
+        if isinstance(event.inner, Activity):
+            self._activity(event.inner, event.thread_id)
+        elif isinstance(event.inner, Outlived):
+            self._outlived(event.inner, event.thread_id)
+        elif isinstance(event.inner, TurnDone):
+            self._end_all("The subagent's turn is over.", event.thread_id)
+
+    def _plan(self, plan: Plan) -> None:
+        entries = [
+            {"content": plain(step.text), "priority": "medium", "status": _step_status(step)}
+            for step in plan.steps
+        ]
+        self.tell({"sessionUpdate": "plan", "entries": entries})
+
+    def _usage(self, usage: Usage) -> None:
+        if usage.window:
+            self.tell({"sessionUpdate": "usage_update", "used": usage.last.total, "size": usage.window})
+
+    def _titled(self, event: Titled) -> None:
+        if event.title:
+            self.tell({"sessionUpdate": "session_info_update", "title": label(event.title)})
+
+    def _notice(self, event: Notice) -> None:
+        if event.will_retry:
+            self.notice("warning", f"Trying again: {event.message}")
+        elif event.level != "error":  # an error ends the turn, and is the answer to the prompt
+            self.notice(event.level, event.message)
+
+    def _asked(self, event: Asked) -> None:
+        for key, call in list(self._open.items()):
+            if call.later is not None:
+                self._tell_change(key)  # what is asked about is shown before
+        self._listener.on_question(event.question)
+
+    def _withdrawn(self, event: Withdrawn) -> None:
+        self._listener.on_withdrawn(event)
+
+    def _other(self, event: Other) -> None:
+        text = words_of(event)
+        if text:
+            self.notice("warning", text)
+
+    def _end_all(self, why: str, thread_id: str | None = None) -> None:
+        """Whatever the client still takes for running ends here."""
+        for (thread, item_id), call in list(self._open.items()):
+            if thread_id in (None, thread):
+                del self._open[thread, item_id]
+                call.drop_later()
+                self._outputs.drop(item_id)
+                call_id = tool_call_id(thread, call.activity.turn_id, item_id)
+                client = self._client_for(thread)
+                update = tool_calls.ended_without(call_id, why, client, last=call.activity, cwd=self._cwd)
+                call.tell(self.tell, update)
+
+
+UpdatesV1.handlers = {
+    **HANDED_ON,
+    TurnStarted: UpdatesV1._turn,
+    TurnDone: UpdatesV1._turn,
+    Activity: UpdatesV1._activity,
+    Outlived: UpdatesV1._outlived,
+    FromSubagent: UpdatesV1._subagent,
+    Plan: UpdatesV1._plan,
+    Usage: UpdatesV1._usage,
+    Titled: UpdatesV1._titled,
+    Notice: UpdatesV1._notice,
+    Asked: UpdatesV1._asked,
+    Withdrawn: UpdatesV1._withdrawn,
+    Other: UpdatesV1._other,
+}
+"""Left out on purpose: `Accepted`, `UserSaid` (the client has just said it), `Compacted` (told as an
+activity), `EngineBack`, `Closed`."""
+
+
+def _step_status(step: PlanStep) -> str:
+    return "in_progress" if step.status == "running" else step.status

@@ -1,0 +1,167 @@
+"""What an activity does, in a few words: its title, and what Codex takes a command for.
+
+Pure. Reads Codex's own item where the activity leaves something out; what is odd there counts as missing.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from laneway.core.model import Activity, Location
+from laneway.rendering.diffs import edit_title
+from laneway.rendering.titles import code_title, title
+
+ActionKind: TypeAlias = Literal["read", "search", "fetch", "execute"]
+
+_AGENT_TITLES = {
+    "spawnAgent": "Start a subagent",
+    "sendInput": "Write to a subagent",
+    "sendMessage": "Write to a subagent",
+    "followupTask": "Give a subagent more to do",
+    "resumeAgent": "Wake a subagent",
+    "interruptAgent": "Interrupt a subagent",
+    "wait": "Wait for subagents",
+    "closeAgent": "Close a subagent",
+    "listAgents": "List the subagents",
+    "started": "A subagent started",
+    "interacted": "A subagent was written to",
+    "interrupted": "A subagent was interrupted",
+    "completed": "A subagent is done",
+}
+
+_OUTCOMES = {
+    "declined": "Declined.",
+    "interrupted": "Interrupted.",
+    "detached": "Still running in the background.",
+}
+
+
+class Action(msgspec.Struct, frozen=True):
+    """What a command or a web search is for."""
+
+    kind: ActionKind
+    words: str = ""
+    """For people; none: it is just a command."""
+    reads: tuple[Location, ...] = ()
+
+
+def activity_title(activity: Activity, cwd: str) -> str:
+    """One line for a label; `cwd` is the session's folder."""
+    match activity.kind:
+        case "command":
+            action = command_action(activity, activity.cwd or cwd)
+            return code_title(action.words or activity.title or "Run a command")
+        case "edit":
+            return code_title(edit_title(activity.changes))
+        case "mcp":
+            return code_title(activity.title)
+        case "tool":
+            return code_title(tool_name(activity))
+        case "search":
+            return title(web_action(activity).words)
+        case "image":
+            return _image_title(activity, cwd)
+        case "agent":
+            return title(_AGENT_TITLES.get(activity.title, activity.title))
+        case "review":
+            return _review_title(activity)
+        case "other":
+            name = word(item_of(activity).get("name"))
+            return title(name or activity.title or "Something that Laneway does not know")
+        case _:
+            return title(activity.title)
+
+
+def outcome(activity: Activity, *, has_content: bool) -> str | None:
+    """How it went, where its output or its content does not say so by itself."""
+    if activity.status in _OUTCOMES:
+        return _OUTCOMES[activity.status]
+    if activity.exit_code:
+        return f"Exit code {activity.exit_code}."
+    if activity.status != "failed":
+        return None
+    if activity.kind == "edit":
+        return "These changes were not made."
+    return None if has_content or activity.output else "Failed, and Codex did not say why."
+
+
+def command_action(activity: Activity, base: str) -> Action:
+    """What Codex takes a command for, where it is one thing only; with no words it is a command."""
+    listed = item_of(activity).get("commandActions")
+    actions = [action for action in listed if isinstance(action, dict)] if isinstance(listed, list) else []
+    reads = tuple(
+        Location(path=word(action.get("path"))) for action in actions if action.get("type") == "read"
+    )
+    if len(actions) != 1:
+        return Action("execute", reads=reads)
+    path = below(word(actions[0].get("path")), base)
+    match actions[0].get("type"):
+        case "read":
+            return Action("read", f"Read {path or word(actions[0].get('name'))}", reads)
+        case "search":
+            query = word(actions[0].get("query"))
+            what = f"Search for “{query}”" if query else "Search"
+            return Action("search", f"{what} in {path}" if path else what)
+        case "listFiles":
+            return Action("read", f"List {path}" if path else "List files")
+    return Action("execute", reads=reads)
+
+
+def web_action(activity: Activity) -> Action:
+    asked = activity.input if isinstance(activity.input, dict) else {}
+    url = word(asked.get("url"))
+    match asked.get("type"):
+        case "openPage":
+            return Action("fetch", f"Open {url or activity.title}")
+        case "findInPage":
+            return Action("fetch", f"Find “{word(asked.get('pattern'))}” in {url or activity.title}")
+    query = word(asked.get("query")) or activity.title
+    return Action("search", f"Search the web for “{query}”" if query else "Search the web")
+
+
+def tool_name(activity: Activity) -> str:
+    """Of a tool that the client brought."""
+    namespace = word(item_of(activity).get("namespace"))
+    return f"{namespace}.{activity.title}" if namespace else activity.title
+
+
+def is_made_image(activity: Activity) -> bool:
+    return item_of(activity).get("type") == "imageGeneration"
+
+
+def is_verdict(activity: Activity) -> bool:
+    """The end of a review."""
+    return item_of(activity).get("type") == "exitedReviewMode"
+
+
+def _image_title(activity: Activity, cwd: str) -> str:
+    if not is_made_image(activity):
+        return code_title(f"View {below(activity.title, cwd)}")
+    prompt = word(item_of(activity).get("revisedPrompt"))
+    return title(f"Make an image: {prompt}" if prompt else "Make an image")
+
+
+def _review_title(activity: Activity) -> str:
+    if is_verdict(activity):
+        return "The review is done"
+    words = word(item_of(activity).get("review"))
+    return title(f"Review {words}" if words else "Review")
+
+
+def below(path: str, base: str) -> str:
+    """A path as a person would say it: from the folder down, if it is in there."""
+    if path and base and os.path.isabs(path) and os.path.isabs(base):
+        shown = os.path.relpath(path, base)
+        return path if shown.startswith("..") else shown
+    return path
+
+
+def item_of(activity: Activity) -> dict[str, Any]:
+    return activity.item if isinstance(activity.item, dict) else {}
+
+
+def word(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,69 @@
+"""Slash commands and logins on an engine that has nothing beyond threads and turns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from laneway.base.errors import RemoteError
+from laneway.commands import slash
+from laneway.core.offers import Offers
+from laneway.doors.acp.accounts.login import EditorLogin
+from laneway.doors.acp.accounts.login_prompt import LoginAsker
+from tests.commands.hand_session import HandDesk
+from tests.doors.acp.accounts.support import BROWSER, DEVICE, KEY, PROGRAM, Visitor, no_browser
+
+PLAIN = Offers()
+COMMANDS = {"init", "diff", "status", "model", "fork", "help"}
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> HandDesk:
+    made = HandDesk(tmp_path)
+    made.offers = PLAIN
+    return made
+
+
+def test_only_commands_that_the_engine_has_something_for_are_listed() -> None:
+    """The others would only fail."""
+    assert {command.name for command in slash.available(PLAIN)} == COMMANDS
+
+
+@pytest.mark.parametrize("name", sorted(set(slash.COMMANDS) - COMMANDS))
+async def test_a_command_that_is_not_listed_is_unknown(desk: HandDesk, name: str) -> None:
+    """It is not named as what was meant either, and nothing is asked of the engine."""
+    assert await slash.run(desk, slash.Invocation(name)) is None
+    (said,) = desk.said
+    assert said.startswith(f"There is no command /{name}.")
+    assert f"/{name}?" not in said
+    assert desk.done == []
+
+
+async def test_the_status_leaves_out_what_the_engine_does_not_know(desk: HandDesk) -> None:
+    """No account, no limits."""
+    await slash.run(desk, slash.Invocation("status"))
+    (said,) = desk.said
+    assert "**Model**" in said
+    assert "**Account**" not in said
+    assert "**Limits**" not in said
+
+
+async def test_the_help_names_just_these(desk: HandDesk) -> None:
+    """In the order of the whole list."""
+    await slash.run(desk, slash.Invocation("help"))
+    (said,) = desk.said
+    assert [line.split("`")[1].split()[0] for line in said.splitlines()] == [
+        f"/{name}" for name in ("init", "diff", "status", "model", "fork", "help")
+    ]
+
+
+@pytest.mark.parametrize("method", [BROWSER, DEVICE, KEY])
+async def test_there_is_nothing_to_log_in_to(method: str) -> None:
+    """So no session waits for a login, and whoever tries is told."""
+    login, visitor = EditorLogin(None, PROGRAM, {"OPENAI_API_KEY": "k"}, no_browser), Visitor()
+    assert not await login.is_needed()
+    assert not await login.is_possible()
+    asker = LoginAsker(visitor.client, visitor.hand, 1)
+    with pytest.raises(RemoteError, match="There is nothing to log in to here"):
+        await login.authenticate({"methodId": method}, asker)
