@@ -37,7 +37,8 @@ PLAN = {
     "unit: MCP tool": "updates/test_tool_views.py::test_results_of_mcp_tools_are_content",
     "unit: all other items": "updates/test_tool_views.py::test_every_other_item_has_a_title_and_a_kind",
     "unit: every end": "updates/test_tool_calls.py::test_every_way_to_end_ends_the_call",
-    "unit: accept, decline": "questions/test_permission_options.py::test_the_option_that_was_selected_is_the_answer",
+    "unit: accept, decline": "questions/test_permission_options.py::"
+    "test_the_option_that_was_selected_is_the_answer",
     "unit: cancel": "questions/test_permission_options.py::"
     "test_a_cancelled_request_stops_where_it_can_and_declines_where_it_cannot",
     "unit: full state": "sessions/test_options.py::test_what_is_shown_fits_the_official_schema",
