@@ -15,7 +15,7 @@ import pytest
 from laneway.testing.processes import wait_gone
 from laneway.wire import process_tree
 from laneway.wire.child import Child
-from laneway.wire.process_tree import GUARDIAN, Lineage, ProcessInfo, is_confined, lineage
+from laneway.wire.process_tree import GUARDIANS, Lineage, ProcessInfo, is_confined, lineage
 from tests.wire.support import Heard, linux_only, program, python, start
 
 pytestmark = linux_only
@@ -70,7 +70,7 @@ async def test_an_agents_guardian_stands_above_all_that_it_started() -> None:
         pids: dict[str, int] = json.loads(await heard.wait_line())
         for pid in pids.values():
             found = lineage(pid)
-            assert GUARDIAN in names(found)
+            assert GUARDIANS["agent"] in names(found)
             assert os.getpid() in [process.pid for process in found.processes]
             assert any(process.is_agent for process in found.processes)
     finally:
@@ -81,7 +81,7 @@ async def test_an_agents_guardian_stands_above_all_that_it_started() -> None:
 async def test_the_guardian_of_a_plain_program_is_no_agents() -> None:
     """A terminal in a test, for one, belongs to the user."""
     heard = Heard()
-    child = await Child.spawn(python(PLAIN), on_stdout=heard.on_stdout, is_agent=False)
+    child = await Child.spawn(python(PLAIN), on_stdout=heard.on_stdout, kind="program")
     try:
         await heard.wait_line()
         below_us = lineage(child.pid).processes[:3]
@@ -101,7 +101,7 @@ async def test_without_proc_the_same_is_told_by_ps() -> None:
         found, expected = process_tree._by_ps(child.pid), lineage(child.pid)
         assert [each[:2] for each in found.processes] == [each[:2] for each in expected.processes]
         assert found.is_whole
-        assert names(found)[1] == GUARDIAN
+        assert names(found)[1] == GUARDIANS["agent"]
         ((_, _, line),) = process_tree._ps("-wwo", "pid=,ppid=,command=", "-p", str(found.processes[1].pid))
         assert process_tree._GUARDIAN_LINE.search(line)
     finally:
@@ -122,7 +122,8 @@ def test_a_sandbox_that_we_are_not_in_is_seen(script: str, expected: bool) -> No
     [
         ("codex", True),
         ("codex-linux-sandbox"[:15], True),
-        (GUARDIAN, True),
+        (GUARDIANS["agent"], True),
+        (GUARDIANS["worker"], True),
         ("codexicon", False),
         ("zsh", False),
         ("tmux: server", False),

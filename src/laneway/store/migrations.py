@@ -27,4 +27,48 @@ def m002_editor_sessions(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX editor_sessions_by_age ON editor_sessions (updated_at)")
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (m001_meta, m002_editor_sessions)
+def m003_jobs(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE jobs (number INTEGER PRIMARY KEY AUTOINCREMENT, job_id TEXT NOT NULL UNIQUE,"
+        " owner TEXT NOT NULL, mode TEXT NOT NULL, status TEXT NOT NULL, tree TEXT NOT NULL,"
+        " run_id TEXT NOT NULL, priority INTEGER NOT NULL, after_job TEXT NOT NULL, cwd TEXT NOT NULL,"
+        " node TEXT NOT NULL, title TEXT NOT NULL, facts TEXT NOT NULL, attempt INTEGER NOT NULL DEFAULT 0,"
+        " thread_id TEXT NOT NULL DEFAULT '', activity TEXT NOT NULL DEFAULT '',"
+        " tokens INTEGER NOT NULL DEFAULT 0, created_at REAL NOT NULL, started_at REAL NOT NULL DEFAULT 0,"
+        " ended_at REAL NOT NULL DEFAULT 0, ended_number INTEGER NOT NULL DEFAULT 0,"
+        " failure TEXT NOT NULL DEFAULT '', is_inconsistent INTEGER NOT NULL DEFAULT 0)"
+    )
+    # Nearly all jobs have ended: what is asked all the time looks only at the others.
+    connection.execute("CREATE INDEX jobs_unfinished ON jobs (status, number) WHERE ended_number = 0")
+    connection.execute("CREATE INDEX jobs_ended ON jobs (ended_number) WHERE ended_number > 0")
+    connection.execute("CREATE INDEX jobs_by_run ON jobs (run_id) WHERE run_id != ''")
+    connection.execute(
+        "CREATE TABLE runs (run_id TEXT PRIMARY KEY, tree TEXT NOT NULL, state TEXT NOT NULL,"
+        " baseline TEXT NOT NULL, head TEXT NOT NULL, porcelain TEXT NOT NULL,"
+        " created_at REAL NOT NULL, closed_at REAL NOT NULL DEFAULT 0)"
+    )
+    connection.execute("CREATE UNIQUE INDEX runs_open ON runs (tree) WHERE state = 'open'")
+    connection.execute(
+        "CREATE TABLE borders (number INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL,"
+        " at REAL NOT NULL, snapshot TEXT NOT NULL, active TEXT NOT NULL)"
+    )
+    connection.execute("CREATE INDEX borders_by_run ON borders (run_id)")
+    connection.execute(
+        "CREATE TABLE evidence (job_id TEXT PRIMARY KEY, run_id TEXT NOT NULL, facts TEXT NOT NULL)"
+    )
+    connection.execute("CREATE INDEX evidence_by_run ON evidence (run_id)")
+    connection.execute(
+        "CREATE TABLE resolutions (run_id TEXT NOT NULL, path TEXT NOT NULL, PRIMARY KEY (run_id, path))"
+    )
+    connection.execute(
+        "CREATE TABLE job_waits (task_id TEXT PRIMARY KEY, owner TEXT NOT NULL, tool TEXT NOT NULL,"
+        " arguments TEXT NOT NULL, created_at REAL NOT NULL, expires_at REAL NOT NULL,"
+        " is_cancelled INTEGER NOT NULL DEFAULT 0, result TEXT NOT NULL DEFAULT '')"
+    )
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    m001_meta,
+    m002_editor_sessions,
+    m003_jobs,
+)

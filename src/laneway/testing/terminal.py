@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from laneway.wire.child import Child, Exit
+from laneway.wire.guardian import PROGRAM
 
 ROWS, COLUMNS = 50, 160
 """Wide enough that the texts which tests look for fit on one line."""
@@ -181,7 +182,7 @@ async def terminal(
         screen = Terminal(master, slave, rows, columns, on_output)
         into = [sys.executable, "-I", "-S", "-c", _INTO_TERMINAL, os.ttyname(slave), *argv]
         child = await Child.spawn(
-            into, on_stdout=lambda data: None, on_end=screen.on_end, env=env, cwd=cwd, is_agent=False
+            into, on_stdout=lambda data: None, on_end=screen.on_end, env=env, cwd=cwd, kind=PROGRAM
         )
         asyncio.get_running_loop().add_reader(master, screen.on_readable)
         try:

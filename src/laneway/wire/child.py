@@ -83,13 +83,13 @@ class Child:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         first: bytes = b"",
-        is_agent: bool = True,
+        kind: str = guardian.AGENT,
     ) -> Child:
         """Start `argv`; raise `OSError` as `exec` would. `on_end` is called after the last byte.
 
-        If this raises, `on_end` is not called and nothing is left running. `is_agent`: as for `launch`.
+        If this raises, `on_end` is not called and nothing is left running. `kind`: as for `launch`.
         """
-        launched = launch(argv, env=env, cwd=cwd, first=first, is_agent=is_agent)
+        launched = launch(argv, env=env, cwd=cwd, first=first, kind=kind)
         return await cls.adopt(launched, on_stdout=on_stdout, on_end=on_end)
 
     @classmethod
@@ -170,6 +170,19 @@ class Child:
     async def wait(self) -> Exit:
         """Wait until the child and its whole tree are gone."""
         return await asyncio.shield(self._ended)
+
+    def end_input(self) -> None:
+        """Close standard input behind everything that was written."""
+        if self._stdin is not None:
+            self._stdin.close()
+
+    def interrupt(self) -> None:
+        """SIGINT to the child alone, not to its tree."""
+        self._command(b"I")
+
+    def ask_to_end(self, *, may_kill: bool) -> None:
+        """SIGTERM to the whole tree. Without `may_kill` nothing is killed until `kill` is called."""
+        self._command(b"T" if may_kill else b"S")
 
     async def stop(self, own_end_s: float = 1.0) -> Exit:
         """Close standard input, wait, SIGTERM, wait, SIGKILL. Always returns how the child ended."""

@@ -1,26 +1,35 @@
 """The guardian process: parent and subreaper of one process tree, which it ends when Laneway ends.
 
-A program of its own, started as `python -I -S guardian.py CONTROL STATUS LOCALE KIND -- ARGV…`
+A program of its own, started as `python -I -S guardian.py CONTROL STATUS HELD LOCALE KIND -- ARGV…`
 with the child's standard streams and environment already in place. It only owns the
 tree; no byte of the child's streams passes through it.
 
-CONTROL (Laneway writes): `T` asks the tree to end, `K` kills it. End of file means that Laneway
-is gone, for whatever reason, and the tree must end too.
+CONTROL (Laneway writes): `I` interrupts the child alone (SIGINT), `T` asks the tree to end, `K` kills it.
+`S` asks as `T` does, and from then on nothing is killed without a `K`: we wait as long as it takes. End of
+file means that Laneway is gone, for whatever reason, and the tree must end too.
 STATUS (Laneway reads): `pid N`, or `failed ERRNO`, then `exit N` or `signal N`; its end of
 file means that nothing of the tree is left.
+HELD: numbers of further descriptors, with commas: locks that are held for as long as we live, and that the
+child does not inherit.
 LOCALE: the child's `LC_CTYPE` after an equals sign, or nothing if it has none: Python
 changes that variable for itself where the locale is C.
-KIND: `agent` if a model chooses what is started below us, which other processes can then see
-(`laneway.wire.process_tree`); else `program`.
+KIND: `agent` if a model chooses what is started below us, `worker` if it works for a background job; other
+processes can see both (`laneway.wire.process_tree`). Else `program`.
 
 Imports only modules of a bare interpreter, because every start-up waits for its start.
 """
+
+from __future__ import annotations
 
 import os
 import select
 import signal
 import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # a bare interpreter starts without `typing`
+    from collections.abc import Callable
 
 OWN_END_S = 0.3
 """For the child to end by itself, after its standard input has closed with ours."""
@@ -29,32 +38,38 @@ TERM_S = 0.5
 SWEEP_TICK_S = 0.02
 FREEZE_ROUNDS = 20
 """Reads of the process table per kill: each finds only what was forked since the last one."""
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NAME = 15
-NAME = "laneway-guard"
-"""Process name of the guardian of an agent; at most 15 characters (Linux)."""
-AGENT, PROGRAM = "agent", "program"
+AGENT, WORKER, PROGRAM = "agent", "worker", "program"
+NAMES = {AGENT: "laneway-guard", WORKER: "laneway-worker"}
+"""Process names of guardians; at most 15 characters (Linux)."""
 HEEDED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 """A child would inherit that; it gets the defaults instead."""
 
 
 def main(argv: list[str]) -> int:
-    control, status, locale, kind = int(argv[1]), int(argv[2]), argv[3], argv[4]
+    control, status, held, locale, kind = int(argv[1]), int(argv[2]), argv[3], argv[4], argv[5]
+    for fd in (control, status, *map(int, held.split(",") if held else ())):
+        os.set_inheritable(fd, False)
     os.environ.pop("LC_CTYPE", None)
     if locale:
         os.environ["LC_CTYPE"] = locale[1:]
     # Before the child exists: one that ends at once would leave its orphans to init.
-    become_subreaper(NAME if kind == AGENT else None)
-    return Guardian(control, status).run(argv[6:])
+    become_subreaper(NAMES.get(kind))
+    # Not for others: whoever looks for what a dead guardian leaves finds it below the living child.
+    prepare = death_with_parent() if kind == WORKER else lambda: None
+    return Guardian(control, status, prepare).run(argv[7:])
 
 
 class Guardian:
     """Starts the child, reports its end, and ends its tree."""
 
-    def __init__(self, control: int, status: int) -> None:
+    def __init__(self, control: int, status: int, prepare_child: Callable[[], None]) -> None:
         self.control = control
         self.status = status
+        self.prepare_child = prepare_child
         self.child = 0
         self.wake, wake_in = os.pipe()
         os.set_blocking(self.wake, False)
@@ -64,6 +79,7 @@ class Guardian:
             signal.signal(number, self.note)
         self.told_to_end = False
         self.term_s = TERM_S
+        self.may_kill = True
 
     def note(self, number: int, frame: object) -> None:
         if number != signal.SIGCHLD:
@@ -86,10 +102,9 @@ class Guardian:
         if pid == 0:
             try:
                 os.setsid()
+                self.prepare_child()
                 for number in (*HEEDED, *IGNORED_BY_PYTHON):
                     signal.signal(number, signal.SIG_DFL)
-                os.close(self.control)
-                os.close(self.status)
                 os.execvp(command[0], command)
             except OSError as problem:
                 os.write(refusal, b"%d" % (problem.errno or 0))
@@ -118,16 +133,28 @@ class Guardian:
                     self.reap()
                     if self.told_to_end:
                         return
-                else:
-                    order = os.read(self.control, 1)
-                    if order == b"T":
-                        signal_tree(signal.SIGTERM)
-                    elif order == b"K":
-                        self.term_s = 0.0
-                        kill_tree(os.getpid())
-                    else:
-                        self.wait_for_child(OWN_END_S)
-                        return
+                elif not self.obey():
+                    self.wait_for_child(OWN_END_S)
+                    return
+
+    def obey(self) -> bool:
+        """Carry out an order; false if Laneway is gone."""
+        order = os.read(self.control, 1)
+        if order == b"I":
+            signal_all([self.child] if self.child else [], signal.SIGINT)
+        elif order == b"T":
+            signal_tree(signal.SIGTERM)
+        elif order == b"S":
+            self.may_kill = False
+            signal_tree(signal.SIGTERM)
+        elif order == b"K":
+            self.may_kill = True
+            self.term_s = 0.0
+            kill_tree(os.getpid())
+        else:
+            self.may_kill = True
+            return False
+        return True
 
     def wait_for_child(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -140,6 +167,10 @@ class Guardian:
         signal_tree(signal.SIGTERM)
         deadline = time.monotonic() + self.term_s
         while self.reap():
+            if not self.may_kill:
+                if select.select([self.control], [], [], SWEEP_TICK_S)[0]:
+                    self.obey()
+                continue
             if time.monotonic() >= deadline:
                 kill_tree(os.getpid())
             time.sleep(SWEEP_TICK_S)
@@ -174,6 +205,23 @@ def become_subreaper(name: str | None) -> None:
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         if name is not None:
             prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
+
+
+def death_with_parent() -> Callable[[], None]:
+    """What a child of ours calls to be killed when we are (Linux)."""
+    if sys.platform != "linux":
+        return lambda: None
+    import ctypes
+
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    us = os.getpid()
+
+    def die_with_parent() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != us:
+            os._exit(127)  # killed before this call
+
+    return die_with_parent
 
 
 def signal_tree(number: int) -> None:

@@ -35,27 +35,29 @@ def launch(
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     first: bytes = b"",
-    is_agent: bool = True,
+    kind: str = guardian.AGENT,
+    held: Sequence[int] = (),
 ) -> Launched:
     """Start the guardian of `argv`. If `argv` itself cannot be run, its status pipe says so later.
 
     `first` is written to its standard input: no more than a pipe holds, since nobody reads it yet.
-    `is_agent`: whether a model may choose what it starts; see `laneway.wire.process_tree`.
+    `kind`: who chooses what it starts; see `laneway.wire.process_tree`. `held`: descriptors of locks that the
+    guardian keeps for its life; the caller keeps its own copies.
     """
     if not argv:
         raise ValueError("there is no program to start")
     locale = (os.environ if env is None else env).get("LC_CTYPE")
     control_out, control_in = os.pipe()
     status_out, status_in = os.pipe()
-    kind = guardian.AGENT if is_agent else guardian.PROGRAM
-    words = [str(control_out), str(status_in), "" if locale is None else f"={locale}", kind, "--", *argv]
+    fds = (str(control_out), str(status_in), ",".join(map(str, held)))
+    words = [*fds, "" if locale is None else f"={locale}", kind, "--", *argv]
     try:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", GUARDIAN, *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=(control_out, status_in),
+            pass_fds=(control_out, status_in, *held),
             start_new_session=True,
             env=env,
             cwd=cwd,

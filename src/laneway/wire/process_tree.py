@@ -21,14 +21,14 @@ MAX_LINEAGE = 256
 """Ancestors of one process: more than any terminal has, and a limit for what we read."""
 PS_S = 5.0
 """For `ps`, on a machine that is very busy."""
-GUARDIAN = guardian.NAME
-"""The name that we give to our own guardians, on every system."""
+GUARDIANS = guardian.NAMES
+"""The names that we give to our own guardians, on every system."""
 AGENTS = ("codex", "codex-linux-sandbox")
 """Programs whose commands a model chooses, by the name of their executable."""
 _NAME_CHARS = 15
 """Linux cuts process names at this length."""
-_GUARDIAN_LINE = re.compile(rf" -I -S .*laneway/wire/guardian\.py \d+ \d+ .*{guardian.AGENT} -- ")
-"""In the command line of a guardian of an agent, where a process cannot choose its name."""
+_GUARDIAN_LINE = re.compile(rf" -I -S .*laneway/wire/guardian\.py \d+ \d+ .*({'|'.join(GUARDIANS)}) -- ")
+"""In the command line of a guardian, where a process cannot choose its name."""
 
 
 class ProcessInfo(NamedTuple):
@@ -42,7 +42,12 @@ class ProcessInfo(NamedTuple):
     @property
     def is_agent(self) -> bool:
         """Whether a model chooses what is started below it: a Codex, or the guardian of one."""
-        return self.name == GUARDIAN or self.name in {agent[:_NAME_CHARS] for agent in AGENTS}
+        return self.name in GUARDIANS.values() or self.name in {agent[:_NAME_CHARS] for agent in AGENTS}
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether it is the guardian of a background job's worker."""
+        return self.name == GUARDIANS[guardian.WORKER]
 
 
 class Lineage(NamedTuple):
@@ -123,11 +128,10 @@ def _by_ps(pid: int) -> Lineage:
         lines = _ps("-wwo", "pid=,ppid=,command=", "-p", ",".join(map(str, pids))) if pids else []
     except (OSError, subprocess.SubprocessError):
         return Lineage((), is_whole=False)
-    guardians = {row[0] for row in lines if _GUARDIAN_LINE.search(row[2])}
+    found = {row[0]: _GUARDIAN_LINE.search(row[2]) for row in lines}
+    guardians = {pid: GUARDIANS[match[1]] for pid, match in found.items() if match}
     processes = [
-        ProcessInfo(
-            each, table[each][1], 0, GUARDIAN if each in guardians else os.path.basename(table[each][2])
-        )
+        ProcessInfo(each, table[each][1], 0, guardians.get(each) or os.path.basename(table[each][2]))
         for each in pids
     ]
     return Lineage(tuple(processes), is_whole=pid == 0)

@@ -44,7 +44,7 @@ class Origin(NamedTuple):
     def refusal(self) -> str:
         """Why it may not ask, as a text for its user."""
         if self.agent is not None:
-            who = "Laneway" if self.agent.name == process_tree.GUARDIAN else "Codex"
+            who = "Laneway" if self.agent.name in process_tree.GUARDIANS.values() else "Codex"
             return (
                 f"This command was started by an agent (below {who}, process {self.agent.pid}), and agents "
                 f"may not see or end other sessions. {REMEDY}"

@@ -1,0 +1,259 @@
+"""The ledger of background jobs: who asked for what, where each job stands, in the shared SQLite file.
+
+Any process may read and write it, each call in one transaction. A status is changed only from one that the
+caller expects, so that two processes cannot both start, cancel or end a job. What belongs to one job alone
+(prompt, events, result) is in its folder. Runs and their evidence are in `laneway.jobs.run_ledger`. Blocking.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from laneway.jobs.model import ACTIVE, UNFINISHED, Failure, Isolation, Job, Status
+from laneway.store.database import Database
+
+if TYPE_CHECKING:
+    import sqlite3
+
+_COLUMNS = (
+    "job_id, number, owner, mode, status, tree, run_id, priority, after_job, cwd, node, title, facts,"
+    " attempt, thread_id, activity, tokens, created_at, started_at, ended_at, ended_number, failure,"
+    " is_inconsistent"
+)
+MAX_LISTED = 200
+
+
+class _Facts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What nobody searches by, in one column."""
+
+    scope: tuple[str, ...] = ()
+    overlaps: bool = False
+    isolation: Isolation = "shared"
+    tags: tuple[str, ...] = ()
+
+
+_decode_facts = msgspec.json.Decoder(_Facts).decode
+_decode_failure = msgspec.json.Decoder(Failure).decode
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """Tokens used by jobs."""
+
+    today: int
+    by_run: dict[str, int]
+
+
+class Ledger:
+    """The table of jobs. `now` is the wall clock in seconds since 1970."""
+
+    def __init__(self, database: Database, now: Callable[[], float] = time.time) -> None:
+        self.database = database
+        self.now = now
+
+    # ── adding and reading ─────────────────────────────────────────────────
+
+    def add(self, job: Job) -> Job:
+        """A new queued job; its number and its time are given here."""
+        created_at = self.now()
+        facts = _Facts(job.scope, job.overlaps, job.isolation, job.tags)
+        values = {
+            "job_id": job.job_id,
+            "owner": job.owner,
+            "mode": job.mode,
+            "status": job.status,
+            "tree": job.tree,
+            "run_id": job.run_id,
+            "priority": job.priority,
+            "after_job": job.after,
+            "cwd": job.cwd,
+            "node": job.node,
+            "title": job.title,
+            "facts": msgspec.json.encode(facts).decode(),
+            "thread_id": job.thread_id,
+            "created_at": created_at,
+        }
+        statement = f"INSERT INTO jobs ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+        number = self.database.write(lambda c: c.execute(statement, tuple(values.values())).lastrowid)
+        return msgspec.structs.replace(job, number=number or 0, created_at=created_at)
+
+    def get(self, job_id: str) -> Job | None:
+        return self.many((job_id,)).get(job_id)
+
+    def many(self, job_ids: Iterable[str]) -> dict[str, Job]:
+        """Those that there are."""
+        rows = self._select(
+            "JOIN json_each(?) AS ids ON jobs.job_id = ids.value", (_json(list(job_ids)),), distinct=True
+        )
+        return {job.job_id: job for job in rows}
+
+    def queued(self) -> list[Job]:
+        return self._select("WHERE status = 'queued' AND ended_number = 0 ORDER BY number")
+
+    def active(self) -> list[Job]:
+        """Those with a supervisor, or whose supervisor died."""
+        return self._select(f"WHERE ended_number = 0 AND status IN {_sql(ACTIVE)} ORDER BY number")
+
+    def unfinished(self, owner: str | None = None) -> list[Job]:
+        rows = self._select("WHERE ended_number = 0 ORDER BY number")
+        return [job for job in rows if owner in (None, job.owner)]
+
+    def of_run(self, run_id: str) -> list[Job]:
+        return self._select("WHERE run_id = ? AND run_id != '' ORDER BY number", (run_id,))
+
+    def listed(
+        self,
+        owner: str | None = None,
+        *,
+        statuses: Collection[Status] = (),
+        tag: str | None = None,
+        run_id: str | None = None,
+        before: int | None = None,
+        limit: int = MAX_LISTED,
+    ) -> list[Job]:
+        """The newest first, from the one after the number `before` on."""
+        terms: list[str] = []
+        values: list[Any] = []
+        for term, value in (("owner = ?", owner), ("run_id = ?", run_id), ("number < ?", before)):
+            if value is not None:
+                terms.append(term)
+                values.append(value)
+        if statuses:
+            terms.append(f"status IN {_sql(statuses)}")
+        if tag is not None:
+            terms.append("EXISTS (SELECT 1 FROM json_each(jobs.facts, '$.tags') AS t WHERE t.value = ?)")
+            values.append(tag)
+        where = f"WHERE {' AND '.join(terms)} " if terms else ""
+        return self._select(f"{where}ORDER BY number DESC LIMIT {int(limit)}", tuple(values))
+
+    def ended_since(self, number: int) -> list[Job]:
+        """Those that ended after the one with this ended number, in the order of their ends."""
+        return self._select("WHERE ended_number > ? ORDER BY ended_number", (number,))
+
+    def position(self, job: Job) -> int:
+        """How many queued jobs of its mode go before a queued one, counted from one."""
+        query = (
+            "SELECT count(*) FROM jobs WHERE status = 'queued' AND ended_number = 0 AND mode = ?"
+            " AND (priority > ? OR (priority = ? AND number <= ?))"
+        )
+        values = (job.mode, job.priority, job.priority, job.number)
+        return int(self.database.read(lambda c: c.execute(query, values).fetchone()[0]))
+
+    def totals(self, day_start: float) -> Totals:
+        """Tokens of jobs created since then, and of each run that is open or was closed since then."""
+
+        def work(connection: sqlite3.Connection) -> Totals:
+            today = connection.execute(
+                "SELECT coalesce(sum(tokens), 0) FROM jobs WHERE created_at >= ?", (day_start,)
+            ).fetchone()[0]
+            rows = connection.execute(
+                "SELECT run_id, sum(tokens) FROM jobs WHERE run_id IN"
+                " (SELECT run_id FROM runs WHERE state = 'open' OR closed_at >= ?) GROUP BY run_id",
+                (day_start,),
+            )
+            return Totals(int(today), {run_id: int(tokens) for run_id, tokens in rows})
+
+        return self.database.read(work)
+
+    # ── changing ───────────────────────────────────────────────────────────
+
+    def change(self, job_id: str, *, expects: Collection[Status], **columns: Any) -> bool:
+        """Set columns if the job has one of these statuses; whether it had."""
+        return self.database.write(lambda connection: _change(connection, job_id, expects, columns))
+
+    def end(
+        self,
+        job_id: str,
+        status: Status,
+        failure: Failure | None = None,
+        *,
+        expects: Collection[Status] = UNFINISHED,
+        is_inconsistent: bool = False,
+    ) -> bool:
+        """Write the end; false if the job had ended before. Gives it the next ended number."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            last = connection.execute("SELECT coalesce(max(ended_number), 0) FROM jobs").fetchone()[0]
+            columns = {
+                "status": status,
+                "failure": "" if failure is None else _json(failure),
+                "ended_at": self.now(),
+                "ended_number": last + 1,
+                "activity": "",
+                "is_inconsistent": is_inconsistent,
+            }
+            return _change(connection, job_id, expects, columns)
+
+        return self.database.write(work)
+
+    def remove(self, job_ids: Sequence[str]) -> None:
+        """Delete ended jobs."""
+        statement = "DELETE FROM jobs WHERE ended_number > 0 AND job_id IN (SELECT value FROM json_each(?))"
+        evidence = "DELETE FROM evidence WHERE job_id IN (SELECT value FROM json_each(?))"
+        ids = _json(list(job_ids))
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(statement, (ids,))
+            connection.execute(evidence, (ids,))
+
+        self.database.write(work)
+
+    def _select(self, rest: str, values: tuple[Any, ...] = (), *, distinct: bool = False) -> list[Job]:
+        query = f"SELECT {'DISTINCT ' if distinct else ''}{_COLUMNS} FROM jobs {rest}"
+        return [_job(row) for row in self.database.read(lambda c: c.execute(query, values).fetchall())]
+
+
+def _change(
+    connection: sqlite3.Connection, job_id: str, expects: Collection[Status], columns: dict[str, Any]
+) -> bool:
+    sets = ", ".join(f"{name} = ?" for name in columns)
+    statement = f"UPDATE jobs SET {sets} WHERE job_id = ? AND ended_number = 0 AND status IN {_sql(expects)}"
+    return connection.execute(statement, (*columns.values(), job_id)).rowcount == 1
+
+
+def _job(row: tuple[Any, ...]) -> Job:
+    (job_id, number, owner, mode, status, tree, run_id, priority, after, cwd, node, title, facts_json) = row[
+        :13
+    ]
+    attempt, thread_id, activity, tokens, created_at, started_at, ended_at, ended_number = row[13:21]
+    facts = _decode_facts(facts_json)
+    return Job(
+        job_id=job_id,
+        number=number,
+        owner=owner,
+        mode=mode,
+        status=status,
+        tree=tree,
+        run_id=run_id,
+        priority=priority,
+        scope=facts.scope,
+        overlaps=facts.overlaps,
+        isolation=facts.isolation,
+        after=after,
+        tags=facts.tags,
+        title=title,
+        cwd=cwd,
+        node=node,
+        attempt=attempt,
+        thread_id=thread_id,
+        activity=activity,
+        tokens=tokens,
+        created_at=created_at,
+        started_at=started_at,
+        ended_at=ended_at,
+        ended_number=ended_number,
+        failure=_decode_failure(row[21]) if row[21] else None,
+        is_inconsistent=bool(row[22]),
+    )
+
+
+def _sql(statuses: Collection[Status]) -> str:
+    """Our own words, as a list in SQL."""
+    return "(" + ", ".join(f"'{status}'" for status in statuses) + ")"
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
