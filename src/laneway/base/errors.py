@@ -4,6 +4,7 @@
     ├── UsageError               what the user asked for cannot be done that way
     │   └── ConfigRefused        a key of Codex's config that cannot be taken (key)
     ├── BadCursor                a cursor that leads to no page of the list
+    ├── TaskUnknown              no such task of an MCP client, or it belongs to somebody else
     ├── ClientFileError          another program's file cannot be read or edited (path)
     ├── SettingError             a setting is wrong (file and line or variable, key, what was expected)
     ├── ContentUnreadable        a file that a setting names cannot be read
@@ -69,6 +70,12 @@ class ConfigRefused(UsageError):
 class BadCursor(LanewayError):
     def __init__(self) -> None:
         super().__init__("This cursor is not valid for this list: start again without one.")
+
+
+class TaskUnknown(LanewayError):
+    def __init__(self, task_id: str) -> None:
+        super().__init__(f"There is no task {task_id[:200]}: it never was, has expired or is not yours.")
+        self.task_id = task_id
 
 
 class ClientFileError(LanewayError):

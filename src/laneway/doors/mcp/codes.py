@@ -32,6 +32,7 @@ from laneway.base.errors import (
     SessionStuck,
     SessionUnknown,
     SettingError,
+    TaskUnknown,
     ThreadUnknown,
     UsageError,
 )
@@ -105,6 +106,7 @@ def wire_error(error: LanewayError, names: Names = AGENTS, **facts: Any) -> Remo
 
 _CODES: tuple[tuple[type[LanewayError], int], ...] = (
     (BadCursor, INVALID_PARAMS),
+    (TaskUnknown, INVALID_PARAMS),
     (SessionUnknown, SESSION_NOT_FOUND),
     (ThreadUnknown, SESSION_NOT_FOUND),
     (MemberForeign, IDENTITY_CONFLICT),

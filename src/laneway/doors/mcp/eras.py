@@ -15,6 +15,11 @@ from laneway.base.errors import RemoteError
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_VERSION = "2026-07-28"
+TASKS_VERSION = "2025-11-25"
+"""The only version of the handshake eras with tasks."""
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
+"""By this name a client and a server of the stateless era say that they know tasks."""
+MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -47,6 +52,17 @@ class McpClient(msgspec.Struct, frozen=True, kw_only=True):
     def takes_urls(self) -> bool:
         elicitation = self.capabilities.get("elicitation")
         return isinstance(elicitation, dict) and "url" in elicitation
+
+    @property
+    def takes_tasks(self) -> bool:
+        """Whether a call may be answered by a task unasked: such a client says so on each request."""
+        extensions = _object(self.capabilities.get("extensions"))
+        return self.is_stateless and isinstance(extensions.get(TASKS_EXTENSION), dict)
+
+    @property
+    def requests_tasks(self) -> bool:
+        """Whether it is of the version in which a call itself asks to be answered by a task."""
+        return self.version == TASKS_VERSION
 
 
 UNKNOWN_CLIENT = McpClient(version=HANDSHAKE_VERSIONS[-1])

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import msgspec
 
-from laneway.base.plain import label
 from laneway.core.model import (
     Activity,
     Asked,
@@ -28,6 +27,7 @@ from laneway.core.model import (
     Withdrawn,
 )
 from laneway.core.ports import ThreadInfo
+from laneway.doors.mcp.progress import send_progress
 from laneway.doors.mcp.server import Call, CallerChannel
 from laneway.doors.mcp.unattended import UnattendedQuestions
 
@@ -35,8 +35,6 @@ MAX_EARLY_EVENTS = 1000
 """Events of a thread that is still being started: a line or two for each MCP server of the user."""
 MAX_PARTIAL_CHARS = 256 * 1024
 """Of a message that is being written, kept for a caller whose call times out."""
-MESSAGE_CHARS = 200
-"""Of a progress message: clients show it in one line."""
 
 
 class Script(Protocol):
@@ -235,12 +233,7 @@ class EventForwarder:
     def progress(self, listener: TurnListener, message: str) -> None:
         """Report progress: clients that hear nothing for long give up on the call."""
         self._steps += 1
-        params = {
-            "progressToken": listener.progress_token,
-            "progress": self._steps,
-            "message": label(" ".join(message.split()), MESSAGE_CHARS),
-        }
-        if not listener.channel.notify("notifications/progress", params):
+        if not send_progress(listener.channel, listener.progress_token, self._steps, message):
             self.lost += 1
 
 

@@ -13,11 +13,13 @@ from typing import Any
 import msgspec
 
 from laneway.doors.gate import HEADER_MISMATCH, AccessDenied, Headers
-from laneway.doors.mcp.eras import CAPABILITIES_KEY, VERSION_KEY
+from laneway.doors.mcp.eras import (
+    CAPABILITIES_KEY,
+    MISSING_CAPABILITY,
+    UNSUPPORTED_VERSION,
+    VERSION_KEY,
+)
 from laneway.wire.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
-
-MISSING_CAPABILITY = -32021
-UNSUPPORTED_VERSION = -32022
 
 STATUS_OF_ERROR = {
     PARSE_ERROR: 400,
@@ -32,6 +34,8 @@ STATUS_OF_ERROR = {
 
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Methods of the stateless era whose target is also in the header `Mcp-Name`, and its key in the params."""
+_ROUTED = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
+"""The same for tasks; but a client that leaves the header out is served, as by the official SDK's server."""
 
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.ASCII)
 
@@ -49,9 +53,12 @@ def check_mirrors(headers: Headers, method: str, params: Any, request_id: bytes)
             raise AccessDenied(400, f"_meta lacks {key}", code=INVALID_PARAMS, request_id=request_id)
     _compare(headers.get("mcp-protocol-version"), meta[VERSION_KEY], "MCP-Protocol-Version", request_id)
     _compare(headers.get("mcp-method"), method, "Mcp-Method", request_id)
-    key_of_name = _NAMED.get(method)
+    key_of_name = _NAMED.get(method) or _ROUTED.get(method)
+    name = headers.get("mcp-name")
+    if name is None and method in _ROUTED:
+        return
     if key_of_name is not None and body.get(key_of_name) is not None:
-        _compare(decoded(headers.get("mcp-name")), body[key_of_name], "Mcp-Name", request_id)
+        _compare(decoded(name), body[key_of_name], "Mcp-Name", request_id)
 
 
 def _compare(header: str | None, body: Any, name: str, request_id: bytes) -> None:

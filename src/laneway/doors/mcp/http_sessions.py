@@ -245,7 +245,7 @@ class HttpSession:
     async def aclose(self) -> None:
         """Cancel what runs, answer it, and end all streams."""
         self._is_closed = True
-        self._interests.channels.clear()
+        self._interests.clear()
         for stop in self._giving_up.values():
             stop()
         self._giving_up.clear()

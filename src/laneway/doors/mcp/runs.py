@@ -24,13 +24,12 @@ from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
 from laneway.doors.mcp import elicitation
 from laneway.doors.mcp.events import EventForwarder
+from laneway.doors.mcp.progress import HEARTBEAT_S, every
 from laneway.doors.mcp.server import INVALID_PARAMS, Call, CallerChannel
 from laneway.doors.mcp.unattended import OnDecision, Unattended, ask_client, read_reply
 
 log = logging.getLogger(__name__)
 
-HEARTBEAT_S = 10.0
-"""Between two progress messages: clients give up on a call that is silent for one to thirty minutes."""
 KEEP_S = 900.0
 """For a client to continue a parked run; the question itself expires sooner."""
 MAX_PARKED = 1000
@@ -261,14 +260,7 @@ class ClientRun:
         """Send progress at intervals, if the client wants any; the function returned stops it."""
         if self.progress_token is None:
             return lambda: None
-        cancel: list[Callable[[], None]] = []
-
-        def beat() -> None:
-            self._forwarder.progress(self, "Codex is working.")
-            cancel[:] = [self._clock.after(HEARTBEAT_S, beat)]
-
-        cancel.append(self._clock.after(HEARTBEAT_S, beat))
-        return lambda: cancel[0]()
+        return every(self._clock, HEARTBEAT_S, lambda: self._forwarder.progress(self, "Codex is working."))
 
 
 class Parking:

@@ -36,10 +36,15 @@ class CallerChannel(Protocol):
 
 
 class Interests:
-    """The resources that one client subscribed to: by URI, the channel for notifications."""
+    """What one client is notified of, each with the channel for it: resources by URI, tasks by their ids."""
 
     def __init__(self) -> None:
         self.channels: dict[str, CallerChannel] = {}
+        self.task_channels: dict[str, CallerChannel] = {}
+
+    def clear(self) -> None:
+        self.channels.clear()
+        self.task_channels.clear()
 
 
 class Connection:
@@ -109,6 +114,30 @@ class News(Protocol):
     def end(self) -> None: ...
 
 
+class TaskHandler(Protocol):
+    """Answers calls by tasks, and the requests about them. Implemented by `tasks.TaskRequests`."""
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """The tools whose calls can be answered by a task."""
+        ...
+
+    @property
+    def methods(self) -> frozenset[str]: ...
+
+    async def begin(self, call: Call, tool: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """Answer this call by a task; none if it is to be answered as any other."""
+        ...
+
+    async def serve(self, call: Call, method: str) -> dict[str, Any]:
+        """Answer a request about tasks."""
+        ...
+
+    def check_listen(self, call: Call) -> None:
+        """Raise if this `subscriptions/listen` wants news of tasks and must not."""
+        ...
+
+
 class Upstream(Protocol):
     """The client, for messages that the server behind us sends by itself."""
 
@@ -140,6 +169,7 @@ class McpServer:
         news: News | None = None,
         on_unknown_tool: Callable[[str], dict[str, Any]] | None = None,
         beyond: Beyond | None = None,
+        tasks: TaskHandler | None = None,
     ) -> None:
         self._offers = {offer.name: offer for offer in offers}
         self.server_info = ServerInfo(
@@ -148,11 +178,17 @@ class McpServer:
             instructions=instructions,
             has_resources=resources is not None,
             has_news=news is not None,
+            task_tools=tasks.tools if tasks is not None else frozenset(),
         )
         self.beyond = beyond
         self._resources = resources
         self._news = news
-        self._methods = _METHODS if news is None else {**_METHODS, **_of_news(news)}
+        self._tasks = tasks
+        self._methods = {
+            **_METHODS,
+            **(_of_news(news, tasks) if news is not None else {}),
+            **(_of_tasks(tasks) if tasks is not None else {}),
+        }
         self._on_unknown_tool = on_unknown_tool
 
     async def serve(self, connection: Connection, method: str, params: Raw, request_id: bytes) -> Any:
@@ -202,7 +238,8 @@ class McpServer:
             raise RemoteError(INVALID_PARAMS, "The arguments of a tool are an object")
         offer = self._offers.get(name)
         if offer is not None:
-            return await offer.handler(call, arguments or {})
+            task = await self._tasks.begin(call, name, arguments or {}) if self._tasks is not None else None
+            return task if task is not None else await offer.handler(call, arguments or {})
         if self._on_unknown_tool is not None:
             return self._on_unknown_tool(name)
         raise RemoteError(INVALID_PARAMS, f"Unknown tool '{code_label(name)}'", {"error_source": "proxy"})
@@ -256,7 +293,7 @@ async def _forwarded(beyond: Beyond, method: str, params: Raw) -> Raw:
         raise wire_error(error) from error
 
 
-def _of_news(news: News) -> dict[str, Method]:
+def _of_news(news: News, tasks: TaskHandler | None) -> dict[str, Method]:
     async def subscribe(server: McpServer, call: Call) -> dict[str, Any]:
         await news.subscribe(call)
         return {}
@@ -266,6 +303,18 @@ def _of_news(news: News) -> dict[str, Method]:
         return {}
 
     async def listen(server: McpServer, call: Call) -> dict[str, Any]:
+        if tasks is not None:
+            tasks.check_listen(call)
         return await news.listen(call)
 
     return {_SUBSCRIBE: subscribe, _UNSUBSCRIBE: unsubscribe, _LISTEN: listen}
+
+
+def _of_tasks(tasks: TaskHandler) -> dict[str, Method]:
+    def of(method: str) -> Method:
+        async def serve(server: McpServer, call: Call) -> dict[str, Any]:
+            return await tasks.serve(call, method)
+
+        return serve
+
+    return {method: of(method) for method in tasks.methods}

@@ -6,7 +6,7 @@ all: name, version and tools are known from the command line and the settings al
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -30,13 +30,18 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     has_resources: bool = False
     has_news: bool = False
     """Whether a client can be told that a resource has changed."""
+    task_tools: frozenset[str] = frozenset()
+    """Tools whose calls can be answered by a task. Without any, nothing is said of tasks."""
 
     def greet(self, raw: Raw) -> tuple[McpClient, dict[str, Any]]:
         """The client that sent `initialize`, and the answer to it."""
         client = eras.client_from_initialize(params_of(raw))
+        capabilities = self._capabilities({"listChanged": True})
+        if self.task_tools and client.requests_tasks:
+            capabilities["tasks"] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
         result = {
             "protocolVersion": client.version,
-            "capabilities": self._capabilities({"listChanged": True}),
+            "capabilities": capabilities,
             "serverInfo": self.info,
         }
         return client, {**result, "instructions": self.instructions} if self.instructions else result
@@ -59,10 +64,13 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
         return capabilities
 
     def _discover(self, client: McpClient, params: Params) -> dict[str, Any]:
+        # Without the listChanged of the old server: Claude Code would go on listening for it.
+        capabilities = self._capabilities({})
+        if self.task_tools:
+            capabilities["extensions"] = {eras.TASKS_EXTENSION: {}}
         result: dict[str, Any] = {
             "supportedVersions": [eras.STATELESS_VERSION],
-            # Without the listChanged of the old server: Claude Code would go on listening for it.
-            "capabilities": self._capabilities({}),
+            "capabilities": capabilities,
             "ttlMs": 0,
             "cacheScope": "private",
         }
@@ -73,7 +81,15 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     def _list_tools(self, client: McpClient, params: Params) -> dict[str, Any]:
         only_page(params)
-        return eras.cached({"tools": self.tools}, client)
+        tools: Sequence[dict[str, Any]] = self.tools
+        if self.task_tools and client.requests_tasks:
+            tools = [self._with_task_support(tool) for tool in tools]
+        return eras.cached({"tools": tools}, client)
+
+    def _with_task_support(self, tool: dict[str, Any]) -> dict[str, Any]:
+        if tool["name"] not in self.task_tools:
+            return tool
+        return {**tool, "execution": {**tool.get("execution", {}), "taskSupport": "optional"}}
 
     def _list_prompts(self, client: McpClient, params: Params) -> dict[str, Any]:
         # Not offered, but some clients ask all the same; the old server left them waiting.
