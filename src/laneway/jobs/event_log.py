@@ -165,9 +165,9 @@ def read(
     max_bytes: int = MAX_ANSWER_BYTES,
     max_events: int | None = None,
 ) -> Page:
-    """A page of events behind the cursor, from the beginning without one. `BadCursor` if that is of another file.
+    """A page of events behind the cursor, from the beginning without one; at least one, however large.
 
-    At least one event is returned if there is one, however large.
+    `BadCursor` if the cursor is of another file.
     """
     try:
         fd = open_regular(path, follow_links=False)

@@ -1,0 +1,216 @@
+"""Checks a request for a job and makes a `JobSpec` and a queued `Job` of it. Bad input is one sentence.
+
+Looks at folders, starts nothing and changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+
+from laneway.base.errors import UsageError
+from laneway.base.plain import code_label
+from laneway.base.repo import find_repo
+from laneway.jobs.model import (
+    DEFAULT_STALL_S,
+    DEFAULT_TIMEOUT_S,
+    MAX_PROMPT_CHARS,
+    TITLE_CHARS,
+    Isolation,
+    Job,
+    JobSpec,
+    Sandbox,
+)
+
+SANDBOXES: tuple[Sandbox, ...] = ("read-only", "workspace-write", "danger-full-access")
+"""From the narrowest to the widest."""
+MAX_TAGS, MAX_TAG_CHARS = 20, 64
+MAX_SCOPES, MAX_SCOPE_CHARS = 200, 1024
+MAX_RETRIES = 5
+MAX_PRIORITY = 100
+MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
+MIN_TIMEOUT_MS = 1000
+
+
+class Defaults(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request that does not say otherwise gets, and what no request may exceed."""
+
+    cwd: Path
+    codex: str
+    codex_home: str
+    max_sandbox: Sandbox = "workspace-write"
+    is_read_only: bool = False
+    """The server was started with `--readonly`."""
+    model: str | None = None
+    effort: str | None = None
+    notify: bool = False
+    """Whether the identity that spawns a job is sent team mail when it ends."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The arguments of `codex_spawn`, by their types."""
+
+    prompt: str
+    cwd: str | None = None
+    sandbox: Sandbox = "read-only"
+    model: str | None = None
+    effort: str | None = None
+    output_schema: dict[str, Any] | None = None
+    timeout_ms: int | None = None
+    stall_ms: int | None = None
+    scope: tuple[str, ...] = ()
+    priority: int = 0
+    retries: int = 0
+    isolation: Isolation = "shared"
+    tags: tuple[str, ...] = ()
+    token_budget: int | None = None
+    run: str | None = None
+    require_clean: bool = False
+    overlap: str = "queue"
+    node: str | None = None
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """A request that may be queued."""
+
+    spec: JobSpec
+    tree: str
+    """The root of the work tree; empty for a read job."""
+
+
+def checked(request: Request, defaults: Defaults, *, thread_id: str | None = None) -> Checked:
+    """`UsageError` with one sentence for anything that cannot be done."""
+    if not request.prompt.strip():
+        raise UsageError("The prompt is empty: say what the job is to do.")
+    if len(request.prompt) > MAX_PROMPT_CHARS:
+        raise UsageError(
+            f"The prompt has {len(request.prompt):,} characters; Codex takes {MAX_PROMPT_CHARS:,} at most."
+        )
+    cwd = _folder(request.cwd, defaults)
+    _check_sandbox(request.sandbox, defaults)
+    _check_numbers(request)
+    if request.output_schema is not None:
+        from laneway.codex.exec.schema import check_schema  # only where a job has a schema
+
+        check_schema(request.output_schema)
+    tree = "" if request.sandbox == "read-only" else _tree(cwd)
+    spec = JobSpec(
+        prompt=request.prompt,
+        cwd=cwd,
+        codex=defaults.codex,
+        codex_home=defaults.codex_home,
+        sandbox=request.sandbox,
+        model=request.model or defaults.model,
+        effort=request.effort or defaults.effort,
+        output_schema=request.output_schema,
+        timeout_s=DEFAULT_TIMEOUT_S if request.timeout_ms is None else request.timeout_ms / 1000,
+        stall_s=DEFAULT_STALL_S if request.stall_ms is None else request.stall_ms / 1000,
+        scope=_scope(request.scope, tree),
+        retries=request.retries,
+        isolation=_isolation(request, tree),
+        token_budget=request.token_budget,
+        require_clean=request.require_clean,
+        thread_id=thread_id,
+    )
+    return Checked(spec, tree)
+
+
+def queued(checked_request: Checked, request: Request, job_id: str, owner: str, **more: Any) -> Job:
+    """The row of a new job."""
+    spec = checked_request.spec
+    first_line = request.prompt.strip().splitlines()[0]
+    return Job(
+        job_id=job_id,
+        number=0,
+        owner=owner,
+        mode=spec.mode,
+        status="queued",
+        tree=checked_request.tree,
+        run_id=request.run or "",
+        priority=request.priority,
+        scope=spec.scope,
+        overlaps=request.overlap == "allow",
+        isolation=spec.isolation,
+        tags=request.tags,
+        title=first_line[:TITLE_CHARS],
+        cwd=spec.cwd,
+        node=request.node or "",
+        **more,
+    )
+
+
+def _folder(named: str | None, defaults: Defaults) -> str:
+    path = os.path.join(defaults.cwd, os.path.expanduser(named or ""))
+    try:
+        real = os.path.realpath(path)
+        is_folder = os.path.isdir(real)
+    except ValueError:  # a NUL
+        real, is_folder = path, False
+    if not is_folder:
+        raise UsageError(f"There is no folder {code_label(real)}: cwd must name one on this machine.")
+    return real
+
+
+def _check_sandbox(sandbox: Sandbox, defaults: Defaults) -> None:
+    if defaults.is_read_only and sandbox != "read-only":
+        raise UsageError("This server was started with --readonly: its jobs may only read.")
+    if SANDBOXES.index(sandbox) > SANDBOXES.index(defaults.max_sandbox):
+        raise UsageError(
+            f"Jobs may go as far as {defaults.max_sandbox}, not {sandbox}: the setting jobs.max_sandbox"
+            " of the user's own settings decides."
+        )
+
+
+def _check_numbers(request: Request) -> None:
+    for name, value, least, most in (
+        ("timeoutMs", request.timeout_ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
+        ("stallMs", request.stall_ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
+        ("retries", request.retries, 0, MAX_RETRIES),
+        ("priority", request.priority, -MAX_PRIORITY, MAX_PRIORITY),
+        ("tokenBudget", request.token_budget, 1, 10**12),
+    ):
+        if value is not None and not least <= value <= most:
+            raise UsageError(f"{name} must be from {least} to {most}, not {value}.")
+    if len(request.tags) > MAX_TAGS or any(not 0 < len(tag) <= MAX_TAG_CHARS for tag in request.tags):
+        raise UsageError(f"A job has at most {MAX_TAGS} tags of at most {MAX_TAG_CHARS} characters.")
+
+
+def _tree(cwd: str) -> str:
+    repo = find_repo(Path(cwd))
+    if repo is None:
+        raise UsageError(
+            f"{code_label(cwd)} is not in a git repository, which a job that may write needs: run `git init`"
+            " there, or ask for a read-only job."
+        )
+    return str(repo.root)
+
+
+def _scope(scopes: tuple[str, ...], tree: str) -> tuple[str, ...]:
+    if scopes and not tree:
+        raise UsageError("A read-only job has no scope: leave it out.")
+    if len(scopes) > MAX_SCOPES or any(len(scope) > MAX_SCOPE_CHARS for scope in scopes):
+        raise UsageError(f"A scope has at most {MAX_SCOPES} paths of at most {MAX_SCOPE_CHARS} characters.")
+    return tuple(_relative(scope, tree) for scope in scopes)
+
+
+def _relative(scope: str, tree: str) -> str:
+    """The path or glob relative to the tree."""
+    path = os.path.normpath(os.path.join(tree, scope)) if scope.strip() else ""
+    if "\0" in scope or not (path == tree or path.startswith(tree.rstrip("/") + "/")):
+        raise UsageError(f"The scope {code_label(scope)} is outside of the work tree {code_label(tree)}.")
+    relative = PurePosixPath(path).relative_to(tree)
+    return "**" if str(relative) == "." else str(relative)
+
+
+def _isolation(request: Request, tree: str) -> Isolation:
+    if request.isolation == "shared":
+        return "shared"
+    if not tree:
+        raise UsageError("A read-only job needs no isolation: leave it out.")
+    if request.isolation == "overlay" and sys.platform != "linux":
+        raise UsageError("isolation overlay needs Linux: use worktree, or shared.")
+    return request.isolation
