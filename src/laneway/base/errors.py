@@ -8,6 +8,8 @@
     ├── ClientFileError          another program's file cannot be read or edited (path)
     ├── SettingError             a setting is wrong (file and line or variable, key, what was expected)
     ├── ContentUnreadable        a file that a setting names cannot be read
+    ├── TreeRefused              a work tree cannot be recorded, or not be changed back now (path)
+    ├── ContentGone              a content that was recorded is missing or damaged (its id)
     ├── WireError
     │   ├── WireClosed           we closed this connection
     │   ├── WireBroken           the other end went away
@@ -33,6 +35,7 @@
     │   ├── MemberForeign        somebody else registered that member
     │   ├── MailBusy             other programs held an inbox or a roster for too long
     │   └── BadMail              a text that cannot be sent: empty, too long, or with a NUL
+    ├── JobUnknown               no such background job, or it belongs to somebody else
     └── SessionError
         ├── SessionUnknown       no such session, or it belongs to somebody else
         ├── SessionClosed        it was closed before the call could be served
@@ -102,6 +105,22 @@ class SettingError(LanewayError):
 
 class ContentUnreadable(LanewayError):
     """The text says which file and why, without a full stop."""
+
+
+class TreeRefused(LanewayError):
+    """The text is one sentence; nothing was written."""
+
+    def __init__(self, text: str, path: str = "") -> None:
+        super().__init__(text)
+        self.path = path
+
+
+class ContentGone(LanewayError):
+    def __init__(self, blob: str) -> None:
+        super().__init__(
+            f"The recorded content {blob[:12]} is missing or damaged: it cannot be shown or given back."
+        )
+        self.blob = blob
 
 
 class WireError(LanewayError):
@@ -291,6 +310,14 @@ class MailBusy(StoreError):
 
 class BadMail(StoreError):
     pass
+
+
+class JobUnknown(LanewayError):
+    def __init__(self, job_id: str) -> None:
+        super().__init__(
+            f"There is no job {_visible(job_id[:100])}: it never was, was removed, or is not yours."
+        )
+        self.job_id = job_id
 
 
 class SessionError(LanewayError):

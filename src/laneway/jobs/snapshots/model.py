@@ -47,7 +47,7 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     before: PathState
     after: PathState
     changed_at: float | None = None
-    """When it was last changed, by the file system's clock. Unknown for what is gone or came with its folder."""
+    """By the file system's clock. Unknown for what is gone, or came with its folder."""
     latest: float | None = None
     """Where `changed_at` is unknown: a time at or after the last change, if there is one."""
 
@@ -72,7 +72,8 @@ class Unguarded(msgspec.Struct, frozen=True):
     """A file or a folder (its path ends with `/`) of which no change is seen and nothing is kept."""
 
     path: str
-    why: Literal["ignored", "too large", "too many", "too deep", "too many repositories", "unreadable", "ours"]
+    why: str
+    """`ignored`, `too large`, `too many`, `too deep`, `too many repositories`, `unreadable` or `ours`."""
 
 
 class Beside(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -8,8 +8,8 @@ that it is always known what is ours alone.
 
 from __future__ import annotations
 
+import errno
 import hashlib
-import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -72,11 +72,14 @@ class Objects:
         write_whole(self.folder / "config", (_SETTINGS.format(version=version) + more).encode())
         write_whole(self.folder / "HEAD", b"ref: refs/heads/none\n")  # last: by it git knows a repository
 
+    def id_of(self, kind: ObjectType, data: bytes) -> str:
+        return object_id(kind, data, self.algorithm)
+
     # ── writing ────────────────────────────────────────────────────────────
 
     def add(self, kind: ObjectType, data: bytes, *, name: str = "") -> str:
         """Collect a content. It is stored at the next `flush`, or before, when there are many."""
-        name = name or object_id(kind, data, self.algorithm)
+        name = name or self.id_of(kind, data)
         if name not in self._new:
             packed = zlib.compress(data, 1)
             self._new[name] = _head(_PACKED[kind], len(data)) + packed
@@ -87,7 +90,11 @@ class Objects:
 
     def flush(self) -> None:
         """Store what was collected; when this returns, it is on disk."""
+        if len(self._new) >= FEW:  # one by one, git leaves out itself what is there
+            new = self.missing(self._new, own=True)
+            self._new = {name: self._new[name] for name in new}
         if not self._new:
+            self._size = 0
             return
         pack = b"".join([b"PACK\0\0\0\2", len(self._new).to_bytes(4, "big"), *self._new.values()])
         pack += hashlib.new(self.algorithm, pack, usedforsecurity=False).digest()
@@ -198,13 +205,6 @@ def _failed(folder: Path, ran: GitRun) -> StoreError:
     from laneway.base.disk import is_disk_full
 
     if is_disk_full(folder):
-        return trouble(folder, OSError(28, ""))
+        return trouble(folder, OSError(errno.ENOSPC, ""))
     line = ran.complaint.partition("\n")[0] or "it was ended"
     return StoreError(f"Git could not work in {folder}: {line}", str(folder))
-
-
-def size_of(folder: Path) -> int:
-    """Bytes that the contents take on disk."""
-    return sum(
-        os.lstat(os.path.join(where, name)).st_size for where, _, names in os.walk(folder) for name in names
-    )

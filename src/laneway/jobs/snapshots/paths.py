@@ -13,7 +13,7 @@ GIT = b".git"
 """The name that is git's own, in every folder. Never read, never written."""
 
 _ESCAPED = re.compile(rb'\\([0-7]{3}|["\\])')
-_ODD = re.compile("[\\\\\"\udc80-\udcff]")
+_ODD = re.compile('[\\\\"\udc80-\udcff]')
 
 
 def text_of(path: bytes) -> str:

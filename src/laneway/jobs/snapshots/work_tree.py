@@ -74,7 +74,9 @@ def refused(folder: Path, ran: GitRun) -> TreeRefused:
     if ran.code == NEVER_RAN:
         return TreeRefused(ran.complaint, str(folder))
     if "must be run in a work tree" in ran.complaint:
-        text = f"{code_label(str(folder))} is in a repository without a work tree: nothing can be edited there."
+        text = (
+            f"{code_label(str(folder))} is in a repository without a work tree: nothing can be edited there."
+        )
     elif ran.complaint.startswith("fatal: not a git repository (or any"):
         text = f"{code_label(str(folder))} is not in a git repository."
     else:
