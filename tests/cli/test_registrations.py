@@ -16,7 +16,6 @@ from laneway.cli.registrations import (
     Registration,
     Unreadable,
     entries,
-    is_stale,
     places,
     scan,
     without_comments,
@@ -25,54 +24,6 @@ from laneway.cli.registrations import (
 JSON = Path("a.json")
 TOML = Path("a.toml")
 SERVER = {"command": "codex", "args": ["mcp-server"]}
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["codex", "mcp-server"],
-        ["codex mcp-server"],
-        ["/opt/homebrew/bin/codex", "mcp-server"],
-        ["/Applications/My Tools/codex", "mcp-server"],
-        [r"C:\Users\x\AppData\npm\codex.cmd", "mcp-server"],
-        ["codex", "-m", "gpt-5.3-codex", "mcp-server"],
-        ["codex", "-c", "model=x", "--sandbox=read-only", "-a", "never", "mcp-server"],
-        ["codex", "--search", "mcp-server", "-c", "x=1"],
-        ["npx", "-y", "@openai/codex", "mcp-server"],
-        ["npx", "@openai/codex@latest", "-m", "x", "mcp-server"],
-        ["npx", "-p", "@openai/codex", "codex", "mcp-server"],
-        ["pnpm", "dlx", "@openai/codex@0.153.4", "mcp-server"],
-        ["env", "CODEX_HOME=/x", "codex", "mcp-server"],
-        ["bash", "-lc", "exec codex -m x mcp-server"],
-        ["cmd", "/c", "codex", "mcp-server"],
-        ["wsl", "--", "codex", "mcp-server"],
-    ],
-)
-def test_the_removed_server_is_known_however_it_is_started(words: list[str]) -> None:
-    """With options in between, by path, through a shell or a package runner."""
-    assert is_stale(words[0], words[1:])
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        [""],
-        ["codex"],
-        ["codex", "app-server"],
-        ["codex", "exec", "mcp-server"],
-        ["codex", "-m", "mcp-server"],
-        ["laneway", "mcp-server"],
-        ["laneway", "mcp-server", "--codex-bin", "codex"],
-        ["uvx", "laneway", "--codex-bin", "codex", "mcp-server"],
-        ["codex-mcp", "serve"],
-        ["npx", "codex-mcp-server"],
-        ["my-codex", "mcp-server"],
-        ["bash", "-c", "echo 'unclosed"],
-    ],
-)
-def test_what_is_something_else_is_left_alone(words: list[str]) -> None:
-    """Ours above all: they take a Codex as an argument."""
-    assert not is_stale(words[0], words[1:])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import laneway as package
-from laneway.cli.registrations import is_ours
+from laneway.base.server_words import is_ours
 from laneway.doors.local.places import listen
 from laneway.store.layout import AGENT_SESSIONS, CODEX_SESSIONS
 from laneway.store.store import Store

@@ -134,7 +134,7 @@ def command_first(arguments: list[str]) -> list[str]:
     """Turn `laneway -m X mcp-server` into `laneway mcp-server -m X`: the old server allowed both."""
     if "mcp-server" not in arguments or not arguments[0].startswith("-"):
         return arguments
-    from laneway.cli.registrations import subcommand_at
+    from laneway.base.server_words import subcommand_at
 
     at = subcommand_at(arguments)
     if at is None or arguments[at] != "mcp-server":

@@ -11,10 +11,9 @@ import errno
 import json
 import os
 import re
-import shlex
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import msgspec
 
 from laneway.base.foreign_files import NotRegular, TooLarge, read_regular
 from laneway.base.repo import find_repo
+from laneway.base.server_words import is_ours, is_stale
 from laneway.base.toml_lines import too_deep
 
 REMOVED_IN = (0, 154, 0)
@@ -33,20 +33,6 @@ MAX_DEPTH = 32
 MAX_PLUGIN_FILES = 500
 """Plugin files looked at: their folder is a checkout that may hold anything."""
 MAX_PLUGIN_FOLDERS = 5000
-
-SHELLS = frozenset({"sh", "bash", "zsh", "dash", "fish", "ksh"})
-OUR_SERVERS = {
-    "laneway": frozenset({"mcp", "mcp-server", "acp"}),
-    "atm-agent-mcp": frozenset({"serve"}),
-    "codex-mcp": frozenset({"serve"}),
-}
-"""Our programs, with the commands by which clients start them. A Codex in their arguments is not stale."""
-_WITH_VALUE = frozenset(
-    {"-c", "--config", "-m", "--model", "-s", "--sandbox", "-a", "--ask-for-approval", "-p", "--profile"}
-    | {"-C", "--cd", "--add-dir", "-i", "--image", "--enable", "--disable", "--local-provider"}
-    | {"--remote", "--remote-auth-token-env"}
-)
-"""Options of `codex` that take the next word."""
 
 
 class Registration(msgspec.Struct, frozen=True):
@@ -104,31 +90,6 @@ def parse(text: str, file: Path) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def is_stale(command: str, args: Sequence[str] = ()) -> bool:
-    """Whether these words start the removed server: `codex [options] mcp-server`, however wrapped."""
-    words = _words(command, args)
-    for at, word in enumerate(words):
-        name = program(word)
-        if name in OUR_SERVERS:
-            return False
-        if name == "codex" and subcommand(words[at + 1 :]) == "mcp-server":
-            return True
-    return False
-
-
-def is_ours(command: str, args: Sequence[str] = ()) -> bool:
-    """Whether these words start a server of ours, however wrapped.
-
-    An argument that only ends in `laneway`, such as a folder, does not count: our subcommand must follow.
-    """
-    words = _words(command, args)
-    if [program(word) for word in words] == ["laneway"]:
-        return True
-    return any(
-        subcommand(words[at + 1 :]) in OUR_SERVERS.get(program(word), ()) for at, word in enumerate(words)
-    )
-
-
 def without_comments(text: str) -> str:
     """JSON with comments and trailing commas as plain JSON; every character keeps its place."""
     return _COMMA.sub(lambda match: match[0] if match[0][0] == '"' else " ", blank_comments(text))
@@ -178,47 +139,6 @@ def _entry(file: Path, keys: tuple[str, ...], node: dict[str, Any]) -> Registrat
     words = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
     is_enabled = node.get("enabled") is not False and node.get("disabled") is not True
     return Registration(file, keys, command if isinstance(command, str) else "", tuple(words), is_enabled)
-
-
-def _words(command: str, args: Sequence[str]) -> list[str]:
-    """One flat list of words: a command may be a whole line, and so may a shell's argument."""
-    # A path may contain blanks: a command that ends in `codex` is not split.
-    words = [command] if args or program(command) == "codex" else _split(command)
-    shell = bool(words) and program(words[0]) in SHELLS
-    for word in args:
-        words += _split(word) if shell and " " in word else [word]
-    return words
-
-
-def _split(line: str) -> list[str]:
-    try:
-        return shlex.split(line)
-    except ValueError:
-        return line.split()
-
-
-def program(word: str) -> str:
-    """`codex` for `/usr/bin/codex`, `C:\\x\\codex.cmd` and `@openai/codex@latest` alike."""
-    if word.startswith("@openai/codex"):
-        return "codex"
-    name = re.split(r"[/\\]", word)[-1]
-    return re.sub(r"\.(?:exe|cmd|bat|ps1|js)$", "", name)
-
-
-def subcommand(words: Sequence[str]) -> str:
-    at = subcommand_at(words)
-    return "" if at is None else words[at]
-
-
-def subcommand_at(words: Sequence[str]) -> int | None:
-    """The index of the subcommand among `codex`'s own options."""
-    rest = iter(enumerate(words))
-    for at, word in rest:
-        if word in _WITH_VALUE:
-            next(rest, None)
-        elif not word.startswith("-"):
-            return at
-    return None
 
 
 # ── files ──────────────────────────────────────────────────────────────────

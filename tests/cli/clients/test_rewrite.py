@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laneway.base.server_words import is_stale
 from laneway.cli.clients.rewrite import rewrite
-from laneway.cli.registrations import is_stale
 
 LANEWAY = ["laneway"]
 

@@ -15,8 +15,8 @@ from contextlib import redirect_stderr, redirect_stdout
 import msgspec
 
 from laneway.base.redact import redact
+from laneway.base.server_words import is_stale, program, subcommand_at
 from laneway.cli.clients.rewrite import Rewritten, rewrite
-from laneway.cli.registrations import is_stale, program, subcommand_at
 
 DOORS = ("mcp", "mcp-server", "acp")
 _KEPT_WRAPPERS = frozenset({"env", "nice", "npx", "npm"})

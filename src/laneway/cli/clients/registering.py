@@ -13,6 +13,7 @@ import msgspec
 
 from laneway.base.errors import UsageError
 from laneway.base.redact import redact
+from laneway.base.server_words import is_ours, is_stale, program
 from laneway.cli.clients import changing, edit, files, journal, keeping
 from laneway.cli.clients.entry import with_words, words_of
 from laneway.cli.clients.files import FileSnapshot
@@ -21,7 +22,7 @@ from laneway.cli.clients.known import KnownClient
 from laneway.cli.clients.proof import prove
 from laneway.cli.clients.show import command_line, short
 from laneway.cli.handshake import HandshakeResult
-from laneway.cli.registrations import in_words, is_ours, is_stale, parse, program
+from laneway.cli.registrations import in_words, parse
 
 Action: TypeAlias = Literal[
     "added", "replaced", "unchanged", "removed", "absent", "printed", "broken", "put back"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from laneway.cli.registrations import SHELLS, is_stale, program, subcommand
+from laneway.base.server_words import SHELLS, is_stale, program, subcommand
 
 _RAW = re.compile(r"""(?:[^\s'"\\;&|()<>]|\\.|'[^']*+'|"(?:[^"\\]|\\.)*+")++|[;&|()<>]++""", re.DOTALL)
 _RUNTIMES = frozenset({"node", "bun", "deno", "nodejs"})
