@@ -70,6 +70,7 @@ class Scan:
     def run(self, root: int, rules: Ignored) -> None:
         self._count_known(rules)
         self._walk(root, b"", rules, 0)
+        self.files = sum(len(folder.looks) for folder in self.folders.values())
         self.is_changed |= self._old.keys() != self.folders.keys()
 
     # ── folders ────────────────────────────────────────────────────────────

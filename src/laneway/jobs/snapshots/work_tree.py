@@ -28,6 +28,8 @@ _UNDER_WAY = (
 )
 """Files of git, and the operation that is not finished while they exist."""
 
+_BARE = ("must be run in a work tree", "cannot use bare repository")
+
 
 class WorkTree(msgspec.Struct, frozen=True):
     """A repository's work tree: also a linked one, or a submodule's."""
@@ -73,7 +75,7 @@ def refused(folder: Path, ran: GitRun) -> TreeRefused:
     """Git's complaint as a sentence."""
     if ran.code == NEVER_RAN:
         return TreeRefused(ran.complaint, str(folder))
-    if "must be run in a work tree" in ran.complaint:
+    if any(words in ran.complaint for words in _BARE):
         text = (
             f"{code_label(str(folder))} is in a repository without a work tree: nothing can be edited there."
         )
