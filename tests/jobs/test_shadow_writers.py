@@ -26,6 +26,12 @@ def start(word: str, tree: Tree) -> subprocess.Popen[str]:
     return subprocess.Popen(words, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
+def contents(tree: Tree, snapshot: Snapshot) -> dict[str, bytes]:
+    states = tree.shadow.states(snapshot)
+    found = dict(tree.shadow.contents(states.values()))
+    return {path: found[state.blob] for path, state in states.items()}
+
+
 def test_processes_that_record_at_once_wait_for_each_other(tree: Tree) -> None:
     """All of them see the same tree."""
     for number in range(200):
@@ -64,12 +70,11 @@ def test_a_kill_in_the_middle_leaves_the_last_snapshot_whole(tmp_path: Path) -> 
             lines += [line for line in child.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
         tree_id, started_at = lines[-1].split()
         last = Snapshot(tree_id, float(started_at), float(started_at))
-        states = tree.shadow.states(last)
-        recorded = {path: tree.shadow.read(state) for path, state in states.items()}
+        recorded = contents(tree, last)
         assert len(recorded) == 150, where
         now = {path.name: path.read_bytes() for path in tree.root.glob("*.txt")}
         made = tree.snapshot()
-        assert {p: tree.shadow.read(s) for p, s in tree.shadow.states(made).items()} == now, where
+        assert contents(tree, made) == now, where
         assert {change.path for change in tree.shadow.changes(last, made)} == {
             path for path in now if recorded[path] != now[path]
         }, where
