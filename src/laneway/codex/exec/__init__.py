@@ -1,0 +1,1 @@
+"""One run of `codex exec`: its command line, its config, its events, its tokens, how it ended."""
