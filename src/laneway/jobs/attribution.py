@@ -15,14 +15,14 @@ person shares with a job, what the person saves during a job's command looks lik
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from laneway.base.prepare import prepare
 from laneway.jobs.globs import covers
-from laneway.jobs.mentions import may_write, mentions
+from laneway.jobs.mentions import Mentions, may_write
 from laneway.jobs.snapshots.model import Change, PathState
 
 Certainty: TypeAlias = Literal["overlay", "patch", "alone", "likely", "uncertain"]
@@ -123,10 +123,9 @@ def credit(intervals: Sequence[Interval], shown: Mapping[str, Shown], *, slack_s
     others: set[str] = set()
     patched = _patched(intervals, shown, slack_s)
     for number, interval in enumerate(intervals):
-        jobs = {job: facts for job, facts in shown.items() if job in interval.active}
+        scene = _Scene(number, interval, shown, slack_s)
         for change in interval.changes:
-            scene = _Scene(number, interval, change, jobs, slack_s)
-            found = scene.credits(patched.get((number, change.path), {}))
+            found = scene.credits(change, patched.get((number, change.path), {}))
             if not found:
                 others.add(change.path)
             for job, span in found.items():
@@ -217,67 +216,75 @@ def _is_within(window: Window, at: float | None, slack_s: float) -> bool:
 
 
 class _Scene:
-    """One change in one interval, and the jobs that were there."""
+    """One interval, and what the jobs that were active had under way in it."""
 
-    def __init__(
-        self, number: int, interval: Interval, change: Change, jobs: Mapping[str, Shown], slack_s: float
-    ) -> None:
+    def __init__(self, number: int, interval: Interval, shown: Mapping[str, Shown], slack_s: float) -> None:
         self._number = number
-        self._interval = interval
-        self._change = change
-        self._jobs = jobs
         self._slack_s = slack_s
+        self._jobs = {job: facts for job, facts in shown.items() if job in interval.active}
+        self._windows = {
+            job: [
+                window
+                for window in facts.windows
+                if not window.is_merge and _meets(window, interval, slack_s)
+            ]
+            for job, facts in self._jobs.items()
+        }
+        self._named = {job: _names(windows) for job, windows in self._windows.items()}
 
-    def credits(self, firm: Firm) -> dict[str, Span]:
-        """The jobs that this change is credited to."""
-        found = {job: self._span("overlay" if window.is_merge else "patch") for job, window in firm.items()}
-        at = self._change.changed_at
-        explained = bool(firm) and (
+    def credits(self, change: Change, firm: Firm) -> dict[str, Span]:
+        """The jobs that a change is credited to."""
+        certainties: dict[str, Certainty] = {
+            job: "overlay" if window.is_merge else "patch" for job, window in firm.items()
+        }
+        at = change.changed_at
+        is_explained = bool(firm) and (
             at is None or any(_is_within(window, at, self._slack_s) for window in firm.values())
         )
-        rest: Mapping[str, Certainty] = {}
         is_outside = False
-        if not explained:
-            rest, is_outside = self._by_time()
-        elif any(window.is_merge for window in firm.values()):
-            return found  # what our own merge wrote, it had compared before
-        more: dict[str, Certainty] = {job: certainty for job, certainty in rest.items() if job not in firm}
-        for job in self._jobs:  # one that changed it before the last change hid that
-            if job not in firm and job not in more and self._may_have_written(job):
-                more[job] = "uncertain"
-        involved = {*found, *more}
+        if not is_explained:
+            more, is_outside = self._by_time(change)
+            certainties = {**more, **certainties}
+        if not (is_explained and "overlay" in certainties.values()):  # our own merge had compared before
+            for job in self._jobs:  # one that changed it before the last change hid that
+                if job not in certainties and self._may_have_written(job, change):
+                    certainties[job] = "uncertain"
         return {
-            job: self._span(
-                found[job].certainty if job in found else more[job], involved - {job}, is_outside=is_outside
+            job: Span(
+                self._number,
+                change.before,
+                change.after,
+                certainty,
+                tuple(sorted(certainties.keys() - {job})),
+                is_outside,
             )
-            for job in sorted(involved)
+            for job, certainty in certainties.items()
         }
 
-    def _by_time(self) -> tuple[Mapping[str, Certainty], bool]:
+    def _by_time(self, change: Change) -> tuple[dict[str, Certainty], bool]:
         """By who had something under way when the path was last changed; and whether nobody had."""
-        at = self._change.changed_at
-        if at is not None:
-            there = self._under_way(at)
-            return self._among(there, "alone"), not there
-        latest = self._change.latest
-        there = self._had_windows(latest)
+        if change.changed_at is not None:
+            there = self._under_way(change.changed_at)
+            return self._among(there, "alone", change), not there
+        latest = change.latest
+        there = self._had_begun(latest)
         if not there:
             return {}, True
         if latest is None:  # nothing tells when: not even one job alone is sure to have done it
-            return self._among(there, "likely" if self._naming(there) else "uncertain"), False
+            return self._among(there, "likely" if self._naming(there, change) else "uncertain", change), False
         last = self._under_way(latest)
         if there == last:
-            return self._among(there, "alone"), False
-        named = self._naming(there)
+            return self._among(there, "alone", change), False
+        named = self._naming(there, change)
         if len(named) == 1:
             return dict.fromkeys(named, "likely"), False
         return dict.fromkeys(named or there, "uncertain"), not last
 
-    def _among(self, there: Collection[str], single: Certainty) -> Mapping[str, Certainty]:
+    def _among(self, there: Sequence[str], single: Certainty, change: Change) -> dict[str, Certainty]:
         """One had something under way, or of several only one names the path."""
         if len(there) == 1:
             return dict.fromkeys(there, single)
-        named = self._naming(there)
+        named = self._naming(there, change)
         return (
             dict.fromkeys(named, "likely") if len(named) == 1 else dict.fromkeys(named or there, "uncertain")
         )
@@ -285,41 +292,39 @@ class _Scene:
     def _under_way(self, at: float) -> list[str]:
         return [
             job
-            for job, facts in self._jobs.items()
-            if any(_is_within(window, at, self._slack_s) for window in facts.windows if not window.is_merge)
+            for job, windows in self._windows.items()
+            if any(_is_within(window, at, self._slack_s) for window in windows)
         ]
 
-    def _had_windows(self, until: float | None = None) -> list[str]:
+    def _had_begun(self, until: float | None) -> list[str]:
         """Jobs with a window in this interval that began before a time."""
-        return [job for job in self._jobs if any(self._windows(job, until))]
+        return [
+            job
+            for job, windows in self._windows.items()
+            if any(until is None or window.start - self._slack_s <= until for window in windows)
+        ]
 
-    def _windows(self, job: str, until: float | None = None) -> Iterator[Window]:
-        for window in self._jobs[job].windows:
-            is_early = until is None or window.start - self._slack_s <= until
-            if is_early and not window.is_merge and _meets(window, self._interval, self._slack_s):
-                yield window
+    def _naming(self, jobs: Iterable[str], change: Change) -> list[str]:
+        """Those that name the path: in a command of this interval, in the scope, in the report."""
+        return [
+            job
+            for job in jobs
+            if covers(self._jobs[job].scope, change.path)
+            or change.path in {_plain(text) for text in self._jobs[job].reported or ()}
+            or self._may_have_written(job, change)
+        ]
 
-    def _naming(self, jobs: Iterable[str]) -> list[str]:
-        return [job for job in jobs if self._names(job)]
-
-    def _names(self, job: str) -> bool:
-        """Whether it names the path: in a command of this interval, in its scope, in its report."""
-        path, facts = self._change.path, self._jobs[job]
-        return (
-            self._may_have_written(job)
-            or covers(facts.scope, path)
-            or path in {_plain(text) for text in facts.reported or ()}
-        )
-
-    def _may_have_written(self, job: str) -> bool:
+    def _may_have_written(self, job: str, change: Change) -> bool:
         """Whether a command that is not known only to read names the path, before it was last changed."""
-        path, change = self._change.path, self._change
         until = change.changed_at if change.changed_at is not None else change.latest
-        return any(
-            path in window.paths or (mentions(window.text, path) and may_write(window.text))
-            for window in self._windows(job, until)
-        )
+        first = self._named[job].first(change.path)
+        return first is not None and (until is None or first - self._slack_s <= until)
 
-    def _span(self, certainty: Certainty, others: Collection[str] = (), *, is_outside: bool = False) -> Span:
-        change = self._change
-        return Span(self._number, change.before, change.after, certainty, tuple(sorted(others)), is_outside)
+
+def _names(windows: Iterable[Window]) -> Mentions:
+    """What these name, but for commands that are known only to read."""
+    named = Mentions((window.text, window.start) for window in windows if may_write(window.text))
+    for window in windows:
+        for path in window.paths:
+            named.add_path(path, window.start)
+    return named

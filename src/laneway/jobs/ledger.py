@@ -160,7 +160,7 @@ class Ledger:
 
     # ── changing ───────────────────────────────────────────────────────────
 
-    def change(self, job_id: str, *, expects: Collection[Status], **columns: Any) -> bool:
+    def change(self, job_id: str, *, expects: tuple[Status, ...], **columns: Any) -> bool:
         """Set columns if the job has one of these statuses; whether it had."""
         return self.database.write(lambda connection: _change(connection, job_id, expects, columns))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from functools import lru_cache
 
 from laneway.jobs.globs import covers, is_glob
@@ -15,8 +16,6 @@ from laneway.jobs.globs import covers, is_glob
 MAX_TEXT_CHARS = 64 * 1024
 """Of a command that is looked through; a longer one carries a file's content in it."""
 MAX_REMEMBERED = 4096
-_BEFORE = r"(?<![\w.\-])"
-_AFTER = r"(?![\w\-]|\.\w|/[\w.])"
 _WORDS = re.compile(r"[\s'\"`=:;,(){}<>|&]+")
 _JOINTS = re.compile(r"&&?|\|\|?|;|\n")
 _HARMLESS = re.compile(r"[012]?>&[012]|[012&]?>\s*/dev/null")
@@ -31,19 +30,55 @@ _SHELLS = frozenset({"sh", "bash", "zsh", "dash"})
 _SED_PRINT = re.compile(r"[\d,$]*p")
 
 
+class Mentions:
+    """The paths that the commands of one job name, and when each was named first."""
+
+    def __init__(self, texts: Iterable[tuple[str, float]] = ()) -> None:
+        self._words: dict[str, float] = {}
+        """As they stand: `main.py`, `src/main.py`."""
+        self._ends: dict[str, float] = {}
+        """And without the names before: `/home/me/tree/src/main.py` names `src/main.py`, too."""
+        self._globs: dict[str, float] = {}
+        self._texts: list[tuple[str, float]] = []
+        for text, at in texts:
+            self.add(text, at)
+
+    def add(self, text: str, at: float) -> None:
+        text = text[:MAX_TEXT_CHARS]
+        self._texts.append((text, at))
+        for word in _WORDS.split(text):
+            names = [name for name in word.split("/") if name not in ("", ".")]
+            if is_glob(word):
+                _note(self._globs, word, at)
+            elif names:
+                _note(self._words, "/".join(names), at)
+                for place in range(len(names)):
+                    _note(self._ends, "/".join(names[place:]), at)
+
+    def add_path(self, path: str, at: float) -> None:
+        """A path that is named as it stands."""
+        _note(self._words, path, at)
+
+    def first(self, path: str) -> float | None:
+        """When a path was first named: in full, by its last names, by a folder it is in, or by a glob."""
+        names = path.split("/")
+        ends = ["/".join(names[place:]) for place in range(len(names))]
+        folders = ["/".join(names[:place]) for place in range(1, len(names))]
+        found = [self._words[end] for end in ends if end in self._words]
+        found += [self._ends[name] for name in (path, *folders) if name in self._ends]
+        found += [at for glob, at in self._globs.items() if any(covers([glob], end) for end in ends)]
+        if _WORDS.search(names[-1]):  # such a name is no single word
+            found += [at for text, at in self._texts if names[-1] in text]
+        return min(found, default=None)
+
+
 def mentions(text: str, path: str) -> bool:
-    """Whether a command names a path: in full, by its last names, by a folder it is in, or by a glob."""
-    text = text[:MAX_TEXT_CHARS]
-    names = path.split("/")
-    if names[-1] not in text and not is_glob(text) and not any(name in text for name in names[:-1]):
-        return False  # quick, and nearly always so
-    ends = ["/".join(names[place:]) for place in range(len(names))]
-    folders = ["/".join(names[:place]) for place in range(1, len(names))]
-    pattern = "|".join(map(re.escape, [*ends, *folders]))
-    if re.search(rf"{_BEFORE}(?:\./|/(?:\S*/)?)?(?:{pattern})/?{_AFTER}", text):
-        return True
-    globs = [word for word in _WORDS.split(text) if is_glob(word)]
-    return any(covers([glob], end) for glob in globs for end in ends)
+    """Whether a command names a path."""
+    return Mentions([(text, 0.0)]).first(path) is not None
+
+
+def _note(first: dict[str, float], word: str, at: float) -> None:
+    first[word] = min(at, first.get(word, at))
 
 
 @lru_cache(MAX_REMEMBERED)

@@ -22,6 +22,8 @@ from laneway.store.files import FILE_MODE, trouble
 from laneway.wire import guardian
 from laneway.wire.process_tree import lineage
 
+SUPERVISOR = "laneway.app.job_supervisor"
+"""The program, which is composed where all programs are."""
 MAX_ENVIRONMENT_BYTES = 4 * 1024 * 1024
 """Of one process: the kernel's own limit is of this size."""
 SWEEP_S = 10.0
@@ -62,7 +64,7 @@ def start_supervisor(
     try:
         process = subprocess.Popen(
             # -P: nothing is imported from the folder that we happen to be in.
-            [sys.executable, "-P", "-m", "laneway.jobs.supervisor", *words],
+            [sys.executable, "-P", "-m", SUPERVISOR, *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,

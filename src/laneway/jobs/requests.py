@@ -94,9 +94,12 @@ def checked(request: Request, defaults: Defaults, *, thread_id: str | None = Non
     _check_sandbox(request.sandbox, defaults)
     _check_numbers(request)
     if request.output_schema is not None:
-        from laneway.codex.exec.schema import check_schema  # only where a job has a schema
+        from laneway.codex.exec.schema import BadSchema, check_schema  # only where a job has a schema
 
-        check_schema(request.output_schema)
+        try:
+            check_schema(request.output_schema)
+        except BadSchema as problem:
+            raise UsageError(f"The output schema cannot be used: {problem}") from problem
     tree = "" if request.sandbox == "read-only" else _tree(cwd)
     spec = JobSpec(
         prompt=request.prompt,
@@ -116,7 +119,19 @@ def checked(request: Request, defaults: Defaults, *, thread_id: str | None = Non
         require_clean=request.require_clean,
         thread_id=thread_id,
     )
+    _check_room(spec)
     return Checked(spec, tree)
+
+
+def _check_room(spec: JobSpec) -> None:
+    from laneway.jobs.preparation import compose_prompt
+
+    # Only long ones: nobody should wait for the contract of every job.
+    if len(spec.prompt) > MAX_PROMPT_CHARS // 2 and len(compose_prompt(spec)) > MAX_PROMPT_CHARS:
+        raise UsageError(
+            f"The prompt has {len(spec.prompt):,} characters; with the worker's contract that is more than the"
+            f" {MAX_PROMPT_CHARS:,} that Codex takes."
+        )
 
 
 def queued(checked_request: Checked, request: Request, job_id: str, owner: str, **more: Any) -> Job:

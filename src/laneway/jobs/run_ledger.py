@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from laneway.base.ids import new_id
-from laneway.base.prepare import prepare
+from laneway.jobs.attribution import Shown
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import Border, Run, RunState
 
@@ -24,21 +24,7 @@ MAX_PORCELAIN_CHARS = 64 * 1024
 """Of a tree's status when its run began: for people."""
 
 
-@prepare
-class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a job itself shows of its edits."""
-
-    windows: tuple[tuple[float, float], ...] = ()
-    """Start and end of its commands and patches, in seconds since 1970; an end of zero is open."""
-    patches: tuple[str, ...] = ()
-    """Paths, relative to the tree, of its completed patches."""
-    overlay: tuple[str, ...] = ()
-    """Paths that it changed in a layer of its own."""
-    commands: tuple[str, ...] = ()
-    reported: tuple[str, ...] | None = None
-
-
-_decode_evidence = msgspec.json.Decoder(Evidence).decode
+_decode_evidence = msgspec.json.Decoder(Shown).decode
 _decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
@@ -121,12 +107,12 @@ class RunLedger:
             for row in rows
         ]
 
-    def set_evidence(self, job_id: str, run_id: str, evidence: Evidence) -> None:
+    def set_evidence(self, job_id: str, run_id: str, shown: Shown) -> None:
         statement = "INSERT OR REPLACE INTO evidence (job_id, run_id, facts) VALUES (?, ?, ?)"
-        values = (job_id, run_id, msgspec.json.encode(evidence).decode())
+        values = (job_id, run_id, msgspec.json.encode(shown).decode())
         self._database.write(lambda c: c.execute(statement, values))
 
-    def evidence(self, run_id: str) -> dict[str, Evidence]:
+    def evidence(self, run_id: str) -> dict[str, Shown]:
         query = "SELECT job_id, facts FROM evidence WHERE run_id = ?"
         rows = self._database.read(lambda c: c.execute(query, (run_id,)).fetchall())
         return {row[0]: _decode_evidence(row[1]) for row in rows}

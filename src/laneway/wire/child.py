@@ -84,12 +84,13 @@ class Child:
         cwd: Path | None = None,
         first: bytes = b"",
         kind: str = guardian.AGENT,
+        held: Sequence[int] = (),
     ) -> Child:
         """Start `argv`; raise `OSError` as `exec` would. `on_end` is called after the last byte.
 
-        If this raises, `on_end` is not called and nothing is left running. `kind`: as for `launch`.
+        If this raises, `on_end` is not called and nothing is left running. `kind`, `held`: as for `launch`.
         """
-        launched = launch(argv, env=env, cwd=cwd, first=first, kind=kind)
+        launched = launch(argv, env=env, cwd=cwd, first=first, kind=kind, held=held)
         return await cls.adopt(launched, on_stdout=on_stdout, on_end=on_end)
 
     @classmethod

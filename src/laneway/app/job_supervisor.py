@@ -1,0 +1,80 @@
+"""The program of a job's supervisor: `… -m laneway.app.job_supervisor ROOT DATABASE JOB LOCK SLOTS LIMITS`.
+
+Started by the dispatcher, with the job's lock and slots as open descriptors. When the job has ended, it frees
+them and starts what has waited for them, so that a queue is worked off without any server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+
+from laneway.base.errors import LanewayError
+from laneway.codex.locate import child_environment
+from laneway.jobs.dispatch import Dispatcher
+from laneway.jobs.ledger import Ledger
+from laneway.jobs.model import Limits
+from laneway.jobs.places import Places
+from laneway.jobs.runs import trees_being_rolled_back
+from laneway.jobs.service import decode_spec
+from laneway.jobs.supervisor import Supervisor
+from laneway.store.database import Database
+from laneway.wire.guardian import become_subreaper
+
+log = logging.getLogger(__name__)
+
+
+def main(argv: list[str]) -> int:
+    root, database, job_id, lock, slots, limits_json = argv[1:]
+    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    limits = msgspec.json.decode(limits_json, type=Limits)
+    locks = [int(lock), *(int(slot) for slot in slots.split(","))]
+    for fd in locks:
+        os.set_inheritable(fd, False)
+    # What a worker's guardian leaves behind, should it be killed, becomes ours.
+    become_subreaper(None)
+    # Told to end with the session of whoever started us, for one: the job is not theirs to end.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    places = Places(Path(root), Path(database))
+    with Database(places.database) as opened:
+        ledger = Ledger(opened)
+        try:
+            asyncio.run(_supervise(places, ledger, job_id, locks))
+        finally:
+            for fd in locks:
+                os.close(fd)
+        _start_next(places, ledger, limits)
+    return 0
+
+
+async def _supervise(places: Places, ledger: Ledger, job_id: str, locks: list[int]) -> None:
+    job = ledger.get(job_id)
+    if job is None or job.has_ended:
+        return
+    spec = decode_spec(places.job(job_id).spec.read_bytes())
+    supervisor = Supervisor(places, ledger, job, spec, locks)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.cancel)
+    await supervisor.run()
+
+
+def _start_next(places: Places, ledger: Ledger, limits: Limits) -> None:
+    """Start what has waited for our slots."""
+
+    def busy() -> frozenset[str]:
+        return trees_being_rolled_back(places, {job.tree for job in ledger.queued() if job.tree})
+
+    try:
+        Dispatcher(places, ledger, limits, child_environment(os.environ), busy).run()
+    except LanewayError as problem:
+        log.warning("What waits was not started: %s", problem)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,47 @@
+"""The windows of a job read back from its event log, when the supervisor that knew them is dead. Blocking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from laneway.jobs import event_log
+from laneway.jobs.attribution import Window
+from laneway.jobs.worker import relative_to
+from laneway.store.stamps import parse
+
+HARMLESS = frozenset({"web_search"})
+"""Tools that change no files."""
+
+
+def windows_in(path: Path, job_id: str, tree: str) -> tuple[Window, ...]:
+    """When the worker may have changed files. From its last event on it may have: that one has no end."""
+    calls: dict[str, Window] = {}
+    last_at = 0.0
+    cursor: str | None = None
+    while True:
+        page = event_log.read(path, job_id, cursor, is_full=True)
+        for event in page.events:
+            when = parse(event["timestamp"])
+            last_at = when.timestamp() if when is not None else last_at
+            if event["type"] in ("tool_call", "tool_result") and isinstance(event["content"], dict):
+                _note(calls, event["type"], event["content"], last_at, tree)
+        if page.is_at_end or not page.events:
+            break
+        cursor = page.next_cursor
+    after = (Window(start=last_at),) if last_at else ()
+    return (*calls.values(), *after)
+
+
+def _note(calls: dict[str, Window], kind: str, content: dict[str, Any], at: float, tree: str) -> None:
+    call_id, tool = str(content.get("id", "")), content.get("tool")
+    if tool in HARMLESS:
+        return
+    begun = calls.get(call_id)
+    start = begun.start if begun is not None else at
+    paths: tuple[str, ...] = ()
+    if kind == "tool_result" and tool == "patch" and content.get("status") == "completed":
+        named = (change.get("path") for change in content.get("changes") or () if isinstance(change, dict))
+        paths = tuple(path for name in named if isinstance(name, str) and (path := relative_to(tree, name)))
+    text = str(content.get("command", "")) if tool == "command" else ""
+    calls[call_id] = Window(start=start, end=at if kind == "tool_result" else None, text=text, paths=paths)

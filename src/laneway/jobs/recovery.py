@@ -1,0 +1,90 @@
+"""Ends jobs whose supervisor and guardian are gone: whoever looks does it, holding the job's own lock.
+
+First what still carries the job's mark is killed, then the end is written: the one that the supervisor had
+already put into the event log, else `lost`. Everything may be done again: a looker that is killed is
+followed by another. Blocking.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from laneway.base.errors import LanewayError
+from laneway.jobs.attribution import Shown
+from laneway.jobs.dispatch import ring
+from laneway.jobs.event_log import FINAL, EventWriter, last_event
+from laneway.jobs.evidence import windows_in
+from laneway.jobs.ledger import Ledger
+from laneway.jobs.model import ENDED, Failure, Job, Result, Status
+from laneway.jobs.places import Places
+from laneway.jobs.processes import end_marked
+from laneway.jobs.run_ledger import RunLedger
+from laneway.jobs.runs import TreeRuns
+from laneway.jobs.slots import held
+from laneway.store.files import write_whole
+
+log = logging.getLogger(__name__)
+
+LOST = Failure(
+    "lost", "Its supervisor and its guardian were killed, or the machine was; how far it got is unknown."
+)
+
+
+def end_lost(places: Places, ledger: Ledger, job: Job) -> bool:
+    """End this job if nobody runs it any more; whether that was so."""
+    files = places.job(job.job_id)
+    with held(files.lock) as is_ours:
+        if not is_ours:
+            return False  # its supervisor lives, or another looker ends it
+        current = ledger.get(job.job_id)
+        if current is None or current.has_ended or current.status == "queued":
+            return False
+        end_marked(job.job_id)
+        final = last_event(files.events) if files.events.exists() else None
+        if final is not None and final.type == FINAL:
+            _finish(ledger, current, final.content)
+        else:
+            _end(places, ledger, current)
+        files.environment.unlink(missing_ok=True)
+    ring(places)
+    return True
+
+
+def _finish(ledger: Ledger, job: Job, content: object) -> None:
+    """Write into the ledger what the supervisor had written into the log when it was killed."""
+    status: Status = "lost"
+    failure: Failure | None = LOST
+    if isinstance(content, dict) and content.get("status") in ENDED:
+        status = content["status"]
+        failure = None
+        if status != "succeeded":
+            failure = Failure(str(content.get("kind") or "exit"), str(content.get("error") or ""))
+    ledger.end(job.job_id, status, failure)
+
+
+def _end(places: Places, ledger: Ledger, job: Job) -> None:
+    files = places.job(job.job_id)
+    result = Result(failure=LOST)
+    if job.mode == "write" and job.run_id:
+        result = _with_edits(places, ledger, job, result)
+    write_whole(files.result, msgspec.json.encode(result))
+    with EventWriter(files.events) as events:
+        events.append(FINAL, {"status": "lost", "kind": LOST.kind, "error": LOST.text})
+    ledger.end(job.job_id, "lost", LOST, is_inconsistent=job.mode == "write")
+
+
+def _with_edits(places: Places, ledger: Ledger, job: Job, result: Result) -> Result:
+    """Take the border at which it ended."""
+    run = RunLedger(ledger).get(job.run_id)
+    runs = TreeRuns(places, ledger, job.tree)
+    try:
+        if run is None or not runs.is_active(run, job.job_id):
+            return result
+        windows = windows_in(places.job(job.job_id).events, job.job_id, job.tree)
+        judged = runs.end(job, job.run_id, Shown(windows=windows, scope=job.scope))
+    except (LanewayError, OSError) as problem:
+        log.warning("The edits of the lost job %s are not known: %s", job.job_id, problem)
+        return result
+    return msgspec.structs.replace(result, modified_files=judged.modified(job.job_id))

@@ -1,0 +1,212 @@
+"""Runs of write jobs in a work tree: baselines, borders, and what each job is credited with.
+
+Joins the ledger, the shadow repository and the attribution. A border is taken under the tree's gate, so that
+two jobs that start or end at the same time are told apart. Blocking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+
+from laneway.base.errors import LanewayError, StoreError, UsageError
+from laneway.base.plain import code_label
+from laneway.jobs.attribution import Credits, Differences, PathClaim, Shown, credit, differences, intervals_of
+from laneway.jobs.conflicts import conflicts
+from laneway.jobs.ledger import Ledger
+from laneway.jobs.model import Border, Conflict, Job, ModifiedFile, Run
+from laneway.jobs.places import Places
+from laneway.jobs.run_ledger import RunLedger
+from laneway.jobs.shadow import Shadow
+from laneway.jobs.slots import is_held
+from laneway.jobs.snapshots.model import Change, Snapshot
+from laneway.store.files import make_folder
+from laneway.store.gates import gate
+from laneway.wire.git import GitRun
+from laneway.wire.git_view import git_view
+
+BORDER_S = 300.0
+"""To wait for the border of another job: the first snapshot of a large tree may take a minute."""
+EXPIRY_S = 24 * 60 * 60.0
+"""After its last job a run without conflicts closes by itself."""
+
+_encode = msgspec.json.encode
+_decode_snapshot = msgspec.json.Decoder(Snapshot).decode
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What the jobs of a run are credited with, so far."""
+
+    run: Run
+    jobs: tuple[Job, ...]
+    credits: Credits
+    conflicts: tuple[Conflict, ...]
+    shown: Mapping[str, Shown]
+
+    def claims(self, job_id: str) -> tuple[PathClaim, ...]:
+        return tuple(claim for claim in self.credits.claims if claim.job_id == job_id)
+
+    def differences(self, job_id: str) -> Differences:
+        return differences(self.claims(job_id), self.shown.get(job_id, Shown()))
+
+    def modified(self, job_id: str) -> tuple[ModifiedFile, ...]:
+        return tuple(
+            ModifiedFile(path=claim.path, certainty=claim.certainty, change=_kind_of(claim))
+            for claim in self.claims(job_id)
+        )
+
+
+class TreeRuns:
+    """The runs of one work tree."""
+
+    def __init__(self, places: Places, ledger: Ledger, tree: str) -> None:
+        self.tree = tree
+        self.folder = places.tree(tree)
+        self.shadow = Shadow(self.folder / "shadow", Path(tree), ours=(places.root,))
+        self._ledger = ledger
+        self._runs = RunLedger(ledger)
+
+    @contextmanager
+    def gate(self) -> Iterator[None]:
+        """Nobody else takes a border or rolls back in this tree during the block."""
+        make_folder(self.folder)
+        with gate(self.folder / "borders.lock", patience_s=BORDER_S):
+            yield
+
+    # ── borders ────────────────────────────────────────────────────────────
+
+    def begin(self, job: Job, *, require_clean: bool) -> Run:
+        """Take the border at which a job starts; opens a run if the tree has none. `LanewayError` if not."""
+        with self.gate():
+            self.close_expired()
+            run = self._runs.open_run(self.tree)
+            if job.run_id and (run is None or run.run_id != job.run_id):
+                raise UsageError(f"The run {code_label(job.run_id)} was closed before this job could start.")
+            active = self._active(run)
+            porcelain = self._porcelain() if run is None or require_clean else ""
+            if require_clean and porcelain and not active:
+                raise UsageError("The work tree has uncommitted changes, and the job requires a clean one.")
+            snapshot = self.shadow.snapshot(is_baseline=run is None)
+            if run is None:
+                run = self._runs.begin(self.tree, _text(snapshot), snapshot.head, porcelain)
+            self._add_border(run, snapshot, active | {job.job_id})
+            self._ledger.change(job.job_id, expects=(job.status, "starting", "cancelling"), run_id=run.run_id)
+            return run
+
+    def end(self, job: Job, run_id: str, shown: Shown) -> Judged:
+        """Take the border at which a job ends, when all its processes are gone."""
+        with self.gate():
+            run = self._runs.get(run_id)
+            if run is None:
+                raise StoreError(f"The run {run_id} was removed while its job {job.job_id} ran.")
+            active = self._active(run)
+            snapshot = self.shadow.snapshot()
+            self._add_border(run, snapshot, active - {job.job_id})
+            self._runs.set_evidence(job.job_id, run_id, shown)
+        judged = self.judge(run)
+        self.shadow.keep(_changes_of(judged))
+        return judged
+
+    def _active(self, run: Run | None) -> frozenset[str]:
+        """Write jobs between their borders, as far as the last border knows."""
+        borders = self._runs.borders(run.run_id) if run is not None else []
+        return frozenset(borders[-1].active) if borders else frozenset()
+
+    def is_active(self, run: Run, job_id: str) -> bool:
+        return job_id in self._active(run)
+
+    def _add_border(self, run: Run, snapshot: Snapshot, active: frozenset[str]) -> None:
+        self._runs.add_border(run.run_id, snapshot.started_at, _text(snapshot), active)
+
+    def _porcelain(self) -> str:
+        """What git says of the tree, without running anything that the repository configures."""
+        with git_view(Path(self.tree)) as view:
+            if isinstance(view, GitRun):
+                return ""  # the snapshot says what is wrong with it
+            ran = view.git("status", "--porcelain", "--untracked-files=all", "-z")
+        return ran.out.decode("utf-8", "replace").replace("\0", "\n")
+
+    # ── judging ────────────────────────────────────────────────────────────
+
+    def judge(self, run: Run) -> Judged:
+        """Credit every change between the borders of a run to the jobs that made it, or may have."""
+        borders = self._runs.borders(run.run_id)
+        shown = dict(self._runs.evidence(run.run_id))
+        jobs = self._ledger.of_run(run.run_id)
+        for job in jobs:
+            shown.setdefault(job.job_id, Shown(scope=job.scope))
+        times = [(border.at, border.active) for border in borders]
+        found = credit(intervals_of(times, self._changes(borders)), shown)
+        ran = {job.job_id: (job.started_at, job.ended_at or None) for job in jobs}
+        resolved = self._runs.resolved(run.run_id)
+        known = tuple(claim for claim in found.claims if claim.job_id in ran)
+        return Judged(run, tuple(jobs), found, conflicts(known, ran, resolved=resolved), shown)
+
+    def _changes(self, borders: list[Border]) -> list[tuple[Change, ...]]:
+        snapshots = [snapshot_of(border.snapshot) for border in borders]
+        pairs = pairwise(snapshots)
+        return [
+            () if before.tree == after.tree else self.shadow.changes(before, after) for before, after in pairs
+        ]
+
+    # ── closing ────────────────────────────────────────────────────────────
+
+    def close_expired(self, expiry_s: float = EXPIRY_S) -> None:
+        """Close the open run if its last job ended long ago and nothing conflicts. Under the gate."""
+        run = self._runs.open_run(self.tree)
+        if run is None:
+            return
+        jobs = self._ledger.of_run(run.run_id)
+        last = max((job.ended_at for job in jobs), default=run.created_at)
+        if any(not job.has_ended for job in jobs) or self._ledger.now() - last < expiry_s:
+            return
+        if not any(
+            conflict.kind == "overlap" and not conflict.is_resolved for conflict in self._conflicts(run)
+        ):
+            self._runs.close(run.run_id, "expired")
+
+    def _conflicts(self, run: Run) -> tuple[Conflict, ...]:
+        try:
+            return self.judge(run).conflicts
+        except LanewayError:
+            return ()  # the tree is gone, or is none any more
+
+
+def snapshot_of(text: str) -> Snapshot:
+    return _decode_snapshot(text)
+
+
+def _text(snapshot: Snapshot) -> str:
+    return _encode(snapshot).decode()
+
+
+def _changes_of(judged: Judged) -> Iterator[Change]:
+    for claim in judged.credits.claims:
+        for span in claim.spans:
+            yield Change(claim.path, span.before, span.after)
+
+
+def _kind_of(claim: PathClaim) -> str:
+    before, after = claim.spans[0].before, claim.spans[-1].after
+    if before.kind == "absent":
+        return "added"
+    if after.kind == "absent":
+        return "deleted"
+    if before.kind == after.kind and before.blob == after.blob and before.fingerprint == after.fingerprint:
+        return "mode"
+    return "modified"
+
+
+# ── rollbacks that are under way ───────────────────────────────────────────
+
+ROLLBACK_LOCK = "rollback.lock"
+"""Held for as long as files of a tree are being given back."""
+
+
+def trees_being_rolled_back(places: Places, trees: Collection[str]) -> frozenset[str]:
+    """Of these trees, those in which no job may start now."""
+    return frozenset(tree for tree in trees if is_held(places.tree(tree) / ROLLBACK_LOCK))

@@ -1,0 +1,221 @@
+"""Background jobs for their callers: spawn, look, cancel, continue. What the tools and the command line call.
+
+Every method blocks for milliseconds: from asyncio call it through `asyncio.to_thread`. A caller sees its
+own jobs; the local user sees all of them. `look` is what keeps jobs going where no server runs: it ends
+jobs whose supervisor died and starts what may start.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from laneway.base.errors import JobUnknown, LanewayError, UsageError
+from laneway.base.plain import code_label
+from laneway.codex.locate import child_environment
+from laneway.jobs import event_log, requests
+from laneway.jobs.dispatch import Dispatcher, end_unstarted, ring
+from laneway.jobs.event_log import Page
+from laneway.jobs.ledger import Ledger
+from laneway.jobs.model import Failure, Job, JobSpec, Limits, Result
+from laneway.jobs.places import JOB_ID, Places, new_job_id
+from laneway.jobs.recovery import end_lost
+from laneway.jobs.requests import Defaults, Request
+from laneway.jobs.run_ledger import RunLedger
+from laneway.jobs.slots import held
+from laneway.store.database import Database
+from laneway.store.files import make_folder, read_whole, write_whole
+
+log = logging.getLogger(__name__)
+
+LOCAL = "local"
+"""The owner of jobs of the user's own programs. It sees every job."""
+MAX_SPEC_BYTES = 64 * 1024 * 1024
+MAX_RESULT_BYTES = 64 * 1024 * 1024
+
+decode_spec = msgspec.json.Decoder(JobSpec).decode
+decode_result = msgspec.json.Decoder(Result).decode
+
+
+class Jobs:
+    """The jobs of one user, as one process sees them."""
+
+    def __init__(
+        self,
+        places: Places,
+        defaults: Defaults,
+        limits: Limits,
+        environment: Mapping[str, str] | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.places = places
+        self.defaults = defaults
+        self.limits = limits
+        self.ledger = Ledger(Database(places.database), now)
+        self.runs = RunLedger(self.ledger)
+        self._environment = child_environment(os.environ if environment is None else environment)
+        self._dispatcher = Dispatcher(places, self.ledger, limits, self._environment, self._busy_trees)
+
+    def close(self) -> None:
+        self.ledger.database.close()
+
+    # ── starting ───────────────────────────────────────────────────────────
+
+    def spawn(self, request: Request, owner: str = LOCAL, *, notify: tuple[str, str] | None = None) -> Job:
+        """Queue a job; `UsageError` if the request is no good. `dispatch` starts it."""
+        checked = requests.checked(request, self.defaults)
+        return self._queue(checked, request, owner, notify)
+
+    def send(
+        self, job_id: str, prompt: str, owner: str = LOCAL, *, notify: tuple[str, str] | None = None
+    ) -> Job:
+        """Queue a job that continues the thread of another one, behind it if it has not ended."""
+        earlier = self.get(job_id, owner)
+        spec = self.spec(earlier)
+        request = _continuing(prompt, earlier, spec)
+        thread_id = earlier.thread_id or None
+        if earlier.has_ended and thread_id is None:
+            raise UsageError(f"Job {job_id} ended before it had a thread: spawn a new one.")
+        checked = requests.checked(request, self.defaults, thread_id=thread_id)
+        last = self._last_of_thread(earlier)
+        return self._queue(checked, request, owner, notify, after="" if last.has_ended else last.job_id)
+
+    def dispatch(self) -> tuple[str, ...]:
+        """Start what may start now."""
+        return self._dispatcher.run()
+
+    def look(self) -> None:
+        """End jobs whose supervisor died, and start what may start."""
+        for job in self.ledger.active():
+            try:
+                end_lost(self.places, self.ledger, job)
+            except (LanewayError, OSError) as problem:
+                log.warning("Job %s is lost and could not be ended: %s", job.job_id, problem)
+        self.dispatch()
+
+    def _queue(
+        self,
+        checked: requests.Checked,
+        request: Request,
+        owner: str,
+        notify: tuple[str, str] | None,
+        after: str = "",
+    ) -> Job:
+        job_id = new_job_id()
+        spec = checked.spec
+        if notify is not None:
+            spec = msgspec.structs.replace(spec, notify=notify[0], notify_team=notify[1])
+        self._check_run(request, checked.tree)
+        files = self.places.job(job_id)
+        make_folder(files.folder)
+        write_whole(files.spec, msgspec.json.encode(spec))
+        write_whole(files.environment, msgspec.json.encode(self._environment))
+        job = requests.queued(checked, request, job_id, owner, after=after, thread_id=spec.thread_id or "")
+        return self.ledger.add(job)
+
+    def _check_run(self, request: Request, tree: str) -> None:
+        if request.run is None:
+            return
+        run = self.runs.open_run(tree) if tree else None
+        if run is None or run.run_id != request.run:
+            current = f"the open run is {run.run_id}" if run else "this tree has no open run"
+            raise UsageError(f"{code_label(request.run)} is no open run of this tree: {current}.")
+
+    def _last_of_thread(self, job: Job) -> Job:
+        """The newest unfinished job that continues this one, or the job itself."""
+        last = job
+        for other in self.ledger.unfinished():
+            if other.after == last.job_id or (job.thread_id and other.thread_id == job.thread_id):
+                last = other
+        return last
+
+    def _busy_trees(self) -> frozenset[str]:
+        from laneway.jobs.runs import trees_being_rolled_back
+
+        trees = {job.tree for job in self.ledger.queued() if job.tree}
+        return trees_being_rolled_back(self.places, trees)
+
+    # ── looking ────────────────────────────────────────────────────────────
+
+    def get(self, job_id: str, owner: str = LOCAL) -> Job:
+        """`JobUnknown` if there is none of this id that the caller may see."""
+        job = self.ledger.get(job_id) if JOB_ID.fullmatch(job_id) else None
+        if job is None or not may_see(job, owner):
+            raise JobUnknown(job_id)
+        return job
+
+    def many(self, job_ids: Sequence[str], owner: str = LOCAL) -> list[Job]:
+        """In this order, each once; `JobUnknown` for the first that is none."""
+        found = self.ledger.many(job_ids)
+        for job_id in job_ids:
+            if job_id not in found or not may_see(found[job_id], owner):
+                raise JobUnknown(job_id)
+        return [found[job_id] for job_id in dict.fromkeys(job_ids)]
+
+    def spec(self, job: Job) -> JobSpec:
+        data = read_whole(self.places.job(job.job_id).spec, MAX_SPEC_BYTES)
+        if data is None:
+            raise JobUnknown(job.job_id)
+        return decode_spec(data)
+
+    def result(self, job: Job) -> Result | None:
+        """What an ended job produced; none while it has not ended, or if it never began."""
+        data = read_whole(self.places.job(job.job_id).result, MAX_RESULT_BYTES)
+        return None if data is None else decode_result(data)
+
+    def events(self, job: Job, cursor: str | None = None, **options: Any) -> Page:
+        """A page of the job's events; see `event_log.read`."""
+        return event_log.read(self.places.job(job.job_id).events, job.job_id, cursor, **options)
+
+    # ── ending ─────────────────────────────────────────────────────────────
+
+    def cancel(self, job_id: str, owner: str = LOCAL, *, force: bool = False) -> Job:
+        """Cancel a job. One that runs is asked to end; `force` kills it. An ended one stays as it is."""
+        job = self.get(job_id, owner)
+        files = self.places.job(job_id)
+        if not job.has_ended and job.status == "queued":
+            with held(files.lock) as is_ours:  # nobody can start it meanwhile
+                current = self.get(job_id, owner)
+                if is_ours and current.status == "queued":
+                    end_unstarted(self.places, self.ledger, current, Failure("cancelled", "Cancelled."))
+                    return self.get(job_id, owner)
+        job = self.get(job_id, owner)
+        if not job.has_ended:
+            write_whole(files.cancel, b"force" if force else b"soft")
+            self.ledger.change(job_id, expects=("starting", "running"), status="cancelling")
+            ring(self.places)
+        return self.get(job_id, owner)
+
+    def unfinished(self, owner: str = LOCAL) -> list[Job]:
+        return [job for job in self.ledger.unfinished() if may_see(job, owner)]
+
+
+def may_see(job: Job, owner: str) -> bool:
+    return owner in (LOCAL, job.owner)
+
+
+def _continuing(prompt: str, job: Job, spec: JobSpec) -> Request:
+    """The request of a job that goes on where another one stopped, with its settings."""
+    return Request(
+        prompt=prompt,
+        cwd=spec.cwd,
+        sandbox=spec.sandbox,
+        model=spec.model,
+        effort=spec.effort,
+        output_schema=spec.output_schema,
+        timeout_ms=round(spec.timeout_s * 1000),
+        stall_ms=round(spec.stall_s * 1000),
+        scope=spec.scope,
+        priority=job.priority,
+        retries=spec.retries,
+        isolation=spec.isolation,
+        tags=job.tags,
+        token_budget=spec.token_budget,
+        overlap="allow" if job.overlaps else "queue",
+        node=job.node or None,
+    )

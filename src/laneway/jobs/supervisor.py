@@ -1,0 +1,263 @@
+"""The supervisor of one running job: runs its attempts, and writes the end whatever happens.
+
+A process of its own, which outlives whoever asked for the job. It holds the job's lock and slots (as its
+guardian does), so that both are free if and only if nobody is left. The order at the end: every process of
+the worker is gone, the tree's border is taken, the result is written, `final` ends the event log, the ledger
+says how it ended, the slots are free, and what waits for them is started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from laneway.base.errors import LanewayError
+from laneway.base.foreign_files import read_regular
+from laneway.codex.exec.events import Normaliser
+from laneway.codex.exec.outcome import verdict
+from laneway.codex.exec.schema import text_problem
+from laneway.codex.exec.stderr import refused_calls
+from laneway.jobs import rules
+from laneway.jobs.attempt import Attempt, AttemptEnd, Bounds, Order
+from laneway.jobs.attribution import Shown, Window
+from laneway.jobs.contract import reported_files
+from laneway.jobs.dispatch import ring
+from laneway.jobs.event_log import FINAL, EventWriter
+from laneway.jobs.ledger import Ledger
+from laneway.jobs.model import Failure, Job, JobSpec, Result
+from laneway.jobs.places import Places
+from laneway.jobs.preparation import prepare_worker, spawners_environment, work_folder
+from laneway.jobs.runs import Judged, TreeRuns
+from laneway.jobs.worker import JobWorker, usage_of
+from laneway.store.files import write_whole
+
+log = logging.getLogger(__name__)
+
+MAX_STDERR_BYTES = 64 * 1024
+NOTE_S = 1.0
+"""Between two notes in the ledger of what the job does and has used."""
+EXITS = {"SIGKILL": -9, "SIGTERM": -15, "SIGINT": -2}
+
+
+class Supervisor:
+    """Runs one job, whose lock and slots this process holds."""
+
+    def __init__(self, places: Places, ledger: Ledger, job: Job, spec: JobSpec, locks: Sequence[int]) -> None:
+        self.places = places
+        self._ledger = ledger
+        self._job = job
+        self._spec = spec
+        self._locks = tuple(locks)
+        self._files = places.job(job.job_id)
+        self._runs = TreeRuns(places, ledger, job.tree) if job.mode == "write" else None
+        self._run_id = ""
+        self._windows: list[Window] = []
+        self._workers: list[JobWorker] = []
+        self._thread_id = spec.thread_id
+        self._order: Order | None = None
+
+    async def run(self) -> None:
+        """To the end, and the end is written. Only a full disk or a kill can prevent that."""
+        with EventWriter(self._files.events) as events:
+            failure: Failure | None
+            try:
+                failure = await self._work(events)
+            except LanewayError as problem:
+                failure = Failure("launch", str(problem))
+            except Exception:
+                log.exception("job %s", self._job.job_id)
+                failure = Failure("internal", "Laneway failed; supervisor.log in the job's folder says how.")
+            await asyncio.to_thread(self._finish, events, failure)
+
+    async def _work(self, events: EventWriter) -> Failure | None:
+        environment = await asyncio.to_thread(spawners_environment, self._files, self._job.job_id)
+        self._files.environment.unlink(missing_ok=True)
+        if self._runs is not None:
+            run = await asyncio.to_thread(self._runs.begin, self._job, require_clean=self._spec.require_clean)
+            self._run_id = run.run_id
+        wall_at = self._now() + self._spec.timeout_s
+        number = 0
+        while True:
+            number += 1
+            failure = await self._attempt(events, environment, number, wall_at)
+            if failure is None or not rules.may_retry(
+                failure.kind, number, self._spec.retries, left_edits=self._may_have_edited()
+            ):
+                return failure
+            events.append("error", {"kind": "retry", "attempt": number, "message": failure.text})
+
+    # ── attempts ───────────────────────────────────────────────────────────
+
+    async def _attempt(
+        self, events: EventWriter, environment: dict[str, str], number: int, wall_at: float
+    ) -> Failure | None:
+        worker = JobWorker(events, self._now, self._spec.codex_home, self._thread_id, self._on_thread)
+        worker.used_before = sum(earlier.usage().total for earlier in self._workers)
+        self._workers.append(worker)
+        prepared = await asyncio.to_thread(
+            prepare_worker, self._spec, self._files, environment, self._thread_id
+        )
+        bounds = Bounds(wall_at, self._spec.stall_s, self._spec.token_budget)
+        attempt = Attempt(worker, bounds, self._read_order)
+        noting = asyncio.ensure_future(self._note(worker))
+        try:
+            end = await attempt.run(
+                prepared.argv,
+                prepared.prompt,
+                prepared.environment,
+                work_folder(self._spec),
+                self._locks,
+                lambda: self._on_start(number),
+            )
+        except OSError as problem:
+            return Failure("launch", f"Codex cannot be started: {problem.strerror or problem}.")
+        finally:
+            noting.cancel()
+            await asyncio.gather(noting, return_exceptions=True)
+        write_whole(self._files.stderr, end.stderr.encode()[-MAX_STDERR_BYTES:])
+        if self._runs is not None:
+            self._windows += worker.windows(self._runs.tree)
+        for call in refused_calls(end.stderr):
+            events.append("error", {"kind": "refused", "message": call.reason, "command": call.command})
+        return self._failure_of(end, worker.output)
+
+    def _failure_of(self, end: AttemptEnd, output: Normaliser) -> Failure | None:
+        match end.stopped:
+            case "cancelled":
+                return Failure("cancelled", "Cancelled.")
+            case "wall":
+                return Failure("wall", f"It ran for longer than its {self._spec.timeout_s:g} seconds.")
+            case "stall":
+                return Failure("stall", f"Nothing happened for {self._spec.stall_s:g} seconds.")
+        schema = self._spec.output_schema
+        message = output.state.last_message or ""
+        judged = verdict(
+            _return_code(end),
+            output.state,
+            end.stderr,
+            thread_id=self._spec.thread_id,
+            schema_problem=None if schema is None else text_problem(schema, message),
+            budget=self._spec.token_budget if end.stopped == "budget" else None,
+        )
+        return None if judged.kind is None else Failure(judged.kind, judged.text)
+
+    def _may_have_edited(self) -> bool:
+        return self._runs is not None and bool(self._windows)
+
+    def _read_order(self) -> Order | None:
+        """The order to cancel; a `force` that follows a `soft` counts."""
+        if self._order != "force":
+            try:
+                data = read_regular(self._files.cancel, 16, follow_links=False)
+                self._order = "force" if data == b"force" else "soft"
+            except FileNotFoundError:
+                pass
+            except OSError as problem:
+                log.warning("%s: %s", self._files.cancel, problem)
+        return self._order
+
+    def cancel(self) -> None:
+        """This process was told to end: the job is asked to, as by its owner."""
+        self._order = self._order or "soft"
+
+    # ── the ledger while it runs ───────────────────────────────────────────
+
+    def _on_start(self, number: int) -> None:
+        self._ledger.change(self._job.job_id, expects=("starting",), status="running")
+        self._ledger.change(self._job.job_id, expects=("running", "cancelling"), attempt=number)
+        ring(self.places)
+
+    def _on_thread(self, thread_id: str) -> None:
+        self._thread_id = self._thread_id or thread_id
+        self._ledger.change(
+            self._job.job_id, expects=("starting", "running", "cancelling"), thread_id=thread_id
+        )
+
+    async def _note(self, worker: JobWorker) -> None:
+        noted: tuple[Any, ...] = ()
+        while True:
+            await asyncio.sleep(NOTE_S)
+            facts = (worker.activity, await asyncio.to_thread(worker.tokens))
+            if facts != noted:
+                noted = facts
+                await asyncio.to_thread(
+                    self._ledger.change,
+                    self._job.job_id,
+                    expects=("running", "cancelling"),
+                    activity=facts[0],
+                    tokens=facts[1],
+                )
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    # ── the end ────────────────────────────────────────────────────────────
+
+    def _finish(self, events: EventWriter, failure: Failure | None) -> None:
+        judged, problem = self._end_border()
+        usage = usage_of(worker.usage() for worker in self._workers)
+        result = self._result(failure, judged)
+        if problem:
+            result = msgspec.structs.replace(result, warnings=(*result.warnings, problem))
+        write_whole(self._files.result, msgspec.json.encode(msgspec.structs.replace(result, usage=usage)))
+        status = rules.status_of_end(failure.kind if failure else None)
+        content: dict[str, Any] = {"status": status, "lastMessage": result.last_message}
+        if failure is not None:
+            content |= {"kind": failure.kind, "error": failure.text}
+        events.append(FINAL, content)
+        self._ledger.change(
+            self._job.job_id, expects=("starting", "running", "cancelling"), tokens=usage.total_tokens
+        )
+        is_inconsistent = self._runs is not None and status in ("cancelled", "timed_out")
+        self._ledger.end(self._job.job_id, status, failure, is_inconsistent=is_inconsistent)
+        ring(self.places)
+
+    def _end_border(self) -> tuple[Judged | None, str]:
+        """What the job is credited with; or why that is not known, as a sentence."""
+        if self._runs is None or not self._run_id:
+            return None, ""
+        shown = Shown(
+            windows=tuple(self._windows),
+            scope=self._spec.scope,
+            reported=reported_files(self._last_message()),
+        )
+        try:
+            return self._runs.end(self._job, self._run_id, shown), ""
+        except (LanewayError, OSError) as problem:
+            log.warning("The edits of job %s are not known: %s", self._job.job_id, problem)
+            return None, f"The edits are not known: {problem}"
+
+    def _result(self, failure: Failure | None, judged: Judged | None) -> Result:
+        message = self._last_message()
+        result = Result(last_message=message, failure=failure, warnings=self._warnings())
+        if failure is None and self._spec.output_schema is not None:
+            result = msgspec.structs.replace(
+                result, structured_output=msgspec.json.decode(message), has_structured_output=True
+            )
+        if judged is None:
+            return result
+        differences = judged.differences(self._job.job_id)
+        return msgspec.structs.replace(
+            result,
+            modified_files=judged.modified(self._job.job_id),
+            only_reported=differences.only_reported,
+            not_reported=differences.not_reported,
+            outside_scope=differences.outside_scope,
+        )
+
+    def _last_message(self) -> str:
+        return self._workers[-1].output.state.last_message or "" if self._workers else ""
+
+    def _warnings(self) -> tuple[str, ...]:
+        return tuple(self._workers[-1].output.warnings) if self._workers else ()
+
+
+def _return_code(end: AttemptEnd) -> int:
+    """As `subprocess` tells it; of a worker whose guardian was killed, that it was killed."""
+    if end.exit.code is not None:
+        return end.exit.code
+    return EXITS.get(end.exit.signal or "SIGKILL", -1)
