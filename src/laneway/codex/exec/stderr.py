@@ -8,6 +8,7 @@ messages about refused calls; so launch faults are only looked for where no turn
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import msgspec
 
@@ -89,7 +90,7 @@ def _clause(text: str) -> str:
 def refused_calls(tail: str) -> list[RefusedCall]:
     """The calls that Codex refused, in order, as far as the end of its standard error tells of them."""
     heads = [match.start() for match in _LOGGED.finditer(tail)]
-    entries = [tail[start:end] for start, end in zip(heads, [*heads[1:], len(tail)], strict=True)]
+    entries = [tail[start:end] for start, end in pairwise((*heads, len(tail)))]
     calls = [_refused(_ROUTER.sub("", entry, count=1)) for entry in entries if _ROUTER.match(entry)]
     return calls[-MAX_REFUSALS:]
 

@@ -1,0 +1,136 @@
+"""Jobs from the spawn to the result, with the real Codex."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from laneway.base.errors import JobUnknown, UsageError
+from laneway.jobs.model import Limits
+from tests.jobs.stage import reading, spawn, stage, writing
+
+
+async def test_a_job_runs_by_itself_and_leaves_its_last_words(tmp_path: Path) -> None:
+    """Events of the six types, one `final`; tokens; a thread to go on with."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        job = spawn(jobs, reading("%run ls\n%usage 123\n%say All seen.", tags=("x",)))
+        assert job.status == "queued"
+        (ended,) = await here.ended(jobs, job)
+        assert (ended.status, ended.failure) == ("succeeded", None), here.log_of(job.job_id)
+        result = here.result(jobs, ended)
+        assert result.last_message == "All seen."
+        events = here.events(jobs, ended)
+        kinds = [event["type"] for event in events]
+        assert {"progress", "tool_call", "tool_result", "message"} <= set(kinds)
+        assert "a.txt" in str(events[kinds.index("tool_result")]["content"])
+        assert ended.thread_id
+        assert ended.tokens == result.usage.total_tokens > 0
+
+
+async def test_a_writing_job_is_credited_with_what_it_changed(tmp_path: Path) -> None:
+    """By patch and by shell; nothing of the user's repository is touched."""
+    async with stage(tmp_path) as here:
+        before = {name: (here.work / ".git" / name).read_bytes() for name in ("HEAD", "index", "config")}
+        jobs = here.jobs()
+        job = spawn(jobs, writing("%patch new.txt one\n%run echo more >> a.txt\n%say Done."))
+        (ended,) = await here.ended(jobs, job)
+        assert ended.status == "succeeded", (ended, here.log_of(job.job_id))
+        result = here.result(jobs, ended)
+        assert [(each.path, each.certainty, each.change) for each in result.modified_files] == [
+            ("a.txt", "alone", "modified"),
+            ("new.txt", "patch", "added"),
+        ]
+        assert before == {name: (here.work / ".git" / name).read_bytes() for name in before}
+        assert "trust_level" not in (here.home / "config.toml").read_text()
+
+
+async def test_no_more_jobs_run_than_there_are_slots_and_the_queue_is_worked_off(tmp_path: Path) -> None:
+    """The last one to end starts the next; nobody has to look."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs(Limits(read=2, write=1, total=2))
+        queued = [spawn(jobs, reading(f"%say {number}")) for number in range(5)]
+        assert len(jobs.ledger.active()) == 2
+        ended = await here.ended(jobs, *queued)
+        assert [job.status for job in ended] == ["succeeded"] * 5
+        assert sorted(job.ended_number for job in ended) == [1, 2, 3, 4, 5]
+
+
+async def test_a_cancelled_job_says_so_and_leaves_nothing_running(tmp_path: Path) -> None:
+    """Queued: at once. Running: asked to end, or killed by force."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs(Limits(read=1, write=1, total=1))
+        running = spawn(jobs, reading("%run sleep 1000"))
+        queued = spawn(jobs, reading("%say never"))
+        assert jobs.cancel(queued.job_id).status == "cancelled"
+        await here.until(jobs, running, lambda job: "sleep" in job.activity)
+        assert jobs.cancel(running.job_id).status == "cancelling"
+        (ended,) = await here.ended(jobs, running)
+        assert ended.status == "cancelled"
+        forced = spawn(jobs, reading("%run sleep 1000"))
+        await here.until(jobs, forced, lambda job: job.thread_id)
+        jobs.cancel(forced.job_id, force=True)
+        (ended,) = await here.ended(jobs, forced)
+        assert ended.status == "cancelled"
+        assert here.events(jobs, ended)[-1]["content"]["status"] == "cancelled"
+        assert jobs.cancel(forced.job_id).status == "cancelled"
+
+
+async def test_a_follow_up_goes_on_in_the_same_thread(tmp_path: Path) -> None:
+    """Also one that was sent while the first still ran; its tokens are its own."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        first = spawn(jobs, reading("%usage 1000\n%say My name is Ann."))
+        await here.ended(jobs, first)
+        second = jobs.send(first.job_id, "%usage 1200\n%say Again.")
+        third = jobs.send(first.job_id, "%say And again.")
+        assert third.after == second.job_id
+        jobs.dispatch()
+        ended = await here.ended(jobs, second, third)
+        assert [job.status for job in ended] == ["succeeded"] * 2, here.log_of(second.job_id)
+        assert len({job.thread_id for job in [jobs.get(first.job_id), *ended]}) == 1
+        assert "My name is Ann." in str(here.requests[-1])
+
+
+async def test_jobs_of_somebody_else_are_unknown(tmp_path: Path) -> None:
+    """The local user sees all of them."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        job = spawn(jobs, reading("%say x"), owner="http:ann")
+        for owner in ("http:bob", "http:"):
+            with pytest.raises(JobUnknown):
+                jobs.get(job.job_id, owner)
+            with pytest.raises(JobUnknown):
+                jobs.cancel(job.job_id, owner)
+        assert jobs.get(job.job_id, "http:ann") == jobs.get(job.job_id, "local")
+        await here.ended(jobs, job)
+
+
+async def test_bad_input_is_a_sentence_and_starts_nothing(tmp_path: Path) -> None:
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        outside = tmp_path / "plain"
+        outside.mkdir()
+        for request, words in (
+            (reading(" "), "empty"),
+            (reading("x" * 1_048_577), "1,048,57"),
+            (reading("x", cwd="/nowhere"), "no folder"),
+            (reading("x", cwd="a\0b"), "no folder"),
+            (reading("x", output_schema={"type": "nonsense"}), "schema"),
+            (writing("x", cwd=str(outside)), "git"),
+            (writing("x", scope=("../other",)), "outside"),
+            (writing("x", run="run-1"), "no open run"),
+            (reading("x", isolation="overlay"), "isolation"),
+            (reading("x", timeout_ms=5), "timeoutMs"),
+            (reading("x", sandbox="danger-full-access"), "workspace-write"),
+        ):
+            with pytest.raises(UsageError, match=words):
+                jobs.spawn(request)
+        with pytest.raises(UsageError, match="--readonly"):
+            here.jobs(is_read_only=True).spawn(writing("x"))
+        for job_id in ("job-0", "../x", "job-0000000000000000"):
+            with pytest.raises(JobUnknown):
+                jobs.get(job_id)
+        assert jobs.ledger.listed() == []
+        assert not here.places.jobs.exists()
