@@ -1,7 +1,8 @@
 """Tasks under a test's control, a server with one tool that can be called as a task, and plain clients of it.
 
-As a program (`python -m tests.doors.mcp.tasks_support FOLDER`) it serves standard input and output. Its tasks
-end as soon as the test writes the file FOLDER/<task id>, whose content is the text of the result.
+As a program (`python tasks_support.py FOLDER`) it serves standard input and output. FOLDER keeps its tasks
+when it is started again: one file `<task id>.begun` each. A task ends as soon as a test writes the file
+`<task id>`, whose content is the text of the result.
 """
 
 from __future__ import annotations
@@ -67,8 +68,12 @@ class HandTasks:
         if "job" not in arguments:
             raise RemoteError(INVALID_PARAMS, "wait needs a job")
         self.created.append((call.principal, tool, arguments, ttl_ms))
+        task = self.begin(call.principal, f"task-{next(self._ids)}")
+        return self.finish(task.task_id, text("over before")) if arguments["job"] == "over" else task
+
+    def begin(self, principal: str, task_id: str) -> Task:
         task = Task(
-            task_id=f"task-{next(self._ids)}",
+            task_id=task_id,
             status="working",
             created_at=0.0,
             updated_at=0.0,
@@ -76,9 +81,9 @@ class HandTasks:
             poll_ms=POLL_MS,
             message="The job runs.",
         )
-        self._kept[task.task_id] = (call.principal, task)
-        self._outcomes[task.task_id] = asyncio.get_running_loop().create_future()
-        return self.finish(task.task_id, text("over before")) if arguments["job"] == "over" else task
+        self._kept[task_id] = (principal, task)
+        self._outcomes[task_id] = asyncio.get_running_loop().create_future()
+        return task
 
     async def get(self, call: Call, task_id: str) -> Task:
         principal, task = self._kept.get(task_id, ("", None))
@@ -128,6 +133,9 @@ class HandTasks:
         else:
             future.set_result(outcome)
         return task
+
+    def now(self, task_id: str) -> Task:
+        return self._kept[task_id][1]
 
     def drop(self, task_id: str) -> None:
         """Forget a task, as when it has expired."""
@@ -239,6 +247,20 @@ def without(task_id: str, status: str, at: str, message: str) -> Message:
 # ── as a program ───────────────────────────────────────────────────────────
 
 
+class KeptTasks(HandTasks):
+    """Begun tasks survive the process."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+        for path in folder.glob("*.begun"):
+            super().begin(path.read_text(), path.stem)
+
+    def begin(self, principal: str, task_id: str) -> Task:
+        (self._folder / f"{task_id}.begun").write_text(principal)
+        return super().begin(principal, task_id)
+
+
 async def _finish_by_files(folder: Path, tasks: HandTasks, requests: TaskRequests) -> None:
     while True:
         for task_id in tasks.open_ids:
@@ -249,7 +271,7 @@ async def _finish_by_files(folder: Path, tasks: HandTasks, requests: TaskRequest
 
 
 async def main(folder: Path) -> None:
-    tasks = HandTasks()
+    tasks = KeptTasks(folder)
     mcp_server, requests = server(tasks)
     assert requests is not None
 

@@ -29,6 +29,8 @@ COARSE_TICK_NS = 2_100_000_000
 ATTEMPTS = 3
 """To read a file that is being written."""
 LARGE = "large "
+LOOK = "look:"
+"""Begins a fingerprint that is not made of the content."""
 UNREADABLE = "unreadable"
 _OTHERS = {
     stat.S_IFIFO: "pipe",
@@ -108,7 +110,7 @@ def _content(fd: int, look: Look) -> bytes | str:
 
 def fingerprint(fd: int, look: Look) -> str:
     if look[1] > MAX_HASHED_BYTES:
-        return "look:" + ":".join(map(str, look[1:]))
+        return f"{LOOK}{look[1]}:{look[2]}:{look[4]}"
     digest = hashlib.sha256()
     while piece := os.read(fd, CHUNK_BYTES):
         digest.update(piece)
