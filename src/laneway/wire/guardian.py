@@ -62,12 +62,12 @@ class Guardian:
         signal.set_wakeup_fd(wake_in, warn_on_full_buffer=False)
         for number in HEEDED:
             signal.signal(number, self.note)
-        self.told_to_end = False
+        self.is_end_requested = False
         self.term_s = TERM_S
 
     def note(self, number: int, frame: object) -> None:
         if number != signal.SIGCHLD:
-            self.told_to_end = True
+            self.is_end_requested = True
 
     def run(self, command: list[str]) -> int:
         if not self.spawn(command):
@@ -116,7 +116,7 @@ class Guardian:
                 if fd == self.wake:
                     os.read(self.wake, 512)
                     self.reap()
-                    if self.told_to_end:
+                    if self.is_end_requested:
                         return
                 else:
                     order = os.read(self.control, 1)

@@ -28,7 +28,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """As they are listed."""
     instructions: str | None = None
     has_resources: bool = False
-    has_news: bool = False
+    has_subscriptions: bool = False
     """Whether a client can be told that a resource has changed."""
 
     def greet(self, raw: Raw) -> tuple[McpClient, dict[str, Any]]:
@@ -55,7 +55,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     def _capabilities(self, of_tools: dict[str, Any]) -> dict[str, Any]:
         capabilities: dict[str, Any] = {"tools": of_tools}
         if self.has_resources:
-            capabilities["resources"] = {"subscribe": True} if self.has_news else {}
+            capabilities["resources"] = {"subscribe": True} if self.has_subscriptions else {}
         return capabilities
 
     def _discover(self, client: McpClient, params: Params) -> dict[str, Any]:
