@@ -49,17 +49,17 @@ class Crossing:
 
 
 class Place:
-    def __init__(self, here: Stage, team_files: TeamFiles, room: TeamMail, door: LocalServer) -> None:
+    def __init__(self, here: Stage, team_files: TeamFiles, team_mail: TeamMail, door: LocalServer) -> None:
         self.here = here
         self.team_files = team_files
-        self.room = room
+        self.team_mail = team_mail
         self.door = door
 
     async def key(self, identity: str) -> tuple[str, str]:
         """A new session, its id and its key."""
         opening = Opening(spec=ThreadSpec(cwd=self.here.root), identity=identity)
         agent_id = (await self.here.sessions.open("me", opening)).agent_id
-        return agent_id, self.room._keys.key(agent_id)
+        return agent_id, self.team_mail._keys.key(agent_id)
 
     @asynccontextmanager
     async def crossing(self, key: str) -> AsyncIterator[Crossing]:
@@ -84,13 +84,13 @@ async def place(root: Path, run: Path) -> AsyncIterator[Place]:
     team_files = TeamFiles(root / "home")
     team_files.create_team(TEAM, "worker")
     async with stage(root / "state") as here:
-        room = TeamMail(TEAM, places=lambda: team_files.places)
+        team_mail = TeamMail(TEAM, places=lambda: team_files.places)
         environment = {"XDG_RUNTIME_DIR": str(run), "XDG_STATE_HOME": str(run / "state")}
         async with LocalServer(
-            here.sessions, here.clock, environment=environment, open_bridge=room.serve_bridge
+            here.sessions, here.clock, environment=environment, open_bridge=team_mail.serve_bridge
         ) as door:
-            room.open(here.sessions, AGENTS, door)
-            yield Place(here, team_files, room, door)
+            team_mail.open(here.sessions, AGENTS, door)
+            yield Place(here, team_files, team_mail, door)
 
 
 @pytest.mark.covers("FR-20.5")

@@ -100,18 +100,18 @@ async def test_a_subscribed_client_is_told_until_it_has_heard_enough(
         client, other = home.client(), home.client("other")
         hello = await client.ask("initialize", protocolVersion="2025-11-25", capabilities={})
         assert hello["capabilities"]["resources"] == {"subscribe": True}
-        assert home.room.subscriptions.keys() == frozenset()
+        assert home.team_mail.subscriptions.keys() == frozenset()
         for _ in range(2):
             assert await client.ask("resources/subscribe", uri=ANN) == {}
         await other.ask("resources/subscribe", uri="mail://crew/bob")
-        assert home.room.subscriptions.keys() == {"ann", "bob"}
-        assert home.room.subscriptions.notify("ann") == 1
-        assert home.room.subscriptions.notify("zoe") == 0
+        assert home.team_mail.subscriptions.keys() == {"ann", "bob"}
+        assert home.team_mail.subscriptions.notify("ann") == 1
+        assert home.team_mail.subscriptions.notify("zoe") == 0
         assert client.heard == [(UPDATED, {"uri": ANN})]
         assert other.heard == []
         await client.ask("resources/unsubscribe", uri=ANN)
         await client.ask("resources/unsubscribe", uri="mail://crew/never")
-        assert home.room.subscriptions.notify("ann") == 0
+        assert home.team_mail.subscriptions.notify("ann") == 0
 
 
 async def test_a_name_that_became_somebody_elses_is_told_to_nobody_else(
@@ -122,7 +122,11 @@ async def test_a_name_that_became_somebody_elses_is_told_to_nobody_else(
         early = home.client("early")
         await early.ask("resources/subscribe", uri=ANN)
         await home.session("ann", "me")
-        assert (home.room.subscriptions.notify("ann"), early.heard, home.room.subscriptions.keys()) == (
+        assert (
+            home.team_mail.subscriptions.notify("ann"),
+            early.heard,
+            home.team_mail.subscriptions.keys(),
+        ) == (
             0,
             [],
             frozenset(),
@@ -136,7 +140,7 @@ async def test_whoever_hangs_up_takes_its_subscriptions_along(tmp_path: Path, te
         await client.ask("resources/subscribe", uri=ANN)
         del client
         gc.collect()
-        assert home.room.subscriptions.keys() == frozenset()
+        assert home.team_mail.subscriptions.keys() == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -183,15 +187,15 @@ async def test_an_open_request_is_acknowledged_then_told_and_answered_at_the_end
         assert client.heard == [
             (ACKNOWLEDGED, {"notifications": {"resourceSubscriptions": [ANN]}, "_meta": meta})
         ]
-        assert home.room.subscriptions.keys() == {"ann"}
-        home.room.subscriptions.notify("ann")
+        assert home.team_mail.subscriptions.keys() == {"ann"}
+        home.team_mail.subscriptions.notify("ann")
         assert client.heard[1:] == [(UPDATED, {"uri": ANN, "_meta": meta})]
         assert not open_request.done()
         home.server.end_subscriptions()
         answer = await open_request
         assert answer["resultType"] == "complete"
         assert answer["_meta"][SUBSCRIPTION] == 1
-        assert home.room.subscriptions.notify("ann") == 0
+        assert home.team_mail.subscriptions.notify("ann") == 0
 
 
 async def test_a_request_that_comes_as_we_end_is_answered(tmp_path: Path, team_files: TeamFiles) -> None:
@@ -214,7 +218,7 @@ async def test_a_request_that_is_given_up_is_told_nothing_more(tmp_path: Path, t
         open_request = await listening(client, ANN)
         open_request.cancel()
         await asyncio.gather(open_request, return_exceptions=True)
-        assert home.room.subscriptions.notify("ann") == 0
+        assert home.team_mail.subscriptions.notify("ann") == 0
 
 
 async def test_each_era_has_its_own_way_and_a_server_without_news_has_none(
@@ -226,7 +230,7 @@ async def test_each_era_has_its_own_way_and_a_server_without_news_has_none(
         assert await code_of(client.ask("resources/subscribe", uri=ANN, _meta=STATELESS)) == -32601
         assert await code_of(client.ask("subscriptions/listen", notifications={})) == -32601
         assert await code_of(client.ask("subscriptions/listen", _meta=STATELESS)) == -32602
-        plain = Client(McpServer({"name": "plain"}, (), resources=home.room.resources), "me")
+        plain = Client(McpServer({"name": "plain"}, (), resources=home.team_mail.resources), "me")
         for method, beside in (("resources/subscribe", {}), ("subscriptions/listen", {"_meta": STATELESS})):
             assert await code_of(plain.ask(method, **beside)) == -32601
         told = (await plain.ask("server/discover", _meta=STATELESS))["capabilities"]

@@ -51,20 +51,20 @@ async def test_a_client_of_the_stateless_era_listens_and_is_told(
     ):
         async with peer.listen(resource_subscriptions=[ANN, "mail://crew/team-lead"]) as listening:
             assert listening.honored.resource_subscriptions == [ANN]
-            home.room.subscriptions.notify("ann")
+            home.team_mail.subscriptions.notify("ann")
             event = await anext(listening)
             assert getattr(event, "uri", None) == ANN
             home.server.end_subscriptions()
             assert [later async for later in listening] == []
-        assert home.room.subscriptions.keys() == frozenset()
+        assert home.team_mail.subscriptions.keys() == frozenset()
 
 
 async def test_a_client_that_leaves_listens_no_more(tmp_path: Path, team_files: TeamFiles) -> None:
     """Its connection is its request."""
     async with mail_stage(tmp_path, team_files) as home, serving(home.server) as place:
         async with client(place, "auto") as peer, peer.listen(resource_subscriptions=[ANN]):
-            assert home.room.subscriptions.keys() == {"ann"}
-        await until(lambda: home.room.subscriptions.keys() == frozenset())
+            assert home.team_mail.subscriptions.keys() == {"ann"}
+        await until(lambda: home.team_mail.subscriptions.keys() == frozenset())
 
 
 async def test_a_client_with_a_handshake_subscribes_and_is_told_on_its_own_stream(
@@ -82,6 +82,6 @@ async def test_a_client_with_a_handshake_subscribes_and_is_told_on_its_own_strea
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the client calls its own old way deprecated
                 await peer.subscribe_resource(ANN)
-            await until(lambda: home.room.subscriptions.notify("ann") == 1)
+            await until(lambda: home.team_mail.subscriptions.notify("ann") == 1)
             assert await told.get() == ANN
-        await until(lambda: home.room.subscriptions.keys() == frozenset())
+        await until(lambda: home.team_mail.subscriptions.keys() == frozenset())

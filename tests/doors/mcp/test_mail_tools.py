@@ -36,7 +36,7 @@ async def test_the_four_tools_are_listed_and_ask_in_whose_name(tmp_path: Path, t
         for tool in listed:
             assert {"identity", "agent_id"} <= tool["inputSchema"]["properties"].keys()
             assert "identity" not in tool["inputSchema"].get("required", [])
-        assert home.room._mail is None
+        assert home.team_mail._mail is None
 
 
 @pytest.mark.covers("FR-4.5", "NFR-6/-32009", "FR-4.6")
