@@ -6,6 +6,7 @@ import pytest
 
 from laneway.base.server_words import is_ours, is_stale
 
+
 @pytest.mark.parametrize(
     "words",
     [
