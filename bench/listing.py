@@ -19,7 +19,7 @@ from laneway.core.named import listing
 from laneway.core.named.records import Record, Status
 from laneway.store.listing import SETTLED_S
 from laneway.store.records import StoreRecords, entry_of
-from laneway.store.registry import Book
+from laneway.store.registry import RegistryContent
 from laneway.store.store import Store
 
 IDENTITIES = 5_000
@@ -71,7 +71,7 @@ def fill(store: Store, count: int, status: Status) -> None:
             tokens=12_345,
         )
         store.layout.home(record.identity).mkdir()
-        store.layout.registry(record.identity).write_bytes(Book().put(entry_of(record)).render())
+        store.layout.registry(record.identity).write_bytes(RegistryContent().put(entry_of(record)).render())
         store.layout.lock(record.identity).touch()
     time.sleep(SETTLED_S + 0.1)  # as old as a file must be before it is cached
 

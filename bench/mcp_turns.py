@@ -19,7 +19,7 @@ from bench.table import Goal, Row, Section
 from laneway.codex.context import additional_context
 from laneway.codex.engine import dynamic_tool
 from laneway.core.tools import Caller, ToolResult
-from laneway.mail.tool_words import ALL
+from laneway.mail.tool_schemas import ALL
 
 BARE, LOADED, DROP_IN, MCP = "raw", "raw, same context and tools", "mcp-server", "mcp"
 WARM_UP = 20

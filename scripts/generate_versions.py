@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from laneway.codex.binary import FEATURES, OLDEST, TESTED, lacks, parse_version, spell
+from laneway.codex.binary import FEATURES, OLDEST, TESTED, missing_features, parse_version, spell
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "codex-versions.md"
 HEAD = """\
@@ -23,8 +23,8 @@ def page() -> str:
     lines = ["| what you have by it | " + " | ".join(spell(version) for version in versions) + " |"]
     lines.append("|---" * (len(versions) + 1) + "|")
     for feature in FEATURES:
-        marks = ["–" if feature in lacks(version) else "yes" for version in versions]
-        lines.append(f"| {feature.gives} | " + " | ".join(marks) + " |")
+        marks = ["–" if feature in missing_features(version) else "yes" for version in versions]
+        lines.append(f"| {feature.benefit} | " + " | ".join(marks) + " |")
     lines.append("| everything else in the tour | " + " | ".join("yes" for _ in versions) + " |")
     return HEAD.format(oldest=spell(OLDEST)) + "\n".join(lines) + "\n"
 

@@ -32,10 +32,10 @@ def _own_log() -> Iterator[None]:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A short folder for sockets: pytest's own are too deep. The last resort of others is not looked into."""
-    from laneway.doors.local import places
+    from laneway.doors.local import socket_files
 
     with tempfile.TemporaryDirectory(prefix="lw") as folder:
-        monkeypatch.setattr(places, "LAST_RESORT", Path(folder, "last"))
+        monkeypatch.setattr(socket_files, "LAST_RESORT", Path(folder, "last"))
         yield Path(folder)
 
 
@@ -96,7 +96,7 @@ def lacking() -> set[str]:
     """The features that the Codex under test does not have, by the table of `laneway.codex.binary`."""
     from laneway.codex import binary, locate
 
-    return {feature.name for feature in binary.lacks(binary.probe(locate.find()))}
+    return {feature.name for feature in binary.missing_features(binary.probe(locate.find()))}
 
 
 # ── the end of a run ───────────────────────────────────────────────────────

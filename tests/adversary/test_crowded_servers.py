@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from laneway.doors.local.places import standing
+from laneway.doors.local.socket_files import live_sockets
 from tests.cli.support import laneway
 from tests.cli.watching import places
 from tests.doors.acp.sockets import listener
@@ -114,11 +114,11 @@ async def test_idle_connections_do_not_keep_a_terminal_from_its_sessions(
     async with stage(tmp_path) as here, here.server("mcp", env=places(run)) as client:
         calling = client.start("codex", identity="ann", prompt="%run sleep 3600\n%say never")
         await client.wait_event("exec_command_begin")
-        (spot,) = standing(places(run))
+        (socket_file,) = live_sockets(places(run))
 
         def connect() -> socket.socket:
             opened = socket.socket(socket.AF_UNIX)
-            opened.connect(os.fspath(spot.path))
+            opened.connect(os.fspath(socket_file.path))
             return opened
 
         with crowd(LOCAL_CROWD, connect, sent):

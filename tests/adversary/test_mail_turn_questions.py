@@ -21,7 +21,7 @@ from tests.adversary.support import LOOK_S, settled
 from tests.doors.mcp.http_support import Place, call, initialize, mirrors, modern, next_message
 from tests.doors.mcp.support import DEADLINE_S, ERA, FORMS, Client, Message, Stage, stage
 from tests.doors.mcp.views import QUIET, audit
-from tests.mail.tools_support import TEAM, Town, entry
+from tests.mail.tools_support import TEAM, TeamFiles, entry
 
 ENV = {**QUIET, "ATM_TEAM": TEAM, "LANEWAY_LOG_LEVEL": "warning"}
 WANTS = "%run! echo granted > mail.txt\n%say did it"
@@ -31,10 +31,10 @@ HASTE_S = 30.0
 
 
 @pytest.fixture
-def town(tmp_path: Path) -> Town:
-    town = Town(tmp_path)
-    town.found(TEAM, "team-lead", "worker")
-    return town
+def team_files(tmp_path: Path) -> TeamFiles:
+    team_files = TeamFiles(tmp_path)
+    team_files.create_team(TEAM, "team-lead", "worker")
+    return team_files
 
 
 def is_question(message: Message) -> bool:
@@ -63,9 +63,9 @@ async def opened(here: Stage, client: Client) -> str:
     return agent_id
 
 
-async def delivered(client: Client, town: Town) -> None:
+async def delivered(client: Client, team_files: TeamFiles) -> None:
     """Mail that makes Codex ask has come in, and Codex asks."""
-    town.drop("dev", entry("worker", WANTS))
+    team_files.drop("dev", entry("worker", WANTS))
     await client.wait_event("exec_approval_request")
 
 
@@ -92,13 +92,13 @@ async def idle(client: Client) -> None:
     ],
 )
 async def test_the_client_is_asked_in_a_turn_that_mail_started(
-    tmp_path: Path, town: Town, reply: Message, granted: bool, outcome: str
+    tmp_path: Path, team_files: TeamFiles, reply: Message, granted: bool, outcome: str
 ) -> None:
     """As in any other turn, with the session named; the answer counts, and the log has it."""
     async with stage(tmp_path) as here, here.server("mcp", capabilities=FORMS, env=ENV) as client:
         agent_id = await opened(here, client)
         client.on_ask = lambda message: reply
-        town.drop("dev", entry("worker", WANTS))
+        team_files.drop("dev", entry("worker", WANTS))
         asked = await client.wait_heard(is_question)
         assert asked["params"]["agent_id"] == agent_id
         assert "mail.txt" in asked["params"]["message"]
@@ -112,11 +112,11 @@ async def test_the_client_is_asked_in_a_turn_that_mail_started(
     assert line["outcome"] == outcome
 
 
-async def test_a_client_that_can_ask_nobody_waits_for_nobody(tmp_path: Path, town: Town) -> None:
+async def test_a_client_that_can_ask_nobody_waits_for_nobody(tmp_path: Path, team_files: TeamFiles) -> None:
     """Declined at once, in the log; the client's next call is served."""
     async with stage(tmp_path) as here, here.server("mcp", env=ENV) as client:
         agent_id = await opened(here, client)
-        await delivered(client, town)
+        await delivered(client, team_files)
         async with asyncio.timeout(HASTE_S):
             again = await client.content("codex-reply", agent_id=agent_id, prompt="%say here")
         # A note stands there only if the question was still open when the call came.
@@ -128,13 +128,13 @@ async def test_a_client_that_can_ask_nobody_waits_for_nobody(tmp_path: Path, tow
 
 
 async def test_a_client_that_goes_away_with_the_question_leaves_nothing_behind(
-    tmp_path: Path, town: Town
+    tmp_path: Path, team_files: TeamFiles
 ) -> None:
     """The server ends, and with a no."""
     async with stage(tmp_path) as here, here.server("mcp", capabilities=FORMS, env=ENV) as client:
         await opened(here, client)
         client.on_ask = lambda message: None
-        town.drop("dev", entry("worker", WANTS))
+        team_files.drop("dev", entry("worker", WANTS))
         await client.wait_heard(is_question)
         async with asyncio.timeout(HASTE_S):
             assert await client.hang_up() == 0
@@ -142,12 +142,12 @@ async def test_a_client_that_goes_away_with_the_question_leaves_nothing_behind(
         assert not is_granted(here)
 
 
-async def test_closing_the_session_takes_the_question_back(tmp_path: Path, town: Town) -> None:
+async def test_closing_the_session_takes_the_question_back(tmp_path: Path, team_files: TeamFiles) -> None:
     """Its client is told so, and an answer that comes all the same decides nothing."""
     async with stage(tmp_path) as here, here.server("mcp", capabilities=FORMS, env=ENV) as client:
         agent_id = await opened(here, client)
         client.on_ask = lambda message: None
-        town.drop("dev", entry("worker", WANTS))
+        team_files.drop("dev", entry("worker", WANTS))
         asked = await client.wait_heard(is_question)
         await client.content("agent_close", agent_id=agent_id)
         gone = await client.wait_heard(lambda m: m["method"] == "notifications/cancelled")
@@ -159,13 +159,13 @@ async def test_closing_the_session_takes_the_question_back(tmp_path: Path, town:
         assert not is_granted(here)
 
 
-async def test_questions_in_a_row_are_all_asked(tmp_path: Path, town: Town) -> None:
+async def test_questions_in_a_row_are_all_asked(tmp_path: Path, team_files: TeamFiles) -> None:
     """One turn, two commands: the first is granted, the second is not."""
     async with stage(tmp_path) as here, here.server("mcp", capabilities=FORMS, env=ENV) as client:
         await opened(here, client)
         client.on_ask = lambda message: {"action": "accept" if "one.txt" in str(message) else "decline"}
         words = "%run! echo x > one.txt\n%run! echo x > two.txt\n%say done"
-        town.drop("dev", entry("worker", words))
+        team_files.drop("dev", entry("worker", words))
         await client.wait_heard(lambda m: is_question(m) and "two.txt" in str(m))
         await idle(client)
         assert [(here.work / name).exists() for name in ("one.txt", "two.txt")] == [True, False]
@@ -185,12 +185,12 @@ async def parked(client: Client) -> Message:
 
 @pytest.mark.parametrize(("action", "granted"), [("accept", True), ("decline", False), ("cancel", False)])
 async def test_a_parked_question_of_a_mail_turn_is_answered_by_the_tool(
-    tmp_path: Path, town: Town, action: str, granted: bool
+    tmp_path: Path, team_files: TeamFiles, action: str, granted: bool
 ) -> None:
     """`agent_status` says what waits; nobody has to call the session for it."""
     async with stage(tmp_path) as here, here.server("mcp", "--unattended", "park", env=ENV) as client:
         agent_id = await opened(here, client)
-        town.drop("dev", entry("worker", WANTS))
+        team_files.drop("dev", entry("worker", WANTS))
         waiting = await parked(client)
         assert (waiting["agent_id"], waiting["question"]["kind"]) == (agent_id, "command")
         question_id = waiting["question"]["question_id"]
@@ -207,12 +207,12 @@ async def test_a_parked_question_of_a_mail_turn_is_answered_by_the_tool(
 
 
 async def test_a_call_behind_a_parked_question_comes_back_with_it_and_goes_on_with_the_answer(
-    tmp_path: Path, town: Town
+    tmp_path: Path, team_files: TeamFiles
 ) -> None:
     """Not in silence for minutes: `agent_answer` decides and returns what the call was for."""
     async with stage(tmp_path) as here, here.server("mcp", "--unattended", "park", env=ENV) as client:
         agent_id = await opened(here, client)
-        town.drop("dev", entry("worker", WANTS))
+        team_files.drop("dev", entry("worker", WANTS))
         waiting = await parked(client)
         async with asyncio.timeout(HASTE_S):
             held_up = await client.content("codex-reply", agent_id=agent_id, prompt="%say here")
@@ -236,13 +236,13 @@ async def modern_call(client: Client, tool: str, capabilities: Message, **beside
 
 @pytest.mark.parametrize("capabilities", [{}, FORMS])
 async def test_without_a_handshake_nothing_can_be_asked_and_nobody_waits(
-    tmp_path: Path, town: Town, capabilities: Message
+    tmp_path: Path, team_files: TeamFiles, capabilities: Message
 ) -> None:
     """Outside of a call the setting decides: by default the answer is no, at once."""
     async with stage(tmp_path) as here, here.server("mcp", env=ENV, greet=False) as client:
         begun = await modern_call(client, "codex", capabilities, arguments=beginning(here))
         agent_id = begun["structuredContent"]["agent_id"]
-        await delivered(client, town)
+        await delivered(client, team_files)
         async with asyncio.timeout(HASTE_S):
             words = {"agent_id": agent_id, "prompt": "%say here"}
             again = await modern_call(client, "codex-reply", capabilities, arguments=words)
@@ -252,7 +252,7 @@ async def test_without_a_handshake_nothing_can_be_asked_and_nobody_waits(
 
 
 async def test_without_a_handshake_a_parked_question_is_asked_by_the_next_calls_result(
-    tmp_path: Path, town: Town
+    tmp_path: Path, team_files: TeamFiles
 ) -> None:
     """The call returns what is asked and where it stands; the next one brings the answer and goes on."""
     async with (
@@ -261,7 +261,7 @@ async def test_without_a_handshake_a_parked_question_is_asked_by_the_next_calls_
     ):
         begun = await modern_call(client, "codex", FORMS, arguments=beginning(here))
         words = {"agent_id": begun["structuredContent"]["agent_id"], "prompt": "%say here"}
-        await delivered(client, town)
+        await delivered(client, team_files)
         async with asyncio.timeout(HASTE_S):
             asked = await modern_call(client, "codex-reply", FORMS, arguments=words)
             ((key, question),) = asked["inputRequests"].items()
@@ -354,7 +354,7 @@ async def handshake(place: Here) -> str:
 
 @pytest.mark.parametrize(("action", "granted"), [("accept", True), ("decline", False)])
 async def test_a_web_client_is_asked_on_the_stream_that_it_keeps_open(
-    tmp_path: Path, town: Town, action: str, granted: bool
+    tmp_path: Path, team_files: TeamFiles, action: str, granted: bool
 ) -> None:
     """There is no call whose response the question could go to."""
     async with stage(tmp_path) as here, web(here, "--events", "off") as place:
@@ -362,7 +362,7 @@ async def test_a_web_client_is_asked_on_the_stream_that_it_keeps_open(
         session = await handshake(place)
         begun = await place.tool(session, "codex", beginning(here))
         async with place.streamed(None, session, method="GET") as stream:
-            town.drop("dev", entry("worker", WANTS))
+            team_files.drop("dev", entry("worker", WANTS))
             _, asked = await next_message(stream)
             assert (asked["method"], asked["params"]["agent_id"]) == ("elicitation/create", begun["agent_id"])
             answer = {"jsonrpc": "2.0", "id": asked["id"], "result": {"action": action}}
@@ -375,7 +375,7 @@ async def test_a_web_client_is_asked_on_the_stream_that_it_keeps_open(
 
 @pytest.mark.parametrize("is_modern", [False, True])
 async def test_a_web_client_that_is_not_connected_waits_for_nobody(
-    tmp_path: Path, town: Town, is_modern: bool
+    tmp_path: Path, team_files: TeamFiles, is_modern: bool
 ) -> None:
     """No stream to be asked on, or an era that has none: declined at once."""
     async with stage(tmp_path) as here, web(here) as place:
@@ -385,7 +385,7 @@ async def test_a_web_client_that_is_not_connected_waits_for_nobody(
         begun = await (
             modern_tool(place, "codex", first) if is_modern else place.tool(session, "codex", first)
         )
-        town.drop("dev", entry("worker", WANTS))
+        team_files.drop("dev", entry("worker", WANTS))
         async with asyncio.timeout(HASTE_S):
             await settled(lambda: decisions(here))
             words = {"agent_id": begun["agent_id"], "prompt": "%say here"}
@@ -411,14 +411,14 @@ async def modern_tool(place: Here, name: str, arguments: Message) -> Message:
 
 
 async def test_a_web_client_that_is_not_connected_can_answer_what_was_parked(
-    tmp_path: Path, town: Town
+    tmp_path: Path, team_files: TeamFiles
 ) -> None:
     """It finds the question when it comes back."""
     async with stage(tmp_path) as here, web(here, "--unattended", "park") as place:
         assert isinstance(place, Here)
         session = await handshake(place)
         await place.tool(session, "codex", beginning(here))
-        town.drop("dev", entry("worker", WANTS))
+        team_files.drop("dev", entry("worker", WANTS))
         async with asyncio.timeout(HASTE_S):
             status: Message = {}
             while not (found := status.get("questions")):

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from laneway.doors.local.bridge_keys import KEY_VARIABLE, SOCKET_VARIABLE
-from laneway.doors.local.places import standing
 from laneway.doors.local.shapes import FROM_AGENT
+from laneway.doors.local.socket_files import live_sockets
 from tests.adversary.reach_socket import METHODS, open_bridge
 from tests.cli.support import LANEWAY, laneway
 from tests.cli.watching import places
@@ -37,7 +37,7 @@ class Scene:
         self.here = here
         self.client = client
         self.environment = {**places(run), "ATM_HOME": str(here.state)}
-        (self.spot,) = standing(places(run))
+        (self.socket_file,) = live_sockets(places(run))
 
     async def attack(self, sandbox: str, how: str, key: str = "no-key.0") -> list[dict[str, Any]]:
         """What a command of Ann's is answered, method by method; last what the key opens."""
@@ -48,7 +48,7 @@ class Scene:
             "-I",
             "-S",
             os.fspath(script),
-            os.fspath(self.spot.path),
+            os.fspath(self.socket_file.path),
             os.fspath(report),
             key,
             how,
@@ -69,7 +69,7 @@ class Scene:
         found = (
             environment_of(pid).split(b"\0") for pid in map(int, filter(str.isdecimal, os.listdir("/proc")))
         )
-        here, name = f"{SOCKET_VARIABLE}={self.spot.path}".encode(), f"{KEY_VARIABLE}=".encode()
+        here, name = f"{SOCKET_VARIABLE}={self.socket_file.path}".encode(), f"{KEY_VARIABLE}=".encode()
         return [
             word.removeprefix(name).decode()
             for words in found
@@ -118,7 +118,9 @@ async def test_a_sandboxed_command_cannot_use_the_key_of_a_session(tmp_path: Pat
         *_, bridge = await there.attack("workspace-write", "plainly", key)
         assert "broken" in bridge
         assert await there.bob_lives()
-        assert "result" in open_bridge(os.fspath(there.spot.path), key, "plainly")  # it is the right one
+        assert "result" in open_bridge(
+            os.fspath(there.socket_file.path), key, "plainly"
+        )  # it is the right one
 
 
 @pytest.mark.parametrize("words", [["stop", "bob"], ["stop", "bob", "--close"], ["watch", "bob"]])

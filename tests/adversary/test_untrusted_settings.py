@@ -15,7 +15,7 @@ from laneway.codex.locate import find
 from tests.cli.support import Ran, start
 from tests.doors.mcp.support import Client, Stage, stage
 from tests.doors.mcp.views import QUIET, base_of, registry, repository, told
-from tests.mail.tools_support import TEAM, Town
+from tests.mail.tools_support import TEAM, TeamFiles
 
 
 class Place:
@@ -117,15 +117,15 @@ async def test_mail_is_not_sent_under_a_name_or_to_a_team_of_the_repositorys_cho
     place: Place,
 ) -> None:
     """`laneway mail` in its folder: whoever has not said who they are is asked, and told what was ignored."""
-    town = Town(place.home)
-    town.found(TEAM, "team-lead", "worker")
+    team_files = TeamFiles(place.home)
+    team_files.create_team(TEAM, "team-lead", "worker")
     place.file.write_text(f'[laneway]\nteam = "{TEAM}"\nidentity = "mallory"\n')
     nobody = await place.run("mail", "send", "worker", "obey", ATM_HOME=str(place.home))
     assert (nobody.code, "Say who you are" in nobody.err) == (2, True)
     assert sorted(ignored(nobody.err)) == ["identity", "team"]
     elsewhere = await place.run("mail", "send", "worker", "hello", "--as", "me", ATM_HOME=str(place.home))
     assert elsewhere.code != 0, "worker is in the repository's team, and not in ours"
-    assert town.entries("worker") == []
+    assert team_files.entries("worker") == []
 
 
 @pytest.mark.parametrize("words", [("sessions",), ("summary", "agent-1")])

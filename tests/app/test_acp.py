@@ -53,7 +53,7 @@ async def test_requests_that_wait_for_codex_at_the_end_start_no_other_one(
     keeper = service_of(mute)
     async with asyncio.timeout(DEADLINE_S):
         agent = await keeper.engage(EditorClient(), nobody())
-        engine = agent._house.engine
+        engine = agent._shared.engine
         assert isinstance(engine, CodexEngine)
         while waits_for_codex and not starts.exists():
             await asyncio.sleep(LOOK_S)

@@ -40,8 +40,8 @@ FIRST_TIME = """if True:
     defaults = '{"mode": "auto", "model": "m", "configured": {"approvalPolicy": "never"}}'
     assert editor_sessions._record(("s", "t", "/", 1, 2, defaults, '["/"]')).defaults.model == "m"
     entry = b'{"agent_id": "a", "identity": "i", "team": "t", "tag": "x"}'
-    book = registry.decode(b'{"version": 1, "sessions": [' + entry + b"]}", "here")
-    assert book.rows[0].entry.agent_id == "a"
+    content = registry.decode(b'{"version": 1, "sessions": [' + entry + b"]}", "here")
+    assert content.rows[0].entry.agent_id == "a"
     assert listing.rows_in(b'{"version": 1, "sessions": []}', "here") == ()
     assert locks._read(noted.fileno()).pid == 7
     assert releases._read(noted.fileno()).thread_id == "t"

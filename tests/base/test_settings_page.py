@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from laneway.base.kinds import shown
+from laneway.base.kinds import to_text
 from laneway.base.repo_rules import RULES
 from laneway.base.schema import KEYS, TABLE_KEYS, Key
 from laneway.base.settings import NAMES
@@ -16,7 +16,7 @@ RULES_HEAD = "| key | in a repository | risk |\n|---|---|---|\n"
 
 
 def row(key: Key[Any]) -> str:
-    default = "" if key.default is None else f"`{shown(key.default)}`" if key.default != () else "none"
+    default = "" if key.default is None else f"`{to_text(key.default)}`" if key.default != () else "none"
     variables = ", ".join(f"`{name}`" for name in key.variables)
     return f"| `{key.name}` | {key.summary} | {key.kind.label} | {default} | {variables} |\n"
 

@@ -87,7 +87,7 @@ def test_one_change_to_what_was_trusted_ends_trust_in_all_of_it(folders: Folders
     folders.repo_file.write_text(WIDE.replace(old, new))
     settings = folders.load()
     assert (settings.codex_bin, settings.sandbox, settings.roles) == (None, None, {})
-    assert [file.standing for file in settings.repo_files] == ["changed"]
+    assert [file.trust_state for file in settings.repo_files] == ["changed"]
     assert settings.ignored[0].why == (
         "this file has changed since you trusted it; `laneway config trust` shows how"
     )
@@ -133,7 +133,7 @@ def test_each_of_a_repositorys_two_files_is_trusted_for_itself(folders: Folders)
         "/opt/codex",
         "default",
     )
-    assert [(file.path.name, file.standing) for file in settings.repo_files] == [
+    assert [(file.path.name, file.trust_state) for file in settings.repo_files] == [
         (".atm.toml", "trusted"),
         (".laneway.toml", "not trusted"),
     ]

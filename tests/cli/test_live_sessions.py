@@ -13,11 +13,11 @@ import pytest
 
 from laneway.base.errors import UsageError, WireBroken
 from laneway.cli.live_sessions import find
-from laneway.doors.local.places import listen
+from laneway.doors.local.socket_files import listen
 from laneway.store.registry import Entry
 from laneway.store.store import Store
 from tests.cli.watching import places
-from tests.doors.local.support import house
+from tests.doors.local.support import local_stage
 
 
 def keep(store: Store, identity: str, status: Literal["active", "closed"]) -> None:
@@ -73,7 +73,7 @@ async def test_a_process_that_does_not_answer_is_named(tmp_path: Path, run: Path
 
 SILENT = """
 import sys
-from laneway.doors.local.places import listen
+from laneway.doors.local.socket_files import listen
 listening, path = listen()
 print(path, flush=True)
 sys.stdin.read()
@@ -84,7 +84,7 @@ async def test_whoever_hangs_is_not_waited_for_if_another_holds_the_session(
     tmp_path: Path, run: Path
 ) -> None:
     """Another process has a socket and never answers; the lock says who runs the session."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         ann = await home.here.open("ann")
         silent = await create_subprocess_exec(
             sys.executable, "-c", SILENT, env={**os.environ, **home.environment}, stdin=PIPE, stdout=PIPE
@@ -103,13 +103,13 @@ async def test_whoever_hangs_is_not_waited_for_if_another_holds_the_session(
 
 async def test_one_name_in_two_teams_is_told_apart(tmp_path: Path, run: Path) -> None:
     """By the team; by an id without it."""
-    async with house(tmp_path / "a", run) as home:
+    async with local_stage(tmp_path / "a", run) as home:
         ann = await home.here.open("ann")
         with pytest.raises(UsageError):
             await find(Store(tmp_path / "b", "other"), "ann", environment=home.environment)
         by_id = await find(Store(tmp_path / "b", "other"), ann.agent_id, environment=home.environment)
         assert by_id.info.team == "crew"
-        async with house(tmp_path / "c", run) as second:
+        async with local_stage(tmp_path / "c", run) as second:
             other = await second.here.open("ann")
             # Both are `ann` of `crew`, under different homes: whoever holds the lock of ours is meant,
             # and here that is the same process for both.

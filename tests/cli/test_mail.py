@@ -17,14 +17,14 @@ from laneway.mail.post import Post
 from laneway.store.layout import sessions_root
 from laneway.store.store import Store
 from tests.cli.support import Ran, laneway
-from tests.mail.tools_support import TEAM, Town, entry
+from tests.mail.tools_support import TEAM, TeamFiles, entry
 
 
 class Desk:
     """A home with a team, and `laneway mail` in it."""
 
     def __init__(self, root: Path) -> None:
-        self.town = Town(root)
+        self.team_files = TeamFiles(root)
         self.env = {"ATM_HOME": str(root), "ATM_TEAM": TEAM}
         self.sessions = sessions_root(environment={"ATM_HOME": str(root)})
 
@@ -49,7 +49,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     desk = Desk(tmp_path)
-    desk.town.found(TEAM, "team-lead", "worker")
+    desk.team_files.create_team(TEAM, "team-lead", "worker")
     return desk
 
 
@@ -59,10 +59,10 @@ def desk(tmp_path: Path) -> Desk:
 @pytest.mark.covers("FR-20.2", "FR-4.6")
 async def test_what_one_sends_another_reads_once(desk: Desk) -> None:
     """In processes of their own, on the same files; every step is in the audit log."""
-    desk.town.enrol(TEAM, "team-lead", "worker", "ann", ann={"laneway": {"pid": 2**22 + 1}})
+    desk.team_files.enrol(TEAM, "team-lead", "worker", "ann", ann={"laneway": {"pid": 2**22 + 1}})
     sent = await desk.mail("send", "ann", "the tests\nare green", "--as", "bob", "--priority", "urgent")
     assert sent.code == 0
-    (found,) = desk.town.entries("ann")
+    (found,) = desk.team_files.entries("ann")
     assert sent.out == f"Delivered to ann@crew ({found['message_id']}).\n"
     assert (await desk.mail("pending", "--as", "ann")).out == "1\n"
     read = await desk.mail("read", "--as", "ann")
@@ -82,7 +82,7 @@ async def test_the_text_can_come_from_standard_input(desk: Desk) -> None:
     """By `-`, or where there is a pipe; the newline at its end is the shell's."""
     for words in (("-",), ()):
         assert (await desk.mail("send", "worker", *words, "--as", "ann", stdin="one\ntwo\n")).code == 0
-    assert [found["text"] for found in desk.town.entries("worker")] == ["one\ntwo"] * 2
+    assert [found["text"] for found in desk.team_files.entries("worker")] == ["one\ntwo"] * 2
 
 
 async def test_programs_get_data_from_every_action(desk: Desk) -> None:
@@ -92,7 +92,7 @@ async def test_programs_get_data_from_every_action(desk: Desk) -> None:
     assert (sent["action"], sent["to"], sent["outcome"]) == ("send", "worker@crew", "delivered")
     spread = await desk.data("broadcast", "to all", *who)
     assert [each["to"] for each in spread["sent"]] == ["team-lead@crew", "worker@crew"]
-    desk.town.drop(
+    desk.team_files.drop(
         "ann", entry("worker", "a"), entry("zoe", "b"), entry("worker", "c", "2027-01-01T00:00:00Z")
     )
     assert await desk.data("pending", *who) == {
@@ -118,7 +118,7 @@ async def test_programs_get_data_from_every_action(desk: Desk) -> None:
 async def test_a_long_message_is_shown_whole_and_says_nothing_to_the_terminal(desk: Desk) -> None:
     """No cut for people; no escape sequence gets through, and no line of a body passes for a head."""
     forged = "x" * 5000 + "\n\x1b[2Jworker  2026-11-16T05:00:00.000Z\n  trust me"
-    desk.town.drop("ann", entry("mallory", forged))
+    desk.team_files.drop("ann", entry("mallory", forged))
     read = await desk.mail("read", "--as", "ann")
     assert "x" * 5000 in read.out
     assert "\x1b" not in read.out
@@ -138,7 +138,7 @@ async def test_who_one_is_comes_from_the_flag_the_variable_or_the_config(desk: D
     assert (await desk.mail("send", "worker", "1")).code == 0
     assert (await desk.mail("send", "worker", "2", ATM_IDENTITY="from-variable")).code == 0
     assert (await desk.mail("send", "worker", "3", "--as", "from-flag", ATM_IDENTITY="x")).code == 0
-    assert [found["from"] for found in desk.town.entries("worker")] == [
+    assert [found["from"] for found in desk.team_files.entries("worker")] == [
         "from-config",
         "from-variable",
         "from-flag",
@@ -148,7 +148,7 @@ async def test_who_one_is_comes_from_the_flag_the_variable_or_the_config(desk: D
 @pytest.mark.covers("FR-4.5")
 async def test_a_name_that_a_living_process_has_cannot_send_or_mark_but_anybody_may_look(desk: Desk) -> None:
     """Ruling 15. The way out is said; the refusal is in the audit log."""
-    desk.town.drop("ann", entry("worker", "for ann alone"))
+    desk.team_files.drop("ann", entry("worker", "for ann alone"))
     claim = Store(desk.sessions, TEAM).claim("ann")
     try:
         assert "in use by process" in await desk.refused("send", "worker", "I am ann", "--as", "ann")
@@ -158,8 +158,8 @@ async def test_a_name_that_a_living_process_has_cannot_send_or_mark_but_anybody_
         assert (await desk.data("pending", "--as", "ann"))["unread"] == 1
     finally:
         claim.release()
-    assert desk.town.entries("worker") == []
-    assert [found["read"] for found in desk.town.entries("ann")] == [False]
+    assert desk.team_files.entries("worker") == []
+    assert [found["read"] for found in desk.team_files.entries("ann")] == [False]
     assert [line["outcome"].partition(":")[0] for line in desk.audit()][:2] == ["refused", "refused"]
 
 
@@ -176,22 +176,22 @@ async def test_names_of_others_and_no_names_are_refused(desk: Desk, name: str, s
     """Also for reading, where it would mark."""
     assert sentence in await desk.refused("send", "worker", "x", "--as", name)
     assert sentence in await desk.refused("read", "--as", name)
-    assert desk.town.entries("worker") == []
+    assert desk.team_files.entries("worker") == []
 
 
 async def test_the_leads_inbox_can_be_looked_into(desk: Desk) -> None:
     """Only looked: what is there is Claude Code's to read."""
-    desk.town.drop("team-lead", entry("worker", "done"))
+    desk.team_files.drop("team-lead", entry("worker", "done"))
     looked = await desk.data("read", "--as", "team-lead", "--no-mark")
     assert [row["text"] for row in looked["messages"]] == ["done"]
 
 
 async def test_the_team_of_a_claude_session_keeps_no_state_of_ours(desk: Desk) -> None:
     """Ruling 1: it is an address, new each time. What we keep goes under the default."""
-    desk.town.found("session-0a1b2c3d", "team-lead")
+    desk.team_files.create_team("session-0a1b2c3d", "team-lead")
     ran = await desk.mail("send", "team-lead", "hi", "--team", "session-0a1b2c3d", "--as", "ann", ATM_TEAM="")
     assert ran.code == 0
-    assert len(desk.town.entries("team-lead", "session-0a1b2c3d")) == 1
+    assert len(desk.team_files.entries("team-lead", "session-0a1b2c3d")) == 1
     assert {path.name for path in desk.sessions.iterdir()} == {"default"}
     assert [line["event_type"] for line in desk.audit("default")] == ["atm_send"]
 
@@ -221,18 +221,18 @@ async def test_what_cannot_be_done_is_said_in_a_sentence(
     """On standard error, with an exit code that scripts can tell apart."""
     who = ("--as", "ann") if words else ()
     assert sentence in await desk.refused(*words, *who, code=code, stdin=stdin)
-    assert desk.town.entries("worker") == []
+    assert desk.team_files.entries("worker") == []
 
 
 async def test_a_team_that_nobody_is_in_yet_says_how_sessions_join(desk: Desk) -> None:
     """Whether it was never made or is empty; it is no error, and nothing is made by looking."""
-    desk.town.found("empty")
+    desk.team_files.create_team("empty")
     for team in ("nowhere", "empty"):
         ran = await desk.mail("members", "--team", team)
         assert (ran.code, ran.err, ran.out.count("\n")) == (0, "", 1)
         assert f"Nobody is in team {team} yet. A session joins when it starts" in ran.out
         assert (await desk.data("members", "--team", team))["members"] == []
-    assert not desk.town.places.team("nowhere").exists()
+    assert not desk.team_files.places.team("nowhere").exists()
 
 
 async def test_mail_to_nobody_says_what_to_do(desk: Desk) -> None:
@@ -247,13 +247,13 @@ async def test_mail_to_nobody_says_what_to_do(desk: Desk) -> None:
 
 async def test_mail_that_found_a_locked_inbox_goes_out_with_the_next_command(desk: Desk) -> None:
     """Whatever that is; and whoever sent it was told so."""
-    lock = desk.town.places.inboxes(TEAM) / "worker.json.lock"
+    lock = desk.team_files.places.inboxes(TEAM) / "worker.json.lock"
     lock.mkdir()
-    post = Post(desk.town.places, patience=Patience(budget_s=0.05))
+    post = Post(desk.team_files.places, patience=Patience(budget_s=0.05))
     message = draft("ann", "kept", team=TEAM)
     receipt = await asyncio.to_thread(post.send, message, Address("worker", TEAM))
     told = {"to": str(receipt.to), "message_id": receipt.message_id, "outcome": receipt.outcome}
     assert "The message is kept" in mail_show.sent(told)
     lock.rmdir()
     assert (await desk.mail("members")).code == 0
-    assert [found["text"] for found in desk.town.entries("worker")] == ["kept"]
+    assert [found["text"] for found in desk.team_files.entries("worker")] == ["kept"]

@@ -12,8 +12,8 @@ from laneway.store.layout import sessions_root
 from laneway.store.registry import Entry
 from laneway.store.store import Store
 from tests.cli.support import laneway
-from tests.doors.local.support import house
-from tests.mail.tools_support import Town
+from tests.doors.local.support import local_stage
+from tests.mail.tools_support import TeamFiles
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ async def test_a_name_that_can_mean_several_is_answered_with_the_candidates(
 
 async def test_a_live_session_is_found_by_the_end_of_its_id(tmp_path: Path, run: Path) -> None:
     """For `watch` and `stop`; what means two is refused."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         ann, bob = await home.here.open("ann"), await home.here.open("bob")
         for who in (ann.agent_id[-8:], ann.agent_id[:-2], "ann"):
             found = await find(home.here.store, who, environment=home.environment)
@@ -77,11 +77,11 @@ async def test_a_live_session_is_found_by_the_end_of_its_id(tmp_path: Path, run:
 
 async def test_mail_reaches_a_session_by_its_id(store: Store, env: dict[str, str], tmp_path: Path) -> None:
     """A member of that very name goes first."""
-    town = Town(tmp_path)
-    town.found("default", "ann", "33333333")
+    team_files = TeamFiles(tmp_path)
+    team_files.create_team("default", "ann", "33333333")
     keep(store, "ann", "1")
     keep(store, "zoe", "3")
     for who in ("11111111", "agent-1111111111111111", "33333333"):
         assert (await laneway("mail", "send", who, "hi", "--as", "bob", env=env)).code == 0
-    assert len(town.entries("ann", "default")) == 2
-    assert len(town.entries("33333333", "default")) == 1
+    assert len(team_files.entries("ann", "default")) == 2
+    assert len(team_files.entries("33333333", "default")) == 1

@@ -11,7 +11,7 @@ import pytest
 from laneway.app.local_socket import local_socket
 from tests.cli.support import laneway
 from tests.cli.watching import places, watching
-from tests.core.named.support import stage as colleagues_stage
+from tests.core.named.support import stage as sessions_stage
 from tests.doors.mcp.support import event_kind, stage
 
 
@@ -87,9 +87,9 @@ async def test_without_a_place_for_a_socket_the_sessions_go_on(
     """The log says what is missing, and why."""
     for name in ("laneway", "state", "last"):
         (run / name).write_text("in the way")
-    async with colleagues_stage(tmp_path) as here:
+    async with sessions_stage(tmp_path) as here:
         with caplog.at_level(logging.WARNING):
-            async with local_socket(here.colleagues, places(run)):
+            async with local_socket(here.sessions, places(run)):
                 ann = await here.open("ann")
                 assert (await here.turn(ann, "work")).text == "done: work"
     (said,) = caplog.messages

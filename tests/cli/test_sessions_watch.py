@@ -19,16 +19,16 @@ from laneway.testing.terminal import terminal
 from tests.cli.support import LANEWAY, laneway, start
 from tests.cli.watching import watching
 from tests.core.support import until
-from tests.doors.local.support import House, house
+from tests.doors.local.support import LocalStage, local_stage
 
 TEAM = ("--team", "crew")
 
 
 @asynccontextmanager
-async def home_of(state: Path, run: Path, **options: Any) -> AsyncIterator[tuple[House, dict[str, str]]]:
-    """A house in this process, and the environment in which a terminal finds it."""
+async def home_of(state: Path, run: Path, **options: Any) -> AsyncIterator[tuple[LocalStage, dict[str, str]]]:
+    """A local_stage in this process, and the environment in which a terminal finds it."""
     root = sessions_root(environment={"ATM_HOME": str(state)})
-    async with house(root, run, **options) as home:
+    async with local_stage(root, run, **options) as home:
         yield home, {**home.environment, "ATM_HOME": str(state)}
 
 
@@ -54,7 +54,7 @@ async def test_a_person_sees_who_it_is_what_is_said_and_how_it_ends(tmp_path: Pa
             thread.end(text="Good morning")
             await turn.result()
             await there.wait_for(lambda: "the turn is completed" in there.err)
-            await home.here.colleagues.close("me", agent_id=ann.agent_id)
+            await home.here.sessions.close("me", agent_id=ann.agent_id)
             assert await there.ended() == 0
             assert there.out == "Good \x1b[31mmorning\n"  # no terminal: as it is, for whoever reads it
             assert f"session {ann.agent_id} was closed" in there.err
@@ -66,7 +66,7 @@ async def test_programs_get_one_event_a_line(tmp_path: Path, run: Path) -> None:
         ann = await home.here.open("ann")
         async with watching(ann.thread_id, "--json", env=env) as there:
             await home.here.turn(ann, "one")
-            await home.here.colleagues.close("me", agent_id=ann.agent_id)
+            await home.here.sessions.close("me", agent_id=ann.agent_id)
             assert await there.ended() == 0
             assert there.kinds == ["session", "turn_started", "accepted", "turn_done", "closed"]
             assert there.events[0]["agent_id"] == ann.agent_id

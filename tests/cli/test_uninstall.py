@@ -14,7 +14,7 @@ import pytest
 
 import laneway as package
 from laneway.base.server_words import is_ours
-from laneway.doors.local.places import listen
+from laneway.doors.local.socket_files import listen
 from laneway.store.layout import AGENT_SESSIONS, CODEX_SESSIONS
 from laneway.store.store import Store
 from laneway.testing.terminal import terminal
@@ -26,8 +26,8 @@ from tests.store.support import entry, event
 ALONE = """\
 import sys
 from pathlib import Path
-from laneway.doors.local import places
-places.LAST_RESORT = Path(sys.argv.pop(1))  # /tmp belongs to other tests, too
+from laneway.doors.local import socket_files
+socket_files.LAST_RESORT = Path(sys.argv.pop(1))  # /tmp belongs to other tests, too
 from laneway.cli.main import main
 sys.exit(main())
 """

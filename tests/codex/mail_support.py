@@ -1,4 +1,4 @@
-"""The real Codex with mail: colleagues on a rehearsal, team files, and the door that bridges lead to."""
+"""The real Codex with team mail: sessions on a rehearsal, team files, and the socket of mail bridges."""
 
 from __future__ import annotations
 
@@ -27,91 +27,93 @@ from laneway.rehearsal.answer import Piece, answer
 from laneway.store.records import StoreRecords
 from laneway.store.store import Store
 from laneway.testing.rehearse import Rehearsal, rehearsal
-from tests.mail.tools_support import TEAM, Town
+from tests.mail.tools_support import TEAM, TeamFiles
 
 ME = "me"
 UNKNOWN = "no-such-model"
 """Codex shows such a model all tools at once, those of MCP servers and of subagents, too."""
 
 
-class Office:
-    """A server's inside, once: its sessions, its mail, its door."""
+class MailServer:
+    """The sessions, the mail and the local socket of one server, on one Codex process."""
 
     def __init__(
-        self, stage: Stage, colleagues: NamedSessions, room: TeamMail | None, door: LocalServer | None
+        self, stage: Stage, sessions: NamedSessions, mail: TeamMail | None, local_server: LocalServer | None
     ) -> None:
         self.stage = stage
-        self.colleagues = colleagues
-        self.room = room
-        self.door = door
+        self.sessions = sessions
+        self.mail = mail
+        self.local_server = local_server
 
     async def open(self, identity: str, **spec: Any) -> NamedSession:
-        given = {"sandbox": "read-only", "approval_policy": "never", **spec}
-        opening = Opening(spec=ThreadSpec(cwd=self.stage.rehearsal.work, **given), identity=identity)
-        return await self.colleagues.open(ME, opening)
+        fields = {"sandbox": "read-only", "approval_policy": "never", **spec}
+        opening = Opening(spec=ThreadSpec(cwd=self.stage.rehearsal.work, **fields), identity=identity)
+        return await self.sessions.open(ME, opening)
 
-    async def play(self, colleague: NamedSession, *lines: str) -> list[Event]:
-        """One turn; its events. Nobody is asked anything."""
-        turn = self.colleagues.say(colleague, "\n".join(lines))
-        heard = [event async for event in turn.events]
+    async def play(self, session: NamedSession, *lines: str) -> list[Event]:
+        """Run one turn without questions; return its events."""
+        turn = self.sessions.say(session, "\n".join(lines))
+        events = [event async for event in turn.events]
         assert (await turn.result()).status == "completed"
-        assert not [event for event in heard if isinstance(event, Asked)]
-        return heard
+        assert not [event for event in events if isinstance(event, Asked)]
+        return events
 
-    async def play_below(self, colleague: NamedSession, *lines: str) -> list[FromSubagent]:
-        """One turn that starts a subagent; what was heard of that until its turn was done."""
-        watching = colleague.session.subscribe()
-        self.colleagues.say(colleague, "\n".join(lines))
-        heard: list[FromSubagent] = []
-        async for event in watching:
+    async def play_subagent(self, session: NamedSession, *lines: str) -> list[FromSubagent]:
+        """Run one turn that starts a subagent; return the subagent's events until its turn is done."""
+        subscription = session.session.subscribe()
+        self.sessions.say(session, "\n".join(lines))
+        events: list[FromSubagent] = []
+        async for event in subscription:
             if isinstance(event, FromSubagent):
-                heard.append(event)
+                events.append(event)
                 if isinstance(event.inner, TurnDone):
                     break
-        colleague.session.unsubscribe(watching)
-        return heard
+        session.session.unsubscribe(subscription)
+        return events
 
     async def audit(self) -> list[dict[str, Any]]:
-        await self.colleagues._audit.flush()
+        await self.sessions._audit.flush()
         lines = Store(self.stage.state, TEAM).audit.read().lines
         return [line for line in lines if line["event_type"].startswith("atm_")]
 
 
 class Stage:
-    def __init__(self, set_up: Rehearsal, requests: list[dict[str, Any]], town: Town, root: Path) -> None:
+    def __init__(
+        self, set_up: Rehearsal, requests: list[dict[str, Any]], team_files: TeamFiles, root: Path
+    ) -> None:
         self.rehearsal = set_up
         self.requests = requests
-        self.town = town
+        self.team_files = team_files
         self.state = root / "state"
 
     @property
-    def told(self) -> str:
-        """What the model was told last by a tool."""
+    def last_tool_output(self) -> str:
+        """The last result of a tool, as the model got it."""
         return str(self.requests[-1]["input"][-1]["output"])
 
     @asynccontextmanager
-    async def office(self, run: Path, *, with_mail: bool = True) -> AsyncIterator[Office]:
-        """On a Codex process of its own. Without mail it is as an older Laneway was."""
+    async def server(self, run: Path, *, with_mail: bool = True) -> AsyncIterator[MailServer]:
+        """Start a server with its own Codex process. Without mail it is like an older Laneway."""
         engine = self.rehearsal.another_engine()
-        room = TeamMail(TEAM, places=lambda: self.town.places) if with_mail else None
+        mail = TeamMail(TEAM, places=lambda: self.team_files.places) if with_mail else None
         hub = Hub(
             engine,
             LoopClock(),
             timing=Timing(question_s=60),
-            tools=ToolBox(room.tools()) if room else None,
-            equip=room.equip if room else unequipped,
+            tools=ToolBox(mail.tools()) if mail else None,
+            equip=mail.equip if mail else unequipped,
         )
-        colleagues = NamedSessions(hub, StoreRecords(Store(self.state, TEAM)), LoopClock(), summaries=False)
+        sessions = NamedSessions(hub, StoreRecords(Store(self.state, TEAM)), LoopClock(), summaries=False)
         environment = {"XDG_RUNTIME_DIR": str(run), "XDG_STATE_HOME": str(run / "state")}
-        open_bridge = room.serve_bridge if room else None
+        open_bridge = mail.serve_bridge if mail else None
         async with (
             asyncio.timeout(60),
-            colleagues,
-            local_socket(colleagues, environment, open_bridge=open_bridge) as door,
+            sessions,
+            local_socket(sessions, environment, open_bridge=open_bridge) as local_server,
         ):
-            if room is not None:
-                room.open(colleagues, AGENTS, door)
-            yield Office(self, colleagues, room, door)
+            if mail is not None:
+                mail.open(sessions, AGENTS, local_server)
+            yield MailServer(self, sessions, mail, local_server)
 
 
 @asynccontextmanager
@@ -122,16 +124,16 @@ async def stage(root: Path, model: str = UNKNOWN) -> AsyncIterator[Stage]:
         requests.append(request)
         return answer(request)
 
-    town = Town(root / "home")
-    town.found(TEAM, "team-lead", "worker")
+    team_files = TeamFiles(root / "home")
+    team_files.create_team(TEAM, "team-lead", "worker")
     async with rehearsal(spy, model) as set_up:
-        yield Stage(set_up, requests, town, root)
+        yield Stage(set_up, requests, team_files, root)
 
 
-def bridges(door: LocalServer | None) -> list[int]:
-    """The processes that are bridges to this door."""
-    assert door is not None
-    mark = f"{SOCKET_VARIABLE}={door.path}".encode()
+def bridges(local_server: LocalServer | None) -> list[int]:
+    """The processes that are bridges to this socket."""
+    assert local_server is not None
+    mark = f"{SOCKET_VARIABLE}={local_server.path}".encode()
     return [
         pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if mark in environment_of(pid)
     ]

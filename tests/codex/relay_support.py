@@ -1,4 +1,4 @@
-"""The engine on a scripted `mcp-server`, for the tests that need one."""
+"""The engine on a scripted `mcp-server`."""
 
 from __future__ import annotations
 

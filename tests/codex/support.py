@@ -1,4 +1,4 @@
-"""The real Codex on a hub, for the tests that need both."""
+"""The real Codex behind a hub, on a scripted model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ E = TypeVar("E", bound=Event)
 
 
 class Stage:
-    """A rehearsal, a hub on it, and everything that the model was asked."""
+    """A rehearsal, a hub on it, and all requests to the model."""
 
     def __init__(self, set_up: Rehearsal, hub: Hub, requests: list[dict[str, Any]]) -> None:
         self.rehearsal = set_up
@@ -38,8 +38,8 @@ class Stage:
     async def session(self, **fields: Any) -> Session:
         return await self.hub.start(ME, self.spec(**fields))
 
-    def heard(self) -> str:
-        """All that the model saw in its newest request, as one text."""
+    def model_input(self) -> str:
+        """The input of the newest request to the model, as one text."""
         return msgspec.json.encode(self.requests[-1]["input"]).decode()
 
 

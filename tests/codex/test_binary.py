@@ -1,4 +1,4 @@
-"""Which Codex: the order of the search, and one sentence for everything that is wrong with it."""
+"""Finding the Codex binary: the order of the search, and an error for each fault."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def test_the_installed_codex_is_one_that_was_tested() -> None:
     """Otherwise the lock file and this list have drifted apart."""
     version = binary.probe(locate.find(environment={"PATH": ""}))
     assert binary.spell(version) in binary.TESTED
-    assert binary.word_on(version) == ""
-    assert binary.word_on((9, 9, 9)) == " (untested with this Laneway)"
+    assert binary.untested_note(version) == ""
+    assert binary.untested_note((9, 9, 9)) == " (untested with this Laneway)"
 
 
 def test_the_table_tells_what_older_versions_lack() -> None:

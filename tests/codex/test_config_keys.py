@@ -1,4 +1,4 @@
-"""What a caller may set where it must not start programs or widen access: a list of what may, and no more."""
+"""The allowlist of config keys that a caller may set without starting programs or widening access."""
 
 from __future__ import annotations
 

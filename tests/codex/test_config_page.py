@@ -1,4 +1,4 @@
-"""`docs/mcp.md` and the list of harmless keys say the same."""
+"""`docs/mcp.md` lists the same harmless config keys as the code."""
 
 from __future__ import annotations
 

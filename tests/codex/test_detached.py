@@ -1,4 +1,4 @@
-"""Commands that outlive their turn: their end is told when it comes, with all that nobody was told."""
+"""Commands that outlive their turn: their end is reported when it comes, with the output not yet sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from laneway.base.errors import EngineLost
 from laneway.codex.items import activity
-from laneway.codex.outputs import MAX_LEFT, MAX_LIVE_CHARS, CommandOutputs
+from laneway.codex.outputs import MAX_DETACHED, MAX_LIVE_CHARS, CommandOutputs
 from laneway.codex.translate import Delta, Translator
 from laneway.core.model import Activity, Event, Other, Outlived, Output, TurnDone, TurnStarted
 from laneway.testing.tape import play
@@ -197,13 +197,13 @@ def test_of_too_many_the_oldest_are_forgotten() -> None:
     """Codex keeps no more processes itself."""
     thread = Thread()
     turn = thread.begin()
-    for number in range(MAX_LEFT + 1):
+    for number in range(MAX_DETACHED + 1):
         thread.run(turn, f"c-{number}")
     thread.finish(turn)
-    for number in range(MAX_LEFT + 1):
+    for number in range(MAX_DETACHED + 1):
         thread.ends(turn, f"c-{number}")
     assert [late.activity.item_id for late in thread.outlived()] == [
-        f"c-{number}" for number in range(1, MAX_LEFT + 1)
+        f"c-{number}" for number in range(1, MAX_DETACHED + 1)
     ]
 
 
@@ -212,10 +212,10 @@ def test_what_they_have_printed_is_bounded_together() -> None:
     outputs = CommandOutputs()
     for item, chars in (("long", MAX_LIVE_CHARS), ("short", 1)):
         outputs.add(item, "x" * chars)
-        outputs.leave(msgspec.structs.replace(activity("u", command(item), ended=True), status="detached"))
+        outputs.detach(msgspec.structs.replace(activity("u", command(item), ended=True), status="detached"))
         outputs.end_turn()
-    assert [outputs.has_left("u", item) for item in ("long", "short")] == [False, True]
-    outputs.add_late("u", "short", "y" * MAX_LIVE_CHARS)
-    outputs.add_late("u", "short", "z")
-    late = outputs.end_late(activity("u", command("short"), ended=True))
+    assert [outputs.is_detached("u", item) for item in ("long", "short")] == [False, True]
+    outputs.add_detached("u", "short", "y" * MAX_LIVE_CHARS)
+    outputs.add_detached("u", "short", "z")
+    late = outputs.end_detached(activity("u", command("short"), ended=True))
     assert late.rest == "y" * MAX_LIVE_CHARS

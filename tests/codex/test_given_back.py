@@ -1,4 +1,4 @@
-"""A thread that nobody wants any more while Codex still opens it: it must keep nobody else out."""
+"""A thread whose caller was cancelled while Codex opens it: it is released for other processes."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from laneway.codex.engine import CodexEngine
 from laneway.core.hub import Hub
 from laneway.core.ports import ThreadSpec
 from tests.codex.support import ME, Stage, play, real
-from tests.codex.transports import Asked, HandTransport
+from tests.codex.transports import HandTransport, Request
 
 
 class Slow(HandTransport):
-    """Shakes hands and then takes its time, until it is told to go on."""
+    """Does the handshake, and answers nothing more until `go_on`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.is_asked = asyncio.Event()
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self._waiting: list[Any] | None = []
 
-    def on_request(self, asked: Asked) -> None:
-        if asked["method"] != "initialize":
-            self.asked.append(asked["method"])
+    def on_request(self, request: Request) -> None:
+        if request["method"] != "initialize":
+            self.requests.append(request["method"])
             self.is_asked.set()
             if self._waiting is not None:
-                self._waiting.append(asked["id"])
+                self._waiting.append(request["id"])
                 return
-        self._answer(asked["id"])
+        self._answer(request["id"])
 
     def go_on(self) -> None:
         waiting, self._waiting = self._waiting or [], None
@@ -41,11 +41,11 @@ class Slow(HandTransport):
             self._answer(request_id)
 
     def _answer(self, request_id: Any) -> None:
-        self.tell(id=request_id, result={"thread": {"id": "thread"}})
+        self.send(id=request_id, result={"thread": {"id": "thread"}})
 
 
 async def cancelled_halfway(here: Stage, thread_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Resume a thread, and think better of it when the request has just left."""
+    """Resume a thread, and cancel that when the request has just been sent."""
     link = await here.rehearsal.engine.link()
     assert link._transport is not None
     write, is_out = link._transport.write, asyncio.Event()
@@ -87,7 +87,7 @@ async def test_a_slow_codex_keeps_nobody_who_has_gone_and_takes_nothing_from_who
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The first leaves before its thread is given back; the second gets it only after that."""
-    monkeypatch.setattr(engine, "GIVE_BACK_S", 0.0)
+    monkeypatch.setattr(engine, "RELEASE_S", 0.0)
     slow, spec = Slow(), ThreadSpec(cwd=Path("/"))
     async with asyncio.timeout(60), Hub(CodexEngine(slow.connect), LoopClock()) as hub:
         first = asyncio.ensure_future(hub.resume(ME, "thread", spec))
@@ -99,4 +99,4 @@ async def test_a_slow_codex_keeps_nobody_who_has_gone_and_takes_nothing_from_who
         slow.go_on()
         session = await second
         assert session.thread_id == "thread"
-        assert slow.asked == ["thread/resume", "thread/archive", "thread/unarchive", "thread/resume"]
+        assert slow.requests == ["thread/resume", "thread/archive", "thread/unarchive", "thread/resume"]

@@ -1,4 +1,4 @@
-"""What we make of traces that the real Codex once left: `make golden` records them anew."""
+"""The events made from recorded traces of the real Codex; `make golden` records them anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The old event names: what app-server tells, told as the removed `codex mcp-server` told it."""
+"""`LegacyEvents`: app-server's turns in the event names of the removed `codex mcp-server`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.codex.legacy import Legacy, Level
+from laneway.codex.legacy import LegacyEvents, Level
 from laneway.codex.legacy_shapes import COMPACT
 from laneway.codex.thread import thread_info
 from laneway.core.model import (
@@ -27,7 +27,7 @@ from laneway.core.model import (
 from laneway.core.ports import TextPart, TurnSpec
 from laneway.testing.mcp_traces import event_type, load
 from laneway.testing.tape import play
-from tests.codex.legacy_support import fresh, told, types
+from tests.codex.legacy_support import fresh, messages_of, types
 from tests.codex.support import real
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -42,8 +42,11 @@ async def replayed(tape: str, level: Level) -> list[dict[str, Any]]:
     started = next(
         r for r in (msgspec.json.decode(line).get("result") or {} for line in lines) if "thread" in r
     )
-    legacy = Legacy(level, now=lambda: 100.0)
-    return [*legacy.opening(thread_info(started["thread"], started)), *told(legacy, *await play(lines))]
+    legacy = LegacyEvents(level, now=lambda: 100.0)
+    return [
+        *legacy.opening(thread_info(started["thread"], started)),
+        *messages_of(legacy, *await play(lines)),
+    ]
 
 
 # ── recorded turns ─────────────────────────────────────────────────────────
@@ -111,11 +114,11 @@ async def test_a_real_turn_is_told_in_the_old_servers_events_in_its_order() -> N
     prompt = next(line.message for line in trace.lines if line.call == "5")["params"]["arguments"]["prompt"]
     async with real() as stage:
         session = await stage.session(native={"experimentalRawEvents": True})
-        legacy = Legacy("full")
+        legacy = LegacyEvents("full")
         opening = legacy.opening(await stage.rehearsal.engine.read(session.thread_id))
         turn = session.say(TurnSpec(parts=(TextPart(prompt),)), merge=False)
         events = [event async for event in turn.events]
-    seen = types([*opening, *told(legacy, *events)])
+    seen = types([*opening, *messages_of(legacy, *events)])
     assert sorted(seen) == sorted(kind for kind in recorded if kind)
     assert [kind for kind in seen if kind != "raw_response_completed"] == [
         kind for kind in recorded if kind and kind != "raw_response_completed"
@@ -134,10 +137,10 @@ def raw_item(item_id: str, **more: Any) -> Other:
 def test_a_message_is_whole_when_its_raw_item_says_so_and_only_that_tells_its_phase() -> None:
     """Where the model's raw items come along, they are the truth."""
     legacy = fresh()
-    told(legacy, raw_item("other"), Text(**TURN, text="Hel"), Text(**TURN, text="lo"))
+    messages_of(legacy, raw_item("other"), Text(**TURN, text="Hel"), Text(**TURN, text="lo"))
     counted = Usage(turn_id="u", last=Tokens(), total=Tokens())
-    assert "agent_message" not in types(told(legacy, counted))
-    messages = told(legacy, raw_item("m", phase="final_answer"))
+    assert "agent_message" not in types(messages_of(legacy, counted))
+    messages = messages_of(legacy, raw_item("m", phase="final_answer"))
     assert messages[1] == {
         "type": "agent_message",
         "message": "Hello",
@@ -150,8 +153,8 @@ def test_a_message_is_whole_when_its_raw_item_says_so_and_only_that_tells_its_ph
 def test_however_a_message_is_cut_its_pieces_and_its_whole_are_the_same(pieces: list[str]) -> None:
     """Merged or not: each character once in the deltas, and once more in the message."""
     legacy = fresh()
-    messages = told(legacy, *(Text(**TURN, text=piece) for piece in pieces))
-    messages += told(legacy, TurnDone(turn_id="u", status="completed", text="".join(pieces)))
+    messages = messages_of(legacy, *(Text(**TURN, text=piece) for piece in pieces))
+    messages += messages_of(legacy, TurnDone(turn_id="u", status="completed", text="".join(pieces)))
     deltas = [m["delta"] for m in messages if m["type"] == "agent_message_content_delta"]
     assert deltas == pieces
     assert [m["message"] for m in messages if m["type"] == "agent_message"] == ["".join(pieces)]
@@ -160,15 +163,15 @@ def test_however_a_message_is_cut_its_pieces_and_its_whole_are_the_same(pieces: 
 def test_half_a_message_of_an_interrupted_turn_is_not_told_as_a_whole_one() -> None:
     """The old server did not, either."""
     legacy = fresh()
-    told(legacy, TurnStarted(turn_id="u"), Text(**TURN, text="half"))
-    assert types(told(legacy, TurnDone(turn_id="u", status="interrupted"))) == ["turn_aborted"]
+    messages_of(legacy, TurnStarted(turn_id="u"), Text(**TURN, text="half"))
+    assert types(messages_of(legacy, TurnDone(turn_id="u", status="interrupted"))) == ["turn_aborted"]
 
 
 def test_a_thought_keeps_its_sections_whatever_blank_lines_they_have() -> None:
     """Sections are told by Codex; a blank line inside one is only text."""
     legacy = fresh()
     gap = b'{"method":"item/reasoning/summaryPartAdded","params":{}}'
-    messages = told(
+    messages = messages_of(
         legacy,
         Thought(**TURN, text="**One**\n\nfirst"),
         Thought(**TURN, text="\n\n", frame=gap),
@@ -188,21 +191,23 @@ def test_a_count_of_tokens_waits_for_the_limits_that_come_right_behind_it() -> N
     legacy = fresh()
     counted = Usage(turn_id="u", last=Tokens(input=1), total=Tokens(input=2), window=9)
     limits = Other(method="account/rateLimits/updated", params={"rateLimits": {"limitId": "codex"}})
-    assert told(legacy, counted) == []
-    (count,) = told(legacy, limits)
+    assert messages_of(legacy, counted) == []
+    (count,) = messages_of(legacy, limits)
     assert count["rate_limits"] == {"limit_id": "codex"}
     assert count["info"]["last_token_usage"]["input_tokens"] == 1
-    assert told(legacy, limits) == []
-    (alone, _) = told(legacy, counted, TurnDone(turn_id="u", status="completed"))
+    assert messages_of(legacy, limits) == []
+    (alone, _) = messages_of(legacy, counted, TurnDone(turn_id="u", status="completed"))
     assert alone["type"] == "token_count"
-    assert told(legacy, TurnStarted(turn_id="v"))[-1]["model_context_window"] == 9
+    assert messages_of(legacy, TurnStarted(turn_id="v"))[-1]["model_context_window"] == 9
 
 
 def test_the_death_of_codex_is_an_error_and_the_end_of_the_turn() -> None:
     """Nobody else can tell of it: Codex cannot."""
     legacy = fresh()
     failure = Failure(kind="engine_lost", message="Codex ended unexpectedly: killed by SIGKILL")
-    messages = told(legacy, TurnStarted(turn_id="u"), TurnDone(turn_id="u", status="failed", failure=failure))
+    messages = messages_of(
+        legacy, TurnStarted(turn_id="u"), TurnDone(turn_id="u", status="failed", failure=failure)
+    )
     error = {"message": failure.message, "codex_error_info": "engine_lost"}
     assert messages[-2] == {"type": "error", **error}
     assert messages[-1]["error"] == error
@@ -216,7 +221,7 @@ def test_an_error_is_told_once_and_a_retry_is_no_error() -> None:
     again = Notice(level="error", message="again", will_retry=True, frame=frame)
     last = Notice(level="error", message="no", frame=frame)
     done = TurnDone(turn_id="u", status="failed", failure=Failure(kind="other", message="no"))
-    messages = told(legacy, again, last, done)
+    messages = messages_of(legacy, again, last, done)
     assert types(messages) == ["stream_error", "error", "task_complete"]
     assert messages[1]["codex_error_info"] == {"http_connection_failed": {"http_status_code": 502}}
     assert messages[2]["error"] == {"message": "no", "codex_error_info": messages[1]["codex_error_info"]}
@@ -226,7 +231,7 @@ def test_mcp_servers_are_told_one_by_one_and_together_when_none_is_left_starting
     """And where there are none, that is told when the first turn begins."""
     method = "mcpServer/startupStatus/updated"
     legacy = fresh()
-    messages = told(
+    messages = messages_of(
         legacy,
         Other(method=method, params={"name": "a", "status": "starting"}),
         Other(method=method, params={"name": "b", "status": "starting"}),
@@ -247,13 +252,15 @@ def test_mcp_servers_are_told_one_by_one_and_together_when_none_is_left_starting
         "failed": failed,
         "cancelled": [],
     }
-    assert types(told(fresh(), TurnStarted(turn_id="u"))) == ["mcp_startup_complete", "task_started"]
+    assert types(messages_of(fresh(), TurnStarted(turn_id="u"))) == ["mcp_startup_complete", "task_started"]
 
 
 def test_an_old_codex_that_tells_everything_twice_is_told_once() -> None:
     """The app-server of 0.104 sends the old events along with the new ones; strangers pass on as they are."""
     legacy = fresh()
-    assert told(legacy, Other(method="codex/event/agent_message", params={"msg": {"message": "x"}})) == []
-    assert told(legacy, Other(method="thing/happened", params={"a": 1})) == [
+    assert (
+        messages_of(legacy, Other(method="codex/event/agent_message", params={"msg": {"message": "x"}})) == []
+    )
+    assert messages_of(legacy, Other(method="thing/happened", params={"a": 1})) == [
         {"type": "thing_happened", "a": 1}
     ]

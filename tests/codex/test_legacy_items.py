@@ -1,4 +1,4 @@
-"""Deeds and surprises in the old event names: commands, edits, tools, and what nobody knows."""
+"""`LegacyEvents`: commands, edits, tools and unknown items in the old event names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from laneway.core.model import (
     TurnDone,
     TurnStarted,
 )
-from tests.codex.legacy_support import fresh, told, types
+from tests.codex.legacy_support import fresh, messages_of, types
 
 # ── activities ─────────────────────────────────────────────────────────────
 
@@ -35,8 +35,10 @@ def command(status: Any, **item: Any) -> Activity:
 def test_a_command_begins_when_it_runs_not_when_it_waits_for_approval() -> None:
     """App-server shows it before it asks; its first output, or its end, tells that it ran."""
     legacy = fresh()
-    assert told(legacy, command("running")) == []
-    messages = told(legacy, Output(turn_id="u", item_id="c", text="x"), command("completed", processId="7"))
+    assert messages_of(legacy, command("running")) == []
+    messages = messages_of(
+        legacy, Output(turn_id="u", item_id="c", text="x"), command("completed", processId="7")
+    )
     assert types(messages) == [
         "item_started",
         "exec_command_begin",
@@ -52,8 +54,8 @@ def test_a_command_of_an_older_shell_tool_has_no_process_and_begins_at_once() ->
     """The model's own call says which tool it is."""
     legacy = fresh()
     call = {"type": "function_call", "name": "shell_command", "call_id": "c"}
-    told(legacy, Other(method="rawResponseItem/completed", params={"item": call}))
-    assert types(told(legacy, command("running"))) == ["item_started", "exec_command_begin"]
+    messages_of(legacy, Other(method="rawResponseItem/completed", params={"item": call}))
+    assert types(messages_of(legacy, command("running"))) == ["item_started", "exec_command_begin"]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_an_edit_tells_whether_it_is_made_unasked(sandbox: Any, path: str, unask
         changes=(change,),
         item={"type": "fileChange"},
     )
-    assert told(legacy, edit)[1]["auto_approved"] is unasked
+    assert messages_of(legacy, edit)[1]["auto_approved"] is unasked
 
 
 def test_an_edit_that_moves_a_file_tells_the_diff_without_the_note_that_app_server_adds() -> None:
@@ -93,7 +95,7 @@ def test_an_edit_that_moves_a_file_tells_the_diff_without_the_note_that_app_serv
     edit = Activity(
         turn_id="u", item_id="e", kind="edit", title="", status="completed", changes=changes, item=item
     )
-    end = told(fresh(), edit)[-1]
+    end = messages_of(fresh(), edit)[-1]
     assert end["changes"]["/w/old"] == {
         "type": "update",
         "unified_diff": "@@\n-a\n+b\n",
@@ -104,8 +106,10 @@ def test_an_edit_that_moves_a_file_tells_the_diff_without_the_note_that_app_serv
 
 def mcp_call(status: str, **item: Any) -> Activity:
     record = {"type": "mcpToolCall", "server": "s", "tool": "t", "arguments": {"a": 1}, "status": status}
-    shown: Any = "running" if status == "inProgress" else status
-    return Activity(turn_id="u", item_id="c", kind="mcp", title="s.t", status=shown, item={**record, **item})
+    core_status: Any = "running" if status == "inProgress" else status
+    return Activity(
+        turn_id="u", item_id="c", kind="mcp", title="s.t", status=core_status, item={**record, **item}
+    )
 
 
 def test_a_call_of_an_mcp_tool_is_told_with_its_invocation_and_its_result() -> None:
@@ -113,7 +117,9 @@ def test_a_call_of_an_mcp_tool_is_told_with_its_invocation_and_its_result() -> N
     invocation = {"server": "s", "tool": "t", "arguments": {"a": 1}}
     content = [{"type": "text", "text": "bad"}]
     result = {"content": content, "structuredContent": None, "_meta": None}
-    messages = told(fresh(), mcp_call("inProgress"), mcp_call("failed", result=result, durationMs=1250))
+    messages = messages_of(
+        fresh(), mcp_call("inProgress"), mcp_call("failed", result=result, durationMs=1250)
+    )
     assert messages[1] == {"type": "mcp_tool_call_begin", "call_id": "c", "invocation": invocation}
     assert messages[3] == {
         "type": "mcp_tool_call_end",
@@ -145,7 +151,7 @@ def test_an_approval_offers_the_decisions_in_the_old_servers_words() -> None:
         cwd="/w",
         params=params,
     )
-    (request,) = told(fresh(), Asked(question=question))
+    (request,) = messages_of(fresh(), Asked(question=question))
     assert request["command"] == ["/bin/bash", "-lc", "rm x"]
     assert request["available_decisions"] == [
         "approved",
@@ -160,14 +166,14 @@ def test_an_approval_offers_the_decisions_in_the_old_servers_words() -> None:
 def test_what_nobody_knows_is_passed_on_under_a_name_of_its_kind() -> None:
     """In full; whoever wants it compact wants less, not more."""
     news = Other(method="brand/newThing/happened", params={"x": 1})
-    assert told(fresh(), news) == [{"type": "brand_new_thing_happened", "x": 1}]
-    assert told(fresh("compact"), news) == []
+    assert messages_of(fresh(), news) == [{"type": "brand_new_thing_happened", "x": 1}]
+    assert messages_of(fresh("compact"), news) == []
 
 
 def test_a_subagents_events_are_not_told_as_its_parents() -> None:
     """The old server never forwarded them."""
     inner = Text(turn_id="v", item_id="m", text="from below")
-    assert told(fresh(), FromSubagent(thread_id="s", parent_id="t", inner=inner)) == []
+    assert messages_of(fresh(), FromSubagent(thread_id="s", parent_id="t", inner=inner)) == []
 
 
 anything = st.recursive(
@@ -205,12 +211,14 @@ def test_no_shape_of_anything_keeps_a_turn_from_being_told_to_its_end(
 ) -> None:
     """Codex changes every week, and what it then says is told, passed on or left out; nothing raises."""
     legacy = fresh()
-    deed = Activity(
+    activity = Activity(
         turn_id="u", item_id="x", kind="other", title="", status="running", item={**item, "type": kind}
     )
-    over = msgspec.structs.replace(deed, status="completed")
-    odd = Notice(level="error", message="odd", frame=b'{"method":"error"}')
-    told(legacy, TurnStarted(turn_id="u"), Other(method=method, params=params), deed, over, odd)
-    messages = told(legacy, TurnDone(turn_id="u", status="completed", text="end"))
+    over = msgspec.structs.replace(activity, status="completed")
+    unknown = Notice(level="error", message="odd", frame=b'{"method":"error"}')
+    messages_of(
+        legacy, TurnStarted(turn_id="u"), Other(method=method, params=params), activity, over, unknown
+    )
+    messages = messages_of(legacy, TurnDone(turn_id="u", status="completed", text="end"))
     assert messages[-1]["type"] == "task_complete"
     assert messages[-1]["last_agent_message"] == "end"

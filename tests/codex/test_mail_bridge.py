@@ -31,16 +31,16 @@ def call(tool: str, **arguments: Any) -> str:
 @pytest.mark.covers("FR-4.5", "FR-2.8")
 async def test_codex_reads_and_answers_mail_under_its_sessions_name(tmp_path: Path, run: Path) -> None:
     """By dynamic tools: nobody is asked, whatever the policy, no process is started for it."""
-    async with stage(tmp_path, "gpt-5.5") as here, here.office(run) as office:
-        here.town.drop("ann", entry("worker", "what is 6 times 7?"))
-        ann = await office.open("ann")
+    async with stage(tmp_path, "gpt-5.5") as here, here.server(run) as server:
+        here.team_files.drop("ann", entry("worker", "what is 6 times 7?"))
+        ann = await server.open("ann")
         assert ann.session.spec.extras == {}
-        await office.play(ann, call("atm_read"))
-        assert "what is 6 times 7?" in here.told
-        await office.play(ann, call("atm_send", to="worker", message="42"))
-        (found,) = here.town.entries("worker")
-        assert (found["from"], found["text"], found["source_team"]) == ("ann", "42", TEAM)
-        read, sent = await office.audit()
+        await server.play(ann, call("atm_read"))
+        assert "what is 6 times 7?" in here.last_tool_output
+        await server.play(ann, call("atm_send", to="worker", message="42"))
+        (message,) = here.team_files.entries("worker")
+        assert (message["from"], message["text"], message["source_team"]) == ("ann", "42", TEAM)
+        read, sent = await server.audit()
         assert (read["event_type"], sent["event_type"]) == ("atm_read", "atm_send")
         assert (sent["agent_id"], sent["thread_id"]) == (ann.agent_id, ann.thread_id)
         assert sent["turn_id"]
@@ -49,12 +49,12 @@ async def test_codex_reads_and_answers_mail_under_its_sessions_name(tmp_path: Pa
 @pytest.mark.covers("FR-4.5")
 async def test_codex_cannot_say_that_it_is_somebody_else(tmp_path: Path, run: Path) -> None:
     """The tools have no such argument, and say so."""
-    async with stage(tmp_path) as here, here.office(run) as office:
-        ann = await office.open("ann")
+    async with stage(tmp_path) as here, here.server(run) as server:
+        ann = await server.open("ann")
         for name in ("identity", "from", "agent_id"):
-            await office.play(ann, call("atm_send", to="worker", message="x", **{name: "team-lead"}))
-            assert f"atm_send has no argument {name}." in here.told
-        assert here.town.entries("worker") == []
+            await server.play(ann, call("atm_send", to="worker", message="x", **{name: "team-lead"}))
+            assert f"atm_send has no argument {name}." in here.last_tool_output
+        assert here.team_files.entries("worker") == []
 
 
 async def test_a_thread_that_was_started_without_tools_gets_them_over_a_bridge(
@@ -62,19 +62,19 @@ async def test_a_thread_that_was_started_without_tools_gets_them_over_a_bridge(
 ) -> None:
     """Codex takes no new tools on a resume. Nobody has to approve the bridge's, even where nobody can."""
     async with stage(tmp_path) as here:
-        async with here.office(run, with_mail=False) as office:
-            ann = await office.open("ann")
-            await office.play(ann, "%say hello")
-        async with here.office(run) as office:
-            again = await office.colleagues.resume(ME, agent_id=ann.agent_id)
+        async with here.server(run, with_mail=False) as server:
+            ann = await server.open("ann")
+            await server.play(ann, "%say hello")
+        async with here.server(run) as server:
+            again = await server.sessions.resume(ME, agent_id=ann.agent_id)
             assert again.thread_id == ann.thread_id
             assert again.record.config == {}
-            heard = await office.play(again, call("atm_send", to="worker", message="over the bridge"))
-            (found,) = here.town.entries("worker")
-            assert (found["from"], found["text"]) == ("ann", "over the bridge")
-            used = [event for event in heard if isinstance(event, Activity)]
+            events = await server.play(again, call("atm_send", to="worker", message="over the bridge"))
+            (message,) = here.team_files.entries("worker")
+            assert (message["from"], message["text"]) == ("ann", "over the bridge")
+            used = [event for event in events if isinstance(event, Activity)]
             assert {event.title for event in used} == {"laneway_mail.atm_send"}
-            (line,) = await office.audit()
+            (line,) = await server.audit()
             assert (line["agent_id"], line["identity"], line["thread_id"]) == (
                 ann.agent_id,
                 "ann",
@@ -88,22 +88,22 @@ async def test_a_bridge_does_nothing_under_a_name_that_is_somebody_elses_by_now(
 ) -> None:
     """A teammate registered it while the session was at work; the model is told why, the log as well."""
     async with stage(tmp_path) as here:
-        async with here.office(run, with_mail=False) as office:
-            ann = await office.open("ann")
-            await office.play(ann, "%say hello")
-        async with here.office(run) as office:
-            again = await office.colleagues.resume(ME, agent_id=ann.agent_id)
-            here.town.enrol(TEAM, "team-lead", "worker", "Ann")
-            here.town.drop("ann", entry("worker", "for the other one"))
-            for tool, words in (("atm_send", {"to": "worker", "message": "x"}), ("atm_read", {})):
-                heard = await office.play(again, call(tool, **words))
-                assert {event.title for event in heard if isinstance(event, Activity)} == {
+        async with here.server(run, with_mail=False) as server:
+            ann = await server.open("ann")
+            await server.play(ann, "%say hello")
+        async with here.server(run) as server:
+            again = await server.sessions.resume(ME, agent_id=ann.agent_id)
+            here.team_files.enrol(TEAM, "team-lead", "worker", "Ann")
+            here.team_files.drop("ann", entry("worker", "for the other one"))
+            for tool, arguments in (("atm_send", {"to": "worker", "message": "x"}), ("atm_read", {})):
+                events = await server.play(again, call(tool, **arguments))
+                assert {event.title for event in events if isinstance(event, Activity)} == {
                     f"laneway_mail.{tool}"
                 }
-                assert "registered Ann in the team crew" in here.told
-            assert here.town.entries("worker") == []
-            assert [found["read"] for found in here.town.entries("ann")] == [False]
-            lines = await office.audit()
+                assert "registered Ann in the team crew" in here.last_tool_output
+            assert here.team_files.entries("worker") == []
+            assert [message["read"] for message in here.team_files.entries("ann")] == [False]
+            lines = await server.audit()
             assert [line["outcome"].partition(":")[0] for line in lines] == ["refused", "refused"]
 
 
@@ -111,20 +111,20 @@ async def test_a_bridge_does_nothing_under_a_name_that_is_somebody_elses_by_now(
 @pytest.mark.needs("subagents")
 async def test_what_a_subagent_sends_the_session_sends(tmp_path: Path, run: Path) -> None:
     """It has no name, no inbox and no place in the team; the audit log knows which thread it was."""
-    async with stage(tmp_path) as here, here.office(run) as office:
-        before = here.town.places.config(TEAM).read_bytes()
-        ann = await office.open("ann", config={"features.multi_agent": True})
-        errand = call("atm_send", to="worker", message="from below") + "\n%say it is done"
-        heard = await office.play_below(ann, call("spawn_agent", message=errand, agent_type="default"))
-        (found,) = here.town.entries("worker")
-        assert (found["from"], found["text"]) == ("ann", "from below")
-        below = {event.thread_id for event in heard}
-        (line,) = await office.audit()
+    async with stage(tmp_path) as here, here.server(run) as server:
+        before = here.team_files.places.config(TEAM).read_bytes()
+        ann = await server.open("ann", config={"features.multi_agent": True})
+        prompt = call("atm_send", to="worker", message="from below") + "\n%say it is done"
+        events = await server.play_subagent(ann, call("spawn_agent", message=prompt, agent_type="default"))
+        (message,) = here.team_files.entries("worker")
+        assert (message["from"], message["text"]) == ("ann", "from below")
+        subagents = {event.thread_id for event in events}
+        (line,) = await server.audit()
         assert (line["agent_id"], line["identity"]) == (ann.agent_id, "ann")
-        assert {line["thread_id"]} == below
+        assert {line["thread_id"]} == subagents
         assert line["thread_id"] != ann.thread_id
-        assert here.town.places.config(TEAM).read_bytes() == before
-        inboxes = {path.name for path in here.town.places.inboxes(TEAM).glob("*.json")}
+        assert here.team_files.places.config(TEAM).read_bytes() == before
+        inboxes = {path.name for path in here.team_files.places.inboxes(TEAM).glob("*.json")}
         assert inboxes == {"worker.json", "ann.json"}  # the session can be answered, its subagent is nobody
 
 
@@ -132,27 +132,27 @@ async def test_what_a_subagent_sends_the_session_sends(tmp_path: Path, run: Path
 async def test_a_callers_own_servers_start_beside_the_bridge_every_time(tmp_path: Path, run: Path) -> None:
     """Given as a table beside our entry; Codex takes keys in no fixed order, so one run proves nothing."""
     config: dict[str, Any] = {"features.multi_agent": True}
-    async with stage(tmp_path) as here, here.office(run) as office:
+    async with stage(tmp_path) as here, here.server(run) as server:
         for number in range(STARTS):
             theirs = {"command": "/bin/sh", "args": ["-c", f"touch {tmp_path}/theirs-{number}; cat"]}
             dotted = {"mcp_servers.other.command": "/bin/sh", "mcp_servers.other.args": ["-c", "cat"]}
-            await office.open(f"ann-{number}", config={**config, "mcp_servers": {"theirs": theirs}, **dotted})
+            await server.open(f"ann-{number}", config={**config, "mcp_servers": {"theirs": theirs}, **dotted})
         async with asyncio.timeout(30):
-            while len(bridges(office.door)) < STARTS or len(left_in(tmp_path)) < STARTS:
+            while len(bridges(server.local_server)) < STARTS or len(left_in(tmp_path)) < STARTS:
                 await asyncio.sleep(0.05)
 
 
 async def test_a_callers_server_of_the_bridges_name_is_refused(tmp_path: Path, run: Path) -> None:
     """Neither is mixed with the other, nor may its tools pass for ours; and no session is left behind."""
-    async with stage(tmp_path) as here, here.office(run) as office:
+    async with stage(tmp_path) as here, here.server(run) as server:
         for config in (
             {"mcp_servers": {"laneway_mail": {"command": "true"}}},
             {"mcp_servers.laneway_mail.command": "true", "features.multi_agent": True},
         ):
             with pytest.raises(ConfigRefused, match=r"mcp_servers\.laneway_mail is Laneway's own entry"):
-                await office.open("ann", config=config)
-        assert office.colleagues.live() == []
-        await office.open("ann")
+                await server.open("ann", config=config)
+        assert server.sessions.live() == []
+        await server.open("ann")
 
 
 @pytest.mark.needs("subagents")
@@ -161,21 +161,22 @@ async def test_bridges_end_with_their_session_and_no_secret_is_left_on_the_disk(
 ) -> None:
     """Two sessions, a bridge each; the key stands neither in our records nor in Codex's home."""
     async with stage(tmp_path) as here:
-        async with here.office(run) as office:
+        async with here.server(run) as server:
             for name in ("ann", "bob"):
-                await office.play(
-                    await office.open(name, config={"features.multi_agent": True}),
+                await server.play(
+                    await server.open(name, config={"features.multi_agent": True}),
                     call("atm_send", to="worker", message=f"I am {name}"),
                 )
-            ours = bridges(office.door)
+            ours = bridges(server.local_server)
             assert len(ours) == 2
-            assert office.room is not None
-            keys = [office.room._keys.key(each.agent_id) for each in office.colleagues.live()]
-            assert len({found["from"] for found in here.town.entries("worker")}) == len(set(keys)) == 2
+            assert server.mail is not None
+            keys = [server.mail._keys.key(each.agent_id) for each in server.sessions.live()]
+            senders = {message["from"] for message in here.team_files.entries("worker")}
+            assert len(senders) == len(set(keys)) == 2
         for pid in ours:
             await wait_gone(pid)
-        kept = [*here.state.rglob("*"), *here.rehearsal.home.rglob("*")]
-        texts = [path.read_bytes() for path in kept if path.is_file()]
+        paths = [*here.state.rglob("*"), *here.rehearsal.home.rglob("*")]
+        texts = [path.read_bytes() for path in paths if path.is_file()]
         assert texts
         assert not [key for key in keys if any(key.rpartition(".")[2].encode() in text for text in texts)]
 
@@ -183,26 +184,26 @@ async def test_bridges_end_with_their_session_and_no_secret_is_left_on_the_disk(
 @pytest.mark.needs("subagents")
 async def test_a_command_in_the_sandbox_cannot_read_a_key(tmp_path: Path, run: Path) -> None:
     """It runs as the same user, but the kernel shows it no other process's environment."""
-    async with stage(tmp_path) as here, here.office(run) as office:
-        ann = await office.open("ann", config={"features.multi_agent": True})
-        await office.play(ann, call("atm_pending_count"))
-        (pid,) = bridges(office.door)
+    async with stage(tmp_path) as here, here.server(run) as server:
+        ann = await server.open("ann", config={"features.multi_agent": True})
+        await server.play(ann, call("atm_pending_count"))
+        (pid,) = bridges(server.local_server)
         assert b"LANEWAY_BRIDGE_KEY=" in environment_of(pid)
-        await office.play(ann, f"%run tr '\\0' '\\n' < /proc/{pid}/environ | grep LANEWAY; echo asked")
-        assert "asked" in here.told
-        assert "LANEWAY_BRIDGE_KEY=" not in here.told
+        await server.play(ann, f"%run tr '\\0' '\\n' < /proc/{pid}/environ | grep LANEWAY; echo asked")
+        assert "asked" in here.last_tool_output
+        assert "LANEWAY_BRIDGE_KEY=" not in here.last_tool_output
 
 
 @pytest.mark.needs("subagents")
 async def test_a_long_message_crosses_the_bridge_both_ways(tmp_path: Path, run: Path) -> None:
     """Longer than a pipe or a read; what comes back is as long as its reader is shown."""
     text = "0123456789" * 20_000
-    async with stage(tmp_path) as here, here.office(run) as office:
-        here.town.drop("ann", entry("worker", text, msg_id="the-long-one"))
-        ann = await office.open("ann", config={"features.multi_agent": True})
-        await office.play(ann, call("atm_send", to="worker", message=text))
-        assert [found["text"] for found in here.town.entries("worker")] == [text]
-        await office.play(ann, call("atm_read", message_id="the-long-one"))
-        await office.play(ann, call("atm_read", message_id="the-long-one", offset=199_990))
-        assert here.told.count("0123456789") == 1
-        assert "Characters 199990 to 200000 of 200000." in here.told
+    async with stage(tmp_path) as here, here.server(run) as server:
+        here.team_files.drop("ann", entry("worker", text, msg_id="the-long-one"))
+        ann = await server.open("ann", config={"features.multi_agent": True})
+        await server.play(ann, call("atm_send", to="worker", message=text))
+        assert [message["text"] for message in here.team_files.entries("worker")] == [text]
+        await server.play(ann, call("atm_read", message_id="the-long-one"))
+        await server.play(ann, call("atm_read", message_id="the-long-one", offset=199_990))
+        assert here.last_tool_output.count("0123456789") == 1
+        assert "Characters 199990 to 200000 of 200000." in here.last_tool_output

@@ -1,4 +1,4 @@
-"""When a thread gets a server entry for our tools, and what stands in it."""
+"""When a thread gets an MCP server entry for our tools, and what the entry contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a healthy Codex does not show: sudden ends, silence, floods, nonsense."""
+"""A misbehaving app-server: sudden ends, silence, floods, unreadable messages."""
 
 from __future__ import annotations
 

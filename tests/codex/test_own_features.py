@@ -1,10 +1,10 @@
-"""A warning about what we switch on ourselves is ours to swallow, and no other."""
+"""A warning about features that we switch on ourselves is not shown; every other one is."""
 
 from __future__ import annotations
 
 import pytest
 
-from laneway.codex.own_features import is_about_ours
+from laneway.codex.own_features import is_about_own_features
 from laneway.codex.translate import Translator
 from laneway.core.model import Event, Notice
 
@@ -30,7 +30,7 @@ def test_only_a_warning_that_names_our_features_and_no_other_is_swallowed(
     message: str | None, is_ours: bool
 ) -> None:
     """One that also names a feature of the user's own passes."""
-    assert is_about_ours(message) is is_ours
+    assert is_about_own_features(message) is is_ours
     events: list[Event] = []
     Translator(events.append).notification("warning", {"threadId": "t", "message": message}, b"")
     assert [type(event) for event in events] == ([] if is_ours else [Notice])

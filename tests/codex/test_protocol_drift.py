@@ -1,4 +1,4 @@
-"""The protocol tables are those of the Codex at hand, and all that we say and hear is in them."""
+"""The protocol tables match the installed Codex, and contain all methods that we use."""
 
 from __future__ import annotations
 

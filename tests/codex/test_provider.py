@@ -1,4 +1,4 @@
-"""Who must log in, and whose host it is: from what Codex tells of its configuration."""
+"""Whether a provider needs a login, and its host, from Codex's configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests for a decision: what is offered, and what Codex is told for each answer."""
+"""Requests for a decision: choices, and the response for each answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMMAND = {
 
 
 def ask(method: str, params: dict[str, Any], item: dict[str, Any] | None = None) -> Question:
-    question = questions.ask(method, params, "q", item)
+    question = questions.question_of(method, params, "q", item)
     assert question is not None
     return question
 
@@ -174,4 +174,4 @@ def test_every_question_can_be_declined_from_nothing_but_a_thread(method: str) -
 
 def test_what_is_no_question_is_left_to_others() -> None:
     """A tool call, or something brand new."""
-    assert questions.ask("item/tool/call", {}, "q", None) is None
+    assert questions.question_of("item/tool/call", {}, "q", None) is None

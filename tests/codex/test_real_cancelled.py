@@ -1,4 +1,4 @@
-"""Who cancels a turn wants its command to end, too: Codex by itself would let it run on."""
+"""Cancelling a turn ends its running command, which Codex by itself would let continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real Codex dies, or somebody else holds its thread: nothing hangs, nothing is lost twice."""
+"""The real Codex dies, or another process has its thread: nothing hangs, nothing is lost twice."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_killed_at_any_stage_the_turn_fails_and_the_next_one_resumes(
         assert session.questions == []
         _, again = await play(session, "%say back again")
         assert again.text == "back again"
-        assert "remember the milk" in here.heard()
+        assert "remember the milk" in here.model_input()
         check_order(watching.take())
 
 
@@ -112,12 +112,12 @@ async def test_a_thread_in_use_is_refused_by_name_can_be_forked_and_is_free_afte
             copy = await second.fork(ME, session.thread_id, here.spec())
             _, result = await play(copy, "%say in the copy")
             assert result.text == "in the copy"
-            assert "the secret word is lane" in here.heard()
+            assert "the secret word is lane" in here.model_input()
             await session.close()
             taken_over = await second.resume(ME, session.thread_id, here.spec())
             _, result = await play(taken_over, "%say mine now")
             assert result.text == "mine now"
-            assert "in the copy" not in here.heard()
+            assert "in the copy" not in here.model_input()
 
 
 async def test_a_thread_that_nobody_knows_is_an_error_of_its_own() -> None:

@@ -95,18 +95,18 @@ async def test_context_reaches_the_model_on_every_turn_and_again_after_a_compact
     async with real(compose=compose) as here:
         session = await here.session(developer_instructions="Always whisper.")
         await play(session, "%say one")
-        assert "on branch main." in here.heard()
+        assert "on branch main." in here.model_input()
         branch = "feature"
         await play(session, "%say two")
-        assert "on branch feature." in here.heard()
+        assert "on branch feature." in here.model_input()
         watching = session.subscribe()
         link = await here.rehearsal.engine.link()
         await link.call("thread/compact/start", {"threadId": session.thread_id})
         compacted = await until_done(watching)
         assert any(isinstance(event, Compacted) for event in compacted)
         await play(session, "%say three")
-        assert "on branch feature." in here.heard()
-        assert "Always whisper." in here.heard()
+        assert "on branch feature." in here.model_input()
+        assert "Always whisper." in here.model_input()
 
 
 async def until_done(watching: Subscription) -> list[Event]:

@@ -1,4 +1,4 @@
-"""Turns of the real Codex: what it says, does, asks and fails at."""
+"""Turns of the real Codex: text, commands, edits, questions and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine on `codex mcp-server`: turns by their events, its faults, and what is passed on."""
+"""The engine on `codex mcp-server`: turns by their events, its faults, and what is passed through."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of the real `codex mcp-server` 0.153.4, as recorded, in the words of the core."""
+"""`RelayTranslator`: recorded events of the real `codex mcp-server` 0.153.4 as the core's events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.codex.relay_events import RelayScript, Translation
+from laneway.codex.relay_events import RelayScript, RelayTranslator
 from laneway.core.model import (
     Activity,
     Diff,
@@ -45,10 +45,10 @@ def recorded(name: str) -> dict[str, list[dict[str, Any]]]:
 
 def translated(messages: list[dict[str, Any]]) -> list[Event]:
     events: list[Event] = []
-    translation = Translation(events.append)
+    translator = RelayTranslator(events.append)
     for message in messages:
         params = message["params"]
-        translation.hear(params["id"], params["msg"], msgspec.json.encode(message))
+        translator.handle(params["id"], params["msg"], msgspec.json.encode(message))
     return events
 
 

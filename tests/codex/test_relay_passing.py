@@ -1,4 +1,4 @@
-"""What the engine on `codex mcp-server` merely passes on, in both directions."""
+"""What the engine on `codex mcp-server` passes through, in both directions."""
 
 from __future__ import annotations
 

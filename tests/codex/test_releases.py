@@ -1,4 +1,4 @@
-"""Threads that are given up: recorded before, confirmed after, finished when somebody was killed between."""
+"""Releases of threads: recorded before, confirmed after, finished later after a kill."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.store.releases import ReleaseFile, ReleaseFiles
 from laneway.testing.rehearse import Rehearsal, rehearsal
 from tests.codex.test_unanswered import MAIN, Scripted
-from tests.codex.transports import Asked
+from tests.codex.transports import Request
 from tests.core.support import until
 
 SPEC = ThreadSpec(cwd=Path("/"), sandbox="read-only")
@@ -32,7 +32,7 @@ DEADLINE_S = 60
 
 
 class Watched:
-    """Records in a folder; what Codex had been asked for is noted with each step."""
+    """Records of releases in a folder; `count` is their number."""
 
     def __init__(self, root: Path) -> None:
         self.folder, home = root / "releases", root / "home"
@@ -52,8 +52,8 @@ async def test_a_release_is_recorded_before_codex_is_asked_and_until_it_has_conf
     watched = Watched(tmp_path)
     seen: dict[str, int] = {}
 
-    def answers(asked: Asked) -> bool:
-        seen[asked["method"]] = watched.count
+    def answers(request: Request) -> bool:
+        seen[request["method"]] = watched.count
         return True
 
     engine = CodexEngine(Scripted(answers).connect, releases=watched.files)
@@ -71,7 +71,7 @@ async def test_what_codex_refuses_leaves_a_record_only_where_the_thread_may_be_a
     tmp_path: Path, refused: str, left: int
 ) -> None:
     watched = Watched(tmp_path)
-    codex = Scripted(lambda asked: "no" if asked["method"] == refused else True)
+    codex = Scripted(lambda request: "no" if request["method"] == refused else True)
     engine = CodexEngine(codex.connect, releases=watched.files)
     async with asyncio.timeout(DEADLINE_S), Hub(engine, LoopClock()) as hub:
         session = await hub.resume("me", MAIN, SPEC)
@@ -82,12 +82,12 @@ async def test_what_codex_refuses_leaves_a_record_only_where_the_thread_may_be_a
 async def test_a_codex_that_dies_in_between_leaves_the_record(tmp_path: Path) -> None:
     """Unlocked: anybody may finish it, this process as well as the next."""
     watched = Watched(tmp_path)
-    codex = Scripted(lambda asked: asked["method"] not in ("thread/archive", "thread/unarchive"))
+    codex = Scripted(lambda request: request["method"] not in ("thread/archive", "thread/unarchive"))
     engine = CodexEngine(codex.connect, releases=watched.files)
     async with asyncio.timeout(DEADLINE_S):
         link = await engine.link()
         releasing = asyncio.ensure_future(Releases(watched.files).release(link, MAIN))
-        while ("thread/unarchive", MAIN) not in codex.asked:
+        while ("thread/unarchive", MAIN) not in codex.requests:
             await asyncio.sleep(0)
         assert watched.files.is_under_way(MAIN)
         link._on_end("killed by SIGKILL")
@@ -112,7 +112,7 @@ async def test_a_release_that_is_given_up_before_codex_was_asked_leaves_no_recor
             asyncio.run_coroutine_threadsafe(may_end.wait(), loop).result()
             return record
 
-    codex = Scripted(lambda asked: True)
+    codex = Scripted(lambda request: True)
     engine = CodexEngine(codex.connect)
     async with asyncio.timeout(DEADLINE_S):
         link = await engine.link()
@@ -126,7 +126,7 @@ async def test_a_release_that_is_given_up_before_codex_was_asked_leaves_no_recor
         while watched.count:
             await asyncio.sleep(0)
         await engine.aclose()
-    assert ("thread/archive", MAIN) not in codex.asked
+    assert ("thread/archive", MAIN) not in codex.requests
 
 
 async def test_a_disk_that_takes_no_record_keeps_nobody_out_of_the_thread(
@@ -144,12 +144,12 @@ async def test_a_disk_that_takes_no_record_keeps_nobody_out_of_the_thread(
         def is_under_way(self, thread_id: str) -> bool:
             raise StoreError("It cannot be read.")
 
-    codex = Scripted(lambda asked: True)
+    codex = Scripted(lambda request: True)
     engine = CodexEngine(codex.connect, releases=FullDisk(tmp_path, tmp_path))
     async with asyncio.timeout(DEADLINE_S), Hub(engine, LoopClock()) as hub:
         session = await hub.resume("me", MAIN, SPEC)
         await session.close()
-    assert codex.asked[-2:] == [("thread/archive", MAIN), ("thread/unarchive", MAIN)]
+    assert codex.requests[-2:] == [("thread/archive", MAIN), ("thread/unarchive", MAIN)]
     warned = {record.message for record in caplog.records if record.levelno >= logging.WARNING}
     assert any("no space left" in message for message in warned), warned
 
@@ -312,9 +312,9 @@ async def test_a_thread_that_another_process_is_just_giving_up_is_waited_for(lef
 
 async def test_nothing_is_asked_of_codex_where_nothing_was_left(tmp_path: Path) -> None:
     """A start, a list and a resume cost one look into a folder."""
-    codex = Scripted(lambda asked: True)
+    codex = Scripted(lambda request: True)
     engine = CodexEngine(codex.connect, releases=Watched(tmp_path).files)
     async with asyncio.timeout(DEADLINE_S), Hub(engine, LoopClock()) as hub:
         await hub.resume("me", MAIN, SPEC)
-    asked: list[Any] = [method for method, _ in codex.asked]
-    assert asked == ["initialize", "thread/resume"]
+    methods: list[Any] = [method for method, _ in codex.requests]
+    assert methods == ["initialize", "thread/resume"]

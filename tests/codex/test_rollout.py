@@ -1,4 +1,4 @@
-"""The access of a thread's last turn, from Codex's own record."""
+"""The access of a thread's last turn, from Codex's rollout file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sandbox that may write is had without trust: what we ask of Codex, and what it then leaves alone."""
+"""A writable sandbox without trusting the folder: requests and unchanged config."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from laneway.base.clock import LoopClock
-from laneway.codex.sandbox import asked, first_settings, policy, without
+from laneway.codex.sandbox import first_settings, policy, trusting_mode, without_mode
 from laneway.core.hub import Hub
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.testing.rehearse import rehearsal
@@ -29,8 +29,8 @@ def test_only_a_sandbox_that_writes_takes_the_detour(
     sandbox: str | None, config: dict[str, Any], mode: str | None
 ) -> None:
     """The parameter goes before the config, as with Codex itself."""
-    assert asked(sandbox, config) == mode
-    assert "sandbox_mode" not in without(config)
+    assert trusting_mode(sandbox, config) == mode
+    assert "sandbox_mode" not in without_mode(config)
 
 
 def test_the_users_own_settings_of_the_sandbox_are_kept() -> None:

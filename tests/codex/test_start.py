@@ -1,4 +1,4 @@
-"""Codex as it starts: several at once in a home where none has been, one that never gets up, one too late."""
+"""Starts of Codex: several at once in a fresh home, one that never answers, cancelled and closed ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from laneway.core.hub import Hub
 from laneway.core.ports import Host, ThreadSpec
 from laneway.testing.rehearse import rehearsal
 from laneway.wire.peer import Raw
-from tests.codex.transports import Asked, HandTransport
+from tests.codex.transports import HandTransport, Request
 
 AT_ONCE = 6
 THREAD = "00000000-0000-7000-8000-000000000000"
@@ -28,7 +28,7 @@ SPEC = ThreadSpec(cwd=Path("/"), sandbox="read-only")
 
 
 class Mute(HandTransport):
-    """Answers what it is told to, and nothing else."""
+    """Answers the given methods, and nothing else."""
 
     def __init__(self, *answers: str) -> None:
         super().__init__()
@@ -36,15 +36,15 @@ class Mute(HandTransport):
         """Whether something has come that stays without an answer."""
         self._answers = answers
 
-    def on_request(self, asked: Asked) -> None:
-        if asked["method"] in self._answers:
-            self.tell(id=asked["id"], result={})
+    def on_request(self, request: Request) -> None:
+        if request["method"] in self._answers:
+            self.send(id=request["id"], result={})
         else:
             self.is_asked.set()
 
 
 class Slow(Mute):
-    """Ends when it may."""
+    """Ends only when `may_stop` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ async def test_a_caller_who_gives_up_leaves_the_start_to_those_who_still_wait() 
         with pytest.raises(asyncio.CancelledError):
             await first
         assert (mute.started, mute.stopped) == (1, 0)
-        mute.tell(id=1, result={})
+        mute.send(id=1, result={})
         links = {id(await each) for each in others}
         assert (len(links), mute.started, mute.stopped) == (1, 1, 0)
         await engine.aclose()
@@ -142,15 +142,15 @@ async def test_a_closed_engine_starts_nothing_whatever_is_asked_of_it() -> None:
 
     def ways(engine: CodexEngine | RelayEngine) -> list[Coroutine[Any, Any, object]]:
         host = cast("Host", None)
-        asked: list[Coroutine[Any, Any, object]] = [
+        calls: list[Coroutine[Any, Any, object]] = [
             engine.link(),
             engine.abilities(),
             engine.start(SPEC, host),
         ]
         if isinstance(engine, RelayEngine):
-            return [*asked, engine.forward("tools/list", Raw(b"{}"))]
+            return [*calls, engine.forward("tools/list", Raw(b"{}"))]
         return [
-            *asked,
+            *calls,
             engine.resume(THREAD, SPEC, host),
             engine.fork(THREAD, SPEC, host),
             engine.read(THREAD),

@@ -1,4 +1,4 @@
-"""What a thread is about, from Codex's own file of it."""
+"""First prompt, turns and tokens of a thread, from Codex's own file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of translation that traces alone do not pin down."""
+"""`Translator` and its helpers, where recorded traces alone do not determine the result."""
 
 from __future__ import annotations
 
@@ -122,10 +122,10 @@ def test_context_is_cut_visibly_below_codexs_own_limit_and_moves_with_the_epoch(
 
 
 def turns_of(*frames: tuple[str, dict[str, Any]]) -> list[Event]:
-    """What an errand comes to; Codex has answered the call that began it with turn `u`, or with nothing."""
+    """The events of a special turn; Codex answered the call that began it with turn `u`, or with nothing."""
     events: list[Event] = []
     translator = Translator(events.append)
-    translator.expect("ticket", is_errand=True)
+    translator.expect("ticket", is_special_turn=True)
     for method, params in frames:
         translator.notification(method, {"threadId": "t", **params}, b"")
     translator.expect(None)
@@ -150,7 +150,7 @@ def test_a_review_is_one_turn_whether_or_not_codex_names_its_root(inner: dict[st
     ]
 
 
-def test_an_errand_begins_with_its_first_item_where_codex_tells_of_no_start() -> None:
+def test_a_special_turn_begins_with_its_first_item_where_codex_tells_of_no_start() -> None:
     """A compaction of Codex 0.104."""
     item = {"type": "contextCompaction", "id": "c"}
     frames = [

@@ -1,4 +1,4 @@
-"""App-servers in a test's hand, for what a healthy Codex does not show: silence, and answers out of time."""
+"""App-servers driven by a test, for silence, and answers out of order."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-Asked = dict[str, Any]
+Request = dict[str, Any]
 
 
 class HandTransport(ABC):
-    """Carries bytes to nobody: each request is handed to `on_request`, which may answer, now or later."""
+    """A transport without a process: each request goes to `on_request`, which may answer, now or later."""
 
     stderr_tail = ""
     backlog_bytes = 0
@@ -20,23 +20,25 @@ class HandTransport(ABC):
     def __init__(self) -> None:
         self.started = 0
         self.stopped = 0
-        self._say: Callable[[bytes], None]
+        self._on_bytes: Callable[[bytes], None]
 
-    async def connect(self, say: Callable[[bytes], None], on_end: Callable[[Any], None]) -> HandTransport:
-        self._say = say
+    async def connect(
+        self, on_bytes: Callable[[bytes], None], on_end: Callable[[Any], None]
+    ) -> HandTransport:
+        self._on_bytes = on_bytes
         self.started += 1
         return self
 
     def write(self, data: bytes) -> None:
-        for asked in map(msgspec.json.decode, data.splitlines()):
-            if "id" in asked:
-                self.on_request(asked)
+        for request in map(msgspec.json.decode, data.splitlines()):
+            if "id" in request:
+                self.on_request(request)
 
     @abstractmethod
-    def on_request(self, asked: Asked) -> None: ...
+    def on_request(self, request: Request) -> None: ...
 
-    def tell(self, **message: Any) -> None:
-        self._say(msgspec.json.encode(message) + b"\n")
+    def send(self, **message: Any) -> None:
+        self._on_bytes(msgspec.json.encode(message) + b"\n")
 
     async def stop(self, own_end_s: float = 0.0) -> None:
         self.stopped += 1

@@ -1,4 +1,4 @@
-"""A desk that a test works by hand: what commands say and ask is kept, what Codex answers is set."""
+"""A `CommandSession` driven by hand: records what commands show and ask; a test sets the answers of Codex."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MODELS = (
 )
 
 
-class HandDesk:
+class HandSession:
     session_id = "sess_t1"
     thread_id = "t1"
     engine_version = "0.163.0"
@@ -62,11 +62,11 @@ class HandDesk:
         self.done.append(("turn", parts, None if plan_mode is None else plan_settings(plan_mode)))
         return self.stop
 
-    async def errand(self, errand: SpecialTurn) -> str:
-        self.done.append(("errand", *special_turns.call_of(errand)))
+    async def special_turn(self, special_turn: SpecialTurn) -> str:
+        self.done.append(("special_turn", *special_turns.call_of(special_turn)))
         return self.stop
 
-    async def awake(self, call: Callable[[], Awaitable[T]], *, may_repeat: bool = True) -> T:
+    async def call_engine(self, call: Callable[[], Awaitable[T]], *, may_repeat: bool = True) -> T:
         return await call()
 
     async def link(self) -> LoginLink:

@@ -10,8 +10,8 @@ from laneway.base.errors import RemoteError
 from laneway.commands import slash
 from laneway.core.offers import Offers
 from laneway.doors.acp.accounts.login import EditorLogin
-from laneway.doors.acp.accounts.login_prompt import LoginAsker
-from tests.commands.hand_session import HandDesk
+from laneway.doors.acp.accounts.login_prompt import LoginRequest
+from tests.commands.hand_session import HandSession
 from tests.doors.acp.accounts.support import BROWSER, DEVICE, KEY, PROGRAM, Visitor, no_browser
 
 PLAIN = Offers()
@@ -19,8 +19,8 @@ COMMANDS = {"init", "diff", "status", "model", "fork", "help"}
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> HandDesk:
-    made = HandDesk(tmp_path)
+async def session(tmp_path: Path) -> HandSession:
+    made = HandSession(tmp_path)
     made.offers = PLAIN
     return made
 
@@ -31,28 +31,28 @@ def test_only_commands_that_the_engine_has_something_for_are_listed() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(slash.COMMANDS) - COMMANDS))
-async def test_a_command_that_is_not_listed_is_unknown(desk: HandDesk, name: str) -> None:
+async def test_a_command_that_is_not_listed_is_unknown(session: HandSession, name: str) -> None:
     """It is not named as what was meant either, and nothing is asked of the engine."""
-    assert await slash.run(desk, slash.Invocation(name)) is None
-    (said,) = desk.said
+    assert await slash.run(session, slash.Invocation(name)) is None
+    (said,) = session.said
     assert said.startswith(f"There is no command /{name}.")
     assert f"/{name}?" not in said
-    assert desk.done == []
+    assert session.done == []
 
 
-async def test_the_status_leaves_out_what_the_engine_does_not_know(desk: HandDesk) -> None:
+async def test_the_status_leaves_out_what_the_engine_does_not_know(session: HandSession) -> None:
     """No account, no limits."""
-    await slash.run(desk, slash.Invocation("status"))
-    (said,) = desk.said
+    await slash.run(session, slash.Invocation("status"))
+    (said,) = session.said
     assert "**Model**" in said
     assert "**Account**" not in said
     assert "**Limits**" not in said
 
 
-async def test_the_help_names_just_these(desk: HandDesk) -> None:
+async def test_the_help_names_just_these(session: HandSession) -> None:
     """In the order of the whole list."""
-    await slash.run(desk, slash.Invocation("help"))
-    (said,) = desk.said
+    await slash.run(session, slash.Invocation("help"))
+    (said,) = session.said
     assert [line.split("`")[1].split()[0] for line in said.splitlines()] == [
         f"/{name}" for name in ("init", "diff", "status", "model", "fork", "help")
     ]
@@ -64,6 +64,6 @@ async def test_there_is_nothing_to_log_in_to(method: str) -> None:
     login, visitor = EditorLogin(None, PROGRAM, {"OPENAI_API_KEY": "k"}, no_browser), Visitor()
     assert not await login.is_needed()
     assert not await login.is_possible()
-    asker = LoginAsker(visitor.client, visitor.hand, 1)
+    request = LoginRequest(visitor.client, visitor.hand, 1)
     with pytest.raises(RemoteError, match="There is nothing to log in to here"):
-        await login.authenticate({"methodId": method}, asker)
+        await login.authenticate({"methodId": method}, request)

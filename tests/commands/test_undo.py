@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from laneway.commands import undo
-from laneway.commands.undo import Left, Section, UndoPlan
+from laneway.commands.undo import CannotRevert, Section, UndoPlan
 from tests.doors.acp.repos import Repo, files
 
 
@@ -49,7 +49,7 @@ EMPTY = f"diff --git a/e m b/e m\nnew file mode 100644\nindex {'0' * 40}..{'e' *
 
 def take_back(diff: str, cwd: Path) -> str:
     found = undo.check(diff, cwd)
-    return found.why if isinstance(found, Left) else undo.put_back(found, cwd)
+    return found.reason if isinstance(found, CannotRevert) else undo.revert(found, cwd)
 
 
 # ── reading ────────────────────────────────────────────────────────────────
@@ -116,7 +116,7 @@ def test_paths_begin_at_the_top_of_the_repository() -> None:
 def test_a_file_outside_of_the_work_folder_is_never_touched(name: str) -> None:
     """One such file, and all of the turn's edits stay."""
     diff = edit("sub/fine") + edit(name)
-    assert isinstance(undo.plan(diff, Path("/r/sub"), Path("/r")), Left)
+    assert isinstance(undo.plan(diff, Path("/r/sub"), Path("/r")), CannotRevert)
 
 
 # ── doing ──────────────────────────────────────────────────────────────────
@@ -205,7 +205,7 @@ def test_what_happens_between_looking_and_doing_is_not_overwritten(tmp_path: Pat
     found = undo.check(edit("a") + edit("b"), repo.root)
     assert isinstance(found, UndoPlan)
     repo.write("b", "mine\n")
-    assert undo.put_back(found, tmp_path) == "b changed after the turn"
+    assert undo.revert(found, tmp_path) == "b changed after the turn"
     assert files(repo.root) == {"a": b"new\n", "b": b"mine\n"}
 
 

@@ -14,7 +14,7 @@ from laneway.commands import slash as commands
 from laneway.commands import undo_command
 from laneway.commands.slash import Invocation
 from laneway.commands.undo import LastTurn
-from tests.commands.hand_session import HandDesk
+from tests.commands.hand_session import HandSession
 from tests.doors.acp.repos import Repo, files
 from tests.doors.acp.support import DEADLINE_S, stage
 
@@ -25,7 +25,7 @@ DONE = (
 )
 
 
-class SlowDesk(HandDesk):
+class SlowSession(HandSession):
     """Its Codex answers when the test says so."""
 
     def __init__(self, cwd: Path) -> None:
@@ -40,58 +40,58 @@ class SlowDesk(HandDesk):
 
 
 @pytest.fixture
-async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SlowDesk:
+async def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SlowSession:
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     (tmp_path / "a").write_text("new\n")
-    made = SlowDesk(tmp_path)
+    made = SlowSession(tmp_path)
     made.turns = [LastTurn("u1", diff=EDIT)]
     made.answers["thread/revert"] = {}
     return made
 
 
-async def asked(desk: SlowDesk) -> asyncio.Task[str | None]:
+async def asked(session: SlowSession) -> asyncio.Task[str | None]:
     """An `/undo` that waits for Codex."""
-    task = asyncio.get_running_loop().create_task(commands.run(desk, Invocation("undo")))
+    task = asyncio.get_running_loop().create_task(commands.run(session, Invocation("undo")))
     async with asyncio.timeout(DEADLINE_S):
-        await desk.is_asked.wait()
+        await session.is_asked.wait()
     return task
 
 
-async def test_what_codex_was_asked_to_take_back_leaves_the_files_too(desk: SlowDesk) -> None:
+async def test_what_codex_was_asked_to_take_back_leaves_the_files_too(session: SlowSession) -> None:
     """However often it is cancelled: conversation and files go together, the person is told, then it ends."""
-    task = await asked(desk)
+    task = await asked(session)
     for _ in range(2):
         task.cancel()
         await asyncio.wait((task,), timeout=0)
-    desk.may_answer.set()
+    session.may_answer.set()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (desk.cwd / "a").read_text() == "old\n"
-    assert desk.last_turn is None
-    assert desk.said == [DONE]
+    assert (session.cwd / "a").read_text() == "old\n"
+    assert session.last_turn is None
+    assert session.said == [DONE]
 
 
-async def test_a_cancel_before_the_conversation_changes_leaves_all_as_it_is(desk: SlowDesk) -> None:
+async def test_a_cancel_before_the_conversation_changes_leaves_all_as_it_is(session: SlowSession) -> None:
     """Here while it still asks which turn was the last."""
-    desk.turns = []
-    task = await asked(desk)
+    session.turns = []
+    task = await asked(session)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert desk.done == []
-    assert desk.said == []
+    assert session.done == []
+    assert session.said == []
 
 
-async def test_a_codex_that_never_answers_holds_nobody(desk: SlowDesk) -> None:
+async def test_a_codex_that_never_answers_holds_nobody(session: SlowSession) -> None:
     """What it did is not known, and that is said; the files stay."""
-    await undo_command.undo(desk, timeout_s=0)
-    assert desk.said == [
+    await undo_command.undo(session, timeout_s=0)
+    assert session.said == [
         "Codex did not say within 0 seconds whether the last turn is taken back. "
         "The files were left as they are."
     ]
-    assert (desk.cwd / "a").read_text() == "new\n"
-    assert desk.last_turn is not None
+    assert (session.cwd / "a").read_text() == "new\n"
+    assert session.last_turn is not None
 
 
 GIT = """\

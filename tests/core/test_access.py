@@ -12,13 +12,13 @@ from laneway.codex.turn_settings import permit_settings as native
 from laneway.core.access import (
     Permit,
     can_switch_network,
+    description,
     has_network,
     is_within,
     narrower,
     whole,
     with_network,
     with_roots,
-    words,
 )
 from tests.doors.acp.access import PERMITS, configured, of_mode, powers, would_be_trusted
 
@@ -86,7 +86,7 @@ def test_a_sandbox_of_a_codex_to_come_is_taken_for_wide() -> None:
     """It is passed on as it is, and gives way to any that we know."""
     new = permit({"approvalPolicy": "never", "sandbox": {"type": "moonBase", "depth": 3}})
     assert native(new)["sandboxPolicy"] == {"type": "moonBase", "depth": 3}
-    assert words(new) == "moonBase, never asks"
+    assert description(new) == "moonBase, never asks"
     assert narrower(new, Permit("never", FULL)).sandbox == FULL
     assert narrower(new, Permit("never", {"type": "marsBase"})).sandbox == READ_ONLY
     assert narrower(new, new) == new
@@ -129,9 +129,9 @@ def test_a_profile_of_the_users_own_is_kept_whole_or_given_up() -> None:
         (Permit("maybe", FULL), "full access, asks by rules of its own"),
     ],
 )
-def test_an_access_is_put_into_words(one: Permit, said: str) -> None:
+def test_an_access_is_described(one: Permit, said: str) -> None:
     """For the description of a mode."""
-    assert words(one) == said
+    assert description(one) == said
 
 
 def test_the_modes_are_those_of_the_ruling_with_the_users_settings() -> None:

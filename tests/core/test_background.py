@@ -18,17 +18,17 @@ from laneway.store.store import Store
 async def test_what_is_asked_for_together_is_done_once_and_at_once_if_somebody_waits() -> None:
     """A turn changes a record three times; the disk need not hear of each."""
     done: list[str] = []
-    chores = TaskSet()
+    tasks = TaskSet()
 
     async def work() -> None:
         done.append("written")
 
-    drain = Coalescer(work, chores, "test")
+    coalescer = Coalescer(work, tasks, "test")
     for _ in range(3):
-        drain.stir()
+        coalescer.stir()
         await asyncio.sleep(0)
     assert done == [], "nobody's call waits behind this"
-    await drain.wait()
+    await coalescer.wait()
     assert done == ["written"]
 
 
@@ -40,12 +40,12 @@ async def test_what_nobody_waits_for_is_done_all_the_same() -> None:
     async def work() -> None:
         done.append("written")
         if len(done) == 1:
-            drain.stir()
+            coalescer.stir()
         else:
             again.set()
 
-    drain = Coalescer(work, TaskSet(), "test")
-    drain.stir()
+    coalescer = Coalescer(work, TaskSet(), "test")
+    coalescer.stir()
     async with asyncio.timeout(20):
         await again.wait()
     assert done == ["written", "written"]

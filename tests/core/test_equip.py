@@ -45,7 +45,7 @@ def registries(root: Path) -> str:
     return "".join(path.read_text() for path in root.rglob("registry.json"))
 
 
-def colleagues(root: Path, asked: Asked, tools: ToolBox | None) -> NamedSessions:
+def sessions(root: Path, asked: Asked, tools: ToolBox | None) -> NamedSessions:
     hub = Hub(HandEngine(), HandClock(), tools=tools, equip=asked, shutdown_s=0.05)
     return NamedSessions(hub, StoreRecords(Store(root, "crew")), HandClock(), summaries=False)
 
@@ -67,11 +67,11 @@ async def test_a_session_is_equipped_at_every_beginning_by_what_its_thread_once_
     config = {"their": "own"}
     for tools, had in ((TOOLS, ("knock", "ring")), (None, ())):
         asked = Asked()
-        async with colleagues(tmp_path, asked, tools) as first:
+        async with sessions(tmp_path, asked, tools) as first:
             opened = await first.open(ME, Opening(spec=ThreadSpec(cwd=tmp_path, config=config)))
             assert opened.session.spec.extras == {"secret": f"of {opened.agent_id}"}
             assert opened.record.config == config
-        async with colleagues(tmp_path, asked, TOOLS) as second:
+        async with sessions(tmp_path, asked, TOOLS) as second:
             again = await second.resume(ME, agent_id=opened.agent_id)
             assert again.session.spec.config == config
         assert asked.seen == [(opened.agent_id, had)] * 2

@@ -18,7 +18,7 @@ async def test_prompts_are_served_one_at_a_time_in_the_order_in_which_they_came(
     async def prompt(number: int) -> None:
         place = queue.join()
         try:
-            assert await place.reached()
+            assert await place.wait_served()
             order.append(number)
             await asyncio.sleep(0)
             assert queue.current is place
@@ -36,11 +36,11 @@ async def test_a_cancel_reaches_the_running_prompt_and_all_that_wait_but_none_th
     running, waiting = queue.join(), queue.join()
     queue.cancel()
     assert running.is_cancelled
-    assert not await waiting.reached()
+    assert not await waiting.wait_served()
     later = queue.join()
     queue.leave(waiting)
     queue.leave(running)
-    assert await later.reached()
+    assert await later.wait_served()
 
 
 async def test_a_prompt_that_gives_up_its_place_lets_the_others_move_on() -> None:
@@ -49,7 +49,7 @@ async def test_a_prompt_that_gives_up_its_place_lets_the_others_move_on() -> Non
     first, second, third = queue.join(), queue.join(), queue.join()
     queue.leave(second)
     queue.leave(first)
-    assert await third.reached()
+    assert await third.wait_served()
 
 
 async def test_the_queue_is_bounded() -> None:
@@ -68,7 +68,7 @@ async def test_a_cancel_is_not_for_what_is_no_prompt() -> None:
     queue.cancel()
     assert running.is_cancelled
     queue.leave(running)
-    assert await loading.reached()
+    assert await loading.wait_served()
 
 
 async def test_who_came_before_a_question_waits_until_it_is_settled_and_who_came_after_goes_ahead() -> None:
@@ -81,14 +81,14 @@ async def test_who_came_before_a_question_waits_until_it_is_settled_and_who_came
     loading, after = queue.join(is_prompt=False), queue.join()
     assert queue.current is loading, "which is no prompt, and no answer"
     queue.leave(loading)
-    assert await after.reached()
+    assert await after.wait_served()
     queue.hold()  # the answer was none, and the question is said again
     later = queue.join()
     queue.leave(after)
     assert queue.current is later
-    queue.let_go()
+    queue.release()
     queue.leave(later)
-    assert await before.reached()
+    assert await before.wait_served()
 
 
 async def test_one_that_was_called_too_early_steps_back_for_those_who_may_go() -> None:
@@ -97,12 +97,12 @@ async def test_one_that_was_called_too_early_steps_back_for_those_who_may_go() -
     early = queue.join()
     queue.hold()
     answer = queue.join()
-    assert not queue.may_go(early)
-    queue.step_back(early)
+    assert not queue.may_serve(early)
+    queue.requeue(early)
     assert queue.current is answer
-    queue.let_go()
+    queue.release()
     queue.leave(answer)
-    assert await early.reached()
+    assert await early.wait_served()
 
 
 async def test_a_cancel_calls_those_whom_a_question_holds() -> None:
@@ -112,9 +112,9 @@ async def test_a_cancel_calls_those_whom_a_question_holds() -> None:
     queue.hold()
     queue.leave(first)
     queue.cancel()
-    assert not await held.reached()
-    queue.step_back(held)
-    assert not await held.reached(), "a cancel is not forgotten"
+    assert not await held.wait_served()
+    queue.requeue(held)
+    assert not await held.wait_served(), "a cancel is not forgotten"
     queue.leave(held)
-    queue.let_go()
-    assert await queue.join().reached()
+    queue.release()
+    assert await queue.join().wait_served()

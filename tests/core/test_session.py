@@ -88,7 +88,7 @@ async def test_an_interrupt_that_comes_too_early_is_said_again() -> None:
     """Codex refuses to stop a turn that it has announced and not yet begun, and would run it to its end."""
     async with stage() as here:
         session, thread = await here.session()
-        thread.is_deaf = True
+        thread.ignores_interrupt = True
         turn = session.say(words("a"))
         await until(lambda: thread.turn_id)
         turn.cancel()

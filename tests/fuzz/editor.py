@@ -19,8 +19,7 @@ from laneway.codex.models import models
 from laneway.core.model import Answer, Question
 from laneway.core.session_settings import Choices, Facts
 from laneway.doors.acp import client
-from laneway.doors.acp.history import listing
-from laneway.doors.acp.history import user_blocks as past_words
+from laneway.doors.acp.history import listing, user_blocks
 from laneway.doors.acp.ids import thread_id
 from laneway.doors.acp.questions import permission_options
 from laneway.doors.acp.sessions import mcp_servers, options, prompts, session_factory
@@ -133,7 +132,7 @@ def _prompt(value: Any) -> None:
             except RemoteError:
                 continue
             msgspec.json.encode(parts)
-            past_words.words("".join(getattr(part, "text", "") for part in parts))
+            user_blocks.without_resources("".join(getattr(part, "text", "") for part in parts))
 
 
 def _servers(value: Any) -> None:
@@ -148,7 +147,7 @@ def _servers(value: Any) -> None:
 
 
 def _folders(value: Any) -> None:
-    session_factory.wish_of(_object(value))
+    session_factory.request_of(_object(value))
 
 
 def _option(value: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from laneway.codex.items import _MAKERS, SPOKEN
+from laneway.codex.items import _MAKERS, TEXT_ITEMS
 from laneway.codex.questions import _MAKERS as QUESTIONS
 from laneway.codex.translate import _HANDLERS, DELTA_EVENTS
 
@@ -20,7 +20,7 @@ THREAD = "thread"
 TURN = "turn"
 METHODS = [*_HANDLERS, *DELTA_EVENTS, "serverRequest/resolved", "thread/started", "item/tool/call"]
 REQUESTS = [*QUESTIONS, "item/tool/call", "unknown"]
-TYPES = [*_MAKERS, *sorted(SPOKEN), "unknown"]
+TYPES = [*_MAKERS, *sorted(TEXT_ITEMS), "unknown"]
 KEYS = re.findall(
     r"\w+",
     """threadId turnId itemId delta item turn id type status text error message codexErrorInfo plan step

@@ -245,13 +245,13 @@ def toml(data: bytes) -> None:
 def sessions(data: bytes) -> None:
     """A registry that can be read can be written, and reads the same again."""
     try:
-        book = registry.decode(data, "here")
+        content = registry.decode(data, "here")
     except (FileDamaged, FileNewer):
         return
-    again = registry.decode(book.render(), "there")
-    assert again.entries == book.entries
+    again = registry.decode(content.render(), "there")
+    assert again.entries == content.entries
     try:
-        owned = book.disowned()
+        owned = content.disowned()
     except StoreError:
         return
     assert registry.decode(owned.render(), "there").entries == owned.entries

@@ -42,7 +42,7 @@ async def until(is_so: Callable[[], object]) -> None:
             await asyncio.sleep(LOOK_S)
 
 
-class Office:
+class ClaudeStage:
     """One Claude Code with a Codex in its team, and all that their models were shown."""
 
     def __init__(self, home: ClaudeHome, mail_turns: list[MailTurn]) -> None:
@@ -171,7 +171,7 @@ def _prompts(request: Message) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def office(**settings: str) -> AsyncIterator[Office]:
+async def claude_stage(**settings: str) -> AsyncIterator[ClaudeStage]:
     """Our server is registered as people do it, and nothing names the team to it."""
     binary = claude.find()
     if binary is None:
@@ -194,4 +194,4 @@ async def office(**settings: str) -> AsyncIterator[Office]:
                 server = [sys.executable, "-m", "laneway", "mcp"]
                 added = await home.run("mcp", "add", "--scope", "user", "codex", "--", *server)
                 assert added.end.code == 0, added
-                yield Office(home, mail_turns)
+                yield ClaudeStage(home, mail_turns)

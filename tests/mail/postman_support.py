@@ -1,4 +1,4 @@
-"""A postman on hand-driven sessions and real files, and what other members of the team do there."""
+"""A postman with hand-driven sessions and real files, and what other team members write into them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from tests.mail.test_envelope import opened
 TEAM = "crew"
 
 
-class Deaf:
-    """A watch that hears nothing: what is found is found by looking."""
+class NoWatch:
+    """A watch that reports nothing: new mail is only found by polling."""
 
     def aim(self, folder: Path) -> None:
         pass
@@ -46,12 +46,12 @@ class Deaf:
         pass
 
 
-def deaf(on_mail: OnMail, on_moved: OnMoved, clock: Clock, chores: TaskSet) -> Deaf:
-    return Deaf()
+def no_watch(on_mail: OnMail, on_moved: OnMoved, clock: Clock, tasks: TaskSet) -> NoWatch:
+    return NoWatch()
 
 
-class Town:
-    """A team, its postman and its sessions, in the hands of a test."""
+class PostmanStage:
+    """A team, its postman and its sessions, driven by a test."""
 
     def __init__(self, stage: named_support.Stage, places: Places, postman: Postman, post: Post) -> None:
         self.stage = stage
@@ -101,33 +101,33 @@ class Town:
 
     async def open(self, identity: str = "codex", **spec: Any) -> NamedSession:
         """A session that is in the team already."""
-        colleague = await self.stage.open(identity, **spec)
+        named = await self.stage.open(identity, **spec)
         await until(lambda: identity in self.members(self.postman.team))
-        return colleague
+        return named
 
-    def turns(self, colleague: NamedSession) -> list[list[str]]:
+    def turns(self, named: NamedSession) -> list[list[str]]:
         """The texts of each mail turn that Codex was asked for, as a reader by the mark finds them."""
-        prompts = [texts(thread, number)[-1] for thread, number in self._started(colleague)]
+        prompts = [texts(thread, number)[-1] for thread, number in self._started(named)]
         return [
             [text for _, text, _ in opened(each)] for each in prompts if each.startswith("You have team mail")
         ]
 
-    def _started(self, colleague: NamedSession) -> list[tuple[Any, int]]:
-        thread = self.stage.thread(colleague)
+    def _started(self, named: NamedSession) -> list[tuple[Any, int]]:
+        thread = self.stage.thread(named)
         return [(thread, number) for number in range(len(thread.started))]
 
-    async def turn(self, colleague: NamedSession, number: int = 1) -> list[str]:
+    async def turn(self, named: NamedSession, number: int = 1) -> list[str]:
         """The texts of the n-th mail turn, when it runs."""
-        await until(lambda: len(self.turns(colleague)) >= number and self.stage.thread(colleague).turn_id)
-        return self.turns(colleague)[number - 1]
+        await until(lambda: len(self.turns(named)) >= number and self.stage.thread(named).turn_id)
+        return self.turns(named)[number - 1]
 
     async def marked(self, agent: str = "codex") -> None:
         await until(lambda: not self.unread(agent))
 
-    async def end(self, colleague: NamedSession) -> None:
+    async def end(self, named: NamedSession) -> None:
         """The running turn ends, and the session is idle."""
-        self.stage.thread(colleague).end(text="done")
-        await until(lambda: colleague.state != "busy")
+        self.stage.thread(named).end(text="done")
+        await until(lambda: named.state != "busy")
         await self.quiet()
 
     async def quiet(self) -> None:
@@ -145,9 +145,9 @@ class Town:
         self.stage.clock.advance(seconds)
         await self.quiet()
 
-    def accept(self, colleague: NamedSession) -> None:
+    def accept(self, named: NamedSession) -> None:
         """Codex records the input of the running turn."""
-        thread = self.stage.thread(colleague)
+        thread = self.stage.thread(named)
         thread.accept(thread.started[-1][0])
 
 
@@ -169,28 +169,28 @@ def entry(
 
 
 @asynccontextmanager
-async def town(
+async def postman_stage(
     root: Path,
     *,
     team: str = TEAM,
     choice: TeamChoice | None = None,
     is_there: bool = True,
-    hears: bool = True,
+    has_watch: bool = True,
     founds: bool = False,
     find: Any = None,
     patience: Patience = PATIENCE,
     orders: Orders | None = None,
     stage: dict[str, Any] | None = None,
     **rules: Any,
-) -> AsyncIterator[Town]:
-    """`hears`: by inotify, as on Linux; else only the poll of the hand-held clock finds anything."""
+) -> AsyncIterator[PostmanStage]:
+    """`has_watch`: inotify reports mail, as on Linux; else only polling by the test's clock finds it."""
     places = found(root, team=team) if is_there else Places.of({}, root)
     if orders is None:
         orders = Orders(rules=Rules(**rules))
-    options: dict[str, Any] = {} if hears else {"watcher": deaf}
+    options: dict[str, Any] = {} if has_watch else {"watcher": no_watch}
     async with named_support.stage(root / "state", **(stage or {})) as here:
         post = Post(places)
         choice = choice or TeamChoice(team, "said")
         membership = Membership(places, choice, founds=founds, find=find, patience=patience)
-        async with Postman(here.colleagues, here.clock, membership, post, orders, **options) as postman:
-            yield Town(here, places, postman, post)
+        async with Postman(here.sessions, here.clock, membership, post, orders, **options) as postman:
+            yield PostmanStage(here, places, postman, post)

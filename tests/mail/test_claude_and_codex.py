@@ -13,7 +13,7 @@ from functools import partial
 from laneway.mail.draft import draft
 from laneway.mail.inbox import Inbox
 from laneway.testing.mail_rules import config_faults, inbox_faults
-from tests.mail.claude_support import Office, office, until
+from tests.mail.claude_support import ClaudeStage, claude_stage, until
 
 LETTERS = 4
 """That Claude Code writes while others write, too."""
@@ -28,7 +28,7 @@ def please_send(text: str) -> str:
 
 async def test_claude_code_finds_codex_in_its_team_and_each_gets_the_others_mail() -> None:
     """`SendMessage` becomes a turn of Codex; what that sends stands in the lead's conversation."""
-    async with office() as here:
+    async with claude_stage() as here:
         async with here.lead():
             await here.start_codex()
             await until(lambda: here.members() == ["team-lead", "codex-1"])
@@ -55,7 +55,7 @@ async def test_claude_code_finds_codex_in_its_team_and_each_gets_the_others_mail
 
 async def test_a_shutdown_request_of_claude_code_ends_the_session_and_is_answered() -> None:
     """The lead is told that it is done; the name is free for the next, whom the old request does not end."""
-    async with office() as here, here.lead():
+    async with claude_stage() as here, here.lead():
         first = await here.start_codex()
         await until(lambda: "codex-1" in here.members())
         asked = await here.write({"type": "shutdown_request", "reason": "all done"})
@@ -84,7 +84,7 @@ async def test_a_shutdown_request_of_claude_code_ends_the_session_and_is_answere
 
 async def test_claude_code_and_codex_write_at_the_same_time_and_nothing_is_lost_or_doubled() -> None:
     """One inbox that three write and one marks, one that we fill while Claude Code empties it."""
-    async with office(LANEWAY_MAIL_TURNS_PER_HOUR="10000") as here, here.lead():
+    async with claude_stage(LANEWAY_MAIL_TURNS_PER_HOUR="10000") as here, here.lead():
         await here.start_codex()
         await until(lambda: "codex-1" in here.members())
         is_over = asyncio.Event()
@@ -110,11 +110,11 @@ async def test_claude_code_and_codex_write_at_the_same_time_and_nothing_is_lost_
         assert inbox_faults(here.places.inbox(here.team, "codex-1").read_bytes()) == []
 
 
-def has_got(here: Office, text: str) -> bool:
+def has_got(here: ClaudeStage, text: str) -> bool:
     return text in here.told()
 
 
-async def keep_writing(here: Office, is_over: asyncio.Event) -> list[str]:
+async def keep_writing(here: ClaudeStage, is_over: asyncio.Event) -> list[str]:
     """Be a third who writes to Codex, again as soon as it was read; what was written."""
     inbox = Inbox(here.places, here.team, "codex-1")
     written: list[str] = []

@@ -162,9 +162,11 @@ def test_a_denied_lead_cannot_end_a_session() -> None:
 
 def test_what_was_brought_is_only_marked_and_what_is_under_way_is_waited_for() -> None:
     """Neither is brought a second time in one life, also if its entry was written anew."""
-    brought, under_way, fresh = mail(1), mail(2), mail(3)
+    brought, pending_keys, fresh = mail(1), mail(2), mail(3)
     again = mail(1, metadata={"atm": {"messageId": "01J"}})
-    found = sort((again, under_way, fresh), ME, Rules(), brought=brought.key, under_way=under_way.key)
+    found = sort(
+        (again, pending_keys, fresh), ME, Rules(), delivered=brought.key, pending_keys=pending_keys.key
+    )
     assert found == Sorted(starting=(fresh,), marks=(again,))
 
 
@@ -273,7 +275,7 @@ def test_an_idle_session_gets_all_its_welcome_mail_and_each_message_once(
     brought: set[str] = set()
     seen: list[Message] = []
     while True:
-        found = sort(entries.in_order(unread), ME, rules, brought=brought)
+        found = sort(entries.in_order(unread), ME, rules, delivered=brought)
         done = decide(situation(), found, rules)
         if not isinstance(done, StartMailTurn):
             break

@@ -19,7 +19,7 @@ from laneway.mail.membership import Membership
 from laneway.mail.pace import BACKOFF_S
 from laneway.mail.places import Places
 from laneway.mail.post import Post
-from laneway.mail.shared import MailShared, MessageMemory, Recalled
+from laneway.mail.shared import MailShared, MemberMemory, MessageMemory
 from laneway.mail.teams import TeamChoice
 from laneway.store.stamps import utc_now
 from laneway.testing.clock import HandClock
@@ -66,7 +66,7 @@ async def test_a_mail_turn_that_a_client_overtook_is_taken_back_and_does_not_cou
     async with named_support.stage(tmp_path / "state") as stage:
         codex, log, tasks = await stage.open(), Log(), TaskSet()
         shared = MailShared(
-            stage.colleagues,
+            stage.sessions,
             stage.clock,
             Membership(found(tmp_path / "other"), TeamChoice("crew", "said")),
             Post(found(tmp_path / "another")),
@@ -79,11 +79,11 @@ async def test_a_mail_turn_that_a_client_overtook_is_taken_back_and_does_not_cou
         deliveries = Deliveries(codex, shared, log)
         codex.session.attach(deliveries)
         deliveries.begin_turn(box, messages, "mail", None)
-        stage.colleagues.say(codex, "client")
-        assert deliveries.under_way == messages[0].key
+        stage.sessions.say(codex, "client")
+        assert deliveries.pending_keys == messages[0].key
         await until(lambda: log.looks)
         assert texts(stage.thread(codex)) == ["client"]
-        assert (deliveries.under_way, deliveries.pace.begun(stage.clock.now()), log.failures) == (
+        assert (deliveries.pending_keys, deliveries.pace.begun(stage.clock.now()), log.failures) == (
             frozenset(),
             (),
             [],
@@ -171,7 +171,7 @@ def test_memory_is_of_one_member_and_forgets_the_oldest(tmp_path: Path) -> None:
     """What one was brought, another was not; and it does not grow for ever."""
     _, messages = written(tmp_path, "one", "two", "three")
     memory = MessageMemory(size=sum(len(message.key) for message in messages[1:]))
-    ann, bob = Recalled(memory, "ann"), Recalled(memory, "bob")
+    ann, bob = MemberMemory(memory, "ann"), MemberMemory(memory, "bob")
     for message in messages:
         ann.add(message)
     assert [ann.has(message) for message in messages] == [False, True, True]

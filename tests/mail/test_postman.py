@@ -10,7 +10,7 @@ from laneway.core.model import TurnStarted
 from laneway.mail.postman import Orders
 from tests.core.named.support import texts
 from tests.core.support import until
-from tests.mail.postman_support import town
+from tests.mail.postman_support import postman_stage
 
 LONG = "x" * 5000
 
@@ -21,7 +21,7 @@ LONG = "x" * 5000
 @pytest.mark.covers("FR-8.2")
 async def test_mail_for_an_idle_session_becomes_a_turn_as_soon_as_it_is_written(tmp_path: Path) -> None:
     """FR-8.2, heard from the file system: no clock was moved."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.write("hello codex")
         assert await here.turn(codex) == ["hello codex"]
@@ -29,20 +29,20 @@ async def test_mail_for_an_idle_session_becomes_a_turn_as_soon_as_it_is_written(
 
 async def test_of_mail_that_codex_has_recorded_only_one_memory_is_left(tmp_path: Path) -> None:
     """That it was brought. What it was tried for before is nobody's question any more."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         for number in range(5):
             here.write(f"message {number}")
             assert await here.turn(codex, number + 1) == [f"message {number}"]
             await here.end(codex)
         depot = here.postman._shared
-        assert (len(depot.tried), len(depot.brought) >= 5) == (0, True)
+        assert (len(depot.attempted), len(depot.delivered) >= 5) == (0, True)
 
 
 @pytest.mark.covers("FR-8.2")
 async def test_where_nothing_is_heard_the_poll_finds_it(tmp_path: Path) -> None:
     """The floor in every case; an empty poll changes nothing."""
-    async with town(tmp_path, hears=False) as here:
+    async with postman_stage(tmp_path, has_watch=False) as here:
         codex = await here.open()
         await here.poll()
         assert here.turns(codex) == []
@@ -55,7 +55,7 @@ async def test_where_nothing_is_heard_the_poll_finds_it(tmp_path: Path) -> None:
 
 async def test_mail_that_came_before_the_session_is_brought_when_it_opens(tmp_path: Path) -> None:
     """FR-8.3 and FR-8.13: unread is unread, whoever was there to see it."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         here.write("early")
         assert here.unread() == ["early"]
         assert await here.turn(await here.open()) == ["early"]
@@ -64,7 +64,7 @@ async def test_mail_that_came_before_the_session_is_brought_when_it_opens(tmp_pa
 @pytest.mark.covers("FR-8.3")
 async def test_mail_for_nobody_stays_unread(tmp_path: Path) -> None:
     """FR-8.3: no guess at whom it could be meant for."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.write("for somebody else", to="reviewer")
         here.write("for codex")
@@ -77,7 +77,7 @@ async def test_mail_for_nobody_stays_unread(tmp_path: Path) -> None:
 @pytest.mark.covers("FR-8.3")
 async def test_each_session_gets_its_own_mail(tmp_path: Path) -> None:
     """One inbox, one identity, one thread."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex, reviewer = await here.open(), await here.open("reviewer")
         here.write("one", to="reviewer")
         here.write("two")
@@ -88,7 +88,7 @@ async def test_each_session_gets_its_own_mail(tmp_path: Path) -> None:
 @pytest.mark.covers("FR-8.1", "FR-17.6")
 async def test_mail_is_looked_for_when_a_turn_ends(tmp_path: Path) -> None:
     """FR-8.1: what came meanwhile waits, and goes as soon as the session is free."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         turn = await here.stage.busy(codex)
         here.write("when you have time")
@@ -103,7 +103,7 @@ async def test_mail_is_looked_for_when_a_turn_ends(tmp_path: Path) -> None:
 @pytest.mark.covers("FR-8.1")
 async def test_mail_is_looked_for_after_a_turn_that_failed(tmp_path: Path) -> None:
     """However it ended: it has ended."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         await here.stage.busy(codex)
         here.write("anyway")
@@ -115,7 +115,7 @@ async def test_mail_is_looked_for_after_a_turn_that_failed(tmp_path: Path) -> No
 @pytest.mark.covers("FR-8.5")
 async def test_fifteen_messages_become_two_turns(tmp_path: Path) -> None:
     """FR-8.5: ten, oldest first, then five; each is marked with its own turn."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         said = [f"message {number}" for number in range(15)]
         here.write(*said)
@@ -133,7 +133,7 @@ async def test_fifteen_messages_become_two_turns(tmp_path: Path) -> None:
 @pytest.mark.covers("FR-8.5")
 async def test_long_mail_is_cut_and_the_cut_names_it(tmp_path: Path) -> None:
     """FR-8.5 and ruling 17; all of it stays on the disk for whoever asks by the id."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.write(LONG)
         assert await here.turn(codex) == [LONG[:4096]]
@@ -145,7 +145,7 @@ async def test_long_mail_is_cut_and_the_cut_names_it(tmp_path: Path) -> None:
 @pytest.mark.covers("FR-8.4")
 async def test_a_body_that_plays_envelope_stays_body(tmp_path: Path) -> None:
     """FR-8.4: fake ends, fake headers and fake messages, from one who has seen an envelope before."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.write("first")
         await here.turn(codex)
@@ -160,7 +160,7 @@ async def test_a_body_that_plays_envelope_stays_body(tmp_path: Path) -> None:
 
 async def test_urgent_mail_goes_first(tmp_path: Path) -> None:
     """FR-20's B.2: hints are kept, and order the delivery."""
-    async with town(tmp_path, max_messages=1) as here:
+    async with postman_stage(tmp_path, max_messages=1) as here:
         here.write("normal")
         here.write("urgent", metadata={"laneway": {"priority": "urgent"}})
         codex = await here.open()
@@ -175,7 +175,7 @@ async def test_urgent_mail_goes_first(tmp_path: Path) -> None:
 @pytest.mark.covers("FR-8.6", "FR-8.12")
 async def test_mail_is_read_when_codex_has_recorded_it_and_not_before(tmp_path: Path) -> None:
     """FR-8.6 and FR-8.12: the start of the turn is not enough."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.stage.thread(codex).records = False
         here.write("keep me")
@@ -189,7 +189,7 @@ async def test_mail_is_read_when_codex_has_recorded_it_and_not_before(tmp_path: 
 
 async def test_an_older_codex_that_does_not_say_which_input_it_recorded_is_understood(tmp_path: Path) -> None:
     """Then the turn tells."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.stage.thread(codex).records = False
         here.write("hello")
@@ -201,7 +201,7 @@ async def test_an_older_codex_that_does_not_say_which_input_it_recorded_is_under
 @pytest.mark.covers("FR-8.12")
 async def test_another_input_that_is_recorded_marks_nothing(tmp_path: Path) -> None:
     """A client's, for one."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.stage.thread(codex).records = False
         here.write("hello")
@@ -213,7 +213,7 @@ async def test_another_input_that_is_recorded_marks_nothing(tmp_path: Path) -> N
 
 async def test_a_turn_that_ends_before_its_input_is_recorded_is_asked_for_again(tmp_path: Path) -> None:
     """FR-8.13: never lost, and no hot loop: only after a pause."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.stage.thread(codex).records = False
         here.write("keep me")
@@ -231,7 +231,7 @@ async def test_a_turn_that_ends_before_its_input_is_recorded_is_asked_for_again(
 
 async def test_once_recorded_it_does_not_matter_how_the_turn_goes(tmp_path: Path) -> None:
     """The mail is in the thread; it comes no second time."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.write("hello")
         await here.turn(codex)
@@ -244,7 +244,7 @@ async def test_once_recorded_it_does_not_matter_how_the_turn_goes(tmp_path: Path
 
 async def test_what_became_unread_again_is_not_brought_twice_in_one_life(tmp_path: Path) -> None:
     """Other programs merge in ways that lose a mark: it is set again, and that is all."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.write("hello")
         await here.turn(codex)
@@ -260,7 +260,7 @@ async def test_an_inbox_that_cannot_be_written_is_marked_later_and_nothing_comes
     tmp_path: Path,
 ) -> None:
     """Somebody keeps the lock for longer than we wait: another program that hangs, for one."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.stage.thread(codex).records = False
         here.write("hello")
@@ -285,10 +285,10 @@ async def test_an_inbox_that_cannot_be_written_is_marked_later_and_nothing_comes
 @pytest.mark.covers("FR-8.11")
 async def test_a_client_that_waits_goes_before_mail(tmp_path: Path) -> None:
     """FR-8.10 and FR-8.11: a turn ends, the client's next one starts, and mail waits for a free moment."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         await here.stage.busy(codex, "first")
-        second = here.stage.colleagues.say(codex, "second")
+        second = here.stage.sessions.say(codex, "second")
         here.write("mail")
         await until(lambda: here.mail)
         thread = here.stage.thread(codex)
@@ -304,10 +304,10 @@ async def test_a_client_that_waits_goes_before_mail(tmp_path: Path) -> None:
 @pytest.mark.covers("FR-8.11")
 async def test_a_client_that_comes_in_the_same_instant_goes_first(tmp_path: Path) -> None:
     """Between the look into the inbox and the asking for a turn."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         asked = []
-        here.postman.on_mail.append(lambda new: asked.append(here.stage.colleagues.say(codex, "client")))
+        here.postman.on_mail.append(lambda new: asked.append(here.stage.sessions.say(codex, "client")))
         here.write("mail")
         thread = here.stage.thread(codex)
         await until(lambda: thread.turn_id)
@@ -321,10 +321,10 @@ async def test_a_client_that_comes_and_goes_in_one_instant_holds_mail_up_until_t
     tmp_path: Path,
 ) -> None:
     """The session was never seen to be busy, and so nobody says that it is free again."""
-    async with town(tmp_path, hears=False) as here:
+    async with postman_stage(tmp_path, has_watch=False) as here:
         codex = await here.open()
         await here.quiet()
-        here.postman.on_mail.append(lambda new: here.stage.colleagues.say(codex, "client").cancel())
+        here.postman.on_mail.append(lambda new: here.stage.sessions.say(codex, "client").cancel())
         here.write("mail")
         await here.poll()
         assert here.stage.thread(codex).started == []
@@ -335,12 +335,12 @@ async def test_a_client_that_comes_and_goes_in_one_instant_holds_mail_up_until_t
 @pytest.mark.covers("FR-8.9", "FR-8.10")
 async def test_clients_that_come_during_a_mail_turn_are_served_in_their_order(tmp_path: Path) -> None:
     """FR-8.9 and FR-8.10: one turn at a time, theirs behind it, and no further mail between them."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.write("mail")
         await here.turn(codex)
         here.write("more mail")
-        first, second = (here.stage.colleagues.say(codex, words) for words in ("first", "second"))
+        first, second = (here.stage.sessions.say(codex, words) for words in ("first", "second"))
         thread = here.stage.thread(codex)
         for turns, words in ((2, "first"), (3, "second")):
             thread.end(text="done")
@@ -353,7 +353,7 @@ async def test_clients_that_come_during_a_mail_turn_are_served_in_their_order(tm
 
 async def test_somebody_elses_turn_on_the_thread_is_waited_for(tmp_path: Path) -> None:
     """A turn that we did not start is busy, too: mail would steer it."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         thread = here.stage.thread(codex)
         thread.turn_id = "foreign"
@@ -372,7 +372,7 @@ async def test_somebody_elses_turn_on_the_thread_is_waited_for(tmp_path: Path) -
 
 async def test_the_answer_of_a_mail_turn_goes_to_nobody(tmp_path: Path) -> None:
     """Only what the agent sends itself reaches the sender: no echo, no loop."""
-    async with town(tmp_path, orders=Orders()) as here:
+    async with postman_stage(tmp_path, orders=Orders()) as here:
         codex = await here.open()
         here.write("how are you?", sender="bob")
         await here.turn(codex)

@@ -11,7 +11,7 @@ from laneway.core.ports import ThreadSpec
 from laneway.store.stamps import utc_now
 from tests.core.named.support import ME
 from tests.core.support import until
-from tests.mail.postman_support import TEAM, town
+from tests.mail.postman_support import TEAM, postman_stage
 
 
 def order(requestId: str = "shutdown-1@codex", **changes: str) -> str:
@@ -30,7 +30,7 @@ def order(requestId: str = "shutdown-1@codex", **changes: str) -> str:
 
 async def test_a_damaged_inbox_is_kept_aside_and_told_and_mail_goes_on(tmp_path: Path) -> None:
     """Before somebody writes over it."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.write("[")
         await here.turn(codex)
@@ -53,7 +53,7 @@ async def test_a_damaged_inbox_is_kept_aside_and_told_and_mail_goes_on(tmp_path:
 
 async def test_a_leads_request_closes_the_session_and_is_answered(tmp_path: Path) -> None:
     """As its Claude Code wants it: approved, by the member's own name, and gone from the roster."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.write(order())
         await until(lambda: here.members() == ["team-lead"])
@@ -76,7 +76,7 @@ async def test_a_leads_request_closes_the_session_and_is_answered(tmp_path: Path
 
 async def test_a_request_to_end_waits_for_the_turn_that_runs(tmp_path: Path) -> None:
     """The client gets its answer; then the session is closed, before any other mail."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         turn = await here.stage.busy(codex)
         here.write("one more thing")
@@ -92,7 +92,7 @@ async def test_a_request_to_end_waits_for_the_turn_that_runs(tmp_path: Path) -> 
 
 async def test_a_request_to_an_earlier_session_of_the_name_ends_nobody(tmp_path: Path) -> None:
     """It is shown as what it was, and the new session lives."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         here.write(order(), when=utc_now() - timedelta(hours=1))
         codex = await here.open()
         assert await here.turn(codex) == [order()]
@@ -101,7 +101,7 @@ async def test_a_request_to_an_earlier_session_of_the_name_ends_nobody(tmp_path:
 
 async def test_nobody_but_the_lead_can_end_a_session(tmp_path: Path) -> None:
     """Also not in the lead's words."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.write(order(), sender="eve")
         assert await here.turn(codex) == [order()]
@@ -109,7 +109,7 @@ async def test_nobody_but_the_lead_can_end_a_session(tmp_path: Path) -> None:
 
 async def test_a_request_to_end_that_cannot_be_answered_is_obeyed_all_the_same(tmp_path: Path) -> None:
     """The team has no lead to tell: the session is closed, and nothing loops."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         config = here.places.config(TEAM)
         team = json.loads(config.read_text())
@@ -126,7 +126,7 @@ async def test_idle_notices_start_no_turn_and_come_along_with_the_next(tmp_path:
     note = json.dumps(
         {"type": "idle_notification", "from": "bob", "idleReason": "available", "timestamp": ""}
     )
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.write(note, sender="bob")
         await until(lambda: here.mail)
@@ -139,16 +139,16 @@ async def test_idle_notices_start_no_turn_and_come_along_with_the_next(tmp_path:
 
 async def test_a_closing_session_takes_nothing_from_the_disk(tmp_path: Path) -> None:
     """FR-17.10: what was asked for and not begun is gone from the queue and stays in the inbox."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.stage.thread(codex).records = False
         here.write("one")
         await here.turn(codex)
         here.write("two")
         await until(lambda: len(here.mail) == 2)
-        await here.stage.colleagues.close(ME, agent_id=codex.agent_id)
+        await here.stage.sessions.close(ME, agent_id=codex.agent_id)
         await here.quiet()
         assert here.unread() == ["one", "two"]
-        again = await here.stage.colleagues.open(ME, Opening(spec=ThreadSpec(cwd=tmp_path), identity="codex"))
+        again = await here.stage.sessions.open(ME, Opening(spec=ThreadSpec(cwd=tmp_path), identity="codex"))
         assert await here.turn(again) == ["one", "two"]
         await here.marked()

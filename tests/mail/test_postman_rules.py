@@ -14,7 +14,7 @@ from laneway.mail.delivery import Rules
 from laneway.mail.postman import Orders
 from laneway.mail.shared import NewMail
 from tests.core.support import until
-from tests.mail.postman_support import TEAM, Town, town
+from tests.mail.postman_support import TEAM, PostmanStage, postman_stage
 
 URGENT: dict[str, Any] = {"metadata": {"laneway": {"priority": "urgent"}}}
 
@@ -25,7 +25,7 @@ URGENT: dict[str, Any] = {"metadata": {"laneway": {"priority": "urgent"}}}
 @pytest.mark.covers("FR-8.8")
 async def test_switched_off_mail_stays_unread_and_clients_are_served(tmp_path: Path) -> None:
     """FR-8.8: it starts no turn, and keeps nobody else from one."""
-    async with town(tmp_path, orders=Orders(auto=False)) as here:
+    async with postman_stage(tmp_path, orders=Orders(auto=False)) as here:
         codex = await here.open()
         here.write("hello")
         await until(lambda: here.postman.pending() == 1)
@@ -40,7 +40,7 @@ async def test_switched_off_mail_stays_unread_and_clients_are_served(tmp_path: P
 @pytest.mark.covers("FR-8.8")
 async def test_a_session_can_be_switched_on_and_off_while_it_runs(tmp_path: Path) -> None:
     """What waited is brought at once; after that nothing is."""
-    async with town(tmp_path, orders=Orders(auto=False)) as here:
+    async with postman_stage(tmp_path, orders=Orders(auto=False)) as here:
         codex = await here.open()
         here.write("one")
         await until(lambda: here.postman.pending() == 1)
@@ -57,13 +57,13 @@ async def test_a_session_can_be_switched_on_and_off_while_it_runs(tmp_path: Path
 @pytest.mark.covers("FR-8.8")
 async def test_a_setting_for_one_session_goes_before_the_one_for_all(tmp_path: Path) -> None:
     """And what was switched while it runs goes before both, until it is closed."""
-    async with town(tmp_path, orders=Orders(auto=False, per_session={"agent-1": True})) as here:
+    async with postman_stage(tmp_path, orders=Orders(auto=False, per_session={"agent-1": True})) as here:
         assert here.postman.is_auto("agent-1")
         assert not here.postman.is_auto("agent-2")
         codex = await here.open()
         here.postman.set_auto(codex.agent_id, is_on=True)
         assert here.postman.is_auto(codex.agent_id)
-        await here.stage.colleagues.close(codex.principal, agent_id=codex.agent_id)
+        await here.stage.sessions.close(codex.principal, agent_id=codex.agent_id)
         assert not here.postman.is_auto(codex.agent_id)
 
 
@@ -105,7 +105,7 @@ def test_every_setting_of_mail_is_an_order(tmp_path: Path) -> None:
 
 async def test_mail_of_a_denied_sender_starts_no_turn_and_stays_to_be_read(tmp_path: Path) -> None:
     """Counted once, however often the inbox is looked at."""
-    async with town(tmp_path, deny=frozenset({"eve"})) as here:
+    async with postman_stage(tmp_path, deny=frozenset({"eve"})) as here:
         codex = await here.open()
         here.write("psst", sender="eve")
         here.write("hello", sender="bob")
@@ -118,7 +118,7 @@ async def test_mail_of_a_denied_sender_starts_no_turn_and_stays_to_be_read(tmp_p
 
 async def test_with_a_list_of_senders_nobody_else_starts_turns(tmp_path: Path) -> None:
     """An empty list lets nobody in."""
-    async with town(tmp_path, allow=frozenset()) as here:
+    async with postman_stage(tmp_path, allow=frozenset()) as here:
         codex = await here.open()
         here.write("hello")
         await until(lambda: here.postman.metrics.refused == 1)
@@ -130,7 +130,7 @@ async def test_with_a_list_of_senders_nobody_else_starts_turns(tmp_path: Path) -
 
 async def test_the_limit_of_an_hour_is_kept_told_once_and_lifted(tmp_path: Path) -> None:
     """Two agents that only ever answer each other stop here."""
-    async with town(tmp_path, turns_per_hour=2) as here:
+    async with postman_stage(tmp_path, turns_per_hour=2) as here:
         codex = await here.open()
         for number in (1, 2):
             here.write(f"ping {number}")
@@ -145,13 +145,13 @@ async def test_the_limit_of_an_hour_is_kept_told_once_and_lifted(tmp_path: Path)
         assert len(here.turns(codex)) == 2
         await here.later(3600)
         assert await here.turn(codex, 3) == ["ping 3", "ping 4"]
-        await here.stage.colleagues.close(codex.principal, agent_id=codex.agent_id)
+        await here.stage.sessions.close(codex.principal, agent_id=codex.agent_id)
         assert "mail_limit" in [line["event_type"] for line in here.stage.audit()]
 
 
 async def test_a_spent_budget_is_told_once_and_the_mail_waits(tmp_path: Path) -> None:
     """The session may ask for no further turn; what is unread stays so, without a hot loop."""
-    async with town(tmp_path, stage={"budget": Budget(max_turns=1)}) as here:
+    async with postman_stage(tmp_path, stage={"budget": Budget(max_turns=1)}) as here:
         codex = await here.open()
         here.write("one")
         await here.turn(codex)
@@ -170,7 +170,7 @@ async def test_a_spent_budget_is_told_once_and_the_mail_waits(tmp_path: Path) ->
 
 async def test_a_dead_codex_is_not_asked_by_mail_and_keeps_nothing(tmp_path: Path) -> None:
     """FR-11: the death is for a client to hear. The mail is there when somebody is back."""
-    async with town(tmp_path, stage={"restart": "reported"}) as here:
+    async with postman_stage(tmp_path, stage={"restart": "reported"}) as here:
         codex = await here.open()
         here.stage.engine.die()
         here.write("anybody there?")
@@ -188,7 +188,7 @@ async def test_a_dead_codex_is_not_asked_by_mail_and_keeps_nothing(tmp_path: Pat
 @pytest.mark.covers("FR-8.13")
 async def test_killed_before_it_recorded_anything_codex_is_brought_the_mail_again(tmp_path: Path) -> None:
     """FR-8.13: in the next process, on the same thread."""
-    async with town(tmp_path, stage={"restart": "always"}) as here:
+    async with postman_stage(tmp_path, stage={"restart": "always"}) as here:
         codex = await here.open()
         here.stage.thread(codex).records = False
         here.write("keep me")
@@ -206,7 +206,7 @@ async def test_killed_before_it_recorded_anything_codex_is_brought_the_mail_agai
 # ── steering ───────────────────────────────────────────────────────────────
 
 
-def steered(here: Town, codex: Any) -> list[str]:
+def steered(here: PostmanStage, codex: Any) -> list[str]:
     return [
         part.text
         for parts in here.stage.thread(codex).steered
@@ -217,7 +217,7 @@ def steered(here: Town, codex: Any) -> list[str]:
 
 async def test_urgent_mail_reaches_a_running_turn_if_that_is_wanted(tmp_path: Path) -> None:
     """And is marked when Codex has recorded it, as any other; what is not urgent waits."""
-    async with town(tmp_path, may_steer=True) as here:
+    async with postman_stage(tmp_path, may_steer=True) as here:
         codex = await here.open()
         turn = await here.stage.busy(codex)
         here.stage.thread(codex).records = False
@@ -239,7 +239,7 @@ async def test_urgent_mail_reaches_a_running_turn_if_that_is_wanted(tmp_path: Pa
 
 async def test_urgent_mail_that_the_turn_did_not_take_gets_a_turn_of_its_own(tmp_path: Path) -> None:
     """It was handed over and never recorded: nothing is lost."""
-    async with town(tmp_path, may_steer=True) as here:
+    async with postman_stage(tmp_path, may_steer=True) as here:
         codex = await here.open()
         await here.stage.busy(codex)
         here.stage.thread(codex).records = False
@@ -253,7 +253,7 @@ async def test_urgent_mail_that_the_turn_did_not_take_gets_a_turn_of_its_own(tmp
 
 async def test_urgent_mail_that_came_before_the_turn_ran_reaches_it_when_it_does(tmp_path: Path) -> None:
     """Asked for is not begun: it goes in as soon as there is something to go into."""
-    async with town(tmp_path, may_steer=True, max_messages=1) as here:
+    async with postman_stage(tmp_path, may_steer=True, max_messages=1) as here:
         codex = await here.open()
         here.write("stop!", "stop at once!", **URGENT)
         assert await here.turn(codex) == ["stop!"]
@@ -265,7 +265,7 @@ async def test_urgent_mail_that_came_before_the_turn_ran_reaches_it_when_it_does
 @pytest.mark.parametrize("urgency", ["urgent", "normal"])
 async def test_without_the_setting_nothing_reaches_a_running_turn(tmp_path: Path, urgency: str) -> None:
     """The default: a turn is left alone."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         await here.stage.busy(codex)
         here.write("stop!", metadata={"laneway": {"priority": urgency}})
@@ -279,7 +279,7 @@ async def test_without_the_setting_nothing_reaches_a_running_turn(tmp_path: Path
 
 async def test_new_mail_is_told_once_with_what_waits(tmp_path: Path) -> None:
     """Ruling 14: whoever subscribed hears of what is new, also where it starts no turn."""
-    async with town(tmp_path, orders=Orders(auto=False)) as here:
+    async with postman_stage(tmp_path, orders=Orders(auto=False)) as here:
         codex = await here.open()
         here.write("one", "two")
         await until(lambda: here.mail)
@@ -292,19 +292,19 @@ async def test_new_mail_is_told_once_with_what_waits(tmp_path: Path) -> None:
 
 async def test_the_status_counts_what_is_unread(tmp_path: Path) -> None:
     """FR-10.2's number, without a look at the disk; a session that is gone takes its part along."""
-    async with town(tmp_path, orders=Orders(auto=False)) as here:
+    async with postman_stage(tmp_path, orders=Orders(auto=False)) as here:
         codex, bob = await here.open(), await here.open("bob")
         here.write("one", "two")
         here.write("three", to="bob")
-        await until(lambda: here.stage.colleagues.status().pending_mail == 3)
+        await until(lambda: here.stage.sessions.status().pending_mail == 3)
         assert here.postman.pending(bob.agent_id) == 1
-        await here.stage.colleagues.close(codex.principal, agent_id=codex.agent_id)
-        assert here.stage.colleagues.status().pending_mail == 1
+        await here.stage.sessions.close(codex.principal, agent_id=codex.agent_id)
+        assert here.stage.sessions.status().pending_mail == 1
 
 
 async def test_the_time_from_the_write_to_the_turn_is_measured(tmp_path: Path) -> None:
     """Only where the session was free: how long a client works is not ours to answer for."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         assert not here.postman.metrics.latency_last_s
         here.write("one")
@@ -322,12 +322,12 @@ async def test_the_time_from_the_write_to_the_turn_is_measured(tmp_path: Path) -
 
 async def test_each_delivery_is_in_the_audit_log(tmp_path: Path) -> None:
     """FR-9: the turn that was asked for, and whose mail Codex recorded in it."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.write("hello", sender="bob")
         await here.turn(codex)
         await here.marked()
-        await here.stage.colleagues.close(codex.principal, agent_id=codex.agent_id)
+        await here.stage.sessions.close(codex.principal, agent_id=codex.agent_id)
         lines = {line["event_type"]: line for line in here.stage.audit()}
         assert lines["mail"]["prompt_summary"].startswith("You have team mail: 1 message.")
         delivered = lines["mail_delivered"]

@@ -14,7 +14,7 @@ from laneway.core.named.session import NamedSession
 from laneway.core.ports import TextPart
 from laneway.testing.engine import HandThread
 from tests.core.support import until
-from tests.mail.postman_support import Town, town
+from tests.mail.postman_support import PostmanStage, postman_stage
 from tests.mail.test_envelope import opened
 
 STEPS = 120
@@ -25,7 +25,7 @@ class Weather:
 
     lost = 0
 
-    def __init__(self, here: Town, codex: NamedSession, chance: random.Random) -> None:
+    def __init__(self, here: PostmanStage, codex: NamedSession, chance: random.Random) -> None:
         self.here = here
         self.codex = codex
         self.chance = chance
@@ -60,7 +60,7 @@ class Weather:
         self.here.write(*said, priority=self.chance.choice(["urgent", "normal", "low"]))
 
     def client(self) -> None:
-        self.here.stage.colleagues.say(self.codex, "work")
+        self.here.stage.sessions.say(self.codex, "work")
 
     def record(self) -> None:
         if self.thread.turn_id:
@@ -115,7 +115,7 @@ class Weather:
 @pytest.mark.parametrize("seed", range(3))
 async def test_in_any_weather_every_message_is_recorded_once_and_marked(tmp_path: Path, seed: int) -> None:
     """Within one life of ours: whatever Codex does, mail comes until it is recorded, and not after that."""
-    async with town(tmp_path, turns_per_hour=10_000, stage={"restart": "always"}) as here:
+    async with postman_stage(tmp_path, turns_per_hour=10_000, stage={"restart": "always"}) as here:
         codex = await here.open()
         weather = Weather(here, codex, random.Random(seed))
         await weather.blow()

@@ -23,7 +23,7 @@ from tests.core.named import support as named_support
 from tests.core.named.support import ME
 from tests.core.support import until
 from tests.mail.box import found
-from tests.mail.postman_support import TEAM, Town, town
+from tests.mail.postman_support import TEAM, PostmanStage, postman_stage
 
 CLAUDE, OTHER = "session-1c29d454", "session-77777777"
 
@@ -49,18 +49,18 @@ def register(places: Places, name: str) -> None:
 @pytest.mark.covers("FR-7.3")
 async def test_a_session_is_a_member_from_its_opening_to_its_end(tmp_path: Path) -> None:
     """With what the other programs want to know of a member."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open("reviewer", model="gpt-5")
         member = Roster(here.places, TEAM).read().member("reviewer")
         assert member is not None
         assert (member.is_ours, member.model, member.cwd) == (True, "gpt-5", str(here.stage.root))
-        await here.stage.colleagues.close(ME, agent_id=codex.agent_id)
+        await here.stage.sessions.close(ME, agent_id=codex.agent_id)
         await until(lambda: here.members() == ["team-lead"])
 
 
 async def test_at_the_end_of_the_postman_all_members_leave_at_once(tmp_path: Path) -> None:
     """FR-7.3: while their sessions are still there to be closed in order."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         await here.open()
         await here.open("reviewer")
         assert here.members() == ["team-lead", "codex", "reviewer"]
@@ -69,16 +69,16 @@ async def test_at_the_end_of_the_postman_all_members_leave_at_once(tmp_path: Pat
 
 async def test_at_the_end_of_all_sessions_all_members_leave(tmp_path: Path) -> None:
     """The other order: the door closes the sessions, then everything else ends."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         await here.open()
-        await here.stage.colleagues.shutdown()
+        await here.stage.sessions.shutdown()
     assert here.members() == ["team-lead"]
 
 
 async def test_a_roster_that_somebody_holds_keeps_nobody_from_ending(tmp_path: Path) -> None:
     """The record stays, with our process in it: the next Laneway knows that it is dead."""
     patience = Patience(budget_s=0.05)
-    async with town(tmp_path, patience=patience) as here:
+    async with postman_stage(tmp_path, patience=patience) as here:
         await here.open()
         await here.quiet()
         here.places.config(TEAM).with_name("config.json.lock").mkdir()
@@ -91,18 +91,18 @@ async def test_sessions_that_were_there_before_the_postman_join_too(tmp_path: Pa
     async with named_support.stage(tmp_path / "state") as stage:
         codex = await stage.open()
         membership = Membership(places, TeamChoice(TEAM, "said"))
-        async with Postman(stage.colleagues, stage.clock, membership, Post(places)) as postman:
-            here = Town(stage, places, postman, Post(places))
+        async with Postman(stage.sessions, stage.clock, membership, Post(places)) as postman:
+            here = PostmanStage(stage, places, postman, Post(places))
             here.write("hello")
             assert await here.turn(codex) == ["hello"]
 
 
 async def test_a_session_that_is_resumed_is_a_member_again(tmp_path: Path) -> None:
     """The same session, closed and back before its leaving is done: it stays in."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
-        await here.stage.colleagues.close(ME, agent_id=codex.agent_id)
-        again = await here.stage.colleagues.resume(ME, agent_id=codex.agent_id)
+        await here.stage.sessions.close(ME, agent_id=codex.agent_id)
+        again = await here.stage.sessions.resume(ME, agent_id=codex.agent_id)
         await here.quiet()
         assert here.members() == ["team-lead", "codex"]
         here.write("welcome back")
@@ -111,7 +111,7 @@ async def test_a_session_that_is_resumed_is_a_member_again(tmp_path: Path) -> No
 
 async def test_a_name_that_somebody_else_has_in_the_team_gets_no_mail_and_says_so(tmp_path: Path) -> None:
     """It would be the other's mail. When the other has left, it joins."""
-    async with town(tmp_path, is_there=False) as here:
+    async with postman_stage(tmp_path, is_there=False) as here:
         found(tmp_path, "codex", team=TEAM)
         here.write("for the other one")
         codex = await here.stage.open("codex")
@@ -133,7 +133,7 @@ async def test_a_name_that_somebody_else_registers_while_we_have_it_is_theirs_at
     tmp_path: Path, name: str
 ) -> None:
     """Nothing is looked at between two rounds either; we leave, say so once, and come back behind them."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         register(here.places, name)
         here.write("for the other one")
@@ -152,7 +152,7 @@ async def test_mail_that_codex_has_is_not_marked_in_an_inbox_that_is_somebody_el
     tmp_path: Path,
 ) -> None:
     """It was ours to read and is not ours to write."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.stage.thread(codex).records = False
         here.write("hello")
@@ -166,7 +166,7 @@ async def test_mail_that_codex_has_is_not_marked_in_an_inbox_that_is_somebody_el
 
 async def test_in_a_team_whose_roster_cannot_be_read_nothing_is_read_or_marked(tmp_path: Path) -> None:
     """Nobody can say whose the name is. It is said once, and goes on when the roster is back."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         await here.quiet()
         config = here.places.config(TEAM)
@@ -184,7 +184,7 @@ async def test_in_a_team_whose_roster_cannot_be_read_nothing_is_read_or_marked(t
 
 async def test_a_member_that_was_dropped_from_the_roster_joins_again(tmp_path: Path) -> None:
     """Somebody wrote the roster from memory: the next round puts it right, and what waits is known."""
-    async with town(tmp_path, orders=Orders(auto=False)) as here:
+    async with postman_stage(tmp_path, orders=Orders(auto=False)) as here:
         await here.open()
         here.write("hello")
         await until(lambda: here.postman.pending() == 1)
@@ -198,7 +198,7 @@ async def test_a_member_that_was_dropped_from_the_roster_joins_again(tmp_path: P
 
 async def test_what_a_killed_laneway_left_in_the_roster_is_removed(tmp_path: Path) -> None:
     """Mail to the dead would wait for ever."""
-    async with town(tmp_path, is_there=False) as here:
+    async with postman_stage(tmp_path, is_there=False) as here:
         dead = {"pid": 1, "procStart": "0", "pidSpace": ""}
         found(tmp_path, team=TEAM)
         Roster(here.places, TEAM).register("ghost")
@@ -217,7 +217,7 @@ async def test_what_a_killed_laneway_left_in_the_roster_is_removed(tmp_path: Pat
 
 async def test_a_team_that_nobody_has_made_is_made_if_we_may(tmp_path: Path) -> None:
     """For sessions that only want to write to each other."""
-    async with town(tmp_path, is_there=False, founds=True) as here:
+    async with postman_stage(tmp_path, is_there=False, founds=True) as here:
         codex = await here.open()
         here.write("hello")
         assert await here.turn(codex) == ["hello"]
@@ -225,7 +225,7 @@ async def test_a_team_that_nobody_has_made_is_made_if_we_may(tmp_path: Path) -> 
 
 async def test_the_watch_hears_of_mail_in_a_team_that_we_made(tmp_path: Path) -> None:
     """There was no folder that it could have watched: neither the team's nor the one of all teams."""
-    async with town(tmp_path, is_there=False, founds=True) as here:
+    async with postman_stage(tmp_path, is_there=False, founds=True) as here:
         codex = await here.open()
         await here.quiet()
         here.write("hello")
@@ -234,7 +234,7 @@ async def test_the_watch_hears_of_mail_in_a_team_that_we_made(tmp_path: Path) ->
 
 async def test_a_team_that_is_not_there_is_waited_for(tmp_path: Path) -> None:
     """Quietly: no folder is made and nothing is said; when it comes, the session joins."""
-    async with town(tmp_path, is_there=False) as here:
+    async with postman_stage(tmp_path, is_there=False) as here:
         codex = await here.stage.open("codex")
         for _ in range(3):
             await here.poll()
@@ -249,7 +249,7 @@ async def test_a_team_that_is_not_there_is_waited_for(tmp_path: Path) -> None:
 
 async def test_a_removed_team_is_left_and_not_made_anew(tmp_path: Path) -> None:
     """Though we might have made it at first. The session goes on; if the team is back, so are we."""
-    async with town(tmp_path, founds=True, is_there=False) as here:
+    async with postman_stage(tmp_path, founds=True, is_there=False) as here:
         codex = await here.open()
         remove(here.places, TEAM)
         for _ in range(3):
@@ -267,7 +267,7 @@ async def test_a_removed_team_is_left_and_not_made_anew(tmp_path: Path) -> None:
 
 async def test_a_team_that_is_removed_and_made_anew_is_joined_without_a_poll(tmp_path: Path) -> None:
     """The watch hears both."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         codex = await here.open()
         await here.quiet()
         remove(here.places, TEAM)
@@ -280,7 +280,7 @@ async def test_a_team_that_is_removed_and_made_anew_is_joined_without_a_poll(tmp
 async def test_a_session_of_claude_code_that_goes_on_under_another_name_is_followed(tmp_path: Path) -> None:
     """Members, inbox and watch move along; what we left behind is clean."""
     now_at = [TeamChoice(CLAUDE, "claude")]
-    async with town(tmp_path, team=CLAUDE, choice=now_at[0], find=lambda: now_at[-1]) as here:
+    async with postman_stage(tmp_path, team=CLAUDE, choice=now_at[0], find=lambda: now_at[-1]) as here:
         codex = await here.open()
         found(tmp_path, team=OTHER)
         now_at.append(TeamChoice(OTHER, "claude"))
@@ -296,7 +296,7 @@ async def test_a_session_of_claude_code_that_goes_on_under_another_name_is_follo
 async def test_a_session_of_claude_code_that_begins_later_is_joined(tmp_path: Path) -> None:
     """We may be started before its team is there (ruling 16): then `default` was only for the time being."""
     now_at = [TeamChoice(TEAM, "default")]
-    async with town(tmp_path, choice=now_at[0], find=lambda: now_at[-1]) as here:
+    async with postman_stage(tmp_path, choice=now_at[0], find=lambda: now_at[-1]) as here:
         await here.open()
         found(tmp_path, team=CLAUDE)
         now_at.append(TeamChoice(CLAUDE, "claude"))
@@ -308,7 +308,9 @@ async def test_a_session_of_claude_code_that_begins_later_is_joined(tmp_path: Pa
 async def test_at_the_end_of_claude_code_nobody_moves_to_the_default_team(tmp_path: Path) -> None:
     """Its team is gone, and we are about to be: no other team is troubled with us."""
     now_at = [TeamChoice(CLAUDE, "claude")]
-    async with town(tmp_path, team=CLAUDE, choice=now_at[0], find=lambda: now_at[-1], founds=True) as here:
+    async with postman_stage(
+        tmp_path, team=CLAUDE, choice=now_at[0], find=lambda: now_at[-1], founds=True
+    ) as here:
         await here.open()
         remove(here.places, CLAUDE)
         now_at.append(TeamChoice("default", "default"))
@@ -319,7 +321,7 @@ async def test_at_the_end_of_claude_code_nobody_moves_to_the_default_team(tmp_pa
 
 async def test_a_team_that_was_asked_for_is_never_left_for_another(tmp_path: Path) -> None:
     """Not even for the session that started us."""
-    async with town(tmp_path, find=lambda: TeamChoice(CLAUDE, "claude")) as here:
+    async with postman_stage(tmp_path, find=lambda: TeamChoice(CLAUDE, "claude")) as here:
         await here.poll()
         assert here.postman.team == TEAM
 
@@ -338,10 +340,10 @@ async def test_two_postmen_share_a_team_and_bring_only_their_own_mail(tmp_path: 
         memberships = [Membership(places, TeamChoice(TEAM, "said")) for _ in range(2)]
         post = Post(places)
         async with (
-            Postman(one.colleagues, one.clock, memberships[0], post) as first,
-            Postman(two.colleagues, two.clock, memberships[1], post) as second,
+            Postman(one.sessions, one.clock, memberships[0], post) as first,
+            Postman(two.sessions, two.clock, memberships[1], post) as second,
         ):
-            here, there = Town(one, places, first, post), Town(two, places, second, post)
+            here, there = PostmanStage(one, places, first, post), PostmanStage(two, places, second, post)
             ann, bob = await here.open("ann"), await there.open("bob")
             here.write("for bob", to="bob")
             here.write("for ann", to="ann")
@@ -355,15 +357,15 @@ async def test_two_postmen_share_a_team_and_bring_only_their_own_mail(tmp_path: 
 @pytest.mark.covers("FR-20.4")
 async def test_subagents_are_not_members(tmp_path: Path) -> None:
     """FR-20.4: a thread that our thread started has no identity, and so no membership."""
-    async with town(tmp_path) as here:
-        await here.stage.colleagues.hub.start(ME, ThreadSpec(cwd=tmp_path))
+    async with postman_stage(tmp_path) as here:
+        await here.stage.sessions.hub.start(ME, ThreadSpec(cwd=tmp_path))
         await here.open()
         assert here.members() == ["team-lead", "codex"]
 
 
 async def test_mail_sent_to_all_reaches_each_session_once(tmp_path: Path) -> None:
     """It is one message with one id; what one has had, the other has not."""
-    async with town(tmp_path) as here:
+    async with postman_stage(tmp_path) as here:
         ann, bob = await here.open("ann"), await here.open("bob")
         await asyncio.to_thread(here.post.broadcast, "zoe", "hello all", team=TEAM)
         assert [await here.turn(each) for each in (ann, bob)] == [["hello all"], ["hello all"]]
@@ -386,8 +388,8 @@ async def test_what_waits_in_the_spool_is_delivered_at_the_start_and_by_the_poll
     assert spool(hasty, "before") == "spooled"
     async with named_support.stage(tmp_path / "state") as stage:
         membership = Membership(places, TeamChoice(TEAM, "said"))
-        async with Postman(stage.colleagues, stage.clock, membership, hasty) as postman:
-            here = Town(stage, places, postman, hasty)
+        async with Postman(stage.sessions, stage.clock, membership, hasty) as postman:
+            here = PostmanStage(stage, places, postman, hasty)
             await until(lambda: here.unread("bob") == ["before"])
             await here.quiet()
             assert await asyncio.to_thread(spool, hasty, "later") == "spooled"

@@ -29,24 +29,24 @@ from laneway.testing.processes import wait_gone
 from tests.codex.support import ME, Stage, first, real
 from tests.core.support import until
 from tests.mail.box import found
-from tests.mail.postman_support import TEAM, Town
+from tests.mail.postman_support import TEAM, PostmanStage
 from tests.mail.test_envelope import opened
 from tests.mail.test_postman_end import order
 
 
-class RealTown(Town):
+class RealPostmanStage(PostmanStage):
     """The same, with a Codex that has its own mind. Only the postman's clock is in the test's hand."""
 
-    def __init__(self, colleagues: NamedSessions, codex: Stage, clock: HandClock, *rest: Any) -> None:
+    def __init__(self, sessions: NamedSessions, codex: Stage, clock: HandClock, *rest: Any) -> None:
         super().__init__(None, *rest)  # type: ignore[arg-type]
-        self.colleagues = colleagues
+        self.sessions = sessions
         self.codex = codex
         self.clock = clock
 
     async def session(self) -> NamedSession:
-        colleague = await self.colleagues.open(ME, Opening(spec=self.codex.spec(), identity="codex"))
+        named = await self.sessions.open(ME, Opening(spec=self.codex.spec(), identity="codex"))
         await until(lambda: "codex" in self.members())
-        return colleague
+        return named
 
     def prompts(self) -> list[list[str]]:
         """The texts of every mail turn that the model has seen, in their order."""
@@ -59,28 +59,28 @@ class RealTown(Town):
             [text for _, text, _ in opened(each)] for each in texts if each.startswith("You have team mail")
         ]
 
-    async def known(self, colleague: NamedSession) -> str:
+    async def known(self, named: NamedSession) -> str:
         """All that Codex knows by now, as it tells the model."""
-        await self.colleagues.say(colleague, "%say yes").result()
+        await self.sessions.say(named, "%say yes").result()
         return str(self.codex.requests[-1]["input"])
 
 
 @asynccontextmanager
-async def real_town(root: Path, **rules: Any) -> AsyncIterator[RealTown]:
+async def real_postman_stage(root: Path, **rules: Any) -> AsyncIterator[RealPostmanStage]:
     places = found(root, team=TEAM)
     async with real() as codex:
         hub = Hub(codex.rehearsal.engine, LoopClock())
         records = StoreRecords(Store(root / "state", TEAM))
-        async with NamedSessions(hub, records, LoopClock(), restart="always", summaries=False) as colleagues:
+        async with NamedSessions(hub, records, LoopClock(), restart="always", summaries=False) as sessions:
             clock, post = HandClock(), Post(places)
             membership = Membership(places, TeamChoice(TEAM, "said"))
-            async with Postman(colleagues, clock, membership, post, Orders(rules=Rules(**rules))) as postman:
-                yield RealTown(colleagues, codex, clock, places, postman, post)
+            async with Postman(sessions, clock, membership, post, Orders(rules=Rules(**rules))) as postman:
+                yield RealPostmanStage(sessions, codex, clock, places, postman, post)
 
 
 async def test_a_burst_of_fifteen_is_two_turns_and_codex_knows_all_of_it(tmp_path: Path) -> None:
     """Ten and five, by themselves, one after the other; marked as read when they are in the thread."""
-    async with real_town(tmp_path) as here:
+    async with real_postman_stage(tmp_path) as here:
         codex = await here.session()
         said = [f"message {number}" for number in range(15)]
         here.write(*said)
@@ -94,10 +94,10 @@ async def test_a_burst_of_fifteen_is_two_turns_and_codex_knows_all_of_it(tmp_pat
 @pytest.mark.covers("FR-8.13")
 async def test_killed_while_mail_is_on_its_way_codex_gets_it_all_the_same(tmp_path: Path, when: str) -> None:
     """kill -9 between `turn/start` and the recording of its input: unread until then; never lost."""
-    async with real_town(tmp_path) as here:
+    async with real_postman_stage(tmp_path) as here:
         codex = await here.session()
-        await here.colleagues.say(codex, "%say remember the milk").result()
-        pid = here.colleagues.status().child_pid
+        await here.sessions.say(codex, "%say remember the milk").result()
+        pid = here.sessions.status().child_pid
         assert pid is not None
         if when == "asked":
             os.kill(pid, signal.SIGSTOP)  # it is asked and cannot answer
@@ -109,7 +109,7 @@ async def test_killed_while_mail_is_on_its_way_codex_gets_it_all_the_same(tmp_pa
         else:
             codex.session.attach(Killer(pid))
             here.write("the letter")
-        await until(lambda: here.colleagues.status().child_ended)
+        await until(lambda: here.sessions.status().child_ended)
         await until(lambda: codex.state == "idle")
         await here.quiet()
         here.clock.advance(2.1)
@@ -143,9 +143,9 @@ class Killer:
 
 async def test_urgent_mail_reaches_the_running_turn_of_the_real_codex(tmp_path: Path) -> None:
     """It is in the same turn, and read once that has it."""
-    async with real_town(tmp_path, may_steer=True) as here:
+    async with real_postman_stage(tmp_path, may_steer=True) as here:
         codex = await here.session()
-        turn = here.colleagues.say(
+        turn = here.sessions.say(
             codex, "\n".join(["%stream 20 words over 1 seconds", "%run true", "%say old plan"])
         )
         await first(turn, Text)
@@ -158,14 +158,14 @@ async def test_urgent_mail_reaches_the_running_turn_of_the_real_codex(tmp_path: 
 
 async def test_a_leads_order_ends_a_session_of_the_real_codex(tmp_path: Path) -> None:
     """Closed as by a client: it can be resumed, and reads then what was written meanwhile."""
-    async with real_town(tmp_path) as here:
+    async with real_postman_stage(tmp_path) as here:
         codex = await here.session()
-        await here.colleagues.say(codex, "%say remember the milk").result()
+        await here.sessions.say(codex, "%say remember the milk").result()
         here.write(order())
         await until(lambda: here.members() == ["team-lead"])
         assert [each["from"] for each in here.disk("team-lead")] == ["codex"]
         here.write("while you were away")
-        again = await here.colleagues.resume(ME, agent_id=codex.agent_id)
+        again = await here.sessions.resume(ME, agent_id=codex.agent_id)
         await here.marked()
         await until(lambda: again.state == "idle")
         assert here.prompts() == [["while you were away"]]

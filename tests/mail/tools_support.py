@@ -1,4 +1,4 @@
-"""Teams on the disk, the mail tools on them, and what was noted for the audit log."""
+"""Team files on disk, the mail tools that work on them, and the lines that they audit."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from laneway.core.tools import Caller, ToolBox, ToolResult
 from laneway.mail.locks import Patience
 from laneway.mail.places import Places
 from laneway.mail.post import Post
-from laneway.mail.tools import CLIENT, MailTools, Manner
+from laneway.mail.tools import CLIENT, MailFormat, MailTools
 from laneway.testing.mail_rules import inbox_faults
 
 TEAM = "crew"
 Entry = dict[str, Any]
 
 
-class Town:
+class TeamFiles:
     """Team files under one root, written as Claude Code writes them."""
 
     def __init__(self, root: Path) -> None:
         self.places = Places.of({"ATM_HOME": str(root)}, root)
 
-    def found(self, team: str = TEAM, *members: str, **records: Entry) -> None:
+    def create_team(self, team: str = TEAM, *members: str, **records: Entry) -> None:
         """Make a team; `records` adds to the record of a member."""
         folder = self.places.team(team)
         (folder / "inboxes").mkdir(parents=True)
@@ -66,16 +66,18 @@ def entry(sender: str, text: str, when: str = "2026-11-16T05:00:00.000Z", **more
     return {name: value for name, value in given.items() if value is not None}
 
 
-class Desk:
+class MailUser:
     """The tools, called in somebody's name."""
 
-    def __init__(self, town: Town, team: str = TEAM, manner: Manner = CLIENT, budget_s: float = 5.0) -> None:
-        self.town = town
+    def __init__(
+        self, team_files: TeamFiles, team: str = TEAM, mail_format: MailFormat = CLIENT, budget_s: float = 5.0
+    ) -> None:
+        self.team_files = team_files
         self.noted: list[dict[str, Any]] = []
         patience = Patience(budget_s=budget_s)
-        post = Post(town.places, patience=patience)
-        self.mail = MailTools(town.places, post, lambda: team, self._note, patience=patience)
-        self.box = ToolBox(self.mail.tools(manner))
+        post = Post(team_files.places, patience=patience)
+        self.mail = MailTools(team_files.places, post, lambda: team, self._note, patience=patience)
+        self.box = ToolBox(self.mail.tools(mail_format))
 
     def _note(self, event_type: str, caller: Caller, **about: str) -> None:
         self.noted.append({"event_type": event_type, "identity": caller.identity, **about})

@@ -30,7 +30,7 @@ class Old(Stage):
         super().__init__(requests, home, state)
         self.environment["LANEWAY_CODEX_BIN"] = codex
         self.environment["XDG_STATE_HOME"] = str(state)
-        self._missing = {each.name for each in binary.lacks(binary.probe(locate.find(codex)))}
+        self._missing = {each.name for each in binary.missing_features(binary.probe(locate.find(codex)))}
 
     def has(self, feature: str) -> bool:
         return feature not in self._missing

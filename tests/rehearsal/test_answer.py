@@ -1,4 +1,4 @@
-"""From a request to the stream of an answer: what comes next is read off the conversation."""
+"""The scripted model's answers: from a request to the stream, with the next step from the conversation."""
 
 from __future__ import annotations
 

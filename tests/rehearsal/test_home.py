@@ -1,4 +1,4 @@
-"""Throw-away homes: made, held, removed; and swept when their owner was killed."""
+"""Throw-away Codex homes: created, locked, removed; and swept when their owner was killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripted Claude: what it says, what it calls, and how it finds a tool that Claude Code hides."""
+"""The scripted Claude: its texts, its tool calls, and its search for tools that Claude Code hides."""
 
 from __future__ import annotations
 

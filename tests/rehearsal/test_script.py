@@ -1,4 +1,4 @@
-"""The script language of rehearsals: every verb, and what happens to nonsense."""
+"""The script language of rehearsals: every verb, and unreadable lines."""
 
 from __future__ import annotations
 

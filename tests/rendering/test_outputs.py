@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from laneway.base.plain import fenced, quoted
 from laneway.rendering.outputs import (
-    EVERY_S,
-    LATEST_S,
+    INTERVAL_S,
+    MAX_DELAY_S,
     MAX_PIECE_CHARS,
     NEW_SHARE,
     TAIL_CHARS,
@@ -35,18 +35,20 @@ steps = st.lists(
 )
 
 
-class Told:
-    """Outputs, and what they tell, with the time."""
+class SentOutputs:
+    """A `PacedOutputs` and everything that it sent, with the times."""
 
-    def __init__(self, *, whole: bool) -> None:
+    def __init__(self, *, sends_all: bool) -> None:
         self.clock = HandClock()
-        self.told: list[tuple[float, str, str]] = []
+        self.sent: list[tuple[float, str, str]] = []
         self.is_behind = False
-        self.outputs = PacedOutputs(self.clock, self._tell, whole=whole, is_behind=lambda: self.is_behind)
+        self.outputs = PacedOutputs(
+            self.clock, self._send, sends_all=sends_all, is_behind=lambda: self.is_behind
+        )
 
-    def _tell(self, item_id: str, turn_id: str, text: str) -> None:
+    def _send(self, item_id: str, turn_id: str, text: str) -> None:
         assert turn_id == f"turn of {item_id}"
-        self.told.append((self.clock.now(), item_id, text))
+        self.sent.append((self.clock.now(), item_id, text))
 
     def add(self, item_id: str, text: str) -> None:
         self.outputs.add(item_id, f"turn of {item_id}", text)
@@ -63,7 +65,7 @@ class Told:
         return printed
 
     def texts(self, item_id: str = "a") -> list[str]:
-        return [text for _, item, text in self.told if item == item_id]
+        return [text for _, item, text in self.sent if item == item_id]
 
 
 # ── text as Markdown ───────────────────────────────────────────────────────
@@ -120,7 +122,7 @@ def test_a_shortened_text_says_how_much_is_missing(text: str, max_chars: int) ->
 @given(steps)
 def test_a_terminal_gets_every_character_once_and_in_order(plan: list[tuple[str, str, Any]]) -> None:
     """However the pieces come and the time passes."""
-    here = Told(whole=True)
+    here = SentOutputs(sends_all=True)
     printed = here.run(plan)
     for item_id, text in printed.items():
         here.outputs.flush(item_id)
@@ -130,29 +132,29 @@ def test_a_terminal_gets_every_character_once_and_in_order(plan: list[tuple[str,
 @given(steps)
 def test_pieces_come_a_few_times_a_second(plan: list[tuple[str, str, Any]]) -> None:
     """Two tellings of a command are apart, except for pieces that are too long to keep."""
-    here = Told(whole=True)
+    here = SentOutputs(sends_all=True)
     here.run(plan)
     for item_id in "ab":
-        mine = [(when, text) for when, item, text in here.told if item == item_id]
+        mine = [(when, text) for when, item, text in here.sent if item == item_id]
         for (before, _), (after, text) in itertools.pairwise(mine):
-            assert after - before >= EVERY_S - 1e-9 or len(text) >= MAX_PIECE_CHARS
+            assert after - before >= INTERVAL_S - 1e-9 or len(text) >= MAX_PIECE_CHARS
 
 
 def test_the_first_piece_is_told_at_once_and_the_next_ones_together() -> None:
     """A user sees that a command prints, without a message for every line."""
-    here = Told(whole=True)
+    here = SentOutputs(sends_all=True)
     for number in range(5):
         here.add("a", f"{number}\n")
     assert here.texts() == ["0\n"]
-    here.clock.advance(EVERY_S)
+    here.clock.advance(INTERVAL_S)
     assert here.texts() == ["0\n", "1\n2\n3\n4\n"]
     here.clock.advance(10)
-    assert len(here.told) == 2
+    assert len(here.sent) == 2
 
 
 def test_a_long_piece_is_not_kept_back() -> None:
     """Memory stays bounded however fast a command prints."""
-    here = Told(whole=True)
+    here = SentOutputs(sends_all=True)
     here.add("a", "x")
     here.add("a", "y" * MAX_PIECE_CHARS)
     assert here.texts() == ["x", "y" * MAX_PIECE_CHARS]
@@ -160,11 +162,11 @@ def test_a_long_piece_is_not_kept_back() -> None:
 
 def test_a_terminal_that_is_behind_loses_nothing() -> None:
     """Pieces cannot be merged away, so they are told all the same."""
-    here = Told(whole=True)
+    here = SentOutputs(sends_all=True)
     here.is_behind = True
     here.add("a", "one")
     here.add("a", "two")
-    here.clock.advance(EVERY_S)
+    here.clock.advance(INTERVAL_S)
     assert "".join(here.texts()) == "onetwo"
 
 
@@ -174,19 +176,19 @@ def test_a_terminal_that_is_behind_loses_nothing() -> None:
 @given(steps)
 def test_what_is_told_in_tails_stays_linear(plan: list[tuple[str, str, Any]]) -> None:
     """Eight times what was printed at most, and a tail a second: never the square of it."""
-    here = Told(whole=False)
+    here = SentOutputs(sends_all=False)
     printed = here.run(plan)
     for item_id, text in printed.items():
         told = here.texts(item_id)
         assert all(len(each) <= TAIL_CHARS + NOTE_CHARS for each in told)
-        seconds = here.clock.now() / LATEST_S
+        seconds = here.clock.now() / MAX_DELAY_S
         assert sum(map(len, told)) <= (NEW_SHARE + 1) * len(text) + (seconds + 1) * (TAIL_CHARS + NOTE_CHARS)
 
 
 @given(steps)
 def test_a_tail_is_the_end_of_what_was_printed(plan: list[tuple[str, str, Any]]) -> None:
     """Flushed, it shows the last characters, and tells truly how many are before them."""
-    here = Told(whole=False)
+    here = SentOutputs(sends_all=False)
     printed = here.run(plan)
     for item_id, text in printed.items():
         here.outputs.flush(item_id)
@@ -204,30 +206,30 @@ def test_a_tail_is_the_end_of_what_was_printed(plan: list[tuple[str, str, Any]])
 @given(steps)
 def test_everything_new_is_seen_within_a_second(plan: list[tuple[str, str, Any]]) -> None:
     """A tail of which little is new may wait, but not for long."""
-    here = Told(whole=False)
+    here = SentOutputs(sends_all=False)
     printed = here.run(plan)
-    here.clock.advance(LATEST_S + EVERY_S)
+    here.clock.advance(MAX_DELAY_S + INTERVAL_S)
     for item_id, text in printed.items():
         assert not text or text.endswith(here.texts(item_id)[-1][-1:])
-    told = len(here.told)
+    told = len(here.sent)
     for item_id in printed:
         here.outputs.flush(item_id)
-    assert len(here.told) == told
+    assert len(here.sent) == told
 
 
 def test_a_long_tail_is_not_resent_for_every_dot() -> None:
     """A progress bar costs a tail a second, not ten."""
-    here = Told(whole=False)
+    here = SentOutputs(sends_all=False)
     here.add("a", "x" * TAIL_CHARS)
     for _ in range(100):
         here.add("a", ".")
-        here.clock.advance(EVERY_S)
-    assert 5 <= len(here.told) <= 11
+        here.clock.advance(INTERVAL_S)
+    assert 5 <= len(here.sent) <= 11
 
 
 def test_a_tail_starts_with_a_whole_line() -> None:
     """Where a line begins near by."""
-    here = Told(whole=False)
+    here = SentOutputs(sends_all=False)
     here.add("a", "".join(f"line {number}\n" for number in range(2000)))
     note, first, *_ = here.texts()[0].split("\n")
     assert note.endswith("characters before this come at the end.]")
@@ -236,14 +238,14 @@ def test_a_tail_starts_with_a_whole_line() -> None:
 
 def test_a_client_that_is_behind_gets_no_tails_until_it_reads() -> None:
     """Then it gets the newest, and only that."""
-    here = Told(whole=False)
+    here = SentOutputs(sends_all=False)
     here.is_behind = True
     for number in range(5):
         here.add("a", f"{number}\n")
         here.clock.advance(1)
-    assert here.told == []
+    assert here.sent == []
     here.is_behind = False
-    here.clock.advance(EVERY_S)
+    here.clock.advance(INTERVAL_S)
     assert here.texts() == ["0\n1\n2\n3\n4\n"]
 
 
@@ -252,7 +254,7 @@ def test_a_client_that_is_behind_gets_no_tails_until_it_reads() -> None:
 
 def test_nothing_is_told_of_a_command_that_was_dropped() -> None:
     """Its end holds the complete output; a late tail would replace it."""
-    here = Told(whole=False)
+    here = SentOutputs(sends_all=False)
     here.add("a", "one")
     here.add("a", "two")
     here.add("b", "kept")
@@ -266,7 +268,7 @@ def test_nothing_is_told_of_a_command_that_was_dropped() -> None:
 
 def test_cleared_outputs_are_silent() -> None:
     """No timer outlives the session."""
-    here = Told(whole=True)
+    here = SentOutputs(sends_all=True)
     for item_id in "ab":
         here.add(item_id, "one")
         here.add(item_id, "two")

@@ -34,7 +34,7 @@ SERVER: dict[str, Any] = {
 
 def question_of(*asked: dict[str, Any]) -> Question:
     params = {"threadId": "t", "turnId": "u", "itemId": "i", "questions": [*asked]}
-    question = questions.ask("item/tool/requestUserInput", params, "q", None)
+    question = questions.question_of("item/tool/requestUserInput", params, "q", None)
     assert question is not None
     return question
 
@@ -42,7 +42,7 @@ def question_of(*asked: dict[str, Any]) -> Question:
 def elicited(*names: str, required: tuple[str, ...] = ()) -> InText:
     schema = {"type": "object", "properties": {n: SERVER[n] for n in names}, "required": [*required]}
     params = {"threadId": "t", "serverName": "desk", "message": "Who are you?", "requestedSchema": schema}
-    question = questions.ask("mcpServer/elicitation/request", params, "q", None)
+    question = questions.question_of("mcpServer/elicitation/request", params, "q", None)
     assert question is not None
     return in_text(question)
 

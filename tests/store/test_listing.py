@@ -1,4 +1,4 @@
-"""Registries read for looking: quickly, once each, and never otherwise than as a book."""
+"""Registries read for listing: quickly, once each, with the same result as `decode`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from laneway.store import listing
 from laneway.store.gates import gate
 from laneway.store.listing import EXTRA_KINDS, IN_ENTRY, SETTLED_S, Listing, SessionRow, row_of, rows_in
 from laneway.store.records import entry_of, record_of, record_of_row
-from laneway.store.registry import Book, decode
+from laneway.store.registry import RegistryContent, decode
 from laneway.store.store import Store
 from tests.store.support import TEAM
 
@@ -82,7 +82,7 @@ def test_a_row_gives_the_record_that_was_written() -> None:
     record = Record(
         agent_id="a", identity="codex", team=TEAM, thread_id="t", status="closed", turns=3, effort="low"
     )
-    (row,) = rows_in(Book().put(entry_of(record)).render(), "file")
+    (row,) = rows_in(RegistryContent().put(entry_of(record)).render(), "file")
     assert record_of_row(row) == record == record_of(entry_of(record))
     assert row.entry == msgspec.structs.replace(entry_of(record), extra={})
 
@@ -92,11 +92,13 @@ def test_a_row_gives_the_record_that_was_written() -> None:
 
 def written(path: Path, *agent_ids: str, age_s: float = 60.0) -> str:
     """A registry that was written some time ago. Its change time is now: nobody can set that."""
-    book = Book()
+    content = RegistryContent()
     for agent_id in agent_ids:
-        book = book.put(entry_of(Record(agent_id=agent_id, identity="codex", team=TEAM, status="closed")))
+        content = content.put(
+            entry_of(Record(agent_id=agent_id, identity="codex", team=TEAM, status="closed"))
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(book.render())
+    path.write_bytes(content.render())
     now = path.stat().st_mtime
     os.utime(path, (now - age_s, now - age_s))
     return str(path)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from laneway.base.errors import FileDamaged, FileNewer, StoreError
 from laneway.store import registry
-from laneway.store.registry import Book, Entry, decode, fitted, is_older
+from laneway.store.registry import Entry, RegistryContent, decode, fitted, is_older
 from tests.store.support import entry
 
 KNOWN = {*registry.KNOWN, "thread_id", "last_active_at", "codex_id"}
@@ -45,33 +45,33 @@ RUSTY: dict[str, Any] = {
 """As the old atm-agent-mcp writes a session."""
 
 
-def book_of(*sessions: Any, **others: Any) -> Book:
+def content_of(*sessions: Any, **others: Any) -> RegistryContent:
     return decode(json.dumps({"version": 1, "sessions": sessions, **others}).encode(), "here")
 
 
-def written(book: Book) -> Any:
-    return json.loads(book.render())
+def written(content: RegistryContent) -> Any:
+    return json.loads(content.render())
 
 
 @given(st.lists(ENTRIES, unique_by=lambda e: e.agent_id, max_size=5))
 def test_what_is_written_is_read_back(entries: list[Entry]) -> None:
     """Whatever the texts hold."""
-    book = Book()
+    content = RegistryContent()
     for one in entries:
-        book = book.put(one)
-    assert decode(book.render(), "here").entries == tuple(entries)
+        content = content.put(one)
+    assert decode(content.render(), "here").entries == tuple(entries)
 
 
 @given(OTHERS, OTHERS)
 def test_what_we_do_not_know_is_kept_through_a_change(beside: dict[str, Any], inside: dict[str, Any]) -> None:
     """Fields of a session and of the file, numbers to the last digit."""
     beside = {name: value for name, value in beside.items() if name not in ("version", "sessions")}
-    book = book_of({**RUSTY, **inside}, **beside)
-    changed = written(book.put(msgspec.structs.replace(book.entries[0], status="closed")))
+    content = content_of({**RUSTY, **inside}, **beside)
+    changed = written(content.put(msgspec.structs.replace(content.entries[0], status="closed")))
     assert {name: changed["sessions"][0][name] for name in inside} == inside
     assert {name: changed[name] for name in beside} == beside
     # The same from a caller who knows nothing of them.
-    fresh = written(book.put(entry("codex:1", status="closed")))
+    fresh = written(content.put(entry("codex:1", status="closed")))
     assert {name: fresh["sessions"][0][name] for name in inside} == inside
 
 
@@ -79,7 +79,7 @@ def test_what_we_do_not_know_is_kept_through_a_change(beside: dict[str, Any], in
 def test_a_session_is_written_with_both_names_of_what_has_two() -> None:
     """The whole line, field for field."""
     one = entry("a", backend_id="t", last_active="now", cwd="/w", extra={"codex_id": "c", "n": [1]})
-    assert written(Book().put(one)) == {
+    assert written(RegistryContent().put(one)) == {
         "version": 1,
         "sessions": [
             {
@@ -104,13 +104,13 @@ def test_a_session_is_written_with_both_names_of_what_has_two() -> None:
 )
 def test_either_name_is_read(fields: dict[str, Any], expected: dict[str, Any]) -> None:
     """The newer one wins where both stand."""
-    (one,) = book_of({**RUSTY, **fields}).entries
+    (one,) = content_of({**RUSTY, **fields}).entries
     assert {name: getattr(one, name) for name in expected} == expected
 
 
 def test_a_session_of_the_old_program_is_read_and_kept() -> None:
     """With the field that we do not have."""
-    (one,) = book_of(RUSTY).entries
+    (one,) = content_of(RUSTY).entries
     assert (one.agent_id, one.backend_id, one.status, one.read("thread_state", str)) == (
         "codex:1", None, "active", "idle",
     )  # fmt: skip
@@ -121,10 +121,10 @@ def test_a_session_of_the_old_program_is_read_and_kept() -> None:
 @pytest.mark.parametrize("odd", [5, None, [], {}, {**RUSTY, "status": "asleep"}, {**RUSTY, "team": 3}])
 def test_a_session_that_we_cannot_read_is_neither_shown_nor_lost(odd: Any) -> None:
     """One strange line does not cost the others, nor itself."""
-    book = book_of(odd, RUSTY, odd).disowned().put(entry("b"))
-    assert [e.agent_id for e in book.entries] == ["codex:1", "b"]
-    assert [s for s in written(book)["sessions"] if s == odd] == [odd, odd]
-    assert len(book.rows) == 4
+    content = content_of(odd, RUSTY, odd).disowned().put(entry("b"))
+    assert [e.agent_id for e in content.entries] == ["codex:1", "b"]
+    assert [s for s in written(content)["sessions"] if s == odd] == [odd, odd]
+    assert len(content.rows) == 4
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_newer_format_is_told_as_such() -> None:
 
 @given(st.binary())
 def test_no_bytes_at_all_crash_the_reader(data: bytes) -> None:
-    """A book or one of our errors."""
+    """A `RegistryContent` or one of our errors."""
     try:
         decode(data, "here")
     except (FileDamaged, FileNewer):
@@ -160,16 +160,16 @@ def test_no_bytes_at_all_crash_the_reader(data: bytes) -> None:
 
 def test_a_folder_that_is_no_text_does_not_keep_a_session_from_being_saved() -> None:
     """Its name is written as far as JSON can."""
-    book = Book().put(entry("a", cwd="/w/\udcff"))
-    assert decode(book.render(), "here").entries[0].cwd == "/w/?"
+    content = RegistryContent().put(entry("a", cwd="/w/\udcff"))
+    assert decode(content.render(), "here").entries[0].cwd == "/w/?"
 
 
 def test_a_session_that_cannot_be_json_or_is_too_long_is_refused() -> None:
     """With a sentence, and nothing is changed."""
     with pytest.raises(StoreError, match="no JSON"):
-        Book().put(entry("a", extra={"x": object()}))
+        RegistryContent().put(entry("a", extra={"x": object()}))
     with pytest.raises(StoreError, match="longer than"):
-        Book().put(entry("a", extra={"x": "x" * registry.MAX_ENTRY_BYTES}))
+        RegistryContent().put(entry("a", extra={"x": "x" * registry.MAX_ENTRY_BYTES}))
 
 
 def test_age_counts_from_the_last_activity() -> None:
@@ -183,22 +183,22 @@ def test_age_counts_from_the_last_activity() -> None:
 
 def test_a_full_registry_lets_ended_sessions_go_and_no_others() -> None:
     """Those quiet for longest first; the new one always stays."""
-    book = Book()
+    content = RegistryContent()
     for number, status in enumerate(("closed", "active", "stale", "interrupted", "closed")):
-        book = book.put(entry(str(number), last_active=str(9 - number), status=status))
-    assert [e.agent_id for e in fitted(book, 4, keep="4").entries] == ["0", "1", "3", "4"]
-    assert [e.agent_id for e in fitted(book, 1, keep="4").entries] == ["1", "3", "4"]
-    assert fitted(book, 5, keep="4") is book
+        content = content.put(entry(str(number), last_active=str(9 - number), status=status))
+    assert [e.agent_id for e in fitted(content, 4, keep="4").entries] == ["0", "1", "3", "4"]
+    assert [e.agent_id for e in fitted(content, 1, keep="4").entries] == ["1", "3", "4"]
+    assert fitted(content, 5, keep="4") is content
 
 
 def test_a_registry_never_grows_past_what_we_would_read() -> None:
     """Bytes count as well as sessions."""
-    book = Book()
+    content = RegistryContent()
     for number in range(20):
         long = "x" * (registry.MAX_ENTRY_BYTES - 1000)
-        book = fitted(
-            book.put(entry(f"{number:02}", status="closed", extra={"x": long})), 500, keep=f"{number:02}"
+        content = fitted(
+            content.put(entry(f"{number:02}", status="closed", extra={"x": long})), 500, keep=f"{number:02}"
         )
-    assert len(book.render()) < registry.MAX_REGISTRY_BYTES
-    assert book.entries[-1].agent_id == "19"
-    assert len(book.entries) >= 14
+    assert len(content.render()) < registry.MAX_REGISTRY_BYTES
+    assert content.entries[-1].agent_id == "19"
+    assert len(content.entries) >= 14

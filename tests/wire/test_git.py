@@ -51,9 +51,9 @@ def test_more_output_than_wanted_is_never_read(repo: Repo) -> None:
     """Git is ended, and what was wanted is there."""
     repo.write("a.txt", "x\n" * 2_000_000)
     ran = git(repo.root, "diff", max_bytes=1000)
-    assert len(ran.out) == 1000
+    assert len(ran.stdout) == 1000
     assert ran.is_cut
-    assert git(repo.root, "rev-parse", "HEAD").code == 0
+    assert git(repo.root, "rev-parse", "HEAD").exit_code == 0
 
 
 def test_a_git_that_hangs_is_ended_with_all_that_it_started(repo: Repo, stub: Path) -> None:
@@ -61,27 +61,25 @@ def test_a_git_that_hangs_is_ended_with_all_that_it_started(repo: Repo, stub: Pa
     for script in ("exec sleep 600", "sleep 600 & exit 0", "exec >&-; exec sleep 600"):
         write_program(stub, script)
         ran = git(repo.root, "status", timeout_s=0.1)
-        assert ran.out == b""
-        assert ran.code == 0 if "exit 0" in script else ran.code < 0
-        assert ran.complaint == (
-            "" if "exit 0" in script else "it took longer than 0.1 seconds and was ended"
-        )
+        assert ran.stdout == b""
+        assert ran.exit_code == 0 if "exit 0" in script else ran.exit_code < 0
+        assert ran.error == ("" if "exit 0" in script else "it took longer than 0.1 seconds and was ended")
 
 
 def test_what_git_has_against_a_command_is_kept(repo: Repo) -> None:
     """For whoever asked, and bounded."""
     ran = git(repo.root, "show", "no-such-thing")
-    assert ran.code > 0
-    assert "no-such-thing" in ran.complaint
-    assert ran.out == b""
+    assert ran.exit_code > 0
+    assert "no-such-thing" in ran.error
+    assert ran.stdout == b""
 
 
 @pytest.mark.parametrize("word", ["a\0b", "\ud800"])
-def test_what_no_process_can_be_given_is_a_complaint(repo: Repo, word: str) -> None:
+def test_what_no_process_can_be_given_is_an_error(repo: Repo, word: str) -> None:
     """And not an exception."""
     ran = git(repo.root, "rev-parse", word)
-    assert ran.code == NEVER_RAN
-    assert ran.complaint.startswith("Git cannot be started in ")
+    assert ran.exit_code == NEVER_RAN
+    assert ran.error.startswith("Git cannot be started in ")
 
 
 async def test_a_cancelled_question_ends_git_and_asks_no_more(repo: Repo, stub: Path, tmp_path: Path) -> None:
@@ -92,7 +90,7 @@ async def test_a_cancelled_question_ends_git_and_asks_no_more(repo: Repo, stub: 
     is_done = threading.Event()
 
     def work() -> None:
-        codes.extend(git(repo.root, "status").code for _ in range(3))
+        codes.extend(git(repo.root, "status").exit_code for _ in range(3))
         is_done.set()
 
     asking = asyncio.ensure_future(in_thread(work))
@@ -121,7 +119,7 @@ def test_git_gets_of_the_environment_only_what_it_needs(
     monkeypatch.setenv("GIT_CONFIG_COUNT", "0")
     write_program(stub, "env")
     ran = (git_apart if is_apart else git)(repo.root, "status")
-    seen = dict(line.split("=", 1) for line in ran.out.decode().splitlines())
+    seen = dict(line.split("=", 1) for line in ran.stdout.decode().splitlines())
     known = {
         "HOME",
         "PATH",
@@ -136,7 +134,7 @@ def test_git_gets_of_the_environment_only_what_it_needs(
         "OLDPWD",
     }
     assert {name for name in seen if not name.startswith("GIT_")} <= known
-    assert "secret or program" not in ran.out.decode()
+    assert "secret or program" not in ran.stdout.decode()
     assert ("GIT_CONFIG_COUNT" in seen) is not is_apart
     assert seen.get("GIT_DIR") == (os.devnull if is_apart else None)
     assert (seen["HOME"] == os.devnull) is is_apart
@@ -167,7 +165,7 @@ def test_a_view_is_gone_when_it_was_looked_at(repo: Repo) -> None:
         own = Path(view.place["GIT_DIR"])
         assert own.is_dir()
         assert own.stat().st_mode & 0o077 == 0
-        assert view.git("status", "--porcelain").out == b""
+        assert view.git("status", "--porcelain").stdout == b""
     assert not own.exists()
     assert sorted(repo.root.rglob("*")) == before
 
@@ -185,7 +183,7 @@ def test_a_view_knows_nothing_that_the_repository_has_configured(repo: Repo) -> 
     with git_view(repo.root) as view:
         assert isinstance(view, GitView)
         assert view.filters == {"x"}
-        listed = view.git("config", "--list", "--show-origin").out.decode()
+        listed = view.git("config", "--list", "--show-origin").stdout.decode()
     lines = [line.partition("\t") for line in listed.splitlines()]
     settings = dict(setting.split("=", 1) for _, _, setting in lines)
     assert settings["core.autocrlf"] == "input"
@@ -207,4 +205,4 @@ def test_a_file_changed_in_the_moment_in_which_the_index_was_written_is_seen(rep
     os.utime(index, ns=(times.st_mtime_ns, times.st_mtime_ns))
     with git_view(repo.root) as view:
         assert isinstance(view, GitView)
-        assert b"+two" in view.git("-c", "core.trustctime=false", "diff").out
+        assert b"+two" in view.git("-c", "core.trustctime=false", "diff").stdout

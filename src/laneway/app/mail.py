@@ -1,4 +1,4 @@
-"""Team mail for an MCP server: tools for clients and sessions, resources, news, and delivery as turns.
+"""Team mail for an MCP server: tools for clients and sessions, resources, subscriptions, delivery as turns.
 
 Joins `laneway.mail` with the front ends. The mail modules are loaded when they are first needed: a
 server that is only asked for its list of tools starts without them.
@@ -8,7 +8,7 @@ server that is only asked for its list of tools starts without them.
     NamedSessions(…, may_take=mail.may_take)                   no session has a teammate's name
     local_socket(sessions, open_bridge=mail.serve_bridge)      threads that only a bridge reaches
     mail.open(sessions, names, local_server)                   before the first session
-    McpServer(…, mail.offers(), mail.resources, mail.news)     clients have the tools, too
+    McpServer(…, mail.offers(), mail.resources, mail.subscriptions)     clients have the tools, too
     async with mail.delivering(settings, clock):               mail becomes turns
 """
 
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from laneway import __version__
-from laneway.app.mail_news import InboxPoller
+from laneway.app.inbox_poller import InboxPoller
 from laneway.base.errors import MemberForeign, StoreError
 from laneway.base.settings import Settings
 from laneway.codex import mcp_entry
@@ -45,7 +45,7 @@ from laneway.doors.mcp.names import Names
 from laneway.doors.mcp.server import Call, Connection, McpServer, Offer
 from laneway.doors.mcp.subscriptions import Subscriptions
 from laneway.doors.mcp.tool_offers import BoundCaller, offers_of
-from laneway.mail.tool_words import ALL, NAMES
+from laneway.mail.tool_schemas import ALL, NAMES
 from laneway.wire.peer import Peer, Raw
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class TeamMail:
         self.sessions: NamedSessions
         self.acting: ActingIdentity
         self.resources: MailResources
-        self.news: Subscriptions
+        self.subscriptions: Subscriptions
         self._switched: dict[str, bool] = {}
         self.postman: Postman | None = None
         """Set once the first session has opened."""
@@ -126,7 +126,7 @@ class TeamMail:
         self._local_server = local_server
         self.acting = ActingIdentity(sessions, names, self._check)
         self.resources = MailResources(sessions, self.acting, lambda: self.mail.team, self._unread)
-        self.news = Subscriptions(self.resources.may_hear, self.resources.may_subscribe)
+        self.subscriptions = Subscriptions(self.resources.may_hear, self.resources.may_subscribe)
 
     @property
     def mail(self) -> LoadedMail:
@@ -159,7 +159,7 @@ class TeamMail:
             places, post, membership, MailTools(places, post, lambda: membership.team, self._note)
         )
 
-    # ── mail becomes turns, and news ───────────────────────────────────────
+    # ── delivery as turns, and notifications ───────────────────────────────
 
     @asynccontextmanager
     async def delivering(self, settings: Settings, clock: Clock) -> AsyncIterator[None]:
@@ -174,7 +174,9 @@ class TeamMail:
         self.sessions.listeners.append(on_session)
         delivering = tasks.spawn(self._deliver(settings, clock, session_opened, stopping), "mail")
         try:
-            async with InboxPoller(self.news, self._unclaimed_identities, self._inbox, clock, poll_s):
+            async with InboxPoller(
+                self.subscriptions, self._unclaimed_identities, self._inbox, clock, poll_s
+            ):
                 yield
         finally:
             self.sessions.listeners.remove(on_session)
@@ -212,11 +214,11 @@ class TeamMail:
         return {"mail": msgspec.to_builtins(self.postman.metrics)} if self.postman is not None else {}
 
     def _tell(self, new: NewMail) -> None:
-        self.news.notify(new.identity)
+        self.subscriptions.notify(new.identity)
 
     def _unclaimed_identities(self) -> frozenset[str]:
         """Names that clients subscribed to and that no session of ours has."""
-        return self.news.keys() - {session.identity for session in self.sessions.live()}
+        return self.subscriptions.keys() - {session.identity for session in self.sessions.live()}
 
     async def _inbox(self, identity: str) -> Inbox:
         """The inbox of a name without a session; `MemberForeign` if the name is a teammate's by now."""

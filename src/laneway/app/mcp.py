@@ -114,9 +114,11 @@ async def opened(options: McpOptions, settings: Settings, names: Names) -> Async
             await runtime.engine.link()  # the older program `codex-mcp` starts Codex at once
         # Methods that we do not serve ourselves are passed on to a Codex that speaks MCP.
         mcp_engine = None if isinstance(runtime.engine, CodexEngine) else runtime.engine
-        news = team_mail.news if team_mail else None
+        subscriptions = team_mail.subscriptions if team_mail else None
         info = server_info(names, settings.tools).info
-        server = McpServer(info, offered_tools, resources=resources, news=news, beyond=mcp_engine)
+        server = McpServer(
+            info, offered_tools, resources=resources, subscriptions=subscriptions, fallback=mcp_engine
+        )
         yield OpenServer(server, sessions.shutdown)
 
 

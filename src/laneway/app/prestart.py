@@ -32,13 +32,13 @@ def begin(arguments: list[str]) -> None:
     if any(word.startswith(_CHOOSING) for word in arguments[1:]) or _is_configured():
         return
     from laneway.base.errors import BinaryError
-    from laneway.codex.hello import FIRST
+    from laneway.codex.hello import HANDSHAKE
     from laneway.codex.locate import child_environment, find
     from laneway.wire.launch import launch
 
     try:
         binary = find()
-        launched = launch([binary.path, "app-server"], env=child_environment(os.environ), first=FIRST)
+        launched = launch([binary.path, "app-server"], env=child_environment(os.environ), first=HANDSHAKE)
         _started = (binary.path, launched)
     except (BinaryError, OSError):
         _started = None  # the command itself will report what is wrong

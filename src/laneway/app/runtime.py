@@ -106,9 +106,11 @@ def script(events: str, transport: str = "app-server") -> Callable[[], Script]:
         return partial(RelayScript, "compact" if events == "compact" else "full")
 
     def legacy() -> Script:
-        from laneway.codex.legacy import Legacy  # two milliseconds, not needed before there is a session
+        from laneway.codex.legacy import (
+            LegacyEvents,
+        )  # two milliseconds, not needed before there is a session
 
-        return Legacy("compact" if events == "compact" else "full")
+        return LegacyEvents("compact" if events == "compact" else "full")
 
     return legacy
 

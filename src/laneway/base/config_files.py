@@ -17,7 +17,7 @@ import msgspec
 
 from laneway.base.errors import SettingError
 from laneway.base.foreign_files import NotRegular, TooLarge, read_regular
-from laneway.base.kinds import shown
+from laneway.base.kinds import to_text
 from laneway.base.paths import config_home
 
 if TYPE_CHECKING:
@@ -147,4 +147,4 @@ def _line_of(problem: ValueError, text: str) -> int | None:
 
 
 def _wrong(path: Path, problem: str, line: int | None = None) -> SettingError:
-    return SettingError(shown(path), problem, line=line, expected="valid TOML")
+    return SettingError(to_text(path), problem, line=line, expected="valid TOML")

@@ -147,7 +147,7 @@ def _resolved(value: Path, base: PathBase) -> Path:
 
 
 def _line(value: object, base: PathBase) -> str:
-    """A text that can be shown, sent and logged as it is: no control characters, nothing invisible."""
+    """A text that can be value_text, sent and logged as it is: no control characters, nothing invisible."""
     fits = isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= MAX_TEXT_CHARS
     return str(value) if fits else _reject()
 
@@ -156,7 +156,7 @@ def _reject() -> NoReturn:
     raise ValueError
 
 
-def shown(value: object) -> str:
+def to_text(value: object) -> str:
     """A value for people. Control characters are spelt out: a file must not drive a terminal."""
     match value:
         case None:
@@ -169,7 +169,7 @@ def shown(value: object) -> str:
         case int() if value.bit_length() > MAX_SHOWN_BITS:
             return "a huge number"  # Python refuses to convert it
         case list() | tuple():
-            return ", ".join(shown(item) for item in value) or "(none)"
+            return ", ".join(to_text(item) for item in value) or "(none)"
         case dict():
             return f"a table of {len(value)}"
         case _:

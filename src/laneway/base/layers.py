@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from laneway.base.setting_values import Ignored, Keys, Source
     from laneway.base.trust import Fingerprint
 
-Standing: TypeAlias = Literal["asks for nothing", "trusted", "changed", "not trusted"]
+TrustState: TypeAlias = Literal["asks for nothing", "trusted", "changed", "not trusted"]
 
 
 class FoundValue(msgspec.Struct, frozen=True):
@@ -38,8 +38,8 @@ class RepoFile(msgspec.Struct, frozen=True):
     path: Path
     root: Path
     """The repository that trust is given to; a real path, no links."""
-    asks: tuple[FoundValue, ...]
+    sensitive: tuple[FoundValue, ...]
     """Every setting in it that can need trust, whether or not its present value does."""
-    standing: Standing
+    trust_state: TrustState
     before: dict[str, Fingerprint]
     """What was trusted last, by key."""

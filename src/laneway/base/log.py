@@ -65,8 +65,8 @@ def timed(log: logging.Logger, what: str, level: int = logging.DEBUG) -> Iterato
         yield
         outcome = "done"
     finally:
-        took = (time.perf_counter() - began) * 1e3
-        log.log(level, "%s %s", what, outcome, extra={"latency_ms": round(took, 3)})
+        elapsed_ms = (time.perf_counter() - began) * 1e3
+        log.log(level, "%s %s", what, outcome, extra={"latency_ms": round(elapsed_ms, 3)})
 
 
 def configure(level: str = "warning", form: Form = "human", file: Path | None = None) -> logging.Handler:

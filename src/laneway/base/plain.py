@@ -102,8 +102,8 @@ def prefixed(text: str, prefix: str = PREFIX, columns: int | None = None) -> str
     """Prose whose every line begins with a mark; lines longer than `columns` are broken, and marked, too."""
     lines = plain(text).split("\n")
     if columns is not None:
-        room = max(1, columns - len(prefix))
-        lines = [piece for line in lines for piece in _broken(line.expandtabs(8), room)]
+        width = max(1, columns - len(prefix))
+        lines = [piece for line in lines for piece in _broken(line.expandtabs(8), width)]
     return "\n".join(prefix + line for line in lines)
 
 
@@ -204,19 +204,19 @@ def _spelt(run: str, before: str, *, is_code: bool) -> Iterator[str]:
         category = unicodedata.category(letter)
         following = run[index + 1 : index + 2]
         if letter in _JOINERS:
-            is_kept = not is_code and marks < MAX_MARKS and _joins(last, following, marks + 1)
+            is_shown = not is_code and marks < MAX_MARKS and _joins(last, following, marks + 1)
             marks += 1
         elif letter in _SELECTORS:
-            is_kept = not is_code and _selects(last, following)
+            is_shown = not is_code and _selects(last, following)
             marks += 1
         elif category in _MARKS and not _BLANK.match(letter):
-            is_kept = bool(last) and marks < MAX_MARKS
+            is_shown = bool(last) and marks < MAX_MARKS
             marks += 1
         else:
-            is_kept = not _is_hidden(letter, category, is_code=is_code)
+            is_shown = not _is_hidden(letter, category, is_code=is_code)
             marks = 0
-        last = letter if is_kept else ""
-        yield letter if is_kept else _escaped(letter)
+        last = letter if is_shown else ""
+        yield letter if is_shown else _escaped(letter)
 
 
 def _is_hidden(letter: str, category: str, *, is_code: bool) -> bool:

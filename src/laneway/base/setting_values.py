@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from laneway.base.kinds import shown
+from laneway.base.kinds import to_text
 from laneway.base.plain import plain_code
 
 Keys: TypeAlias = tuple[str, ...]
@@ -26,8 +26,8 @@ class Source(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         if self.line is not None:
-            return f"{shown(self.name)}, line {self.line}"
-        return shown(self.name) if self.name else self.kind
+            return f"{to_text(self.name)}, line {self.line}"
+        return to_text(self.name) if self.name else self.kind
 
 
 class SettingValue(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ def display(keys: Keys, value: object) -> str:
     """A value for people, with secrets hidden."""
     from laneway.base.redact import HIDDEN, redact  # loaded late: only when a value is displayed
 
-    return HIDDEN if is_secret(keys) and value is not None else redact(shown(value))
+    return HIDDEN if is_secret(keys) and value is not None else redact(to_text(value))
 
 
 def is_secret(keys: Keys) -> bool:

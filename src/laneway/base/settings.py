@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from laneway.base import config_files
 from laneway.base.config_files import ConfigFile, RepoPlace
 from laneway.base.errors import SettingError
-from laneway.base.kinds import IDENTITY, PathBase, shown
+from laneway.base.kinds import IDENTITY, PathBase, to_text
 from laneway.base.layers import FoundValue, Layer
 from laneway.base.schema import KEYS, TABLE_KEYS, Key, Role, Settings
 from laneway.base.setting_values import (
@@ -110,7 +110,7 @@ def _named_file(environment: Mapping[str, str], home: Path) -> Path | None:
             path = home / text[2:] if text.startswith("~/") else Path(text)
             if not os.path.exists(path):  # Path.exists() may raise
                 raise SettingError(
-                    variable, f"there is no file {shown(text)}: correct it.", expected="a file"
+                    variable, f"there is no file {to_text(text)}: correct it.", expected="a file"
                 )
             return path
     return None
@@ -243,7 +243,7 @@ def _refuse(source: Source, keys: Keys, expected: str, value: object) -> NoRetur
     value_text = display(keys, value) if is_secret(keys) or not isinstance(value, str) else repr(value)
     value_text = value_text if len(value_text) <= MAX_SHOWN_CHARS else value_text[:MAX_SHOWN_CHARS] + " …"
     raise SettingError(
-        shown(source.name),
+        to_text(source.name),
         f"{spell(keys)} must be {expected}, not {value_text}.",
         line=source.line,
         key=spell(keys),
@@ -257,7 +257,7 @@ def _unknown(source: Source, keys: Keys, known: Any) -> NoReturn:
     similar = difflib.get_close_matches(keys[-1], known, n=1)
     remedy = f"did you mean {similar[0]}?" if similar else f"known are {', '.join(sorted(known))}."
     raise SettingError(
-        shown(source.name),
+        to_text(source.name),
         f"there is no setting {spell(keys)}; {remedy}",
         line=source.line,
         key=spell(keys),

@@ -22,7 +22,7 @@ import msgspec
 from laneway.base.disk import full_text, is_full
 from laneway.base.errors import FileDamaged, FileNewer, StoreError
 from laneway.base.foreign_files import open_regular, read_open
-from laneway.base.kinds import shown
+from laneway.base.kinds import to_text
 from laneway.base.paths import state_home
 
 VERSION = 2
@@ -129,7 +129,7 @@ def _change(file: Path, change: Callable[[Trust], Trust]) -> bool:
         if is_full(problem):
             raise StoreError(f"Nothing was changed. {full_text(file.parent)}", str(file)) from problem
         raise StoreError(
-            f"The trust file {shown(file)} cannot be written ({problem.strerror}): make its folder yours.",
+            f"The trust file {to_text(file)} cannot be written ({problem.strerror}): make its folder yours.",
             str(file),
         ) from problem
 
@@ -154,11 +154,12 @@ def _read(file: Path) -> Trust:
         return Trust()
     except OSError as problem:
         raise StoreError(
-            f"The trust file {shown(file)} cannot be read ({problem.strerror}): {remedy}.", str(file)
+            f"The trust file {to_text(file)} cannot be read ({problem.strerror}): {remedy}.", str(file)
         ) from problem
     if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o022:
         raise StoreError(
-            f"The trust file {shown(file)} can be written by others: make it yours with mode 600.", str(file)
+            f"The trust file {to_text(file)} can be written by others: make it yours with mode 600.",
+            str(file),
         )
     try:
         data: Any = json.loads(raw)
@@ -166,7 +167,7 @@ def _read(file: Path) -> Trust:
         data = None
     version = data.get("version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > VERSION:
-        raise FileNewer(shown(file), version, VERSION)
+        raise FileNewer(to_text(file), version, VERSION)
     try:
         if version == 1:
             return Trust(folders=frozenset(_texts(data["trusted"])))
@@ -175,7 +176,7 @@ def _read(file: Path) -> Trust:
             return Trust(entries, frozenset(_texts(data["folders_of_version_1"])))
     except (KeyError, TypeError):
         pass
-    raise FileDamaged(f"The trust file {shown(file)} is damaged: {remedy}.", str(file))
+    raise FileDamaged(f"The trust file {to_text(file)} is damaged: {remedy}.", str(file))
 
 
 def _entry(data: Any) -> TrustedFile:
@@ -212,7 +213,7 @@ def _write(file: Path, trust: Trust) -> None:
     text = json.dumps(data, indent=2) + "\n"
     if len(text) > MAX_FILE_BYTES:
         raise StoreError(
-            f"The trust file {shown(file)} is full: `laneway config untrust DIR` makes room.", str(file)
+            f"The trust file {to_text(file)} is full: `laneway config untrust DIR` makes room.", str(file)
         )
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")  # the lock makes it ours alone
     temporary.unlink(missing_ok=True)

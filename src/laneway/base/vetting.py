@@ -20,7 +20,7 @@ import msgspec
 
 from laneway.base import trust
 from laneway.base.errors import ContentUnreadable
-from laneway.base.kinds import jsonable, shown
+from laneway.base.kinds import jsonable, to_text
 from laneway.base.layers import FoundValue, Layer, RepoFile
 from laneway.base.repo_rules import rule_of
 from laneway.base.setting_values import Ignored, Keys, SettingValue, display, spell
@@ -64,15 +64,15 @@ def vet(
     for keys, each in list(values.items()):
         if rule_of(keys[0]).is_run_or_written and _is_reachable(each.value, folders, environment):
             ignored.append(_ignored(values.pop(keys), _WRITABLE))
-    asks = tuple(each for each in values.values() if not rule_of(each.keys[0]).is_free)
-    need_trust = _needing(asks, own)
+    sensitive = tuple(each for each in values.values() if not rule_of(each.keys[0]).is_free)
+    need_trust = _needing(sensitive, own)
     if not need_trust:
-        file = RepoFile(path, root, asks, "asks for nothing", {})
+        file = RepoFile(path, root, sensitive, "asks for nothing", {})
         return Vetted(Layer(list(values.values()), ignored), file, {})
     trusted = trust.read(trust_file)
     never_reason = why_never(root, trust_file)
     entry = None if never_reason else trusted.entry(root, path)
-    file = RepoFile(path, root, asks, "not trusted", {} if entry is None else entry.settings)
+    file = RepoFile(path, root, sensitive, "not trusted", {} if entry is None else entry.settings)
     why = trusted.problem or never_reason or _why_not_yet(root, trusted)
     if entry is not None:
         try:
@@ -81,10 +81,10 @@ def vet(
             why = f"{problem}, so it is not what you trusted"
         else:
             if _digests(request.settings) == _digests(entry.settings):
-                file = msgspec.structs.replace(file, standing="trusted")
+                file = msgspec.structs.replace(file, trust_state="trusted")
                 return Vetted(Layer(list(values.values()), ignored), file, request.contents)
             why = "this file has changed since you trusted it; `laneway config trust` shows how"
-        file = msgspec.structs.replace(file, standing="changed")
+        file = msgspec.structs.replace(file, trust_state="changed")
     ignored += [_ignored(values.pop(each.keys), why) for each in need_trust]
     return Vetted(Layer(list(values.values()), ignored), file, {})
 
@@ -93,7 +93,7 @@ def request_of(file: RepoFile) -> TrustRequest:
     """All settings of a file that trust is given to, with the content of the files that they name."""
     settings: dict[str, Fingerprint] = {}
     contents: dict[Path, bytes] = {}
-    for each in file.asks:
+    for each in file.sensitive:
         content = None
         if rule_of(each.keys[0]).is_file_content:
             content = contents[each.value] = read_content(each.value)
@@ -121,27 +121,27 @@ def read_content(path: Path) -> bytes:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise ContentUnreadable(f"{shown(path)} is no file")
+                raise ContentUnreadable(f"{to_text(path)} is no file")
             with open(fd, "rb", closefd=False) as file:
                 data = file.read(MAX_CONTENT_BYTES + 1)
         finally:
             os.close(fd)
     except (OSError, ValueError) as problem:
         why = getattr(problem, "strerror", None) or "its name is none"
-        raise ContentUnreadable(f"{shown(path)} cannot be read ({why})") from problem
+        raise ContentUnreadable(f"{to_text(path)} cannot be read ({why})") from problem
     if len(data) > MAX_CONTENT_BYTES:
-        raise ContentUnreadable(f"{shown(path)} is larger than {MAX_CONTENT_BYTES // 1024} KiB")
+        raise ContentUnreadable(f"{to_text(path)} is larger than {MAX_CONTENT_BYTES // 1024} KiB")
     return data
 
 
 # ── the rules, applied ─────────────────────────────────────────────────────
 
 
-def _needing(asks: Sequence[FoundValue], own: Mapping[Keys, SettingValue]) -> list[FoundValue]:
+def _needing(sensitive: Sequence[FoundValue], own: Mapping[Keys, SettingValue]) -> list[FoundValue]:
     """The settings whose value needs trust; of a role all of them, if one does."""
-    need_trust = {each.keys for each in asks if not _is_allowed(each, own)}
+    need_trust = {each.keys for each in sensitive if not _is_allowed(each, own)}
     wide_roles = {keys[:2] for keys in need_trust if keys[0] == OF_ROLES}
-    return [each for each in asks if each.keys in need_trust or each.keys[:2] in wide_roles]
+    return [each for each in sensitive if each.keys in need_trust or each.keys[:2] in wide_roles]
 
 
 def _is_allowed(setting: FoundValue, own: Mapping[Keys, SettingValue]) -> bool:
@@ -171,17 +171,17 @@ def why_never(root: Path, trust_file: Path) -> str | None:
     if os.path.islink(trust_path):
         return None  # a loop of links: it cannot be read, so nothing is trusted anyway
     if _leads_through(trust_path, (str(root),)):
-        return f"{shown(root)} holds the file in which trust is kept, so its sessions could forge it"
+        return f"{to_text(root)} holds the file in which trust is kept, so its sessions could forge it"
     return None
 
 
 def _why_not_yet(root: Path, trusted: trust.Trust) -> str:
     if str(root) in trusted.folders:
         return (
-            f"an earlier Laneway trusted the folder {shown(root)}, whatever it says; "
+            f"an earlier Laneway trusted the folder {to_text(root)}, whatever it says; "
             "`laneway config trust` in it shows what it says now and allows that"
         )
-    return f"{shown(root)} is not trusted; `laneway config trust` in it allows this"
+    return f"{to_text(root)} is not trusted; `laneway config trust` in it allows this"
 
 
 def _ignored(setting: FoundValue, why: str) -> Ignored:

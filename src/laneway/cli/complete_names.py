@@ -45,7 +45,7 @@ def names_of(kind: str, current: str, words: list[str]) -> Iterator[str]:
     """Names of this kind, the latest session first. Thread ids only once one is begun."""
     entries = sorted(_entries(_team(words)), key=lambda entry: entry.last_active, reverse=True)
     if kind == "threads":
-        yield from filter(_is_safe, (*_asked_threads(), *(entry.backend_id for entry in entries)))
+        yield from filter(_is_safe, (*_ask_thread_ids(), *(entry.backend_id for entry in entries)))
         return
     for entry in entries:
         if (entry.status == "active") is (kind == "live"):
@@ -78,7 +78,7 @@ def _entries(team: str | None) -> Iterable[Entry]:
     return Store(sessions_root(), settings.team).view().entries
 
 
-def _asked_threads() -> list[str]:
+def _ask_thread_ids() -> list[str]:
     """The threads that `laneway ask` had in this folder."""
     from laneway.cli.ask.recent import last_thread
     from laneway.cli.codex_flags import folder

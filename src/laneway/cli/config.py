@@ -11,7 +11,7 @@ from pathlib import Path
 
 from laneway.base.config_files import find_repo_files
 from laneway.base.errors import UsageError
-from laneway.base.kinds import shown
+from laneway.base.kinds import to_text
 from laneway.base.setting_values import display, spell
 from laneway.base.settings import Settings, load
 from laneway.cli import config_trust
@@ -177,7 +177,7 @@ def _unset(options: argparse.Namespace) -> int:
 def _load_arguments(options: argparse.Namespace) -> tuple[os._Environ[str], Path, Path]:
     folder: Path = options.folder.expanduser()
     if not folder.is_dir():
-        raise UsageError(f"There is no folder {shown(folder)}.")
+        raise UsageError(f"There is no folder {to_text(folder)}.")
     return os.environ, folder, Path.home()
 
 
@@ -201,19 +201,21 @@ def _print(settings: Settings, *, has_defaults: bool) -> None:
     for ignored in settings.ignored:
         print(style.yellow(f"ignored  {ignored}"))
     for file in settings.repo_files:
-        if file.standing == "changed":
-            print(f"changed since you trusted it: {shown(file.path)}")
+        if file.trust_state == "changed":
+            print(f"changed since you trusted it: {to_text(file.path)}")
             print("\n".join(config_trust.difference(file)))
     print()
     for label, path in settings.files.items():
-        print(f"{label.replace('_', ' ')} file: {shown(path)}{'' if path.exists() else ' (does not exist)'}")
+        print(
+            f"{label.replace('_', ' ')} file: {to_text(path)}{'' if path.exists() else ' (does not exist)'}"
+        )
     if settings.repo.root is not None:
-        print(f"repository: {shown(settings.repo.root)} ({_standing(settings)})")
+        print(f"repository: {to_text(settings.repo.root)} ({_trust_text(settings)})")
 
 
-def _standing(settings: Settings) -> str:
-    standings = {file.standing for file in settings.repo_files}
+def _trust_text(settings: Settings) -> str:
+    states = {file.trust_state for file in settings.repo_files}
     for worst in ("not trusted", "changed"):
-        if worst in standings:
+        if worst in states:
             return "no longer trusted: it has changed" if worst == "changed" else worst
-    return "trusted, as it is" if "trusted" in standings else "asks for nothing that needs trust"
+    return "trusted, as it is" if "trusted" in states else "asks for nothing that needs trust"

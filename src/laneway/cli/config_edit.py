@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from laneway.base import config_files
 from laneway.base.errors import SettingError, UsageError
-from laneway.base.kinds import IDENTITY, Kind, PathBase, shown
+from laneway.base.kinds import IDENTITY, Kind, PathBase, to_text
 from laneway.base.plain import plain
 from laneway.base.schema import KEYS, TABLE_KEYS, Settings
 from laneway.base.setting_values import Keys, display, is_secret, spell
@@ -24,7 +24,7 @@ from laneway.base.toml_lines import dotted
 from laneway.cli.clients import edit, files
 from laneway.cli.command_settings import settings_in
 from laneway.cli.config_values import public, source_json
-from laneway.cli.registrations import in_words, parse
+from laneway.cli.registrations import parse, problem_text
 
 OUR_TABLE = OUR_TABLES[-1]
 
@@ -69,13 +69,13 @@ def set_value(options: argparse.Namespace) -> int:
         at, what = (keys, value) if inside is not None else (keys[:-1], {keys[-1]: value})
         text = edit.put(snapshot.text, target, at, what)
     except ValueError as problem:
-        raise files.refused(target, in_words(problem)) from problem
+        raise files.refused(target, problem_text(problem)) from problem
     if text != snapshot.text:
         files.write(snapshot, text)
     _report(options, setting, target, f"{spell(setting.keys)} = {display(setting.keys, value)}")
     if is_secret(setting.keys) and snapshot.mode & 0o077:
         print(
-            f"laneway: other users can read {shown(target)}, including the secret: run `chmod 600` on it.",
+            f"laneway: other users can read {to_text(target)}, including the secret: run `chmod 600` on it.",
             file=sys.stderr,
         )
     return 0
@@ -94,9 +94,9 @@ def unset(options: argparse.Namespace) -> int:
                 if edit.look(parse(text, target), keys) is not None:
                     text = edit.drop(text, target, keys)
     except ValueError as problem:
-        raise files.refused(target, in_words(problem)) from problem
+        raise files.refused(target, problem_text(problem)) from problem
     if text == snapshot.text:
-        raise UsageError(f"{shown(target)} does not set {spell(setting.keys)}: nothing was changed.")
+        raise UsageError(f"{to_text(target)} does not set {spell(setting.keys)}: nothing was changed.")
     files.write(snapshot, text)
     _report(options, setting, target, f"{spell(setting.keys)} is no longer set")
     return 0
@@ -170,16 +170,16 @@ def _target(options: argparse.Namespace) -> Path:
     repo = config_files.find_repo_files(options.cwd)
     own = [path for path in repo.files if path.name == config_files.OWN_REPO_FILE]
     if not own and (repo.root is None or not repo.has_git):
-        raise UsageError(f"{shown(options.cwd.absolute())} is not in a repository: leave out --repo.")
+        raise UsageError(f"{to_text(options.cwd.absolute())} is not in a repository: leave out --repo.")
     target = own[0] if own else Path(repo.root or "", config_files.OWN_REPO_FILE)
     if Path(os.path.realpath(target)).parent != target.parent:
         # A link in a foreign repository could lead to any file of the user's.
-        raise UsageError(f"{shown(target)} is a link that leads elsewhere: nothing was written.")
+        raise UsageError(f"{to_text(target)} is a link that leads elsewhere: nothing was written.")
     return target
 
 
 def _report(options: argparse.Namespace, setting: NamedSetting, target: Path, what: str) -> None:
-    print(f"{plain(what)} ({shown(target)})")
+    print(f"{plain(what)} ({to_text(target)})")
     try:
         settings = load({}, os.environ, options.cwd, Path.home())
     except SettingError as problem:

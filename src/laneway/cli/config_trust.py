@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from laneway.base import trust, vetting
 from laneway.base.errors import ContentUnreadable, UsageError
-from laneway.base.kinds import shown
+from laneway.base.kinds import to_text
 from laneway.base.layers import RepoFile
 from laneway.base.plain import plain
 from laneway.base.setting_values import spell
@@ -53,13 +53,13 @@ def give(options: argparse.Namespace, before: Settings, folder: Path) -> int:
     """Show what is asked for, ask the user, record the trust."""
     root = before.repo.root
     if root is None:
-        path = shown(folder.absolute())
+        path = to_text(folder.absolute())
         raise UsageError(
             f"{path} is not in a repository and has no settings file: there is nothing to trust."
         )
     if (why := vetting.why_never(root, trust_file())) is not None:
         raise UsageError(f"Nothing was trusted: {why}.")
-    asking = [file for file in before.repo_files if file.standing in ("not trusted", "changed")]
+    asking = [file for file in before.repo_files if file.trust_state in ("not trusted", "changed")]
     try:
         requests = {file.path: vetting.request_of(file) for file in asking}
     except ContentUnreadable as problem:
@@ -84,7 +84,7 @@ def take_back(options: argparse.Namespace, root: Path) -> int:
     if options.json:
         print(json.dumps({"root": real, "trusted": False, "changed": has_changed}))
     else:
-        print(f"{shown(real)} {'is now' if has_changed else 'was already'} not trusted.")
+        print(f"{to_text(real)} {'is now' if has_changed else 'was already'} not trusted.")
     return 0
 
 
@@ -94,10 +94,10 @@ def trust_file() -> Path:
 
 def lines_of(file: RepoFile, request: vetting.TrustRequest) -> Iterator[str]:
     """What a file asks for, as lines for the person who decides."""
-    word = "has changed since you trusted it, and asks" if file.standing == "changed" else "asks"
-    yield f"{shown(file.path)} {word} for your trust in:"
+    word = "has changed since you trusted it, and asks" if file.trust_state == "changed" else "asks"
+    yield f"{to_text(file.path)} {word} for your trust in:"
     yield ""
-    values = {spell(each.keys): each.value for each in file.asks}
+    values = {spell(each.keys): each.value for each in file.sensitive}
     for change in changes(file, request):
         yield FENCE + visible(str(change))
         content = request.contents.get(values.get(change.key, Path()))
@@ -158,14 +158,14 @@ def _confirm() -> None:
 
 
 def _report(options: argparse.Namespace, root: Path, before: Settings, *, has_changed: bool) -> None:
-    is_any = any(file.standing != "asks for nothing" for file in before.repo_files)
+    is_any = any(file.trust_state != "asks for nothing" for file in before.repo_files)
     if options.json:
         data: dict[str, Any] = {"root": str(root), "trusted": is_any, "changed": has_changed}
         print(json.dumps(data))
     elif not is_any:
-        print(f"Nothing in the settings of {shown(root)} needs your trust.")
+        print(f"Nothing in the settings of {to_text(root)} needs your trust.")
     else:
-        print(f"{shown(root)} {'is now' if has_changed else 'was already'} trusted, as it is.")
+        print(f"{to_text(root)} {'is now' if has_changed else 'was already'} trusted, as it is.")
 
 
 def _print_ignored(folder: Path, out: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from laneway.base.kinds import jsonable, shown
+from laneway.base.kinds import jsonable, to_text
 from laneway.base.redact import HIDDEN
 from laneway.base.schema import Settings
 from laneway.base.setting_values import Ignored, Keys, Source, is_secret, spell
@@ -28,7 +28,7 @@ def settings_json(settings: Settings) -> dict[str, Any]:
 
 def is_trusted(settings: Settings) -> bool:
     """Whether every setting that needs trust has it."""
-    return {file.standing for file in settings.repo_files} - {"asks for nothing"} == {"trusted"}
+    return {file.trust_state for file in settings.repo_files} - {"asks for nothing"} == {"trusted"}
 
 
 def ignored_json(ignored: Ignored) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def public(keys: Keys, value: object) -> Any:
     if is_secret(keys) and value is not None:
         return HIDDEN
     # ATM's tables may hold any TOML value, dates included.
-    return jsonable(value) if isinstance(value, (str, int, tuple, Path, type(None))) else shown(value)
+    return jsonable(value) if isinstance(value, (str, int, tuple, Path, type(None))) else to_text(value)
 
 
 def source_json(source: Source) -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DEADLINE_S = 20.0
 """For each check. The slowest takes half a second on a healthy machine."""
-MAX_WORDS_CHARS = 4000
+MAX_TEXT_CHARS = 4000
 """Of one sentence on the screen, which may name several long paths."""
 EXIT = {"ok": 0, "note": 0, "warning": 1, "error": 3}
 
@@ -184,4 +184,4 @@ def printable(text: str) -> str:
     """Foreign text without control characters that a terminal would obey."""
     from laneway.base.plain import label
 
-    return label(text, MAX_WORDS_CHARS)
+    return label(text, MAX_TEXT_CHARS)

@@ -15,9 +15,9 @@ import msgspec
 from laneway.base.errors import BadName, LanewayError, RemoteError, UsageError, WireBroken, WireError
 from laneway.cli.session_names import ambiguous, matching
 from laneway.cli.stores import add_team
-from laneway.doors.local.client import visit
-from laneway.doors.local.places import Spot, standing
-from laneway.doors.local.shapes import LIST, Listed, SeenSession
+from laneway.doors.local.client import connect
+from laneway.doors.local.shapes import LIST, Listed, LiveSessionInfo
+from laneway.doors.local.socket_files import SocketFile, live_sockets
 from laneway.store.registry import Entry
 from laneway.store.store import Store
 
@@ -28,17 +28,17 @@ ANSWER_S = 5.0
 class LiveSession(msgspec.Struct, frozen=True):
     """A live session, and the socket of the process that runs it."""
 
-    spot: Spot
-    info: SeenSession
+    socket: SocketFile
+    info: LiveSessionInfo
 
 
 class LiveScan(msgspec.Struct, frozen=True):
     """The answers of the processes that were asked."""
 
     sessions: tuple[LiveSession, ...] = ()
-    silent: tuple[Spot, ...] = ()
+    silent: tuple[SocketFile, ...] = ()
     """Processes that run but do not answer."""
-    refused: tuple[tuple[Spot, str], ...] = ()
+    refused: tuple[tuple[SocketFile, str], ...] = ()
     """Processes that refused to answer, and why."""
 
 
@@ -52,13 +52,13 @@ async def find(
     store: Store, who: str, *, environment: Mapping[str, str] | None = None, answer_s: float = ANSWER_S
 ) -> LiveSession:
     """The live session that `who` names; else an error with the reason and the remedy."""
-    spots = standing(environment)
+    socket_files = live_sockets(environment)
     holder = pid_of_holder(store, who)
     # Usually the process that holds the lock runs it: others may be slow, or hang, and need not be asked.
-    scan = await ask([spot for spot in spots if spot.pid == holder], answer_s)
+    scan = await ask([socket for socket in socket_files if socket.pid == holder], answer_s)
     matches = _matching(scan, who, store.team)
     if not matches and not scan.silent and not scan.refused:
-        scan = await ask(spots, answer_s)
+        scan = await ask(socket_files, answer_s)
         matches = _matching(scan, who, store.team)
     if len(matches) > 1:
         raise ambiguous(who, ((key, _about(each.info)) for key, each in matches.items()))
@@ -78,27 +78,27 @@ def _matching(scan: LiveScan, who: str, team: str) -> dict[str, LiveSession]:
     return {each.info.agent_id: each for each in sessions}
 
 
-def _about(info: SeenSession) -> str:
+def _about(info: LiveSessionInfo) -> str:
     return f"{info.identity}@{info.team}  {info.state}  process {info.pid}  {info.cwd or ''}"
 
 
-async def ask(spots: list[Spot], answer_s: float) -> LiveScan:
+async def ask(socket_files: list[SocketFile], answer_s: float) -> LiveScan:
     """The live sessions of these processes."""
-    answers = await asyncio.gather(*(_ask(spot, answer_s) for spot in spots))
+    answers = await asyncio.gather(*(_ask(socket, answer_s) for socket in socket_files))
     sessions, silent, refused = [], [], []
-    for spot, answer in zip(spots, answers, strict=True):
+    for socket, answer in zip(socket_files, answers, strict=True):
         if isinstance(answer, Listed):
-            sessions += [LiveSession(spot, info) for info in answer.sessions]
+            sessions += [LiveSession(socket, info) for info in answer.sessions]
         elif isinstance(answer, RemoteError):
-            refused.append((spot, answer.message))
+            refused.append((socket, answer.message))
         elif answer == "silent":
-            silent.append(spot)
+            silent.append(socket)
     return LiveScan(tuple(sessions), tuple(silent), tuple(refused))
 
 
-async def _ask(spot: Spot, answer_s: float) -> Listed | RemoteError | Literal["silent", "gone"]:
+async def _ask(socket: SocketFile, answer_s: float) -> Listed | RemoteError | Literal["silent", "gone"]:
     try:
-        async with asyncio.timeout(answer_s), visit(spot.path) as client:
+        async with asyncio.timeout(answer_s), connect(socket.path) as client:
             return await client.call(LIST, reply=Listed)
     except TimeoutError:
         return "silent"
@@ -138,14 +138,14 @@ def not_found(store: Store, who: str, scan: LiveScan, answer_s: float) -> Lanewa
     running = [entry for entry in known if entry.status == "active"]
     if running:
         holder = pid_of_holder(store, running[0].identity)
-        refusal = next((text for spot, text in scan.refused if spot.pid == holder), None)
+        refusal = next((text for socket, text in scan.refused if socket.pid == holder), None)
         return LanewayError(refusal) if refusal else unreachable(running[0], holder, silent, answer_s)
     if known:  # nobody holds its lock, so no process of ours can be running it
         return not_running(max(known, key=lambda entry: entry.last_active or entry.started_at))
     if scan.refused:
         return LanewayError(scan.refused[0][1])
     if silent:
-        pids = ", ".join(str(spot.pid) for spot in silent)
+        pids = ", ".join(str(socket.pid) for socket in silent)
         return WireBroken(
             f"{who} was not found; but these processes did not answer within {answer_s:g} s and may "
             f"run it: {pids}. Try again, or see what they do."
@@ -153,8 +153,8 @@ def not_found(store: Store, who: str, scan: LiveScan, answer_s: float) -> Lanewa
     return UsageError(f"There is no session {who} in team {store.team}: see `laneway sessions`.")
 
 
-def unreachable(entry: Entry, pid: int | None, silent: tuple[Spot, ...], answer_s: float) -> WireBroken:
-    if any(spot.pid == pid for spot in silent):
+def unreachable(entry: Entry, pid: int | None, silent: tuple[SocketFile, ...], answer_s: float) -> WireBroken:
+    if any(socket.pid == pid for socket in silent):
         return WireBroken(
             f"Process {pid} runs {entry.identity} and did not answer within {answer_s:g} s. It may be "
             "stopped or very busy: try again, or end it."

@@ -28,7 +28,7 @@ from laneway.mail.places import Places
 from laneway.mail.post import Post
 from laneway.mail.roster import SESSION, Roster, check_may_act_as
 from laneway.mail.teams import mail_team
-from laneway.mail.tools import WHOLE, MailTools
+from laneway.mail.tools import UNLIMITED, MailTools
 from laneway.store import stamps
 from laneway.store.audit import AuditEvent
 from laneway.store.store import Store
@@ -152,7 +152,7 @@ def read(options: argparse.Namespace) -> int:
     arguments = {name: value for name, value in filters.items() if value is not None}
     commands = MailCommands.of(options)
     with commands.any_name() if options.no_mark else commands.claimed_name("atm_read") as caller:
-        return commands.report(asyncio.run(commands.mail.read(caller, arguments, WHOLE)), show.messages)
+        return commands.report(asyncio.run(commands.mail.read(caller, arguments, UNLIMITED)), show.messages)
 
 
 def pending(options: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from laneway.base.plain import code_label, prefixed
 from laneway.cli.terminal import Style
 from laneway.cli.terminal.style import width
 from laneway.mail.roster import Member
-from laneway.mail.tool_words import ENDED, joining
+from laneway.mail.tool_schemas import ENDED, joining
 
 Data = dict[str, Any]
 

@@ -161,7 +161,7 @@ def _by_file(stale: Iterable[Registration]) -> list[tuple[Path, list[Registratio
 def _plan(file: Path, stale: list[Registration]) -> MigrationPlan:
     """The changes of one file. Entries that cannot be changed get a problem in the report."""
     from laneway.cli.clients import edit, files, show
-    from laneway.cli.registrations import in_words, parse
+    from laneway.cli.registrations import parse, problem_text
 
     items = [MigrationItem(entry.server, entry.keys, entry.is_enabled) for entry in stale]
     report = FileReport(str(file), items)
@@ -180,7 +180,7 @@ def _plan(file: Path, stale: list[Registration]) -> MigrationPlan:
         try:
             plan.text = edit.put(plan.text, file, item.keys, after)
         except ValueError as problem:
-            item.problem = f"The file cannot be edited: {in_words(problem)}."
+            item.problem = f"The file cannot be edited: {problem_text(problem)}."
             continue
         plan.changes.append((item, node, after))
     report.diff = show.difference(before.text, plan.text, file)
@@ -190,10 +190,10 @@ def _plan(file: Path, stale: list[Registration]) -> MigrationPlan:
 def _rewritten(node: dict[str, Any], item: MigrationItem, file: Path) -> dict[str, Any] | None:
     from laneway.base.redact import redact
     from laneway.cli.clients.command import choose
-    from laneway.cli.clients.entry import with_words, words_of
+    from laneway.cli.clients.entry import command_line_of, with_command_line
     from laneway.cli.clients.keeping import with_laneway
 
-    words = words_of(node)
+    words = command_line_of(node)
     if words is None:
         item.problem = "One of its arguments is no text."
         return None
@@ -208,7 +208,7 @@ def _rewritten(node: dict[str, Any], item: MigrationItem, file: Path) -> dict[st
         item.notes.append("It is switched off there, and stays so.")
     if "plugins" in file.parts and ".claude" in file.parts:
         item.notes.append("It belongs to a plugin: an update of the plugin may bring the old one back.")
-    return with_words(node, list(new.words))
+    return with_command_line(node, list(new.words))
 
 
 def _is_shared(file: Path) -> bool:

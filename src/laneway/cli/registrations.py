@@ -163,7 +163,7 @@ def scan(paths: Iterable[Path]) -> Scan:
         except OSError as problem:
             unreadable.append(Unreadable(file, problem.strerror or "it cannot be read"))
         except ValueError as problem:
-            unreadable.append(Unreadable(file, in_words(problem)))
+            unreadable.append(Unreadable(file, problem_text(problem)))
     return Scan(tuple(stale), tuple(unreadable), tuple(read), tuple(ours))
 
 
@@ -181,7 +181,7 @@ def read_bytes(file: Path) -> bytes | None:
         raise ValueError(f"it is larger than {MAX_CONFIG_BYTES // 1024**2} MiB") from problem
 
 
-def in_words(problem: ValueError) -> str:
+def problem_text(problem: ValueError) -> str:
     """Why a text could not be parsed; a clause that follows the name of the file."""
     match problem:
         case UnicodeDecodeError():

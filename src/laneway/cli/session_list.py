@@ -17,14 +17,14 @@ import msgspec
 
 from laneway.base.errors import StoreError
 from laneway.base.paths import state_home
-from laneway.cli.ask.recent import MAX_BYTES, decode_asked
+from laneway.cli.ask.recent import MAX_BYTES, decode_ask_thread
 from laneway.cli.live_sessions import ask as ask_processes
 from laneway.cli.session_names import short_id
 from laneway.codex.locate import codex_home
 from laneway.codex.thread_digest import ThreadDigest, ThreadDigests
 from laneway.codex.thread_files import has_writer
-from laneway.doors.local.places import standing
-from laneway.doors.local.shapes import SeenSession
+from laneway.doors.local.shapes import LiveSessionInfo
+from laneway.doors.local.socket_files import live_sockets
 from laneway.store import stamps
 from laneway.store.database import Database, database_path
 from laneway.store.editor_sessions import EditorSessions
@@ -94,22 +94,22 @@ def known_sessions(store: Store, *, with_others: bool) -> SessionList:
     live = live_sessions() if any(row.status == "active" for row in stored.rows) else {}
     sessions = [of_row(row, live.get(row.agent_id)) for row in stored.rows]
     if with_others:
-        sessions += asked_threads()
+        sessions += ask_threads()
         sessions += editor_sessions(problems)
     ordered = sorted(sessions, key=lambda each: (each.active_at, each.whole_id), reverse=True)
     return SessionList(tuple(ordered), tuple(problems))
 
 
-def live_sessions() -> dict[str, SeenSession]:
+def live_sessions() -> dict[str, LiveSessionInfo]:
     """What live processes say about their sessions, by agent id. Processes that refuse are left out."""
-    spots = standing()
-    if not spots:
+    socket_files = live_sockets()
+    if not socket_files:
         return {}
-    scan = asyncio.run(ask_processes(spots, ANSWER_S))
+    scan = asyncio.run(ask_processes(socket_files, ANSWER_S))
     return {each.info.agent_id: each.info for each in scan.sessions}
 
 
-def of_row(row: SessionRow, live: SeenSession | None) -> KnownSession:
+def of_row(row: SessionRow, live: LiveSessionInfo | None) -> KnownSession:
     is_busy = (live.state if live else row.state) == "busy"
     state: State = row.status if row.status != "active" else "working" if is_busy else "idle"
     if row.status == "active" and live is not None and live.open_questions:
@@ -144,7 +144,7 @@ def of_row(row: SessionRow, live: SeenSession | None) -> KnownSession:
 # ── sessions without a name ────────────────────────────────────────────────
 
 
-def asked_threads() -> Iterator[KnownSession]:
+def ask_threads() -> Iterator[KnownSession]:
     """The newest thread of `laneway ask` in each folder."""
     folder = state_home() / "ask"
     try:
@@ -155,20 +155,20 @@ def asked_threads() -> Iterator[KnownSession]:
         try:
             modified_s = file.stat().st_mtime
             data = read_whole(file, MAX_BYTES)
-            asked = decode_asked(data) if data else None
+            record = decode_ask_thread(data) if data else None
         except (OSError, StoreError, msgspec.DecodeError, UnicodeDecodeError):
             continue  # `ask --last` says what is wrong with it
-        if asked is None:
+        if record is None:
             continue
-        is_open = has_writer(Path(asked.codex_home), asked.thread_id)
+        is_open = has_writer(Path(record.codex_home), record.thread_id)
         yield KnownSession(
             source="ask",
-            name=short_id(asked.thread_id),
-            thread_id=asked.thread_id,
+            name=short_id(record.thread_id),
+            thread_id=record.thread_id,
             status="active" if is_open else "closed",
             state="working" if is_open else "closed",
             last_active=_stamp(modified_s),
-            cwd=asked.cwd,
+            cwd=record.cwd,
         )
 
 

@@ -79,25 +79,25 @@ def folder(session: KnownSession, home: str) -> str:
 
 def fitted(widths: dict[str, int], columns: int) -> dict[str, int]:
     """Widths that fit: some columns shrink, then others are left out."""
-    kept, surplus = _shrunk(widths, columns)
+    column_widths, surplus = _shrunk(widths, columns)
     for expendable in EXPENDABLE:
         if surplus <= 0:
             break
         widths = {title: width for title, width in widths.items() if title != expendable}
-        kept, surplus = _shrunk(widths, columns)
-    return {**kept, "name": max(1, kept["name"] - max(0, surplus))}
+        column_widths, surplus = _shrunk(widths, columns)
+    return {**column_widths, "name": max(1, column_widths["name"] - max(0, surplus))}
 
 
 def _shrunk(widths: dict[str, int], columns: int) -> tuple[dict[str, int], int]:
     """The widths with all flexible columns shrunk as needed, and the surplus that is left."""
-    kept = dict(widths)
-    surplus = _total(kept) - columns
+    column_widths = dict(widths)
+    surplus = _total(column_widths) - columns
     for title, min_cells in FLEXIBLE:
-        cut = max(0, min(surplus, kept.get(title, 0) - min_cells))
+        cut = max(0, min(surplus, column_widths.get(title, 0) - min_cells))
         if cut:
-            kept[title] -= cut
+            column_widths[title] -= cut
             surplus -= cut
-    return kept, surplus
+    return column_widths, surplus
 
 
 def _total(widths: dict[str, int]) -> int:

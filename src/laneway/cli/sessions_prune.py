@@ -127,15 +127,15 @@ def mail_teams(places: Places, chosen: str | None) -> list[str]:
     return [team for team in places.teams() if team == DEFAULT or team.startswith(SESSION)]
 
 
-def remove_members(gone: tuple[GoneMember, ...]) -> tuple[list[GoneMember], list[str]]:
+def remove_members(members: tuple[GoneMember, ...]) -> tuple[list[GoneMember], list[str]]:
     """Remove these members; returns those removed, and the problems."""
     teams: dict[str, list[GoneMember]] = defaultdict(list)
-    for member in gone:
+    for member in members:
         teams[member.team].append(member)
     removed: list[GoneMember] = []
     problems: list[str] = []
-    for team, members in teams.items():
-        agents = {member.agent_id for member in members}
+    for team, team_members in teams.items():
+        agents = {member.agent_id for member in team_members}
 
         def is_chosen(member: Member, agents: set[str] = agents) -> bool:
             return member.agent_id in agents
@@ -143,7 +143,7 @@ def remove_members(gone: tuple[GoneMember, ...]) -> tuple[list[GoneMember], list
         try:
             # A member that was registered again meanwhile is alive, and stays.
             if Roster(Places.of(), team).clear_dead(is_chosen):
-                removed += members
+                removed += team_members
         except StoreError as problem:
             problems.append(str(problem))
     return removed, problems

@@ -14,7 +14,7 @@ from laneway.base.plain import plain_code
 from laneway.cli.live_sessions import LiveSession, add_who, find
 from laneway.cli.stores import open_store
 from laneway.core.named.session import ClosedSession
-from laneway.doors.local.client import visit
+from laneway.doors.local.client import connect
 from laneway.doors.local.shapes import CLOSE, NOT_HERE, STOP, Stopped
 
 EPILOG = """\
@@ -58,18 +58,18 @@ async def stop(options: argparse.Namespace) -> int:
 
 async def ask(session: LiveSession, method: str, reply: type[T], limit_s: float) -> T:
     try:
-        async with asyncio.timeout(limit_s), visit(session.spot.path) as client:
+        async with asyncio.timeout(limit_s), connect(session.socket.path) as client:
             return await client.call(method, {"agent_id": session.info.agent_id}, reply=reply)
     except TimeoutError:
         raise WireBroken(
-            f"Process {session.spot.pid} did not answer within {limit_s:g} s. It may be stopped or very "
+            f"Process {session.socket.pid} did not answer within {limit_s:g} s. It may be stopped or very "
             "busy: try again, or end it."
         ) from None
     except RemoteError as refused:
         raise refusal(refused) from refused
     except WireBroken:
         raise WireBroken(
-            f"Process {session.spot.pid} ended meanwhile, and {session.info.identity} with it."
+            f"Process {session.socket.pid} ended meanwhile, and {session.info.identity} with it."
         ) from None
 
 

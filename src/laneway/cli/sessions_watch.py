@@ -17,8 +17,8 @@ from laneway.cli.prompting.questions import TerminalQuestions
 from laneway.cli.stores import open_store
 from laneway.cli.watch_window import Window
 from laneway.core.model import Answer, Asked, Event, Question
-from laneway.doors.local.client import LocalClient, visit
-from laneway.doors.local.retold import event_of
+from laneway.doors.local.client import LocalClient, connect
+from laneway.doors.local.event_decoding import event_of
 from laneway.doors.local.shapes import (
     ANSWER,
     EVENT,
@@ -30,7 +30,7 @@ from laneway.doors.local.shapes import (
     TOO_MANY,
     WATCH,
     Decided,
-    SeenSession,
+    LiveSessionInfo,
     SessionSnapshot,
     Watched,
     WatchedEvent,
@@ -72,11 +72,11 @@ async def watch(options: argparse.Namespace) -> int:
     try:
         async with asyncio.timeout(ANSWER_S) as deadline:
             listener = WatchListener(view, deadline)
-            async with visit(session.spot.path, listener.on_notification) as client:
+            async with connect(session.socket.path, listener.on_notification) as client:
                 view.connect(client)
                 await client.call(WATCH, {"agent_id": session.info.agent_id}, reply=Watched)
     except TimeoutError:
-        raise WireBroken(f"Process {session.spot.pid} did not answer within {ANSWER_S:g} s.") from None
+        raise WireBroken(f"Process {session.socket.pid} did not answer within {ANSWER_S:g} s.") from None
     except RemoteError as refused:
         if refused.code == NOT_HERE:  # closed since we found it
             await view.end(session.info)
@@ -114,7 +114,7 @@ class WatchListener:
 
 def process_gone(session: LiveSession) -> WireBroken:
     return WireBroken(
-        f"The process of {session.info.identity} ({session.spot.pid}) has ended. "
+        f"The process of {session.info.identity} ({session.socket.pid}) has ended. "
         "`laneway sessions` shows what became of its sessions."
     )
 
@@ -136,7 +136,7 @@ class JsonLinesView:
     def show(self, event: dict[str, Any]) -> None:
         self._print(event)
 
-    async def end(self, session: SeenSession) -> None:
+    async def end(self, session: LiveSessionInfo) -> None:
         pass  # the `closed` event has said so
 
     async def aclose(self) -> None:
@@ -150,7 +150,7 @@ class JsonLinesView:
 class PersonView:
     """Shows the session to a person, who can answer its questions if there is a terminal."""
 
-    def __init__(self, session: SeenSession) -> None:
+    def __init__(self, session: LiveSessionInfo) -> None:
         self._session = session
         self._window = Window()
         self._client: LocalClient | None = None
@@ -210,5 +210,5 @@ class PersonView:
         if self._questions is not None:
             await self._questions.aclose()
 
-    async def end(self, session: SeenSession) -> None:
+    async def end(self, session: LiveSessionInfo) -> None:
         self._window.end(session)

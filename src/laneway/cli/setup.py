@@ -140,12 +140,12 @@ def run(options: argparse.Namespace) -> int:
         return _print(options, command)
     from laneway.cli.clients.registering import register, remove
 
-    done = remove(job) if options.remove else asyncio.run(register(job))
+    result = remove(job) if options.remove else asyncio.run(register(job))
     if options.json:
-        sys.stdout.write(msgspec.json.encode(done).decode() + "\n")
+        sys.stdout.write(msgspec.json.encode(result).decode() + "\n")
     else:
-        _print_result(job, done)
-    return done.exit_code
+        _print_result(job, result)
+    return result.exit_code
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -221,8 +221,8 @@ def _print(options: argparse.Namespace, command: LaunchCommand) -> int:
     file = job.file if job is not None else Path("mcp.json")
     if options.json:
         file_name = str(file) if job else None
-        done = SetupResult(client.name, file_name, name, "printed", entry=entry, notes=list(command.notes))
-        print(msgspec.json.encode(done).decode())
+        result = SetupResult(client.name, file_name, name, "printed", entry=entry, notes=list(command.notes))
+        print(msgspec.json.encode(result).decode())
         return 0
     heading = f"This belongs into {_short(file)}:" if job else "This belongs into the client's config:"
     print(heading, file=sys.stderr)
@@ -232,12 +232,12 @@ def _print(options: argparse.Namespace, command: LaunchCommand) -> int:
     return 0
 
 
-def _print_result(job: SetupJob, done: SetupResult) -> None:
+def _print_result(job: SetupJob, result: SetupResult) -> None:
     from laneway.cli.clients.show import command_line, proof_lines
     from laneway.cli.terminal import Style
 
     style = Style(sys.stdout)
-    where = f"{job.client.title} as {json.dumps(done.server)} ({_short(job.file)})"
+    where = f"{job.client.title} as {json.dumps(result.server)} ({_short(job.file)})"
     print(
         {
             "added": f"Laneway is registered in {where}.",
@@ -248,20 +248,20 @@ def _print_result(job: SetupJob, done: SetupResult) -> None:
             "put back": f"Laneway was not registered in {where}: what would be started does not answer.",
             "broken": f"Laneway is registered in {where}, but what is started does not answer.",
             "printed": "",
-        }[done.action]
+        }[result.action]
     )
-    if done.command:
-        print(style.dim(f"  starts {command_line(done.command)}"))
-    for line in proof_lines(done.proof, style) if done.proof else ():
+    if result.command:
+        print(style.dim(f"  starts {command_line(result.command)}"))
+    for line in proof_lines(result.proof, style) if result.proof else ():
         print(line)
-    if done.action == "put back":
+    if result.action == "put back":
         print("  The file is as it was. --force would keep the entry.")
-    for note in done.notes:
+    for note in result.notes:
         print(f"  {plain(note)}")
-    if done.action in ("added", "replaced"):
+    if result.action in ("added", "replaced"):
         print(f"  {job.client.after}")
-    if done.can_undo:
-        backup = f" The file as it was: {_short(Path(done.backup))}" if done.backup else ""
+    if result.can_undo:
+        backup = f" The file as it was: {_short(Path(result.backup))}" if result.backup else ""
         print(style.dim(f"  `laneway setup --undo` takes it back.{backup}"))
 
 

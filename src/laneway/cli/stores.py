@@ -19,4 +19,4 @@ def open_store(team: str | None, *, is_flat: bool = False) -> Store:
     settings = settings_in({"team": team})
     # These commands remove only what the user asked for; only servers remove old sessions by age.
     limits = msgspec.structs.replace(retention(settings), session_age=None)
-    return store_of(settings, is_flat=is_flat, kept=limits)
+    return store_of(settings, is_flat=is_flat, keep=limits)

@@ -168,7 +168,7 @@ async def approval(context: TourContext) -> str:
     answers = iter([DECLINE, Answer(choice_id="accept")])
     declined, accepted = context.work.parent / "declined", context.work.parent / "accepted"
     events, result = await context.play(
-        "%run! touch ../declined", "%run! touch ../accepted", decide=lambda asked: next(answers)
+        "%run! touch ../declined", "%run! touch ../accepted", decide=lambda question: next(answers)
     )
     check(sum(isinstance(event, Asked) for event in events) == 2, "Codex did not ask")
     check(result.status == "completed", "the turn did not survive a declined command")
@@ -216,7 +216,7 @@ async def mcp(context: TourContext) -> str:
         second = await client.call("codex-reply", agent_id=agent_id, prompt="%say Carrying on.")
         rows = (await client.call("agent_sessions")).get("sessions", [])
         closed = await client.call("agent_close", identity="reviewer")
-    check(client.asked == [agent_id], "the approval did not reach the client with its session's id")
+    check(client.question_agents == [agent_id], "the approval did not reach the client with its session's id")
     check(client.events > 0, "the client received no events")
     check(second.get("content") == "Carrying on.", f"codex-reply returned {second.get('content')!r}")
     check([row["identity"] for row in rows] == ["reviewer"], "agent_sessions does not list the session")

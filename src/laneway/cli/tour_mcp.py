@@ -27,7 +27,7 @@ class DemoClient:
         self._note = note
         self._child: Child | None = None
         self.events = 0
-        self.asked: list[str] = []
+        self.question_agents: list[str] = []
         self._updated: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._peer = Peer(self._write, on_request=self._on_request, on_notification=self._on_notification)
 
@@ -74,7 +74,7 @@ class DemoClient:
 
     async def _on_request(self, method: str, params: Raw, request_id: bytes) -> Any:
         request = msgspec.json.decode(params)
-        self.asked.append(str(request.get("agent_id")))
+        self.question_agents.append(str(request.get("agent_id")))
         self._note(f"? {plain(str(request.get('message')))} — answered: accept")
         return {"action": "accept"}
 

@@ -19,12 +19,12 @@ from laneway.cli.clients import edit, files, journal
 from laneway.cli.clients.files import FileSnapshot
 from laneway.cli.clients.journal import Changed, ChangedFile, Journal, Maker
 from laneway.cli.clients.show import coloured, difference, short
-from laneway.cli.registrations import in_words, parse
+from laneway.cli.registrations import parse, problem_text
 from laneway.cli.terminal import Style
 
 State: TypeAlias = Literal["restored", "removed", "entries restored", "as before", "gone", "refused"]
 
-_WORDS: dict[State, str] = {
+_STATE_TEXTS: dict[State, str] = {
     "restored": "is as it was",
     "removed": "is gone again: there was none before",
     "entries restored": "has its old entries back; the rest stays as it is now",
@@ -60,9 +60,9 @@ def undo(by: Maker, client: str = "", *, is_forced: bool, has_json: bool) -> int
 def _undo_all(last: Journal, *, is_forced: bool) -> list[UndoResult]:
     results = []
     for changed in list(last.record.files):
-        done = _undo(changed, is_forced=is_forced)
-        results.append(done)
-        if done.state != "refused":
+        result = _undo(changed, is_forced=is_forced)
+        results.append(result)
+        if result.state != "refused":
             last.record.files.remove(changed)
             last.save()
             if changed.backup:
@@ -88,7 +88,7 @@ def _undo(changed: ChangedFile, *, is_forced: bool) -> UndoResult:
     except ClientFileError as problem:
         return UndoResult(changed.file, "refused", str(problem))
     except ValueError as problem:
-        return UndoResult(changed.file, "refused", f"It cannot be edited: {in_words(problem)}.")
+        return UndoResult(changed.file, "refused", f"It cannot be edited: {problem_text(problem)}.")
     reason = "The copy of the old file is gone." if is_untouched else "It was changed since."
     reason += " With --force only the entries that were written are put back."
     return UndoResult(changed.file, "refused", reason, difference(now.text, new, file))
@@ -146,7 +146,7 @@ def _is_still(node: Any, entry: Changed) -> bool:
 def _print(results: list[UndoResult]) -> None:
     style = Style(sys.stdout)
     for result in results:
-        print(f"{short(Path(result.file))} {_WORDS[result.state]}.")
+        print(f"{short(Path(result.file))} {_STATE_TEXTS[result.state]}.")
         if result.problem:
             print(f"  {plain(result.problem)}")
         if result.diff:

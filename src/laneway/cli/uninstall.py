@@ -63,14 +63,14 @@ class RemovalOutcome(msgspec.Struct):
 def run(options: argparse.Namespace) -> int:
     from laneway.base.installed import installed_how
     from laneway.cli.uninstalling.model import Surroundings
-    from laneway.doors.local.places import standing
+    from laneway.doors.local.socket_files import live_sockets
 
     around = Surroundings(Path.home(), Path.cwd(), dict(os.environ), options.settings)
     remnants = find(around)
     outcomes = [
         RemovalOutcome(each.kind, each.what, str(each.path), each.goes, each.why) for each in remnants
     ]
-    running = sorted({spot.pid for spot in standing(around.environment)})
+    running = sorted({socket.pid for socket in live_sockets(around.environment)})
     installation = installed_how()
     if not options.json:
         _show(outcomes, running)

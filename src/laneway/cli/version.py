@@ -29,9 +29,8 @@ def show(options: argparse.Namespace) -> int:
         codex = locate.find(options.codex_bin, configured=settings.codex_bin)
         version = binary.probe(codex)
         data |= {"codex": binary.spell(version), "path": codex.path, "source": codex.source}
-        line += (
-            f"\ncodex {binary.spell(version)}{binary.word_on(version)}, {codex.path} (from {codex.source})"
-        )
+        note = binary.untested_note(version)
+        line += f"\ncodex {binary.spell(version)}{note}, {codex.path} (from {codex.source})"
     except (BinaryError, SettingError) as error:
         data["problem"] = str(error)
         line += f"\nno codex: {error}"

@@ -24,7 +24,7 @@ from laneway.core.model import (
     UserSaid,
     Withdrawn,
 )
-from laneway.doors.local.shapes import SeenSession
+from laneway.doors.local.shapes import LiveSessionInfo
 
 NOTICE_CHARS = 1000
 """Of the reason why a turn failed: a provider's error may be a page of JSON."""
@@ -38,7 +38,7 @@ class Window:
         self._style = Style(sys.stderr)
         self._asked: set[str] = set()
 
-    def begin(self, session: SeenSession) -> None:
+    def begin(self, session: LiveSessionInfo) -> None:
         where = " ".join(part for part in (session.cwd, session.branch and f"({session.branch})") if part)
         head = code_label(
             f"{session.identity}  {session.state}  {counted(session.turns, 'turn')}  {where}",
@@ -53,7 +53,7 @@ class Window:
         lost = counted(count, "event was", "events were")
         self._screen.note(self._style.yellow(f"  {lost} lost: this terminal was too slow"))
 
-    def end(self, session: SeenSession) -> None:
+    def end(self, session: LiveSessionInfo) -> None:
         self._screen.note(self._style.dim(f"session {code_label(session.agent_id)} was closed"))
 
     def pause(self) -> None:

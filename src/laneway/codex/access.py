@@ -1,8 +1,7 @@
-"""How far a Codex thread may go: what Codex answers, and what config.toml means.
+"""Reads a Codex thread's access (approval policy, sandbox, profile) from Codex's answers and its config.
 
-Pure but for `last_permit`. The rules by which permits are compared are the core's
-(`laneway.core.access`); how a thread is started without being trusted for it is in `sandbox`, and how a
-turn says it in `turn_settings`.
+Pure but for `last_permit`. Permits are compared by the core (`laneway.core.access`). `sandbox` starts a
+thread so that Codex does not trust its folder; `turn_settings` sets the access of a turn.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from laneway.codex import sandbox as start
+from laneway.codex import sandbox as sandbox_rules
 from laneway.core.access import READ_ONLY, FolderConfig, Permit, whole
 from laneway.core.offers import ThreadState
 
-_READ_BY_US = (*start.DECIDES, "model_providers", "features")
-"""Of the user's configuration, what the engine looks at when it opens a thread."""
+_READ_KEYS = (*sandbox_rules.DECIDES, "model_providers", "features")
+"""Keys of the user's configuration that the engine reads when it opens a thread."""
 _MODES = {
     "ask": ("untrusted", "workspace-write"),
     "code": ("on-request", "workspace-write"),
@@ -25,15 +24,15 @@ _MODES = {
 
 
 def permit(answer: dict[str, Any]) -> Permit:
-    """What Codex says that a thread may do, in its answer to `thread/start`, `resume` or `fork`."""
+    """The access of a thread, from Codex's answer to `thread/start`, `resume` or `fork`."""
     active = answer.get("activePermissionProfile")
     profile = active.get("id") if isinstance(active, dict) else None
     approval = answer.get("approvalPolicy") or "on-request"
-    return Permit(approval, whole(answer.get("sandbox")), start.own_profile(profile))
+    return Permit(approval, whole(answer.get("sandbox")), sandbox_rules.own_profile(profile))
 
 
 def thread_state(answer: dict[str, Any]) -> ThreadState:
-    """How a thread runs, by the same answer."""
+    """Model, effort, access and plan mode of a thread, from the same answer."""
     return ThreadState(
         model=str(answer.get("model") or ""),
         effort=answer.get("reasoningEffort"),
@@ -43,30 +42,30 @@ def thread_state(answer: dict[str, Any]) -> ThreadState:
 
 
 def is_planning(settings: Any) -> bool:
-    """Whether a thread is in plan mode, by whatever Codex tells of its settings."""
+    """Whether a thread is in plan mode, from an answer or a notification that contains its settings."""
     mode = settings.get("collaborationMode") if isinstance(settings, dict) else None
     return isinstance(mode, dict) and mode.get("mode") == "plan"
 
 
 def folder_config(config: dict[str, Any]) -> FolderConfig:
-    """What `config/read` answered for a folder."""
-    mode = start.mode_of(config)
+    """The answer to `config/read` for a folder, as the core's value."""
+    mode = sandbox_rules.mode_of(config)
     servers = config.get("mcp_servers")
     return FolderConfig(
         approval=config.get("approval_policy"),
         sandbox=None if mode is None else _policy(mode, config),
-        profile=start.own_profile(config.get("default_permissions")),
-        modes={name: Permit(asks, _policy(mode, config)) for name, (asks, mode) in _MODES.items()},
+        profile=sandbox_rules.own_profile(config.get("default_permissions")),
+        modes={name: Permit(approval, _policy(mode, config)) for name, (approval, mode) in _MODES.items()},
         is_sandbox_set=bool(config.get("sandbox_mode") or config.get("default_permissions")),
         personality=_text(config.get("personality")),
         reasoning_summary=_text(config.get("model_reasoning_summary")),
         mcp_servers=frozenset(servers) if isinstance(servers, dict) else frozenset(),
-        native={name: config[name] for name in _READ_BY_US if config.get(name) is not None},
+        native={name: config[name] for name in _READ_KEYS if config.get(name) is not None},
     )
 
 
 def last_permit(answer: dict[str, Any]) -> Permit:
-    """Of a thread that others ran, by its record; if that does not tell, as narrow as can be. Blocking."""
+    """The last access of another program's thread, from its record; if unknown, the narrowest. Blocking."""
     from laneway.codex.rollout import last_access  # for threads of others only
 
     thread = answer.get("thread")
@@ -76,7 +75,7 @@ def last_permit(answer: dict[str, Any]) -> Permit:
 
 def _policy(mode: str, config: dict[str, Any]) -> dict[str, Any]:
     if mode in ("workspace-write", "danger-full-access"):
-        return whole(start.policy(mode, config.get(start.TABLE), {}))
+        return whole(sandbox_rules.policy(mode, config.get(sandbox_rules.TABLE), {}))
     return whole({"type": READ_ONLY})
 
 

@@ -1,7 +1,7 @@
-"""Who is logged in to Codex, and how somebody logs in: app-server's account calls behind a port.
+"""Account, rate limits, login and logout by app-server's account calls, behind the port `Accounts`.
 
-Codex does it and keeps what comes of it. A key goes to Codex and nowhere else. A login is over when
-Codex says so, or when the Codex that began it is.
+Codex logs in and keeps the credentials. An API key is sent to Codex and nowhere else. A login ends when
+Codex reports it, or when the app-server that began it ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TYPES: dict[LoginWay, str] = {"browser": "chatgpt", "device_code": "chatgptDevi
 
 
 class LoginLink(Protocol):
-    """What is needed of a link to Codex."""
+    """The part of `Link` that a login needs."""
 
     async def call(self, method: str, params: Any = None) -> Any: ...
 
@@ -29,7 +29,7 @@ class LoginLink(Protocol):
 
 
 class AccountCalls(Protocol):
-    """What is needed of an engine."""
+    """The part of `CodexEngine` that accounts need."""
 
     async def call(self, method: str, params: Any = None) -> Any: ...
 
@@ -57,7 +57,7 @@ class CodexAccounts:
 
 
 class CodexLogin:
-    """A login that Codex waits for."""
+    """A login that has begun and waits for the person."""
 
     def __init__(self, link: LoginLink, page: LoginPage, stop: Callable[[], None]) -> None:
         self.page = page
@@ -67,12 +67,12 @@ class CodexLogin:
 
     @classmethod
     async def begin(cls, link: LoginLink, way: LoginWay) -> CodexLogin:
-        early: list[dict[str, Any] | None] = []
+        early_notifications: list[dict[str, Any] | None] = []
         login: CodexLogin | None = None
 
         def on_completed(completed: dict[str, Any] | None) -> None:
             if login is None:
-                early.append(completed)
+                early_notifications.append(completed)
             else:
                 login._on_completed(completed)
 
@@ -83,7 +83,7 @@ class CodexLogin:
             stop()
             raise
         login = cls(link, page, stop)
-        for completed in early:
+        for completed in early_notifications:
             login._on_completed(completed)
         return login
 
@@ -91,7 +91,7 @@ class CodexLogin:
         if completed is None:
             self._end("Codex ended meanwhile. Try again.")
         elif completed.get("loginId") == self.page.login_id:
-            self._end(None if completed.get("success") is True else _why(completed.get("error")))
+            self._end(None if completed.get("success") is True else _reason(completed.get("error")))
 
     def _end(self, why: str | None) -> None:
         if not self.outcome.done():
@@ -109,22 +109,24 @@ class CodexLogin:
 
 
 def account(answer: Any) -> Account:
-    """What `account/read` answered."""
+    """The answer to `account/read` as the core's value."""
     if not isinstance(answer, dict):
         return Account()
-    known = answer.get("account")
-    kind = str(known.get("type")) if isinstance(known, dict) else None
-    named = (known.get(key) for key in ("email", "planType")) if isinstance(known, dict) else ()
+    account_json = answer.get("account")
+    kind = str(account_json.get("type")) if isinstance(account_json, dict) else None
+    details = (
+        (account_json.get(key) for key in ("email", "planType")) if isinstance(account_json, dict) else ()
+    )
     return Account(
         kind=kind,
-        who=", ".join(str(each) for each in named if each),
+        who=", ".join(str(each) for each in details if each),
         is_login_needed=is_login_needed(answer),
         is_login_possible=answer.get("requiresOpenaiAuth") is True,
     )
 
 
 def limits(answer: Any) -> tuple[Limit, ...]:
-    """What `account/rateLimits/read` answered."""
+    """The answer to `account/rateLimits/read` as the core's values."""
     windows = answer.get("rateLimits") if isinstance(answer, dict) else None
     if not isinstance(windows, dict):
         return ()
@@ -139,8 +141,8 @@ def limits(answer: Any) -> tuple[Limit, ...]:
     )
 
 
-class _Started(msgspec.Struct):
-    """Codex's answer, as far as we need it."""
+class _LoginStarted(msgspec.Struct):
+    """The fields that we read of the answer to `account/login/start`."""
 
     loginId: str
     authUrl: str = ""
@@ -150,13 +152,15 @@ class _Started(msgspec.Struct):
 
 def _page(answer: Any) -> LoginPage:
     try:
-        started = msgspec.convert(answer, _Started)
+        login_started = msgspec.convert(answer, _LoginStarted)
     except msgspec.ValidationError as problem:
         raise EngineRefused("account/login/start", 0, f"an answer that cannot be read: {problem}") from None
-    return LoginPage(started.loginId, started.verificationUrl or started.authUrl, started.userCode)
+    return LoginPage(
+        login_started.loginId, login_started.verificationUrl or login_started.authUrl, login_started.userCode
+    )
 
 
-def _why(error: Any) -> str:
+def _reason(error: Any) -> str:
     return f"{str(error).rstrip('.')}." if error else "Codex did not say why."
 
 

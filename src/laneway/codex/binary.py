@@ -1,7 +1,7 @@
-"""What a version of Codex can do, and which versions are tested.
+"""Features of each Codex version, the oldest version that works, and the versions that are tested.
 
-Starts nothing on a start-up path: the version comes with app-server's first answer; only
-`probe` runs the binary for it. Finding the binary is `laneway.codex.locate`'s.
+Starts no process on a start-up path: the version is read from app-server's first answer; only
+`probe` runs the binary. The binary is found by `laneway.codex.locate`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PROBE_S = 10.0
 
 
 class Feature(msgspec.Struct, frozen=True):
-    """Something that came after `OLDEST`: the first version seen with it, and what people have by it."""
+    """Something that came after `OLDEST`: the first version seen with it, and its use to people."""
 
     name: str
     since: tuple[int, ...]
-    gives: str
+    benefit: str
 
 
 FEATURES = (
@@ -45,13 +45,13 @@ FEATURES = (
     Feature("one_command", (0, 153, 4), "a cancel ends its own turn's commands and none of earlier turns"),
     Feature("writer_lock", (0, 153, 4), "two processes cannot write one thread"),
 )
-"""The one table of what each version can do. `make test-peers` runs it; the docs print it."""
+"""All differences between versions. Checked by `make test-peers`, printed in docs/codex-versions.md."""
 
 
 def probe(binary: Binary) -> tuple[int, ...]:
     """Run `codex --version`."""
     try:
-        ran = subprocess.run(
+        completed = subprocess.run(
             [binary.path, "--version"],
             capture_output=True,
             text=True,
@@ -61,11 +61,11 @@ def probe(binary: Binary) -> tuple[int, ...]:
         )
     except OSError as problem:
         raise cannot_run(binary.path, problem) from problem
-    except subprocess.TimeoutExpired as late:
+    except subprocess.TimeoutExpired as timeout:
         raise BinaryError(
             f"{binary.path} did not tell its version within {PROBE_S:g} s: name another with --codex-bin."
-        ) from late
-    version = parse_version(ran.stdout)
+        ) from timeout
+    version = parse_version(completed.stdout)
     if version is None:
         raise BinaryError(f"{binary.path} does not look like Codex: name the right one with --codex-bin.")
     return version
@@ -78,9 +78,9 @@ def cannot_run(path: str, problem: OSError) -> BinaryError:
 
 
 def parse_version(text: str) -> tuple[int, ...] | None:
-    """The first x.y.z in a text: of `codex --version`, or of app-server's user agent."""
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
-    return tuple(int(part) for part in found.groups()) if found else None
+    """The first x.y.z in the output of `codex --version`, or in app-server's user agent."""
+    match = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
+    return tuple(int(part) for part in match.groups()) if match else None
 
 
 def spell(version: tuple[int, ...]) -> str:
@@ -97,14 +97,14 @@ def check_age(version: tuple[int, ...], path: str) -> None:
         )
 
 
-def lacks(version: tuple[int, ...]) -> list[Feature]:
-    """What this version cannot do that a newer one can."""
+def missing_features(version: tuple[int, ...]) -> list[Feature]:
+    """The features that this version does not have."""
     return [feature for feature in FEATURES if version < feature.since]
 
 
 def abilities(version: tuple[int, ...]) -> Abilities:
-    """What the engine must know about its version."""
-    missing = {feature.name for feature in lacks(version)}
+    """The abilities of an engine on this version."""
+    missing = {feature.name for feature in missing_features(version)}
     return Abilities(
         version=spell(version),
         turn_context="turn_context" not in missing,
@@ -114,6 +114,6 @@ def abilities(version: tuple[int, ...]) -> Abilities:
     )
 
 
-def word_on(version: tuple[int, ...]) -> str:
-    """What `--version` adds behind the number."""
+def untested_note(version: tuple[int, ...]) -> str:
+    """The text that `laneway --version` adds after the number."""
     return "" if spell(version) in TESTED else " (untested with this Laneway)"

@@ -1,7 +1,7 @@
-"""Which keys of Codex's config a caller may set where it must not start programs or widen access.
+"""Config keys that a caller may set for a thread without starting programs or widening its access.
 
-Pure. A list of what may be set, not of what may not: Codex gets new keys with every release, and among
-those of today at least these start a program, widen what a session may do, or send it elsewhere:
+Pure. An allowlist, because Codex gets new keys with every release; of today's keys at least these start
+a program, widen what a session may do, or send it to another server:
 
     starts a program    mcp_servers, notify, hooks, plugins, marketplaces, apps, agents (config files),
                         model_providers (auth.command), js_repl_node_path, shell_environment_policy (PATH
@@ -50,14 +50,14 @@ HARMLESS: frozenset[KeyPath] = frozenset(
         ("tools", "update_plan", "enabled"),
     }
 )
-"""They change what the model is told and how long it thinks, and nothing that runs."""
+"""They change the model's instructions and how long it thinks, and start nothing."""
 NOTHING: Mapping[str, Any] = {}
 ASK_US = {"approvals_reviewer": "user"}
-"""Codex can have a model of its own decide about escalations (`auto_review`): then nobody asks us."""
+"""Otherwise Codex may let a model of its own decide about escalations (`auto_review`) and not ask us."""
 
 
 def forbidden(config: Mapping[str, Any], own: Mapping[str, Any] = NOTHING) -> list[KeyPath]:
-    """The paths that a caller may not set, in the order given. `own` is what the user set: it passes."""
+    """The paths that a caller may not set, in the given order. `own`, the user's own settings, is allowed."""
     allowed = dict(leaves(merged(own)))
     return [
         path
@@ -67,25 +67,25 @@ def forbidden(config: Mapping[str, Any], own: Mapping[str, Any] = NOTHING) -> li
 
 
 def without_forbidden(config: Mapping[str, Any], own: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
-    """The rest of it, as one nested table."""
+    """The config without the forbidden paths, as one nested table."""
     left_out = set(forbidden(config, own))
-    kept: dict[str, Any] = {}
+    config_left: dict[str, Any] = {}
     for path, value in leaves(merged(config)):
         if path not in left_out:
-            table = kept
+            table = config_left
             for name in path[:-1]:
                 table = table.setdefault(name, {})
             table[path[-1]] = value
-    return kept
+    return config_left
 
 
 def harmless(spec: ThreadSpec, own: Mapping[str, Any]) -> ThreadSpec:
-    """The same thread without what a caller may not set; one that is resumed may bring it from before."""
+    """The spec without what a caller may not set; the spec of a resumed thread may still contain it."""
     return msgspec.structs.replace(spec, config=without_forbidden(spec.config, own))
 
 
 def read_only(spec: ThreadSpec, own: Mapping[str, Any]) -> ThreadSpec:
-    """The same thread, unable to write: whatever it was allowed before, and whoever would allow it now."""
+    """The spec of a thread that cannot write, whatever it was allowed before or would be allowed now."""
     return msgspec.structs.replace(
         harmless(spec, own),
         sandbox="read-only",
@@ -95,7 +95,7 @@ def read_only(spec: ThreadSpec, own: Mapping[str, Any]) -> ThreadSpec:
 
 
 def narrowing(config: Mapping[str, Any], *, is_read_only: bool, keys: str, equip: Equip) -> Equip:
-    """What every thread goes through as it is opened, by whatever way: new, resumed, woken by mail."""
+    """Wraps `equip`, which sees the spec of every thread: new, resumed, or started by mail."""
     if is_read_only:
         return lambda agent_id, spec: equip(agent_id, read_only(spec, config))
     if keys == "harmless":

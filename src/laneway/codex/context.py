@@ -1,8 +1,8 @@
-"""What the model should know in this turn, in the form that Codex takes it.
+"""The context of a turn, such as identity and repository, in the form in which Codex accepts it.
 
 Codex sends `additionalContext` to the model when its value changes, and suppresses an
-unchanged one even after a compaction has wiped it; so the value carries an epoch that
-moves with every compaction. Long values are cut by Codex; we cut first, visibly.
+unchanged one even after a compaction has removed it; so the value contains an epoch that
+changes with every compaction. Codex truncates long values; we truncate first, with a mark.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 KEY = "laneway"
 MAX_CHARS = 3900
-"""Codex cuts at about 4,000; what it cuts away the model never sees."""
+"""Codex truncates at about 4,000 characters; the model never sees the rest."""
 _CUT = "\n[cut]"
 
 
@@ -26,7 +26,7 @@ def additional_context(text: str, epoch: int) -> dict[str, Any]:
 
 
 def injected_items(text: str) -> list[dict[str, Any]]:
-    """The same for a Codex without `additionalContext`: a developer message before the turn."""
+    """The context for a Codex without `additionalContext`: a developer message before the turn."""
     return [
         {
             "type": "message",

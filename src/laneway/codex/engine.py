@@ -1,4 +1,4 @@
-"""The Codex engine: threads on one app-server, which is started when it is first needed."""
+"""The Codex engine: opens, resumes, forks and lists threads on one app-server, started at the first call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from laneway.codex.link import HANDSHAKE_S, IDEMPOTENT, Link
 from laneway.codex.locate import Binary, child_environment, codex_home
 from laneway.codex.own_features import LIVE_EDITS
 from laneway.codex.releases import PendingReleases, Releases
-from laneway.codex.running import CodexRunner, Connect
+from laneway.codex.running import Connect, EngineBase
 from laneway.codex.thread import CodexThread, history, thread_info
 from laneway.core.overrides import merged
 from laneway.core.ports import Abilities, Host, Page, ThreadInfo, ThreadList, ThreadSpec
@@ -33,54 +33,54 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Asked = TypeVar("Asked")
+T = TypeVar("T")
 
 LOGIN_S = 5.0
-"""For Codex to tell who is logged in: it looks into its own memory."""
-GIVE_BACK_S = 2.0
-"""How long somebody who no longer wants a thread is kept until it is given back; then it goes on alone."""
-_LISTED = {"sourceKinds": ["cli", "vscode", "exec", "appServer", "unknown"], "modelProviders": []}
-"""Left alone, Codex hides what `codex exec` or another model provider ran. Subagents stay hidden."""
+"""For the answer to `account/read`, which Codex has in memory."""
+RELEASE_S = 2.0
+"""How long a cancelled caller waits for the release of its thread; then it goes on in the background."""
+_LIST_FILTER = {"sourceKinds": ["cli", "vscode", "exec", "appServer", "unknown"], "modelProviders": []}
+"""By default Codex hides threads of `codex exec` and of other model providers. Subagents stay hidden."""
 
 
-class CodexEngine(CodexRunner[Link]):
+class CodexEngine(EngineBase[Link]):
     def __init__(
         self,
         connect: Connect,
         *,
         handshake_s: float = HANDSHAKE_S,
-        is_greeted: bool = False,
+        is_handshake_sent: bool = False,
         diagnose: Callable[[], None] | None = None,
         releases: PendingReleases | None = None,
         home: Path | None = None,
         asks_login: bool = False,
     ) -> None:
-        """`releases` are the records of threads that are being given up, in the Codex home of `connect`.
+        """`releases` are the records of threads that are being released, in the Codex home of `connect`.
 
-        `home` is that folder, where it is known. `asks_login`: a thread whose provider wants a login
+        `home` is that folder, where it is known. `asks_login`: a thread whose provider needs a login
         is not opened before somebody has logged in (`NotLoggedIn`).
         """
 
         async def run() -> Link:
-            link = await Link.open(connect, handshake_s, is_greeted=is_greeted)
-            self._finish_soon(link)
+            link = await Link.open(connect, handshake_s, is_handshake_sent=is_handshake_sent)
+            self._finish_releases(link)
             return link
 
         super().__init__(run, diagnose, home)
         self._asks_login = asks_login
         self._opening = 0
-        """Threads that are being opened now."""
+        """How many threads are being opened now."""
         self._releases = Releases(releases)
-        self._finishing: asyncio.Task[None] | None = None
-        """What others left unfinished is finished beside the first calls."""
-        self._leaving: dict[str, asyncio.Task[None]] = {}
-        """Threads that nobody wants any more, while they are opened and given back."""
+        self._finish_task: asyncio.Task[None] | None = None
+        """Finishes releases that killed processes left, while the first calls are served."""
+        self._releasing: dict[str, asyncio.Task[None]] = {}
+        """By thread id, releases of threads whose `resume` was cancelled."""
 
-    def _finish_soon(self, link: Link) -> None:
-        self._finishing = asyncio.get_running_loop().create_task(self._releases.finish_all(link))
+    def _finish_releases(self, link: Link) -> None:
+        self._finish_task = asyncio.get_running_loop().create_task(self._releases.finish_all(link))
 
-    async def _asked(self, work: Callable[[Link], Awaitable[Asked]]) -> Asked:
-        """Ask for something that may be asked twice: the link may be dead, and we do not know it yet."""
+    async def _with_retry(self, work: Callable[[Link], Awaitable[T]]) -> T:
+        """Do work that may be repeated; once more on a new link if the old one turns out to be dead."""
         link = await self.link()
         try:
             return await work(link)
@@ -93,45 +93,45 @@ class CodexEngine(CodexRunner[Link]):
         return (await self.link()).abilities
 
     async def start(self, spec: ThreadSpec, host: Host) -> CodexThread:
-        return await self._asked(lambda link: self._start(link, spec, host))
+        return await self._with_retry(lambda link: self._start(link, spec, host))
 
     async def _start(self, link: Link, spec: ThreadSpec, host: Host) -> CodexThread:
         spec = await _with_roots(link, msgspec.structs.replace(spec, config=merged(spec.config)))
-        mode, first = sandbox.asked(spec.sandbox, spec.config), None
+        mode, first_settings = sandbox.trusting_mode(spec.sandbox, spec.config), None
         config = spec.users_config
         if mode is not None or (spec.sandbox is None and "sandbox_mode" not in spec.config):
             config = await link.users_config(spec.cwd) if config is None else config
-            first = sandbox.first_settings(mode, config, str(spec.cwd), spec.config)
-            if first is not None:
-                kept = sandbox.without(spec.config)
-                spec = msgspec.structs.replace(spec, sandbox=sandbox.START, config=kept)
-        params: dict[str, Any] = {"cwd": str(spec.cwd), **_common(spec)}
+            first_settings = sandbox.first_settings(mode, config, str(spec.cwd), spec.config)
+            if first_settings is not None:
+                other_config = sandbox.without_mode(spec.config)
+                spec = msgspec.structs.replace(spec, sandbox=sandbox.START, config=other_config)
+        params: dict[str, Any] = {"cwd": str(spec.cwd), **_open_params(spec)}
         if spec.ephemeral:
             params["ephemeral"] = True
         if spec.tools:
             params["dynamicTools"] = [dynamic_tool(tool) for tool in spec.tools]
-        thread = await self._open(link, host, "thread/start", {**params, **spec.native}, first)
+        thread = await self._open(link, host, "thread/start", {**params, **spec.native}, first_settings)
         if config is not None:
-            thread.know_provider(config, spec.config)
+            thread.set_provider_host(config, spec.config)
         return thread
 
     async def resume(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
-        # The developer instructions go along every time: compaction drops them otherwise.
-        if thread_id in self._leaving:
-            await asyncio.wait((self._leaving[thread_id],))  # or it would be taken from us, too
-        return await self._asked(lambda link: self._resume(link, thread_id, spec, host))
+        # The developer instructions are sent every time: compaction drops them otherwise.
+        while thread_id in self._releasing:  # that release would take the thread from us, too
+            await asyncio.wait((self._releasing[thread_id],))
+        return await self._with_retry(lambda link: self._resume(link, thread_id, spec, host))
 
     async def _resume(self, link: Link, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
         spec = await _with_roots(link, spec)
-        params = {"threadId": thread_id, "excludeTurns": True, **_common(spec)}
+        params = {"threadId": thread_id, "excludeTurns": True, **_open_params(spec)}
         if spec.moves:
             params["cwd"] = str(spec.cwd)
         return await self._open(link, host, "thread/resume", params | spec.native)
 
     async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> CodexThread:
-        params = {"threadId": thread_id, "excludeTurns": True, "cwd": str(spec.cwd), **_common(spec)}
+        params = {"threadId": thread_id, "excludeTurns": True, "cwd": str(spec.cwd), **_open_params(spec)}
         params |= spec.native
-        return await self._asked(lambda link: self._open(link, host, "thread/fork", params))
+        return await self._with_retry(lambda link: self._open(link, host, "thread/fork", params))
 
     async def _open(
         self,
@@ -139,30 +139,30 @@ class CodexEngine(CodexRunner[Link]):
         host: Host,
         method: str,
         params: dict[str, Any],
-        first: dict[str, Any] | None = None,
+        first_settings: dict[str, Any] | None = None,
     ) -> CodexThread:
         if not self._asks_login or link.is_logged_in:
-            return await self._open_thread(link, host, method, params, first)
-        # Beside the opening, and only until somebody is known to be logged in.
+            return await self._open_thread(link, host, method, params, first_settings)
+        # Concurrently, and only until somebody is known to be logged in.
         account = asyncio.ensure_future(link.call("account/read", {"refreshToken": False}))
         self._opening += 1
         try:
-            thread = await self._open_thread(link, host, method, params, first)
+            thread = await self._open_thread(link, host, method, params, first_settings)
             try:
                 is_missing = await _is_login_missing(link, account, thread, params)
             except asyncio.CancelledError:
-                await self._give_up(method, params, _release(thread))
+                await self._release_unwanted(method, params, _release(thread))
                 raise
             if is_missing:
-                await self._refuse(link, thread)
+                await self._refuse_login(link, thread)
             return thread
         finally:
             self._opening -= 1
             account.cancel()
             await asyncio.gather(account, return_exceptions=True)
 
-    async def _refuse(self, link: Link, thread: CodexThread) -> None:
-        """Nobody is logged in. Codex reads its login only as it starts: the next call gets a new one."""
+    async def _refuse_login(self, link: Link, thread: CodexThread) -> None:
+        """Nobody is logged in. Codex reads its login only when it starts: the next call starts a new one."""
         link.detach(thread.thread_id)
         if self._opening == 1 and not link.has_listeners:
             await link.aclose()
@@ -176,39 +176,46 @@ class CodexEngine(CodexRunner[Link]):
         host: Host,
         method: str,
         params: dict[str, Any],
-        first: dict[str, Any] | None = None,
+        first_settings: dict[str, Any] | None = None,
     ) -> CodexThread:
         if "threadId" in params:
-            # Codex opens and copies no thread that is archived, and a kill may have left it so.
+            # Codex neither resumes nor forks an archived thread, and a kill may have left it archived.
             await self._releases.finish_for(link, params["threadId"])
         opened: list[CodexThread] = []
 
         def attach(raw: Raw) -> None:
-            # On the reader: the thread must be there before its first notification, which may come along.
-            opened.append(CodexThread(link, host, msgspec.json.decode(raw), first, self._releases))
+            # On the reader: the thread must exist before its first notification, which may follow at once.
+            opened.append(CodexThread(link, host, msgspec.json.decode(raw), first_settings, self._releases))
 
         calling = asyncio.ensure_future(link.call(method, params, on_reply=attach))
         try:
             await asyncio.shield(calling)
         except asyncio.CancelledError:
-            # Codex cannot be stopped halfway. It opens the thread, and would keep everybody else out of it.
-            await self._give_up(method, params, _give_back(calling, opened))
+            # Codex cannot be stopped halfway. It opens the thread, and would lock everybody else out of it.
+            await self._release_unwanted(method, params, _release_when_opened(calling, opened))
             raise
         return opened[0]
 
-    async def _give_up(self, method: str, params: dict[str, Any], work: Coroutine[Any, Any, None]) -> None:
-        """Give a thread back that nobody wants any more; past `GIVE_BACK_S` that goes on alone."""
-        leaving = asyncio.get_running_loop().create_task(work)
+    async def _release_unwanted(
+        self, method: str, params: dict[str, Any], work: Coroutine[Any, Any, None]
+    ) -> None:
+        """Release a thread whose caller was cancelled; after `RELEASE_S` that goes on in the background."""
+        releasing = asyncio.get_running_loop().create_task(work)
         if method == "thread/resume":
             thread_id = params["threadId"]
-            self._leaving[thread_id] = leaving
-            leaving.add_done_callback(lambda _: self._leaving.pop(thread_id, None))
-        await asyncio.wait((leaving,), timeout=GIVE_BACK_S)
+            self._releasing[thread_id] = releasing
+
+            def forget(done: asyncio.Task[None]) -> None:
+                if self._releasing.get(thread_id) is done:  # a later one may have taken its place
+                    del self._releasing[thread_id]
+
+            releasing.add_done_callback(forget)
+        await asyncio.wait((releasing,), timeout=RELEASE_S)
 
     async def history(
         self, thread_id: str, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
     ) -> Page:
-        return await self._asked(
+        return await self._with_retry(
             lambda link: history(link, thread_id, older, limit, oldest_first=oldest_first)
         )
 
@@ -219,27 +226,27 @@ class CodexEngine(CodexRunner[Link]):
     async def list_threads(
         self, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50
     ) -> ThreadList:
-        params: dict[str, Any] = {"cursor": cursor, "limit": limit, **_LISTED}
+        params: dict[str, Any] = {"cursor": cursor, "limit": limit, **_LIST_FILTER}
         if cwd is not None:
             params["cwd"] = str(cwd)
-        answer = await self._asked(lambda link: self._listed(link, params))
+        answer = await self._with_retry(lambda link: self._list_threads(link, params))
         return ThreadList(tuple(thread_info(thread) for thread in answer["data"]), answer.get("nextCursor"))
 
-    async def _listed(self, link: Link, params: dict[str, Any]) -> Any:
+    async def _list_threads(self, link: Link, params: dict[str, Any]) -> Any:
         await self._releases.finish(link)
         return await link.call("thread/list", params)
 
     async def models(self) -> tuple[Model, ...]:
         from laneway.codex.models import models  # for front ends that show them
 
-        listed: list[Any] = []
+        entries: list[Any] = []
         cursor: str | None = None
         while True:
             answer = await self.call("model/list", {"cursor": cursor})
-            listed += answer.get("data") or []
+            entries += answer.get("data") or []
             cursor = answer.get("nextCursor")
             if not cursor:
-                return models(listed)
+                return models(entries)
 
     @cached_property
     def offers(self) -> Offers:
@@ -248,22 +255,22 @@ class CodexEngine(CodexRunner[Link]):
         return offers(self, self._home)
 
     async def call(self, method: str, params: Any = None) -> Any:
-        """Anything else that app-server offers. Not for what starts a turn: that is a `TurnSpec`'s."""
+        """Call any other method of app-server. Not for calls that start a turn: use a `TurnSpec`."""
         if method in IDEMPOTENT:
-            return await self._asked(lambda link: link.call(method, params))
+            return await self._with_retry(lambda link: link.call(method, params))
         return await (await self.link()).call(method, params)
 
     async def aclose(self) -> None:
         await super().aclose()
-        if self._finishing is not None:
-            self._finishing.cancel()
-            await asyncio.wait((self._finishing,))  # it lets go of the records
+        if self._finish_task is not None:
+            self._finish_task.cancel()
+            await asyncio.wait((self._finish_task,))  # it unlocks the records
 
 
 async def _is_login_missing(
     link: Link, account: asyncio.Future[Any], thread: CodexThread, params: dict[str, Any]
 ) -> bool:
-    """Whether somebody must log in before a turn of this thread. A Codex that does not tell lets us in."""
+    """Whether somebody must log in before a turn of this thread. False if Codex does not answer."""
     try:
         async with asyncio.timeout(LOGIN_S):
             answer = await account
@@ -280,7 +287,7 @@ async def _is_login_missing(
 
 
 async def _with_roots(link: Link, spec: ThreadSpec) -> ThreadSpec:
-    """Further folders to write to, beside the user's own: as an override alone they would replace those."""
+    """Add `writable_roots` to the user's own: an override of the key alone would replace those."""
     if not spec.writable_roots:
         return spec
     known = spec.users_config
@@ -290,7 +297,7 @@ async def _with_roots(link: Link, spec: ThreadSpec) -> ThreadSpec:
     return msgspec.structs.replace(spec, config=with_roots, users_config=config)
 
 
-async def _give_back(calling: Awaitable[Any], opened: list[CodexThread]) -> None:
+async def _release_when_opened(calling: Awaitable[Any], opened: list[CodexThread]) -> None:
     try:
         await calling
     except EngineError as problem:
@@ -307,21 +314,21 @@ async def _release(thread: CodexThread) -> None:
 
 
 def codex_engine(
-    found: Binary,
+    codex: Binary,
     environment: Mapping[str, str] | None = None,
     launched: Launched | None = None,
     releases: PendingReleases | None = None,
     *,
     asks_login: bool = False,
 ) -> CodexEngine:
-    """The engine on one Codex executable; `launched` is an app-server of it that is already on its way."""
+    """The engine on one Codex executable; `launched` is an app-server of it that is already starting."""
     return CodexEngine(
-        app_server(found, environment, launched),
-        is_greeted=True,
+        app_server(codex, environment, launched),
+        is_handshake_sent=True,
         releases=releases,
         home=home_of(environment),
         asks_login=asks_login,
-        diagnose=lambda: binary.check_age(binary.probe(found), found.path),
+        diagnose=lambda: binary.check_age(binary.probe(codex), codex.path),
     )
 
 
@@ -331,52 +338,49 @@ def home_of(environment: Mapping[str, str] | None) -> Path:
 
 
 def app_server(
-    found: Binary, environment: Mapping[str, str] | None = None, launched: Launched | None = None
+    codex: Binary, environment: Mapping[str, str] | None = None, launched: Launched | None = None
 ) -> Connect:
-    """How to reach Codex: its app-server as a supervised child, greeted as it starts.
-
-    Nothing happens before the first call.
-    """
+    """A function that starts app-server as a supervised child, with the handshake already in its pipe."""
 
     async def connect(on_bytes: Callable[[bytes], None], on_end: Callable[[Exit], None]) -> Child:
         nonlocal launched
-        early, launched = launched, None
+        prestarted, launched = launched, None
         try:
-            if early is not None:
-                return await Child.adopt(early, on_stdout=on_bytes, on_end=on_end)
+            if prestarted is not None:
+                return await Child.adopt(prestarted, on_stdout=on_bytes, on_end=on_end)
             return await Child.spawn(
-                [found.path, "app-server"],
+                [codex.path, "app-server"],
                 on_stdout=on_bytes,
                 on_end=on_end,
                 env=child_environment(os.environ if environment is None else environment),
-                first=hello.FIRST,
+                first=hello.HANDSHAKE,
             )
         except OSError as problem:
-            raise binary.cannot_run(found.path, problem) from problem
+            raise binary.cannot_run(codex.path, problem) from problem
 
     return connect
 
 
-def _common(spec: ThreadSpec) -> dict[str, Any]:
-    """Only what somebody asked for: the user's own config rules the rest."""
-    wanted = {
+def _open_params(spec: ThreadSpec) -> dict[str, Any]:
+    """The parameters that were asked for; the user's own config decides the rest."""
+    params = {
         "model": spec.model,
         "sandbox": spec.sandbox,
         "approvalPolicy": spec.approval_policy,
         "baseInstructions": spec.base_instructions,
         "developerInstructions": spec.developer_instructions,
         "config": merged(spec.config, spec.extras, _live_edits(spec)) or None,
-        # Codex takes these for the whole list, and lets them be written only where the folder itself may be.
+        # For Codex this is the whole list, and they are writable only where the folder itself is.
         "runtimeWorkspaceRoots": [str(spec.cwd), *spec.directories] if spec.directories else None,
     }
-    return {key: value for key, value in wanted.items() if value is not None}
+    return {key: value for key, value in params.items() if value is not None}
 
 
 def _live_edits(spec: ThreadSpec) -> dict[str, Any]:
-    """It changes nothing but when an edit is told."""
+    """The feature that reports an edit while it is written; it changes nothing else."""
     features = (spec.users_config or {}).get("features")
     is_decided = isinstance(features, dict) and features.get(LIVE_EDITS) is not None
-    return {"features": {LIVE_EDITS: True}} if spec.tells_live_edits and not is_decided else {}
+    return {"features": {LIVE_EDITS: True}} if spec.streams_edits and not is_decided else {}
 
 
 def dynamic_tool(tool: Tool) -> dict[str, Any]:

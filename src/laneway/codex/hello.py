@@ -1,4 +1,7 @@
-"""How we greet app-server, as bytes: they can be in its pipe before it, or most of us, has started."""
+"""The `initialize` handshake with app-server, as bytes that need no JSON encoder.
+
+They can be written into its pipe before it, or most of Laneway, has started.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ PARAMS = (
     '"capabilities":{"experimentalApi":true}}'
 ).encode()
 REQUEST_ID = b'"hello"'
-FIRST = (
+HANDSHAKE = (
     b'{"id":' + REQUEST_ID + b',"method":"initialize","params":' + PARAMS + b'}\n{"method":"initialized"}\n'
 )
-"""The whole handshake: Codex takes the second line once it has answered the first."""
+"""The whole handshake: Codex reads the second line after it has answered the first."""

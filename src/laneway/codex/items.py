@@ -1,6 +1,6 @@
-"""Codex's thread items as activities: one table from item type to what a person sees.
+"""Converts Codex's thread items to activities: one table from item type to title, input, output and status.
 
-Pure. Unknown types become activities of kind `other`, with the item attached whole.
+Pure. Unknown types become activities of kind `other`, with the whole item attached.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from laneway.core.model import Activity, ActivityKind, ActivityStatus, FileChang
 
 T = TypeVar("T")
 
-SPOKEN = frozenset({"userMessage", "agentMessage", "reasoning", "plan", "hookPrompt"})
-"""Items that are words, not deeds."""
+TEXT_ITEMS = frozenset({"userMessage", "agentMessage", "reasoning", "plan", "hookPrompt"})
+"""Items that are text and no activity."""
 
 _STATUS: dict[str, ActivityStatus] = {
     "inProgress": "running",
@@ -31,12 +31,12 @@ _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)", re.MULTILINE)
 
 
 def maybe(value: Any, kind: type[T]) -> T | None:
-    """An optional field: of another type is as good as missing. A bool is no number."""
+    """An optional field: none if it has another type. A bool is not a number."""
     return value if isinstance(value, kind) and not isinstance(value, bool) else None
 
 
 def activity(turn_id: str, item: dict[str, Any], *, ended: bool, frame: bytes = b"") -> Activity:
-    """One item as it stands. `ended` makes sure that a finished item never reads as running."""
+    """One item in its present state. With `ended`, its status is never `running`."""
     kind, title, details = _MAKERS.get(str(item.get("type")), _other)(item)
     status = _STATUS.get(str(item.get("status")), "completed" if ended else "running")
     if ended and status == "running":
@@ -56,11 +56,11 @@ def activity(turn_id: str, item: dict[str, Any], *, ended: bool, frame: bytes = 
 
 
 def file_changes(changes: list[dict[str, Any]] | None) -> tuple[FileChange, ...]:
-    found = []
+    result = []
     for change in changes or []:
         kind = change.get("kind") or {}
         kind_name = kind.get("type") if isinstance(kind, dict) else kind
-        found.append(
+        result.append(
             FileChange(
                 path=str(change.get("path", "")),
                 kind="add" if kind_name == "add" else "delete" if kind_name == "delete" else "update",
@@ -68,24 +68,24 @@ def file_changes(changes: list[dict[str, Any]] | None) -> tuple[FileChange, ...]
                 move_path=maybe(kind.get("move_path"), str) if isinstance(kind, dict) else None,
             )
         )
-    return tuple(found)
+    return tuple(result)
 
 
 def plain_command(command: str) -> str:
-    """What was asked for, without the shell that Codex wraps around it."""
+    """The command without the shell that Codex wraps around it."""
     if not _SHELL.match(command):
         return command
     try:
-        words = shlex.split(command)
+        args = shlex.split(command)
     except ValueError:
         return command
-    return words[2] if len(words) == 3 else command
+    return args[2] if len(args) == 3 else command
 
 
-Made = tuple[ActivityKind, str, dict[str, Any]]
+_ActivityParts = tuple[ActivityKind, str, dict[str, Any]]
 
 
-def _command(item: dict[str, Any]) -> Made:
+def _command(item: dict[str, Any]) -> _ActivityParts:
     command = str(item.get("command", ""))
     return (
         "command",
@@ -104,7 +104,7 @@ def _command(item: dict[str, Any]) -> Made:
     )
 
 
-def _edit(item: dict[str, Any]) -> Made:
+def _edit(item: dict[str, Any]) -> _ActivityParts:
     changes = file_changes(item.get("changes"))
     locations = tuple(
         Location(path=change.move_path or change.path, line=line)
@@ -119,7 +119,7 @@ def _hunk_lines(change: FileChange) -> list[int]:
 
 
 def count_lines(change: FileChange) -> tuple[int, int]:
-    """Lines added and removed. Codex gives the bare text for added and deleted files."""
+    """Lines added and removed. For added and deleted files Codex sends the text itself, not a diff."""
     lines = change.diff.removesuffix("\n").split("\n") if change.diff else []
     if change.kind == "add":
         return len(lines), 0
@@ -143,8 +143,8 @@ def _edit_title(changes: tuple[FileChange, ...]) -> str:
     return "Edit " + ", ".join(parts) + more
 
 
-def _mcp(item: dict[str, Any]) -> Made:
-    failed = item.get("error")
+def _mcp(item: dict[str, Any]) -> _ActivityParts:
+    error = item.get("error")
     result = item.get("result") or {}
     return (
         "mcp",
@@ -152,12 +152,12 @@ def _mcp(item: dict[str, Any]) -> Made:
         {
             "input": item.get("arguments"),
             "content": result.get("content") if isinstance(result, dict) else result,
-            "output": maybe(failed.get("message"), str) if isinstance(failed, dict) else None,
+            "output": maybe(error.get("message"), str) if isinstance(error, dict) else None,
         },
     )
 
 
-def _tool(item: dict[str, Any]) -> Made:
+def _tool(item: dict[str, Any]) -> _ActivityParts:
     content = item.get("contentItems") or []
     texts = [str(part["text"]) for part in content if isinstance(part, dict) and "text" in part]
     return (
@@ -167,16 +167,16 @@ def _tool(item: dict[str, Any]) -> Made:
     )
 
 
-def _agent(item: dict[str, Any]) -> Made:
+def _agent(item: dict[str, Any]) -> _ActivityParts:
     title = str(item.get("tool") or item.get("kind") or "subagent")
     return "agent", title, {"input": item.get("prompt") or item.get("agentPath")}
 
 
-def _search(item: dict[str, Any]) -> Made:
+def _search(item: dict[str, Any]) -> _ActivityParts:
     return "search", str(item.get("query", "")), {"input": item.get("action"), "content": item.get("results")}
 
 
-def _image(item: dict[str, Any]) -> Made:
+def _image(item: dict[str, Any]) -> _ActivityParts:
     path = item.get("savedPath") or item.get("path")
     return (
         "image",
@@ -185,23 +185,23 @@ def _image(item: dict[str, Any]) -> Made:
     )
 
 
-def _review(item: dict[str, Any]) -> Made:
+def _review(item: dict[str, Any]) -> _ActivityParts:
     return "review", str(item.get("review") or item.get("type")), {}
 
 
-def _compaction(item: dict[str, Any]) -> Made:
+def _compaction(item: dict[str, Any]) -> _ActivityParts:
     return "compaction", "Compact the conversation", {}
 
 
-def _sleep(item: dict[str, Any]) -> Made:
+def _sleep(item: dict[str, Any]) -> _ActivityParts:
     return "sleep", f"Wait {int(item.get('durationMs') or 0) / 1000:g} s", {}
 
 
-def _other(item: dict[str, Any]) -> Made:
+def _other(item: dict[str, Any]) -> _ActivityParts:
     return "other", str(item.get("type", "item")), {}
 
 
-_MAKERS: dict[str, Callable[[dict[str, Any]], Made]] = {
+_MAKERS: dict[str, Callable[[dict[str, Any]], _ActivityParts]] = {
     "commandExecution": _command,
     "fileChange": _edit,
     "mcpToolCall": _mcp,

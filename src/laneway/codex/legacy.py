@@ -1,24 +1,23 @@
-"""The events of a session in the words of the removed `codex mcp-server` (0.153.4).
+"""Converts a session's events to the `codex/event` messages of the removed `codex mcp-server` (0.153.4).
 
-One `Legacy` per session: fed with each event of the core in order, unmerged or merged, it
-returns the `msg` objects of the `codex/event` notifications that the old server would have
-sent. Knows no door and no wire. Called on the engine's reader: it never waits and never raises.
+One `LegacyEvents` per session: called with each event of the core in order, unmerged or merged, it
+returns the `msg` objects of the notifications that the old server would have sent. Knows neither the
+MCP server nor the wire. Called on the engine's reader: it never waits and never raises.
 
-`full` tells what the old server told. `compact` tells what a person would follow (`COMPACT`):
-no raw items, no deltas, no items. The model's raw items come only on threads that were started
-with `experimentalRawEvents`; without them a message is known to be whole a moment later, when
-the next thing happens.
+`full` returns all that the old server sent; `compact` only what a person follows (`COMPACT`): no raw
+items, no deltas, no items. The model's raw items exist only on threads that were started with
+`experimentalRawEvents`; without them a message is known to be complete only when the next event comes.
 
-What the old server told and today's app-server cannot give:
+What the old server sent and today's app-server does not provide:
 
 - `task_started.model_context_window` in the first turn of a thread: known with the first count of tokens;
 - the `phase` of a message on threads without raw items, and its `memory_citation`;
-- standard error apart from standard output (unified exec did not tell them apart either), and what
-  the patch tool printed when it failed;
-- `isError` of a tool result: told again as far as the item's status says so.
+- standard error apart from standard output (unified exec did not separate them either), and the
+  output of the patch tool when it failed;
+- `isError` of a tool result: derived from the item's status.
 
-Times are those of hearing, but for the ones that Codex tells at the end of a turn. Subagents'
-events are left out, as the old server did: they belong to threads of their own.
+Times are those of arrival, except those that Codex reports at the end of a turn. Events of subagents
+are left out, as the old server did: they belong to other threads.
 """
 
 from __future__ import annotations
@@ -30,22 +29,22 @@ from typing import Any, Literal
 
 import msgspec
 
-from laneway.codex.legacy_items import LegacyContext, begun, ended
+from laneway.codex.legacy_items import LegacyContext, begin_messages, end_messages
 from laneway.codex.legacy_shapes import (
     COMPACT,
     LIMITS,
-    UNTOLD,
+    OMITTED,
     Message,
-    asked,
-    changed,
+    changes_json,
     error_info,
+    question_messages,
     session_configured,
     snake,
-    snaked,
+    snake_keys,
     token_counts,
     user_input,
 )
-from laneway.codex.legacy_speech import LegacySpeech
+from laneway.codex.legacy_text import LegacyText
 from laneway.codex.legacy_turn import McpStartups, TurnRecord
 from laneway.core.model import (
     Accepted,
@@ -71,13 +70,13 @@ from laneway.core.ports import ThreadInfo
 
 Level = Literal["full", "compact"]
 
-MAX_CALLS = 1024
-"""Calls of one turn whose tool is remembered."""
+MAX_TOOL_CALLS = 1024
+"""Tool calls of one turn whose tool's name is kept."""
 _SHELLS = frozenset({"shell", "shell_command", "local_shell"})
-"""Tools whose commands have no process id even while they run."""
+"""Tools whose commands have no process id even while running."""
 
 
-class Legacy:
+class LegacyEvents:
     def __init__(self, level: Level = "full", now: Callable[[], float] = time.time) -> None:
         self._is_full = level == "full"
         self._now = now
@@ -86,20 +85,20 @@ class Legacy:
         self._sandbox: dict[str, Any] = {}
         self._window: int | None = None
         self._limits: Any = None
-        self._count: Message | None = None
-        self._speech: LegacySpeech | None = None
-        self._has_raw = False
-        self._calls: dict[str, str] = {}
+        self._pending_count: Message | None = None
+        self._open_text: LegacyText | None = None
+        self._has_raw_items = False
+        self._tool_names: dict[str, str] = {}
         self._announced: dict[str, Activity] = {}
         self._started_ms: dict[str, int] = {}
-        self._said: Message | None = None
+        self._user_item: Message | None = None
         self._turn = TurnRecord(now)
-        self._servers = McpStartups()
+        self._mcp_startups = McpStartups()
 
-    # ── what the door asks ─────────────────────────────────────────────────
+    # ── called by the MCP server ───────────────────────────────────────────
 
     def opening(self, info: ThreadInfo) -> list[Message]:
-        """What is told of a thread once it is there."""
+        """The messages that introduce a thread."""
         native = info.native
         self._thread_id, self._cwd = info.thread_id, info.cwd or str(native.get("cwd") or "")
         sandbox = native.get("sandbox")
@@ -107,98 +106,98 @@ class Legacy:
         return [session_configured(native)]
 
     def of(self, event: Event) -> list[Message]:
-        """The old events that this one is; often none, sometimes several."""
+        """The old messages for one event: often none, sometimes several."""
         if isinstance(event, Text):
-            speech = self._speech
-            if speech is not None and speech.item_id == event.item_id:
+            open_text = self._open_text
+            if open_text is not None and open_text.item_id == event.item_id:
                 if self._is_full:
-                    return [speech.say(event.text)]
-                speech.add(event.text)
+                    return [open_text.add_delta(event.text)]
+                open_text.add_text(event.text)
                 return []
         handler = _HANDLERS.get(type(event))
         if handler is None:
             return []
-        told: list[Message] = []
+        messages: list[Message] = []
         try:
-            told += self._settle(event)
-            told += handler(self, event)
+            messages += self._flush(event)
+            messages += handler(self, event)
         except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError):
-            # A record of a shape that nobody has seen: the turn goes on, and so do its other events.
+            # A record of an unknown shape must not stop the turn or its other events.
             if isinstance(event, Other):
-                told += _passed_on(event.method, event.params)
-        return told if self._is_full else [one for one in told if one["type"] in COMPACT]
+                messages += _unknown_message(event.method, event.params)
+        return messages if self._is_full else [message for message in messages if message["type"] in COMPACT]
 
-    def _ms(self) -> int:
+    def _now_ms(self) -> int:
         return int(self._now() * 1000)
 
-    def _scene(self) -> LegacyContext:
-        return LegacyContext(self._thread_id, self._cwd, self._sandbox, self._ms())
+    def _context(self) -> LegacyContext:
+        return LegacyContext(self._thread_id, self._cwd, self._sandbox, self._now_ms())
 
-    # ── words ──────────────────────────────────────────────────────────────
+    # ── messages and reasoning ─────────────────────────────────────────────
 
     def _text(self, event: Text) -> list[Message]:
-        """The first piece of a message; `of` sees to all others."""
-        self._turn.note_first()
-        speech = self._speech = LegacySpeech(self._thread_id, event, self._ms())
-        return [*speech.begin(), speech.say(event.text)]
+        """The first delta of a message; `of` handles all others."""
+        self._turn.note_first_output()
+        open_text = self._open_text = LegacyText(self._thread_id, event, self._now_ms())
+        return [*open_text.begin(), open_text.add_delta(event.text)]
 
-    def _thought(self, event: Thought) -> list[Message]:
-        speech = self._speech
-        if speech is not None and speech.item_id == event.item_id:
-            return speech.think(event)
-        self._turn.note_first()
-        speech = self._speech = LegacySpeech(self._thread_id, event, self._ms())
-        return [*speech.begin(), *speech.think(event)]
+    def _reasoning(self, event: Thought) -> list[Message]:
+        open_text = self._open_text
+        if open_text is not None and open_text.item_id == event.item_id:
+            return open_text.add_reasoning(event)
+        self._turn.note_first_output()
+        open_text = self._open_text = LegacyText(self._thread_id, event, self._now_ms())
+        return [*open_text.begin(), *open_text.add_reasoning(event)]
 
     def _output(self, event: Output) -> list[Message]:
-        told = self._run_announced(event.item_id)
+        messages = self._begin_announced(event.item_id)
         if not self._is_full:
-            return told
+            return messages
         chunk = base64.b64encode(event.text.encode()).decode()
         delta = {"type": "exec_command_output_delta", "call_id": event.item_id, "stream": "stdout"}
-        return [*told, {**delta, "chunk": chunk}]
+        return [*messages, {**delta, "chunk": chunk}]
 
-    # ── what has waited for the next event ─────────────────────────────────
+    # ── messages that waited for the next event ────────────────────────────
 
-    def _settle(self, event: Event) -> list[Message]:
-        told: list[Message] = []
-        speech = self._speech
-        if speech is not None and self._ends(speech, event):
-            self._speech = None
+    def _flush(self, event: Event) -> list[Message]:
+        messages: list[Message] = []
+        open_text = self._open_text
+        if open_text is not None and self._completes(open_text, event):
+            self._open_text = None
             if not (isinstance(event, TurnDone) and event.status == "interrupted"):
-                # An interrupted one was never whole, and the old server did not tell it as if it were.
-                told += speech.end(self._ms(), _phase(event))
+                # An interrupted message is incomplete, and the old server did not send it as a whole.
+                messages += open_text.end(self._now_ms(), _phase(event))
         if not (isinstance(event, Other) and event.method == LIMITS):
-            told += self._counted()
-        return told
+            messages += self._token_count()
+        return messages
 
-    def _ends(self, speech: LegacySpeech, event: Event) -> bool:
-        """Whether this tells that the message is whole: its raw item does, where there are any."""
+    def _completes(self, open_text: LegacyText, event: Event) -> bool:
+        """Whether this event shows that the message is complete; its raw item does, if there are any."""
         match event:
             case Other(method="rawResponseItem/completed", params=params):
-                return bool(params["item"].get("id") == speech.item_id)
+                return bool(params["item"].get("id") == open_text.item_id)
             case Usage():
-                return not self._has_raw
+                return not self._has_raw_items
             case Activity(status=status):
                 return status == "running"
             case Text() | Thought():
-                return event.item_id != speech.item_id
+                return event.item_id != open_text.item_id
             case _:
                 return isinstance(event, TurnDone | Plan | Asked | Compacted)
 
-    def _counted(self) -> list[Message]:
-        count, self._count = self._count, None
+    def _token_count(self) -> list[Message]:
+        count, self._pending_count = self._pending_count, None
         return [] if count is None else [{**count, "rate_limits": self._limits}]
 
     # ── the turn ───────────────────────────────────────────────────────────
 
     def _turn_started(self, event: TurnStarted) -> list[Message]:
-        return [*self._servers.at_first_turn(), self._turn.begin(event.turn_id, self._window)]
+        return [*self._mcp_startups.at_first_turn(), self._turn.begin(event.turn_id, self._window)]
 
     def _turn_done(self, event: TurnDone) -> list[Message]:
         self._announced.clear()
         self._started_ms.clear()
-        self._calls.clear()
+        self._tool_names.clear()
         return self._turn.end(event)
 
     def _user_said(self, event: UserSaid) -> list[Message]:
@@ -206,19 +205,19 @@ class Legacy:
         if self._is_full and event.frame:
             content = msgspec.json.decode(event.frame)["params"]["item"]["content"]
         item = {"type": "UserMessage", "id": event.item_id, "content": [user_input(part) for part in content]}
-        self._said = {
+        self._user_item = {
             "thread_id": self._thread_id,
             "turn_id": event.turn_id,
             "item": item,
-            "started_at_ms": self._ms(),
+            "started_at_ms": self._now_ms(),
         }
-        return [{"type": "item_started", **self._said}]
+        return [{"type": "item_started", **self._user_item}]
 
     def _accepted(self, event: Accepted) -> list[Message]:
-        said, self._said = self._said, None
-        if said is None:
+        user_item, self._user_item = self._user_item, None
+        if user_item is None:
             return []
-        content = said["item"]["content"]
+        content = user_item["item"]["content"]
         message = {
             "type": "user_message",
             "message": "".join(part["text"] for part in content if part.get("type") == "text"),
@@ -228,39 +227,43 @@ class Legacy:
             "local_audio": [],
             "text_elements": [element for part in content for element in part.get("text_elements") or []],
         }
-        return [{"type": "item_completed", **said, "completed_at_ms": self._ms()}, message]
+        return [{"type": "item_completed", **user_item, "completed_at_ms": self._now_ms()}, message]
 
     # ── activities ─────────────────────────────────────────────────────────
 
     def _activity(self, event: Activity) -> list[Message]:
-        self._turn.note_first()
+        self._turn.note_first_output()
         if event.status == "running":
             return self._begin_activity(event)
         if event.status == "detached":
-            return []  # it goes on; the old server would have told its end, if it ever came
+            return []  # it still runs; the old server would have reported its end later, if at all
         if event.item_id in self._announced and event.status in ("declined", "interrupted"):
             del self._announced[event.item_id]
             return []  # it never ran
-        told = self._run_announced(event.item_id, event)
-        scene = self._scene()
-        return [*told, *ended(event, scene, self._started_ms.pop(event.item_id, scene.at_ms))]
+        messages = self._begin_announced(event.item_id, event)
+        context = self._context()
+        return [*messages, *end_messages(event, context, self._started_ms.pop(event.item_id, context.at_ms))]
 
     def _begin_activity(self, event: Activity) -> list[Message]:
         if event.item_id in self._started_ms:
             return [
-                {"type": "patch_apply_updated", "call_id": event.item_id, "changes": changed(event.changes)}
+                {
+                    "type": "patch_apply_updated",
+                    "call_id": event.item_id,
+                    "changes": changes_json(event.changes),
+                }
             ]
-        if self._only_announced(event):
+        if self._awaits_approval(event):
             self._announced[event.item_id] = event
             return []
-        scene = self._scene()
-        self._started_ms[event.item_id] = scene.at_ms
-        return begun(event, scene)
+        context = self._context()
+        self._started_ms[event.item_id] = context.at_ms
+        return begin_messages(event, context)
 
-    def _only_announced(self, event: Activity) -> bool:
-        """App-server shows a command before it asks whether it may run; the old server, when it ran.
+    def _awaits_approval(self, event: Activity) -> bool:
+        """App-server reports a command before it asks for approval; the old server, when it ran.
 
-        Such a command has no process yet. One of the older shell tools never has.
+        Such a command has no process id yet. Commands of the older shell tools never have one.
         """
         item = event.item
         return (
@@ -268,24 +271,24 @@ class Legacy:
             and isinstance(item, dict)
             and item.get("processId") is None
             and item.get("source") == "agent"
-            and self._calls.get(event.item_id) not in _SHELLS
+            and self._tool_names.get(event.item_id) not in _SHELLS
         )
 
-    def _run_announced(self, item_id: str, now: Activity | None = None) -> list[Message]:
-        """What was only announced has turned out to run."""
+    def _begin_announced(self, item_id: str, current: Activity | None = None) -> list[Message]:
+        """The begin of a command that was reported before its approval, and now runs."""
         announced = self._announced.pop(item_id, None)
         if announced is None:
             return []
-        scene = self._scene()
-        self._started_ms[item_id] = scene.at_ms
-        return begun(now or announced, scene)
+        context = self._context()
+        self._started_ms[item_id] = context.at_ms
+        return begin_messages(current or announced, context)
 
     # ── the rest ───────────────────────────────────────────────────────────
 
     def _plan(self, event: Plan) -> list[Message]:
         steps = [
-            {"step": s.text, "status": "in_progress" if s.status == "running" else s.status}
-            for s in event.steps
+            {"step": step.text, "status": "in_progress" if step.status == "running" else step.status}
+            for step in event.steps
         ]
         return [{"type": "plan_update", "explanation": event.explanation, "plan": steps}]
 
@@ -293,7 +296,7 @@ class Legacy:
         return [{"type": "turn_diff", "unified_diff": event.diff}]
 
     def _usage(self, event: Usage) -> list[Message]:
-        """Held back for the limits, which come right behind it."""
+        """Held back until the rate limits, which come right after it."""
         self._window = event.window or self._window
         usage = (
             msgspec.json.decode(event.frame)["params"]["tokenUsage"] if self._is_full and event.frame else {}
@@ -303,22 +306,22 @@ class Legacy:
             "last_token_usage": token_counts(event.last, usage.get("last")),
             "model_context_window": event.window,
         }
-        self._count = {"type": "token_count", "info": info}
+        self._pending_count = {"type": "token_count", "info": info}
         return []
 
     def _notice(self, event: Notice) -> list[Message]:
         if event.level != "error":
             return [_warning(event)]
         error = msgspec.json.decode(event.frame)["params"]["error"] if event.frame else {}
-        told = {"message": event.message, "codex_error_info": error_info(error.get("codexErrorInfo"))}
+        fields = {"message": event.message, "codex_error_info": error_info(error.get("codexErrorInfo"))}
         if event.will_retry:
-            told["message"] = error.get("message", event.message)  # ours has the details in it
-            return [{"type": "stream_error", **told, "additional_details": error.get("additionalDetails")}]
-        self._turn.error = told
-        return [{"type": "error", **told}]
+            fields["message"] = error.get("message", event.message)  # ours includes the details
+            return [{"type": "stream_error", **fields, "additional_details": error.get("additionalDetails")}]
+        self._turn.error = fields
+        return [{"type": "error", **fields}]
 
     def _asked(self, event: Asked) -> list[Message]:
-        return asked(event.question, self._ms())
+        return question_messages(event.question, self._now_ms())
 
     def _compacted(self, event: Compacted) -> list[Message]:
         return [{"type": "context_compacted"}]
@@ -333,47 +336,47 @@ class Legacy:
                 return self._raw_item(params["item"])
             case "rawResponse/completed":
                 usage = token_counts(Tokens(), params.get("usage"))
-                told = {"type": "raw_response_completed", "response_id": params.get("responseId")}
-                return [{**told, "token_usage": usage, "usage_metadata": params.get("usageMetadata")}]
+                message = {"type": "raw_response_completed", "response_id": params.get("responseId")}
+                return [{**message, "token_usage": usage, "usage_metadata": params.get("usageMetadata")}]
             case "mcpServer/startupStatus/updated":
-                return self._servers.heard(params)
+                return self._mcp_startups.on_status(params)
             case method if method == LIMITS:
-                self._limits = snaked(params.get("rateLimits"))
-                return self._counted()
-            case method if method in UNTOLD:
+                self._limits = snake_keys(params.get("rateLimits"))
+                return self._token_count()
+            case method if method in OMITTED:
                 return []
             case _:
-                return _passed_on(event.method, event.params)
+                return _unknown_message(event.method, event.params)
 
     def _raw_item(self, item: Message) -> list[Message]:
-        self._has_raw = True
-        if item.get("type") == "function_call" and len(self._calls) < MAX_CALLS:
-            self._calls[str(item.get("call_id"))] = str(item.get("name"))
+        self._has_raw_items = True
+        if item.get("type") == "function_call" and len(self._tool_names) < MAX_TOOL_CALLS:
+            self._tool_names[str(item.get("call_id"))] = str(item.get("name"))
         return [{"type": "raw_response_item", "item": item}]
 
 
-_HANDLERS: dict[type[Event], Callable[[Legacy, Any], list[Message]]] = {
-    Text: Legacy._text,
-    Thought: Legacy._thought,
-    Output: Legacy._output,
-    TurnStarted: Legacy._turn_started,
-    TurnDone: Legacy._turn_done,
-    UserSaid: Legacy._user_said,
-    Accepted: Legacy._accepted,
-    Activity: Legacy._activity,
-    Plan: Legacy._plan,
-    Diff: Legacy._diff,
-    Usage: Legacy._usage,
-    Notice: Legacy._notice,
-    Asked: Legacy._asked,
-    Compacted: Legacy._compacted,
-    Titled: Legacy._titled,
-    Other: Legacy._other,
+_HANDLERS: dict[type[Event], Callable[[LegacyEvents, Any], list[Message]]] = {
+    Text: LegacyEvents._text,
+    Thought: LegacyEvents._reasoning,
+    Output: LegacyEvents._output,
+    TurnStarted: LegacyEvents._turn_started,
+    TurnDone: LegacyEvents._turn_done,
+    UserSaid: LegacyEvents._user_said,
+    Accepted: LegacyEvents._accepted,
+    Activity: LegacyEvents._activity,
+    Plan: LegacyEvents._plan,
+    Diff: LegacyEvents._diff,
+    Usage: LegacyEvents._usage,
+    Notice: LegacyEvents._notice,
+    Asked: LegacyEvents._asked,
+    Compacted: LegacyEvents._compacted,
+    Titled: LegacyEvents._titled,
+    Other: LegacyEvents._other,
 }
 
 
 def _phase(event: Event) -> str | None:
-    """What a message was for, which only its raw item tells."""
+    """The phase of a message, which only its raw item contains."""
     if isinstance(event, Other) and isinstance(event.params["item"].get("phase"), str):
         return str(event.params["item"]["phase"])
     return None
@@ -390,9 +393,9 @@ def _warning(event: Notice) -> Message:
     return {"type": "warning", "message": event.message}
 
 
-def _passed_on(method: str, params: Any) -> list[Message]:
-    """What is newer than the old server, under a name of its kind."""
+def _unknown_message(method: str, params: Any) -> list[Message]:
+    """A notification that is newer than the old server, under a name in its style."""
     if method.startswith("codex/event/"):
-        return []  # the app-server of 0.104 tells everything twice: this is what we make ourselves
+        return []  # the app-server of 0.104 sends everything twice: these are the messages that we make
     fields = params if isinstance(params, dict) else {"params": params}
     return [{"type": snake(method), **{key: value for key, value in fields.items() if key != "type"}}]

@@ -1,7 +1,7 @@
-"""Activities of today as the old server told them: one table from item type to the pair of old events.
+"""Converts activities to the old `codex mcp-server`'s events: one table from item type to begin and end.
 
-Pure. The shapes are those of the traces under `tests/golden/mcp-server-0.153.4`, and of Codex's
-own published table from items to old events for what a scripted model cannot bring about.
+Pure. The shapes are those of the traces under `tests/golden/mcp-server-0.153.4`; where a scripted model
+cannot produce an item, those of Codex's own published table from items to old events.
 """
 
 from __future__ import annotations
@@ -11,14 +11,23 @@ from typing import Any
 
 import msgspec
 
-from laneway.codex.legacy_shapes import Message, argv, changed, duration, file_url, given, parsed, snake
+from laneway.codex.legacy_shapes import (
+    Message,
+    argv,
+    changes_json,
+    duration,
+    file_url,
+    parsed_commands,
+    snake,
+    without_none,
+)
 from laneway.core.model import Activity, FileChange
 
 _EDIT_MARKS = {"add": "A", "update": "M", "delete": "D"}
 
 
 class LegacyContext(msgspec.Struct, frozen=True):
-    """What an item does not tell of itself."""
+    """The thread's facts that an item does not contain."""
 
     thread_id: str
     cwd: str
@@ -26,50 +35,51 @@ class LegacyContext(msgspec.Struct, frozen=True):
     at_ms: int
 
 
-def begun(event: Activity, scene: LegacyContext) -> list[Message]:
-    """An item as the old pair: `item_started`, and the older event that says the same."""
-    record = event.item if isinstance(event.item, dict) else {}
-    item, told = _MAKERS.get(str(record.get("type")), _other)(event, record, scene, False)
+def begin_messages(event: Activity, context: LegacyContext) -> list[Message]:
+    """`item_started`, and the older event that means the same."""
+    item_json = event.item if isinstance(event.item, dict) else {}
+    item, older = _MAKERS.get(str(item_json.get("type")), _other)(event, item_json, context, False)
     started = {
         "type": "item_started",
-        "thread_id": scene.thread_id,
+        "thread_id": context.thread_id,
         "turn_id": event.turn_id,
         "item": item,
-        "started_at_ms": scene.at_ms,
+        "started_at_ms": context.at_ms,
     }
-    return [started, *told]
+    return [started, *older]
 
 
-def ended(event: Activity, scene: LegacyContext, started_at_ms: int) -> list[Message]:
-    record = event.item if isinstance(event.item, dict) else {}
-    item, told = _MAKERS.get(str(record.get("type")), _other)(event, record, scene, True)
+def end_messages(event: Activity, context: LegacyContext, started_at_ms: int) -> list[Message]:
+    """`item_completed`, and the older event that means the same."""
+    item_json = event.item if isinstance(event.item, dict) else {}
+    item, older = _MAKERS.get(str(item_json.get("type")), _other)(event, item_json, context, True)
     completed = {
         "type": "item_completed",
-        "thread_id": scene.thread_id,
+        "thread_id": context.thread_id,
         "turn_id": event.turn_id,
         "item": item,
         "started_at_ms": started_at_ms,
-        "completed_at_ms": scene.at_ms,
+        "completed_at_ms": context.at_ms,
     }
-    return [completed, *told]
+    return [completed, *older]
 
 
-Made = tuple[Message, list[Message]]
+_OldEvents = tuple[Message, list[Message]]
 
 
-def _command(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
-    what = {
+def _command(event: Activity, item: Message, context: LegacyContext, has_ended: bool) -> _OldEvents:
+    command = {
         "command": argv(item.get("command")),
-        "cwd": file_url(str(item.get("cwd") or scene.cwd)),
-        "parsed_cmd": parsed(item.get("commandActions")),
+        "cwd": file_url(str(item.get("cwd") or context.cwd)),
+        "parsed_cmd": parsed_commands(item.get("commandActions")),
         "source": snake(str(item.get("source") or "agent")),
     }
-    number = given({"process_id": item.get("processId")})
-    same = {"call_id": event.item_id, **number, "turn_id": event.turn_id}
-    shown = {"type": "CommandExecution", "id": event.item_id, **number, **what}
-    if not is_over:
-        begin = {"type": "exec_command_begin", **same, "started_at_ms": scene.at_ms, **what}
-        return {**shown, "status": "in_progress"}, [begin]
+    process = without_none({"process_id": item.get("processId")})
+    ids = {"call_id": event.item_id, **process, "turn_id": event.turn_id}
+    item_out = {"type": "CommandExecution", "id": event.item_id, **process, **command}
+    if not has_ended:
+        begin = {"type": "exec_command_begin", **ids, "started_at_ms": context.at_ms, **command}
+        return {**item_out, "status": "in_progress"}, [begin]
     output = event.output or ""
     result = {
         "stdout": output,
@@ -80,85 +90,95 @@ def _command(event: Activity, item: Message, scene: LegacyContext, is_over: bool
         "formatted_output": output,
     }
     status = event.status if event.status in ("completed", "declined") else "failed"
-    end = {"type": "exec_command_end", **same, "completed_at_ms": scene.at_ms, **what, **result}
-    return {**shown, "status": status, **result}, [{**end, "status": status}]
+    end = {"type": "exec_command_end", **ids, "completed_at_ms": context.at_ms, **command, **result}
+    return {**item_out, "status": status, **result}, [{**end, "status": status}]
 
 
-def _edit(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
-    changes = changed(event.changes)
-    same = {"call_id": event.item_id, "turn_id": event.turn_id}
-    if not is_over:
-        approved = auto_approved(event.changes, scene)
-        shown = {"type": "FileChange", "id": event.item_id, "changes": changes, "auto_approved": approved}
-        return shown, [{"type": "patch_apply_begin", **same, "auto_approved": approved, "changes": changes}]
+def _edit(event: Activity, item: Message, context: LegacyContext, has_ended: bool) -> _OldEvents:
+    changes = changes_json(event.changes)
+    ids = {"call_id": event.item_id, "turn_id": event.turn_id}
+    if not has_ended:
+        approved = auto_approved(event.changes, context)
+        item_out = {"type": "FileChange", "id": event.item_id, "changes": changes, "auto_approved": approved}
+        return item_out, [{"type": "patch_apply_begin", **ids, "auto_approved": approved, "changes": changes}]
     status = event.status if event.status in ("completed", "declined") else "failed"
-    out = {"stdout": success(event.changes, scene.cwd) if status == "completed" else "", "stderr": ""}
-    end = {"type": "patch_apply_end", **same, **out, "success": status == "completed", "changes": changes}
-    shown = {"type": "FileChange", "id": event.item_id, "changes": changes, "status": status, **out}
-    return shown, [{**end, "status": status}]
+    output = {
+        "stdout": patch_output(event.changes, context.cwd) if status == "completed" else "",
+        "stderr": "",
+    }
+    end = {"type": "patch_apply_end", **ids, **output, "success": status == "completed", "changes": changes}
+    item_out = {"type": "FileChange", "id": event.item_id, "changes": changes, "status": status, **output}
+    return item_out, [{**end, "status": status}]
 
 
-def auto_approved(changes: Iterable[FileChange], scene: LegacyContext) -> bool:
-    """Whether Codex makes these edits unasked. App-server does not say; this is Codex's own rule."""
-    kind = scene.sandbox.get("type")
+def auto_approved(changes: Iterable[FileChange], context: LegacyContext) -> bool:
+    """Whether Codex makes these edits without approval. App-server does not say; this is Codex's rule."""
+    kind = context.sandbox.get("type")
     if kind != "workspaceWrite":
         return kind == "dangerFullAccess"
-    roots = [scene.cwd, *(str(root) for root in scene.sandbox.get("writableRoots") or [])]
+    roots = [context.cwd, *(str(root) for root in context.sandbox.get("writableRoots") or [])]
     paths = [path for change in changes for path in (change.path, change.move_path) if path]
     return all(any(path.startswith(root.rstrip("/") + "/") for root in roots) for path in paths)
 
 
-def success(changes: Iterable[FileChange], cwd: str) -> str:
-    """The words of the patch tool, which app-server does not pass on."""
+def patch_output(changes: Iterable[FileChange], cwd: str) -> str:
+    """The output of the patch tool, which app-server does not send."""
     lines = [f"{_EDIT_MARKS[change.kind]} {change.path.removeprefix(cwd + '/')}\n" for change in changes]
     return "".join(
         ("Success. Updated the following files:\n", *sorted(lines, key=lambda line: "AMD".index(line[0])))
     )
 
 
-def _mcp(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
-    call = given({key: item.get(key) for key in ("server", "tool", "arguments")})
-    shown: Message = {"type": "McpToolCall", "id": event.item_id, **call, "status": item.get("status")}
-    same = {"call_id": event.item_id, "invocation": call}
-    if not is_over:
-        return shown, [{"type": "mcp_tool_call_begin", **same}]
+def _mcp(event: Activity, item: Message, context: LegacyContext, has_ended: bool) -> _OldEvents:
+    invocation = without_none({key: item.get(key) for key in ("server", "tool", "arguments")})
+    item_out: Message = {
+        "type": "McpToolCall",
+        "id": event.item_id,
+        **invocation,
+        "status": item.get("status"),
+    }
+    ids = {"call_id": event.item_id, "invocation": invocation}
+    if not has_ended:
+        return item_out, [{"type": "mcp_tool_call_begin", **ids}]
     took = duration(item.get("durationMs"))
     result = item.get("result")
     if isinstance(result, dict):
-        failed = True if item.get("status") == "failed" else None
-        result = given({**result, "isError": failed})
-        return {**shown, "result": result, "duration": took}, [
-            {"type": "mcp_tool_call_end", **same, "duration": took, "result": {"Ok": result}}
+        is_error = True if item.get("status") == "failed" else None
+        result = without_none({**result, "isError": is_error})
+        return {**item_out, "result": result, "duration": took}, [
+            {"type": "mcp_tool_call_end", **ids, "duration": took, "result": {"Ok": result}}
         ]
     error = event.output or "the call was given up"
-    return {**shown, "error": {"message": error}, "duration": took}, [
-        {"type": "mcp_tool_call_end", **same, "duration": took, "result": {"Err": error}}
+    return {**item_out, "error": {"message": error}, "duration": took}, [
+        {"type": "mcp_tool_call_end", **ids, "duration": took, "result": {"Err": error}}
     ]
 
 
-def _search(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
+def _search(event: Activity, item: Message, context: LegacyContext, has_ended: bool) -> _OldEvents:
     action = item.get("action")
     if isinstance(action, dict):
-        action = {key: snake(value) if key == "type" else value for key, value in given(action).items()}
-    what = {"query": str(item.get("query") or ""), "action": action}
-    shown = {"type": "WebSearch", "id": event.item_id, **what}
-    if not is_over:
-        return shown, [{"type": "web_search_begin", "call_id": event.item_id}]
-    return shown, [{"type": "web_search_end", "call_id": event.item_id, **what}]
+        action = {
+            key: snake(value) if key == "type" else value for key, value in without_none(action).items()
+        }
+    search = {"query": str(item.get("query") or ""), "action": action}
+    item_out = {"type": "WebSearch", "id": event.item_id, **search}
+    if not has_ended:
+        return item_out, [{"type": "web_search_begin", "call_id": event.item_id}]
+    return item_out, [{"type": "web_search_end", "call_id": event.item_id, **search}]
 
 
-def _image_view(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
-    shown = {"type": "ImageView", "id": event.item_id, "path": item.get("path")}
-    seen = {"type": "view_image_tool_call", "call_id": event.item_id, "path": item.get("path")}
-    return shown, [seen] if is_over else []
+def _image_view(event: Activity, item: Message, context: LegacyContext, has_ended: bool) -> _OldEvents:
+    item_out = {"type": "ImageView", "id": event.item_id, "path": item.get("path")}
+    view = {"type": "view_image_tool_call", "call_id": event.item_id, "path": item.get("path")}
+    return item_out, [view] if has_ended else []
 
 
-def _image(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
-    shown, _ = _other(event, item, scene, is_over)
-    same = {"call_id": event.item_id}
-    if not is_over:
-        return shown, [{"type": "image_generation_begin", **same}]
-    return shown, [{"type": "image_generation_end", **same, **_fields(shown)}]
+def _image(event: Activity, item: Message, context: LegacyContext, has_ended: bool) -> _OldEvents:
+    item_out, _ = _other(event, item, context, has_ended)
+    ids = {"call_id": event.item_id}
+    if not has_ended:
+        return item_out, [{"type": "image_generation_begin", **ids}]
+    return item_out, [{"type": "image_generation_end", **ids, **_fields(item_out)}]
 
 
 _COLLAB = {
@@ -170,46 +190,48 @@ _COLLAB = {
 }
 
 
-def _collab(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
-    shown, _ = _other(event, item, scene, is_over)
+def _collab(event: Activity, item: Message, context: LegacyContext, has_ended: bool) -> _OldEvents:
+    item_out, _ = _other(event, item, context, has_ended)
     name = _COLLAB.get(str(item.get("tool")))
     if name is None:
-        return shown, []
-    clock = {"completed_at_ms" if is_over else "started_at_ms": scene.at_ms}
-    what = {key: value for key, value in _fields(shown).items() if key not in ("tool", "status")}
-    return shown, [
-        {"type": f"{name}_{'end' if is_over else 'begin'}", "call_id": event.item_id, **clock, **what}
+        return item_out, []
+    time = {"completed_at_ms" if has_ended else "started_at_ms": context.at_ms}
+    fields = {key: value for key, value in _fields(item_out).items() if key not in ("tool", "status")}
+    return item_out, [
+        {"type": f"{name}_{'end' if has_ended else 'begin'}", "call_id": event.item_id, **time, **fields}
     ]
 
 
-def _tool(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
-    shown, _ = _other(event, item, scene, is_over)
-    same = {"call_id": event.item_id, "turn_id": event.turn_id}
-    what = given({key: item.get(key) for key in ("namespace", "tool", "arguments")})
-    if not is_over:
-        return shown, [{"type": "dynamic_tool_call_request", **same, "started_at_ms": scene.at_ms, **what}]
+def _tool(event: Activity, item: Message, context: LegacyContext, has_ended: bool) -> _OldEvents:
+    item_out, _ = _other(event, item, context, has_ended)
+    ids = {"call_id": event.item_id, "turn_id": event.turn_id}
+    call = without_none({key: item.get(key) for key in ("namespace", "tool", "arguments")})
+    if not has_ended:
+        return item_out, [
+            {"type": "dynamic_tool_call_request", **ids, "started_at_ms": context.at_ms, **call}
+        ]
     result = {
         "content_items": item.get("contentItems") or [],
         "success": bool(item.get("success")),
         "error": None,
         "duration": duration(item.get("durationMs")),
     }
-    end = {"type": "dynamic_tool_call_response", **same, "completed_at_ms": scene.at_ms}
-    return shown, [{**end, **what, **result}]
+    end = {"type": "dynamic_tool_call_response", **ids, "completed_at_ms": context.at_ms}
+    return item_out, [{**end, **call, **result}]
 
 
-def _other(event: Activity, item: Message, scene: LegacyContext, is_over: bool) -> Made:
-    """What has no older event, or is newer than the old server: the item alone, spelled its way."""
+def _other(event: Activity, item: Message, context: LegacyContext, has_ended: bool) -> _OldEvents:
+    """An item without an older event, or newer than the old server: the item alone, in snake_case."""
     kind = str(item.get("type") or "item")
-    fields = {snake(key): value for key, value in given(item).items() if key not in ("type", "id")}
+    fields = {snake(key): value for key, value in without_none(item).items() if key not in ("type", "id")}
     return {"type": kind[:1].upper() + kind[1:], "id": event.item_id, **fields}, []
 
 
-def _fields(shown: Message) -> Message:
-    return {key: value for key, value in shown.items() if key not in ("type", "id")}
+def _fields(item_out: Message) -> Message:
+    return {key: value for key, value in item_out.items() if key not in ("type", "id")}
 
 
-_MAKERS: dict[str, Callable[[Activity, Message, LegacyContext, bool], Made]] = {
+_MAKERS: dict[str, Callable[[Activity, Message, LegacyContext, bool], _OldEvents]] = {
     "commandExecution": _command,
     "fileChange": _edit,
     "mcpToolCall": _mcp,

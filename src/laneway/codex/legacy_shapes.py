@@ -1,6 +1,6 @@
-"""Words and shapes that `codex mcp-server` 0.153.4 used in its events: names, settings, edits, questions.
+"""Field names and shapes of the old `codex mcp-server`'s events: settings, commands, edits, questions.
 
-Pure: records of app-server in, records of the old server out, as the traces under
+Pure: records of app-server in, records of the old server (0.153.4) out, as the traces under
 `tests/golden/mcp-server-0.153.4` show them.
 """
 
@@ -45,8 +45,8 @@ COMPACT = frozenset(
         "task_complete",
     }
 )
-"""What `compact` tells."""
-UNTOLD = frozenset(
+"""The message types of the level `compact`."""
+OMITTED = frozenset(
     {
         "account/updated",
         "app/list/updated",
@@ -62,9 +62,9 @@ UNTOLD = frozenset(
         "thread/unarchived",
     }
 )
-"""Notifications that the old server had no event for and whose news it told otherwise, or not at all."""
+"""Notifications that the old server had no event for: it reported them otherwise, or not at all."""
 LIMITS = "account/rateLimits/updated"
-"""Told by the old server inside each count of tokens, by app-server right behind it."""
+"""Part of each token count in the old server; app-server sends it right after the count."""
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 PROTECTED = (".git", ".agents", ".codex")
@@ -72,23 +72,23 @@ PROTECTED = (".git", ".agents", ".codex")
 
 
 def snake(name: str) -> str:
-    """`camelCase` and `some/methodName` as the old server spelled them."""
+    """`camelCase` and `some/methodName` in snake_case, as the old server wrote them."""
     return _HUMP.sub("_", name).replace("/", "_").lower()
 
 
-def snaked(value: Any) -> Any:
-    """A record with all its field names in snake_case."""
+def snake_keys(value: Any) -> Any:
+    """A record with all its field names in snake_case, at every depth."""
     match value:
         case dict():
-            return {snake(key): snaked(inner) for key, inner in value.items()}
+            return {snake(key): snake_keys(inner) for key, inner in value.items()}
         case list():
-            return [snaked(inner) for inner in value]
+            return [snake_keys(inner) for inner in value]
         case _:
             return value
 
 
-def given(record: Message) -> Message:
-    """Without the fields that nobody set: the old server left them out."""
+def without_none(record: Message) -> Message:
+    """The record without fields that are None: the old server left them out."""
     return {key: value for key, value in record.items() if value is not None}
 
 
@@ -100,33 +100,33 @@ def duration(milliseconds: Any) -> Message:
 # ── a thread's settings ────────────────────────────────────────────────────
 
 
-def session_configured(started: Message) -> Message:
-    """From the answer to `thread/start`, or to `thread/resume`."""
-    thread = started.get("thread") or started
-    profile = started.get("activePermissionProfile")
-    cwd = str(started.get("cwd") or thread.get("cwd") or "")
-    told = {
+def session_configured(answer: Message) -> Message:
+    """The first event of a thread, from the answer to `thread/start` or `thread/resume`."""
+    thread = answer.get("thread") or answer
+    profile = answer.get("activePermissionProfile")
+    cwd = str(answer.get("cwd") or thread.get("cwd") or "")
+    fields = {
         "type": "session_configured",
         "session_id": thread.get("sessionId") or thread.get("id"),
         "forked_from_id": thread.get("forkedFromId"),
         "thread_id": thread.get("id"),
         "thread_name": thread.get("name"),
-        "model": started.get("model"),
-        "model_provider_id": started.get("modelProvider") or thread.get("modelProvider"),
-        "service_tier": started.get("serviceTier"),
-        "approval_policy": started.get("approvalPolicy"),
-        "approvals_reviewer": started.get("approvalsReviewer"),
-        "permission_profile": permission_profile(started.get("sandbox") or {}, cwd),
-        "active_permission_profile": given(profile) if isinstance(profile, dict) else None,
+        "model": answer.get("model"),
+        "model_provider_id": answer.get("modelProvider") or thread.get("modelProvider"),
+        "service_tier": answer.get("serviceTier"),
+        "approval_policy": answer.get("approvalPolicy"),
+        "approvals_reviewer": answer.get("approvalsReviewer"),
+        "permission_profile": permission_profile(answer.get("sandbox") or {}, cwd),
+        "active_permission_profile": without_none(profile) if isinstance(profile, dict) else None,
         "cwd": cwd,
-        "reasoning_effort": started.get("reasoningEffort"),
+        "reasoning_effort": answer.get("reasoningEffort"),
         "rollout_path": thread.get("path"),
     }
-    return given(told)
+    return without_none(fields)
 
 
 def permission_profile(sandbox: Message, cwd: str) -> Message | None:
-    """The old server told a sandbox as the list of what may be read and written."""
+    """A sandbox as the old server described it: a list of paths that may be read or written."""
     kind = sandbox.get("type")
     if kind == "dangerFullAccess":
         return {"type": "disabled"}
@@ -162,7 +162,7 @@ def _path(path: str, access: str) -> Message:
 
 
 def user_input(part: Any) -> Message:
-    """One part of what a person said."""
+    """One part of a user's input."""
     kind, fields = snake(str(part["type"])), {key: value for key, value in part.items() if key != "type"}
     if kind == "image" and "url" in fields:
         fields = {"image_url": fields["url"]}
@@ -170,7 +170,7 @@ def user_input(part: Any) -> Message:
 
 
 def token_counts(tokens: Tokens, counts: Any) -> Message:
-    """Codex's own record of them, where there is one, tells more."""
+    """Token counts; `counts`, Codex's own record, has more fields, if there is one."""
     counts = counts if isinstance(counts, dict) else {}
     return {
         "input_tokens": counts.get("inputTokens", tokens.input),
@@ -183,59 +183,59 @@ def token_counts(tokens: Tokens, counts: Any) -> Message:
 
 
 def error_info(info: Any) -> Any:
-    """Codex's word for the kind of an error: a word, or a word with details."""
-    return snake(info) if isinstance(info, str) else snaked(info)
+    """The kind of an error: a word, or a word with details."""
+    return snake(info) if isinstance(info, str) else snake_keys(info)
 
 
 # ── commands and edits ─────────────────────────────────────────────────────
 
 
 def argv(command: Any) -> list[str]:
-    """The old server told the words of a command; app-server joins and quotes them."""
+    """The arguments of a command as a list; app-server sends them joined and quoted."""
     if isinstance(command, list):
-        return [str(word) for word in command]
+        return [str(argument) for argument in command]
     try:
         return shlex.split(str(command or ""))
     except ValueError:
         return [str(command)]
 
 
-def parsed(actions: Any) -> list[Message]:
+def parsed_commands(actions: Any) -> list[Message]:
     return [
         {
             ("cmd" if key == "command" else key): snake(value) if key == "type" else value
-            for key, value in a.items()
+            for key, value in action.items()
         }
-        for a in actions or []
-        if isinstance(a, dict)
+        for action in actions or []
+        if isinstance(action, dict)
     ]
 
 
 def file_url(path: str) -> str:
     if path.isalnum() or not path.startswith("/"):
         return path
-    from urllib.parse import quote  # not on the way to the first answer
+    from urllib.parse import quote  # imported late: not needed for the first answer
 
     return "file://" + quote(path)
 
 
-def changed(changes: Iterable[FileChange]) -> Message:
-    """Edits by path, as approvals and patches told them."""
-    told: Message = {}
+def changes_json(changes: Iterable[FileChange]) -> Message:
+    """Edits by path, as in approvals and patch events."""
+    by_path: Message = {}
     for change in changes:
         if change.kind == "update":
             diff = change.diff.removesuffix(f"\n\nMoved to: {change.move_path}")
-            told[change.path] = {"type": "update", "unified_diff": diff, "move_path": change.move_path}
+            by_path[change.path] = {"type": "update", "unified_diff": diff, "move_path": change.move_path}
         else:
-            told[change.path] = {"type": change.kind, "content": change.diff}
-    return told
+            by_path[change.path] = {"type": change.kind, "content": change.diff}
+    return by_path
 
 
 # ── questions ──────────────────────────────────────────────────────────────
 
 
-def asked(question: Question, at_ms: int) -> list[Message]:
-    """The event that came before an approval was asked for."""
+def question_messages(question: Question, at_ms: int) -> list[Message]:
+    """The event that the old server sent before it asked for an approval."""
     maker = _QUESTIONS.get(question.kind)
     if maker is None:
         return []
@@ -244,7 +244,7 @@ def asked(question: Question, at_ms: int) -> list[Message]:
 
 
 def _ask_command(question: Question, params: Message, at_ms: int) -> Message:
-    told = {
+    fields = {
         "type": "exec_approval_request",
         "kind": params.get("kind"),
         "call_id": question.item_id,
@@ -255,12 +255,12 @@ def _ask_command(question: Question, params: Message, at_ms: int) -> Message:
         "command": argv(params.get("command")),
         "cwd": question.cwd,
         "reason": question.reason,
-        "network_approval_context": snaked(params.get("networkApprovalContext")),
+        "network_approval_context": snake_keys(params.get("networkApprovalContext")),
         "proposed_execpolicy_amendment": params.get("proposedExecpolicyAmendment"),
-        "available_decisions": [decision(one) for one in params.get("availableDecisions") or []] or None,
-        "parsed_cmd": parsed(params.get("commandActions")),
+        "available_decisions": [decision(each) for each in params.get("availableDecisions") or []] or None,
+        "parsed_cmd": parsed_commands(params.get("commandActions")),
     }
-    return given(told)
+    return without_none(fields)
 
 
 _DECISIONS = {
@@ -271,28 +271,28 @@ _DECISIONS = {
 }
 
 
-def decision(offered: Any) -> Any:
-    """A decision of today in the old server's words."""
-    if isinstance(offered, str):
-        return _DECISIONS.get(offered, offered)
-    rule = offered.get("acceptWithExecpolicyAmendment") if isinstance(offered, dict) else None
+def decision(decision_json: Any) -> Any:
+    """A decision of app-server in the old server's terms."""
+    if isinstance(decision_json, str):
+        return _DECISIONS.get(decision_json, decision_json)
+    rule = decision_json.get("acceptWithExecpolicyAmendment") if isinstance(decision_json, dict) else None
     if isinstance(rule, dict):
-        words = rule.get("execpolicy_amendment")
-        return {"approved_execpolicy_amendment": {"proposed_execpolicy_amendment": words}}
-    return offered
+        prefix = rule.get("execpolicy_amendment")
+        return {"approved_execpolicy_amendment": {"proposed_execpolicy_amendment": prefix}}
+    return decision_json
 
 
 def _ask_patch(question: Question, params: Message, at_ms: int) -> Message:
-    told = {
+    fields = {
         "type": "apply_patch_approval_request",
         "call_id": question.item_id,
         "turn_id": question.turn_id,
         "started_at_ms": at_ms,
-        "changes": changed(question.changes),
+        "changes": changes_json(question.changes),
         "reason": question.reason,
         "grant_root": params.get("grantRoot"),
     }
-    return given(told)
+    return without_none(fields)
 
 
 def _ask_input(question: Question, params: Message, at_ms: int) -> Message:
@@ -306,29 +306,29 @@ def _ask_input(question: Question, params: Message, at_ms: int) -> Message:
 
 
 def _ask_permissions(question: Question, params: Message, at_ms: int) -> Message:
-    told = {
+    fields = {
         "type": "request_permissions",
         "call_id": question.item_id,
         "turn_id": question.turn_id,
         "started_at_ms": at_ms,
         "reason": question.reason,
-        "permissions": snaked(question.schema),
+        "permissions": snake_keys(question.schema),
         "cwd": question.cwd,
     }
-    return given(told)
+    return without_none(fields)
 
 
 def _ask_elicitation(question: Question, params: Message, at_ms: int) -> Message:
     form = {"mode": "form", "message": question.message, "requested_schema": question.schema}
-    page = {"mode": "url", "message": question.message, "url": question.url}
-    told = {
+    link = {"mode": "url", "message": question.message, "url": question.url}
+    fields = {
         "type": "elicitation_request",
         "turn_id": question.turn_id,
         "server_name": params.get("serverName"),
         "id": question.question_id,
-        "request": page if question.url else form,
+        "request": link if question.url else form,
     }
-    return given(told)
+    return without_none(fields)
 
 
 _QUESTIONS: dict[str, Callable[[Question, Message, int], Message]] = {

@@ -1,7 +1,7 @@
-"""One running app-server: the handshake, calls, and the way from its frames to threads.
+"""The JSON-RPC connection to one running app-server: handshake, calls, and routing of messages to threads.
 
-Its reader only decodes, resolves and posts; it awaits nobody. When the process ends,
-every waiter hears it, once. A link is never revived: `CodexEngine` opens a new one.
+Its reader only decodes, resolves and posts; it awaits nobody. When the process ends, every waiter
+gets an error, once. A link is never reopened: `CodexEngine` opens a new one.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from laneway.base.errors import (
 )
 from laneway.base.log import TRACE, timed
 from laneway.codex import binary, hello
-from laneway.codex.own_features import is_about_ours
-from laneway.codex.running import Connect, RunningCodex, backoff_s
+from laneway.codex.own_features import is_about_own_features
+from laneway.codex.running import Connect, LinkBase, backoff_s
 from laneway.codex.translate import DELTA_EVENTS, decode_delta
 from laneway.core.ports import Abilities
 from laneway.wire.peer import METHOD_NOT_FOUND, Peer, Raw
@@ -34,17 +34,17 @@ from laneway.wire.peer import METHOD_NOT_FOUND, Peer, Raw
 log = logging.getLogger(__name__)
 
 HANDSHAKE_S = 30.0
-"""A cold app-server answers in 0.1 s; one that needs this long never will."""
+"""A cold app-server answers in 0.1 s; one that needs longer than this never answers."""
 OWN_END_S = 1.0
-"""For an app-server to end once its standard input is closed; one that never answered gets no time."""
+"""For app-server to exit after its standard input is closed; one that never answered gets no time."""
 OVERLOADED = -32001
 OVERLOAD_TRIES = 6
 _EARLY = frozenset({"mcpServer/startupStatus/updated", "warning"})
-"""What Codex may tell of a thread before it has answered the call that opens it."""
-KEPT_EARLY = 64
-"""Threads whose first words are kept until somebody has them open, and words of each: a few a server."""
-KEPT_WARNINGS = 32
-"""Warnings told before any thread was there to hear them."""
+"""Notifications about a thread that Codex may send before it answers the call that opens it."""
+MAX_EARLY = 64
+"""Threads whose early notifications are kept until they are attached, and notifications per thread."""
+MAX_WARNINGS = 32
+"""Warnings of the process that are kept."""
 
 IDEMPOTENT = frozenset(
     {
@@ -58,15 +58,15 @@ IDEMPOTENT = frozenset(
         "config/read",
     }
 )
-"""Calls that may be sent again when Codex says it is overloaded, or has died; a turn never is."""
+"""Calls that may be sent again when Codex is overloaded or has died; a turn may not."""
 
 
 class ThreadListener(Protocol):
-    """A thread as the link sees it."""
+    """A thread, as the link calls it."""
 
     @property
     def owner(self) -> ThreadListener:
-        """The thread that a session holds: itself, or the one that a subagent speaks through."""
+        """The thread that a session owns: itself, or a subagent's parent."""
         ...
 
     def on_delta(self, method: str, delta: Any, frame: bytes) -> None: ...
@@ -81,40 +81,40 @@ class ThreadListener(Protocol):
 
     def has_run(self, turn_id: str) -> bool: ...
 
-    def adopt(self, thread_id: str) -> ThreadListener: ...
+    def subagent(self, thread_id: str) -> ThreadListener: ...
 
 
 Watcher = Callable[[dict[str, Any] | None], None]
-"""Told of a notification that belongs to no thread, on the reader; None: Codex has ended."""
+"""Called on the reader with the params of a notification that belongs to no thread; None: Codex has ended."""
 
-_ADOPTING = frozenset({"turn/started", "item/completed"})
-"""Notifications that may tell of a subagent's thread."""
+_NAMING_SUBAGENTS = frozenset({"turn/started", "item/completed"})
+"""Notifications by which a subagent's thread may become known."""
 _WARNINGS = frozenset({"configWarning", "warning", "deprecationNotice"})
 
 
 class _Resolved(msgspec.Struct):
     requestId: Raw
-    """As it stood on the wire: ids are compared byte for byte."""
+    """As received: ids are compared byte for byte."""
 
 
 _decode_resolved = msgspec.json.Decoder(_Resolved).decode
 
 
-class Link(RunningCodex):
+class Link(LinkBase):
     def __init__(self) -> None:
         super().__init__()
         self._listeners: dict[str, ThreadListener] = {}
         self._watchers: dict[str, list[Watcher]] = {}
         self._early: dict[str, list[tuple[str, dict[str, Any], bytes]]] = {}
-        """Of threads that are being opened: their MCP servers may fail before Codex has answered."""
+        """By thread that is being opened: its MCP servers may fail before Codex has answered."""
         self._ended = asyncio.Event()
         self.abilities = Abilities(version="0")
         self.warnings: list[str] = []
-        self._summaries: set[str] = set()
-        """The same without their details."""
+        self._warning_summaries: set[str] = set()
+        """The summaries of all warnings, without details."""
         self.garbage = 0
         self.is_logged_in = False
-        """Whether Codex has said that nobody needs to log in, or to log in again."""
+        """Whether Codex has answered that no login is needed."""
         self._peer = Peer(
             self._write,
             on_request=self._on_request,
@@ -126,21 +126,21 @@ class Link(RunningCodex):
 
     @classmethod
     async def open(
-        cls, connect: Connect, handshake_s: float = HANDSHAKE_S, *, is_greeted: bool = False
+        cls, connect: Connect, handshake_s: float = HANDSHAKE_S, *, is_handshake_sent: bool = False
     ) -> Link:
-        """Start app-server and shake hands; raise `EngineError` if it will not.
+        """Start app-server and do the handshake; raise `EngineError` if that fails.
 
-        `is_greeted`: whoever starts it says our first words (`laneway.codex.hello`) along with that.
+        `is_handshake_sent`: `connect` writes the handshake (`laneway.codex.hello`) as it starts the process.
         """
         link = cls()
-        answer = link._peer.expect(hello.REQUEST_ID) if is_greeted else None
+        answer = link._peer.expect(hello.REQUEST_ID) if is_handshake_sent else None
         feed = link._feed_traced if log.isEnabledFor(TRACE) else link._peer.feed
-        if is_greeted:
-            log.log(TRACE, "→ %s", hello.FIRST.decode())
+        if is_handshake_sent:
+            log.log(TRACE, "→ %s", hello.HANDSHAKE.decode())
         link._transport = await connect(feed, link._on_end)
         try:
             async with asyncio.timeout(handshake_s):
-                greeted = await link._greet(answer)
+                result = await link._handshake(answer)
         except TimeoutError:
             await link.aclose(own_end_s=0.0)
             raise EngineSilent(
@@ -149,29 +149,29 @@ class Link(RunningCodex):
         except BaseException:
             await link.aclose()
             raise
-        version = binary.parse_version(str(greeted.get("userAgent", ""))) or binary.OLDEST
+        version = binary.parse_version(str(result.get("userAgent", ""))) or binary.OLDEST
         link.abilities = binary.abilities(version)
         link._is_open = True
         return link
 
-    async def _greet(self, answer: asyncio.Future[Raw] | None) -> dict[str, Any]:
+    async def _handshake(self, answer: asyncio.Future[Raw] | None) -> dict[str, Any]:
         if answer is None:
-            greeted = await self.call("initialize", Raw(hello.PARAMS))
+            result = await self.call("initialize", Raw(hello.PARAMS))
             self._peer.notify("initialized")
-            return greeted if isinstance(greeted, dict) else {}
+            return result if isinstance(result, dict) else {}
         try:
             return _object(await answer)
         except RemoteError as error:
-            raise _refusal("initialize", None, error) from None
+            raise _engine_error("initialize", None, error) from None
         except WireError:
-            raise EngineLost(self._how or "the connection is closed", self.stderr_tail) from None
+            raise EngineLost(self._end_reason or "the connection is closed", self.stderr_tail) from None
 
     @property
     def stderr_tail(self) -> str:
-        """Without the warnings that Codex gave us as messages, too: none of them is why it ended."""
+        """Without the warnings that Codex also sent as notifications: none of them is why it ended."""
         tail = super().stderr_tail
-        for warning in self._summaries:
-            while (at := tail.find(warning)) >= 0:  # its lines, with what its log puts before and behind it
+        for warning in self._warning_summaries:
+            while (at := tail.find(warning)) >= 0:  # whole lines, with what the log adds before and after
                 begin, end = tail.rfind("\n", 0, at) + 1, tail.find("\n", at + len(warning)) + 1
                 tail = tail[:begin] + (tail[end:] if end else "")
         return tail
@@ -182,10 +182,10 @@ class Link(RunningCodex):
             listener.on_notification(method, params, frame)
 
     def detach(self, thread_id: str) -> None:
-        """Listen no more, neither to this thread nor to the subagents that speak through it."""
-        gone = self._listeners.pop(thread_id, None)
+        """Stop routing messages to this thread and to its subagents."""
+        detached = self._listeners.pop(thread_id, None)
         for child, listener in list(self._listeners.items()):
-            if listener.owner is gone:
+            if listener.owner is detached:
                 del self._listeners[child]
 
     @property
@@ -193,7 +193,7 @@ class Link(RunningCodex):
         return bool(self._listeners)
 
     def watch(self, method: str, watcher: Watcher) -> Callable[[], None]:
-        """Tell of each such notification without a thread, until the returned function is called."""
+        """Call `watcher` for each such notification without a thread; return a function that stops that."""
         watchers = self._watchers.setdefault(method, [])
         watchers.append(watcher)
 
@@ -206,7 +206,7 @@ class Link(RunningCodex):
     async def call(
         self, method: str, params: Any = None, *, on_reply: Callable[[Raw], None] | None = None
     ) -> Any:
-        """Ask Codex; raise `EngineLost` if it dies, `EngineRefused` if it says no."""
+        """Send a request; raise `EngineLost` if Codex dies, `EngineRefused` if it answers with an error."""
         tries = OVERLOAD_TRIES if method in IDEMPOTENT else 1
         for attempt in range(1, tries + 1):
             try:
@@ -214,14 +214,14 @@ class Link(RunningCodex):
                     return await self._peer.call(method, params, on_reply=on_reply)
             except RemoteError as error:
                 if error.code != OVERLOADED or attempt == tries:
-                    raise _refusal(method, params, error) from None
+                    raise _engine_error(method, params, error) from None
                 await asyncio.sleep(backoff_s(attempt))
             except WireError:
-                raise EngineLost(self._how or "the connection is closed", self.stderr_tail) from None
+                raise EngineLost(self._end_reason or "the connection is closed", self.stderr_tail) from None
         raise AssertionError("unreachable")
 
     async def users_config(self, cwd: Any) -> dict[str, Any]:
-        """What the user's configuration comes to in a folder; empty if Codex does not tell."""
+        """The user's effective configuration in a folder; empty if Codex does not answer."""
         try:
             answer = await self.call("config/read", {"cwd": str(cwd), "includeLayers": False})
         except EngineRefused as refused:
@@ -231,12 +231,12 @@ class Link(RunningCodex):
         return config if isinstance(config, dict) else {}
 
     async def aclose(self, own_end_s: float = OWN_END_S) -> None:
-        """End app-server and everything it started. `own_end_s` is what it gets to end by itself."""
+        """End app-server and everything it started. `own_end_s` is the time that it has to exit by itself."""
         self._closing = True
         await self._peer.aclose()
         if self._transport is not None:
-            ended = await self._transport.stop(own_end_s)
-            self._on_end(ended)
+            exit_status = await self._transport.stop(own_end_s)
+            self._on_end(exit_status)
 
     # ── from Codex ─────────────────────────────────────────────────────────
 
@@ -255,7 +255,7 @@ class Link(RunningCodex):
             try:
                 delta = decode_delta(raw)
             except (msgspec.DecodeError, UnicodeDecodeError):
-                pass  # an odd shape goes the way of the unknown
+                pass  # an unknown shape is handled like an unknown method
             else:
                 listener = self._listeners.get(delta.threadId)
                 if listener is not None:
@@ -266,52 +266,52 @@ class Link(RunningCodex):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             self._on_garbage(frame, str(problem))
             return
-        thread_id = _thread_of(params)
+        thread_id = _thread_id_of(params)
         if thread_id is None:
-            self._tell_everybody(method, params, frame)
+            self._broadcast(method, params, frame)
             return
-        if method in _ADOPTING:
-            self._adopt(method, thread_id, params)
+        if method in _NAMING_SUBAGENTS:
+            self._attach_subagents(method, thread_id, params)
         listener = self._listeners.get(thread_id)
         if method == "serverRequest/resolved" and "requestId" in params:
-            self._take_back(listener, bytes(_decode_resolved(raw).requestId))
+            self._on_resolved_request(listener, bytes(_decode_resolved(raw).requestId))
         elif listener is not None:
             listener.on_notification(method, params, frame)
         elif method in _EARLY:
             self._keep_early(thread_id, (method, params, frame))
 
-    def _keep_early(self, thread_id: str, told: tuple[str, dict[str, Any], bytes]) -> None:
-        if thread_id not in self._early and len(self._early) >= KEPT_EARLY:
+    def _keep_early(self, thread_id: str, notification: tuple[str, dict[str, Any], bytes]) -> None:
+        if thread_id not in self._early and len(self._early) >= MAX_EARLY:
             self._early.pop(next(iter(self._early)))
         early = self._early.setdefault(thread_id, [])
-        if len(early) < KEPT_EARLY:
-            early.append(told)
+        if len(early) < MAX_EARLY:
+            early.append(notification)
 
-    def _tell_everybody(self, method: str, params: dict[str, Any], frame: bytes) -> None:
-        if method in _WARNINGS and len(self.warnings) < KEPT_WARNINGS:
-            told = (params.get("summary") or params.get("message"), params.get("details"))
-            if told[0]:
-                self._summaries.add(str(told[0]))
-            if not is_about_ours(told[0]):
-                self.warnings.append(" ".join(str(part) for part in told if part))
+    def _broadcast(self, method: str, params: dict[str, Any], frame: bytes) -> None:
+        if method in _WARNINGS and len(self.warnings) < MAX_WARNINGS:
+            texts = (params.get("summary") or params.get("message"), params.get("details"))
+            if texts[0]:
+                self._warning_summaries.add(str(texts[0]))
+            if not is_about_own_features(texts[0]):
+                self.warnings.append(" ".join(str(part) for part in texts if part))
         if method == "account/updated":
-            self.is_logged_in = False  # somebody logged in or out: the next thread asks again
+            self.is_logged_in = False  # somebody logged in or out: the next thread checks again
         for watcher in list(self._watchers.get(method, ())):
             watcher(params)
         for listener in list(self._listeners.values()):
             listener.on_notification(method, params, frame)
 
-    def _take_back(self, listener: ThreadListener | None, request_id: bytes) -> None:
-        """Codex needs no answer to this request any more, or has had it."""
+    def _on_resolved_request(self, listener: ThreadListener | None, request_id: bytes) -> None:
+        """Codex needs no answer to this request any more, or has got one."""
         if listener is not None:
             listener.on_resolved(request_id)
         self._peer.cancel_theirs(request_id)
 
-    def _adopt(self, method: str, thread_id: str, params: dict[str, Any]) -> None:
-        """A subagent's thread speaks through the thread that started it.
+    def _attach_subagents(self, method: str, thread_id: str, params: dict[str, Any]) -> None:
+        """Route the messages of a subagent's thread to the thread that started it.
 
-        Codex does not announce such threads: the first turn of one names the turn that it is
-        for, and before that existed, the parent's tool call named the thread.
+        Codex does not announce such threads: the first turn of one names its root turn, and in
+        versions without that field the parent's tool call names the thread.
         """
         if method == "turn/started":
             root = _field(params, "turn", "rootTurnId")
@@ -320,17 +320,20 @@ class Link(RunningCodex):
             parents = (listener for listener in self._listeners.values() if listener.has_run(root))
             parent, children = next(parents, None), list[Any]((thread_id,))
         elif _field(params, "item", "type") == "collabAgentToolCall":
-            named = _field(params, "item", "receiverThreadIds")
-            parent, children = self._listeners.get(thread_id), named if isinstance(named, list) else []
+            receivers = _field(params, "item", "receiverThreadIds")
+            parent, children = (
+                self._listeners.get(thread_id),
+                receivers if isinstance(receivers, list) else [],
+            )
         else:
             return
         for child in children:
             if parent is not None and isinstance(child, str) and child not in self._listeners:
-                self._listeners[child] = parent.adopt(child)
+                self._listeners[child] = parent.subagent(child)
 
     async def _on_request(self, method: str, raw: Raw, request_id: bytes) -> Any:
         params = _object(raw)
-        thread_id = _thread_of(params)
+        thread_id = _thread_id_of(params)
         listener = self._listeners.get(thread_id) if thread_id else None
         if listener is None:
             raise RemoteError(METHOD_NOT_FOUND, f"Nobody here answers {method}")
@@ -340,14 +343,14 @@ class Link(RunningCodex):
         self.garbage += 1
         log.warning("app-server said something that is no message (%s): %.200r", problem, frame)
 
-    def _on_end(self, ended: Any) -> None:
-        if self._how is not None:
+    def _on_end(self, exit_status: Any) -> None:
+        if self._end_reason is not None:
             return
-        self._how = str(ended)
+        self._end_reason = str(exit_status)
         self._log_end("app-server")
         self._peer.feed_eof()
         for listener in list(self._listeners.values()):
-            listener.on_lost(self._how)
+            listener.on_lost(self._end_reason)
         self._listeners.clear()
         for watcher in [each for watchers in self._watchers.values() for each in watchers]:
             watcher(None)
@@ -359,25 +362,25 @@ def _object(raw: Raw) -> dict[str, Any]:
 
 
 def _field(params: dict[str, Any], outer: str, inner: str) -> Any:
-    """A field of an object inside, if there is such an object."""
+    """A field of a nested object; none if there is no such object."""
     value = params.get(outer)
     return value.get(inner) if isinstance(value, dict) else None
 
 
-def _thread_of(params: dict[str, Any]) -> str | None:
+def _thread_id_of(params: dict[str, Any]) -> str | None:
     thread_id = params.get("threadId") or params.get("conversationId")
     if thread_id is None and isinstance(params.get("thread"), dict):
         thread_id = params["thread"].get("id")
     return thread_id if isinstance(thread_id, str) else None
 
 
-def is_unborn(refused: EngineRefused) -> bool:
-    """Whether the thread has no history because nothing was said in it yet. Only the text tells."""
-    return "not materialized yet" in refused.message
+def has_no_turns(error: EngineRefused) -> bool:
+    """Whether the thread has no history because it had no turn yet. Only the error's text says so."""
+    return "not materialized yet" in error.message
 
 
-def _refusal(method: str, params: Any, error: RemoteError) -> EngineError:
-    """Codex's error answers, some of which only their text tells apart: read here and nowhere else."""
+def _engine_error(method: str, params: Any, error: RemoteError) -> EngineError:
+    """An error answer as one of our errors. Some are known only by their text, which is read only here."""
     thread_id = str(params.get("threadId")) if isinstance(params, dict) else ""
     text = error.message.lower()
     if "active writer" in text:
@@ -385,7 +388,7 @@ def _refusal(method: str, params: Any, error: RemoteError) -> EngineError:
     if "thread not found" in text or "no rollout found" in text or "thread not loaded" in text:
         return ThreadUnknown(thread_id)
     if "invalid session id" in text or "invalid thread id" in text:
-        return ThreadUnknown(thread_id)  # what follows is a parser's own words
+        return ThreadUnknown(thread_id)  # the rest is the text of a parser
     if ("rollout at" in text and text.endswith("is empty")) or text.endswith("empty session file"):
-        return ThreadUnknown(thread_id)  # killed before it had written anything of the thread's first turn
+        return ThreadUnknown(thread_id)  # killed before it wrote anything of the thread's first turn
     return EngineRefused(method, error.code, error.message)

@@ -1,6 +1,6 @@
-"""Where Codex is: the design's order of search, and one sentence for each way it can fail.
+"""Finds the Codex binary: flag, environment, setting, PATH, then the PyPI package `laneway[codex]`.
 
-Imports next to nothing, so that Codex can be found and started before the rest of us is loaded.
+Imports next to nothing, so that Codex can be found and started before the rest of Laneway is loaded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from laneway.base.errors import BinaryError
 
 ENVIRONMENT_KEY = "LANEWAY_CODEX_BIN"
 OUR_SECRETS = ("_TOKEN", "_SECRET", "_API_KEY", "_PASSWORD")
-"""Endings of our own `LANEWAY_…` variables that Codex has no business with."""
+"""Endings of our own `LANEWAY_…` variables that are not passed to Codex."""
 
 
 class Binary(NamedTuple):
@@ -24,7 +24,7 @@ class Binary(NamedTuple):
 def find(
     flag: str | None = None, configured: str | None = None, environment: Mapping[str, str] | None = None
 ) -> Binary:
-    """The Codex to use. Raises `BinaryError` with one sentence that says what to do."""
+    """The Codex to use. Raises `BinaryError`, whose text says what to do."""
     environment = os.environ if environment is None else environment
     for named, source in (
         (flag, "--codex-bin"),
@@ -48,7 +48,7 @@ def find(
 
 
 def _which(name: str, environment: Mapping[str, str]) -> str | None:
-    """As a shell would find it (`shutil.which` costs three milliseconds of start-up)."""
+    """Search PATH like a shell (importing `shutil.which` costs three milliseconds of start-up)."""
     for folder in environment.get("PATH", "").split(os.pathsep):
         path = os.path.join(folder or os.curdir, name)
         if os.path.isfile(path) and os.access(path, os.X_OK):
@@ -80,7 +80,7 @@ def _bundled() -> str | None:
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment less our own secrets."""
+    """The user's environment without our own secrets."""
     return {
         key: value
         for key, value in environment.items()

@@ -1,17 +1,17 @@
-"""An MCP server of ours in one thread's config: for tools of ours where dynamic ones do not reach.
+"""The `mcp_servers` entry that gives Laneway's tools to threads and subagents without our dynamic tools.
 
-Pure. Codex takes dynamic tools when a thread is started and at no other time, keeps them over every
-resume, and gives them to no subagent (seen from 0.104 to 0.163). A server entry reaches the thread and its
-subagents, but costs a process for each, and newer models must search for what is in it. So:
+Pure. Codex accepts dynamic tools only when a thread is started, keeps them over every resume, and gives
+them to no subagent (seen from 0.104 to 0.163). A server entry reaches the thread and its subagents, but
+costs a process for each, and newer models must search for its tools. So:
 
     a new thread                                     dynamic tools
     one that was started without them                an entry
     one for which subagents were asked for           both: the thread uses the tools, subagents the entry
     the removed `codex mcp-server`                   an entry
 
-Subagents were asked for where `features.multi_agent` was switched on, by `--subagents` or a caller's
-own config. Left alone, Codex starts them only when somebody tells it to, and those report to their
-parent, which has the tools.
+Subagents were asked for if `features.multi_agent` was switched on, by `--subagents` or a caller's
+own config. By default Codex starts them only when it is told to, and those report to their parent,
+which has the tools.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SUBAGENTS = ("multi_agent", "multi_agent_v2")
 
 
 def is_needed(spec: ThreadSpec, tools: Collection[str], *, takes_tools: bool = True) -> bool:
-    """Whether some of these tools would not reach the thread or its subagents."""
+    """Whether the thread or its subagents would lack some of these tools without an entry."""
     return not takes_tools or not set(tools) <= set(spec.had_tools) or asks_for_subagents(spec.config)
 
 
@@ -45,9 +45,9 @@ def _is_on(value: Any) -> bool:
 
 
 def entry(name: str, argv: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
-    """The config of a server that is started like this, and whose tools nobody has to approve.
+    """The config of an MCP server with this command line, whose tools need no approval.
 
-    They act within the session's own rights: a model that may speak may send mail.
+    They act within the session's own rights: a model that may write text may send mail.
     """
     fields = {
         "command": argv[0],
@@ -60,7 +60,7 @@ def entry(name: str, argv: Sequence[str], environment: Mapping[str, str]) -> dic
 
 
 def check_is_free(name: str, config: Mapping[str, Any]) -> None:
-    """Refuse a caller's server of our name: Codex would mix the two, and its tools would pass for ours."""
+    """Refuse a caller's server with our name: Codex would merge the two, and its tools pass for ours."""
     servers = merged(config).get(TABLE)
     if isinstance(servers, dict) and name in servers:
         key = spelled((TABLE, name))

@@ -1,4 +1,4 @@
-"""Codex's answer to `model/list` as the core's values. Pure."""
+"""Converts Codex's answer to `model/list` to the core's values. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class _ListedEffort(msgspec.Struct, rename="camel"):
     description: str = ""
 
 
-class _Listed(msgspec.Struct, rename="camel"):
-    """An entry of `model/list`. Older Codexes leave out the last two."""
+class _ListedModel(msgspec.Struct, rename="camel"):
+    """An entry of `model/list`. Older versions leave out the last two fields."""
 
     model: str
     display_name: str = ""
@@ -29,17 +29,17 @@ class _Listed(msgspec.Struct, rename="camel"):
 
 
 def models(entries: Iterable[Any]) -> tuple[Model, ...]:
-    """Those of the list that make sense."""
-    found = []
+    """The models of the list; entries that cannot be read are left out."""
+    result = []
     for entry in entries:
         try:
-            found.append(_model(msgspec.convert(entry, _Listed)))
+            result.append(_model(msgspec.convert(entry, _ListedModel)))
         except msgspec.ValidationError:
             continue
-    return tuple(found)
+    return tuple(result)
 
 
-def _model(listed: _Listed) -> Model:
+def _model(listed: _ListedModel) -> Model:
     efforts = (Effort(each.reasoning_effort, each.description) for each in listed.supported_reasoning_efforts)
     return Model(
         model=listed.model,

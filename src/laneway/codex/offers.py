@@ -1,4 +1,4 @@
-"""What Codex offers beyond threads and turns: app-server's calls behind the ports of the core."""
+"""App-server's calls beyond threads and turns, behind the core's ports: undo, plan mode, MCP, skills."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from laneway.core.access import FolderConfig, Permit
 from laneway.core.offers import McpServerStatus, Offers, PlanMode, Skill, ThreadState
 
 MAX_PAGES = 20
-"""Of a list that Codex gives by the page: a server that never ends its list must not hold a caller."""
+"""Of a paged list: a server whose list never ends must not keep a caller waiting."""
 MAX_LISTED_TURNS = 50
-"""Of those that Codex names, newest first: more than anybody has had refused in a row."""
+"""Turns that are listed, newest first: more than are ever refused in a row."""
 
 
 class Calls(Protocol):
-    """What is needed of an engine."""
+    """The part of `CodexEngine` that these ports need."""
 
     async def call(self, method: str, params: Any = None) -> Any: ...
 
 
 def offers(codex: AccountCalls, home: Path | None) -> Offers:
-    """`home` is the folder that this Codex writes to, where it is known."""
+    """What Codex offers. `home` is the folder that it writes to, where it is known."""
     return Offers(
         access=CodexAccess(codex),
         accounts=CodexAccounts(codex),
@@ -86,17 +86,17 @@ class CodexUndo:
         self._codex = codex
 
     async def turns(self, thread_id: str) -> list[str]:
-        asked = {
+        params = {
             "threadId": thread_id,
             "limit": MAX_LISTED_TURNS,
             "sortDirection": "desc",
             "itemsView": "notLoaded",
         }
         try:
-            listed = (await self._codex.call("thread/turns/list", asked)).get("data") or []
+            turns = (await self._codex.call("thread/turns/list", params)).get("data") or []
         except EngineRefused:
-            return []  # so Codex says it of a thread without any turn
-        return [str(turn["id"]) for turn in listed]
+            return []  # Codex's answer for a thread without any turn
+        return [str(turn["id"]) for turn in turns]
 
     async def take_back(self, thread_id: str, turn_id: str) -> bool:
         try:
@@ -116,16 +116,16 @@ class CodexMcpServers:
         self._codex = codex
 
     async def servers(self, thread_id: str) -> tuple[McpServerStatus, ...]:
-        listed: list[Any] = []
+        entries: list[Any] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):
-            asked = {"threadId": thread_id, "detail": "toolsAndAuthOnly", "cursor": cursor}
-            page = await self._codex.call("mcpServerStatus/list", asked)
-            listed += page.get("data") or []
+            params = {"threadId": thread_id, "detail": "toolsAndAuthOnly", "cursor": cursor}
+            page = await self._codex.call("mcpServerStatus/list", params)
+            entries += page.get("data") or []
             cursor = page.get("nextCursor")
             if not cursor:
                 break
-        return tuple(_server(entry) for entry in listed if isinstance(entry, dict))
+        return tuple(_server(entry) for entry in entries if isinstance(entry, dict))
 
 
 def _server(entry: dict[str, Any]) -> McpServerStatus:
@@ -156,6 +156,6 @@ class CodexSkills:
 
 
 def _about(skill: dict[str, Any]) -> str:
-    shown = skill.get("interface")
-    brief = shown.get("shortDescription") if isinstance(shown, dict) else None
+    interface = skill.get("interface")
+    brief = interface.get("shortDescription") if isinstance(interface, dict) else None
     return str(brief or skill.get("shortDescription") or skill.get("description") or "")

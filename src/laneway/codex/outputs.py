@@ -1,8 +1,9 @@
-"""What commands print: every live piece is kept until the command's end tells the output whole.
+"""Output of running commands: matches the live deltas with the complete output at the command's end.
 
-Owns the reckoning between the pieces and Codex's aggregate: what is complete, and what of it nobody
-was told yet. A command may outlive its turn; it is kept then, with what it prints meanwhile, until
-Codex tells its end. Emits nothing and knows no frames; only `Translator` has one.
+Keeps all deltas of a command and compares them with Codex's aggregated output: what is complete, and
+which parts no delta contained. A command may outlive its turn (it is *detached*); then it is kept, with
+what it prints meanwhile, until Codex reports its end. Emits no events and knows no frames. Only
+`Translator` makes one.
 """
 
 from __future__ import annotations
@@ -14,45 +15,45 @@ import msgspec
 from laneway.core.model import Activity, Outlived
 
 _OMITTED = re.compile(r"\n\.\.\. (\d+) bytes omitted \.\.\.\n")
-"""How Codex marks the middle that it leaves out of an aggregated output of more than a MiB."""
+"""Codex's mark for the middle that it leaves out of an aggregated output of more than a MiB."""
 MAX_LIVE_CHARS = 64 * 1024 * 1024
-"""Of live output, kept for the reckoning: of the running turn, and as much of what earlier turns left."""
-MAX_LEFT = 64
-"""Commands that turns have left running. Codex itself keeps no more processes for a thread (0.163)."""
+"""Of live output that is kept: for the running turn, and as much for detached commands."""
+MAX_DETACHED = 64
+"""Detached commands. Codex itself keeps no more processes for a thread (0.163)."""
 
 
-class _Left:
-    """A command that runs on behind its turn."""
+class _DetachedCommand:
+    """A command that still runs after its turn."""
 
-    __slots__ = ("chars", "since", "told")
+    __slots__ = ("chars", "emitted", "printed_since")
 
-    def __init__(self, told: list[str]) -> None:
-        self.told = told
-        self.since: list[str] = []
-        """What it printed behind its turn, which nobody was told."""
-        self.chars = sum(map(len, told))
+    def __init__(self, emitted: list[str]) -> None:
+        self.emitted = emitted
+        self.printed_since: list[str] = []
+        """What it printed after its turn, which no event contained."""
+        self.chars = sum(map(len, emitted))
 
 
 class CommandOutputs:
-    """Of one thread's commands."""
+    """The output of one thread's commands."""
 
     def __init__(self) -> None:
         self._live: dict[str, list[str]] = {}
         self._live_chars = 0
-        self._left: dict[tuple[str, str], _Left] = {}
+        self._detached: dict[tuple[str, str], _DetachedCommand] = {}
         """By turn and item, the oldest first."""
-        self._left_chars = 0
+        self._detached_chars = 0
 
     # ── in the running turn ────────────────────────────────────────────────
 
     def add(self, item_id: str, text: str) -> None:
-        """A piece that is told as it comes."""
+        """A delta, which is also emitted as an event."""
         if self._live_chars < MAX_LIVE_CHARS:
             self._live_chars += len(text)
             self._live.setdefault(item_id, []).append(text)
 
     def end(self, ended: Activity) -> Activity:
-        """The end of an activity, with its complete output and what of it is late."""
+        """The end of an activity, with its complete output and the parts that no delta contained."""
         live = self._live.pop(ended.item_id, None)
         if live is None and ended.kind != "command":
             return ended
@@ -61,76 +62,76 @@ class CommandOutputs:
         complete, gaps, rest = reconcile(live, ended.output)
         return msgspec.structs.replace(ended, output=complete, late_output=gaps + rest)
 
-    def leave(self, left: Activity) -> Activity:
-        """The turn ends before this does. A command that runs on is kept: Codex tells its end yet."""
-        if left.kind == "command" and left.status == "detached":
-            run = _Left(self._live.get(left.item_id, []))
-            self._left[left.turn_id, left.item_id] = run
-            self._left_chars += run.chars
-            while len(self._left) > MAX_LEFT or self._left_chars > MAX_LIVE_CHARS:
-                self._forget(next(iter(self._left)))
-        return self.end(left)
+    def detach(self, activity: Activity) -> Activity:
+        """The turn ends before this activity. A command that still runs is kept until its own end."""
+        if activity.kind == "command" and activity.status == "detached":
+            command = _DetachedCommand(self._live.get(activity.item_id, []))
+            self._detached[activity.turn_id, activity.item_id] = command
+            self._detached_chars += command.chars
+            while len(self._detached) > MAX_DETACHED or self._detached_chars > MAX_LIVE_CHARS:
+                self._forget(next(iter(self._detached)))
+        return self.end(activity)
 
     def end_turn(self) -> None:
         self._live.clear()
         self._live_chars = 0
 
-    # ── behind its turn ────────────────────────────────────────────────────
+    # ── after the turn ─────────────────────────────────────────────────────
 
-    def add_late(self, turn_id: str, item_id: str, text: str) -> None:
-        """A piece of a command that was left: told with its end, for Codex's aggregate may lack it."""
-        run = self._left.get((turn_id, item_id))
-        if run is not None and self._left_chars < MAX_LIVE_CHARS:
-            run.since.append(text)
-            run.chars += len(text)
-            self._left_chars += len(text)
+    def add_detached(self, turn_id: str, item_id: str, text: str) -> None:
+        """A delta of a detached command, kept for its end because Codex's aggregate may lack it."""
+        command = self._detached.get((turn_id, item_id))
+        if command is not None and self._detached_chars < MAX_LIVE_CHARS:
+            command.printed_since.append(text)
+            command.chars += len(text)
+            self._detached_chars += len(text)
 
-    def has_left(self, turn_id: str, item_id: str) -> bool:
-        return (turn_id, item_id) in self._left
+    def is_detached(self, turn_id: str, item_id: str) -> bool:
+        return (turn_id, item_id) in self._detached
 
-    def end_late(self, ended: Activity) -> Outlived:
-        """The end of a command that was left (`has_left`)."""
-        run = self._forget((ended.turn_id, ended.item_id))
-        complete, _, _ = reconcile([*run.told, *run.since], ended.output)
-        _, gaps, rest = reconcile(run.told, complete)
-        told = msgspec.structs.replace(ended, output=complete or ended.output, late_output=gaps + rest)
-        return Outlived(activity=told, rest=rest)
+    def end_detached(self, ended: Activity) -> Outlived:
+        """The end of a detached command (`is_detached`)."""
+        command = self._forget((ended.turn_id, ended.item_id))
+        complete, _, _ = reconcile([*command.emitted, *command.printed_since], ended.output)
+        _, gaps, rest = reconcile(command.emitted, complete)
+        activity = msgspec.structs.replace(ended, output=complete or ended.output, late_output=gaps + rest)
+        return Outlived(activity=activity, rest=rest)
 
-    def _forget(self, key: tuple[str, str]) -> _Left:
-        run = self._left.pop(key)
-        self._left_chars -= run.chars
-        return run
+    def _forget(self, key: tuple[str, str]) -> _DetachedCommand:
+        command = self._detached.pop(key)
+        self._detached_chars -= command.chars
+        return command
 
 
 def reconcile(live: list[str], aggregated: str | None) -> tuple[str, str, str]:
-    """Return the complete output, and what of it the live pieces did not carry: the gaps, and the rest.
+    """Return the complete output, and the parts that no live delta contained: the gaps, and the rest.
 
-    Codex may lose live pieces (the first one, most often) and may shorten the aggregate of a
-    very long output. Each live piece is found in the aggregate in order; what is before and between
-    them are gaps, what is behind the last one is the rest. Behind the first piece that is not there,
-    the aggregate has been cut and the stream rules.
+    Codex may lose live deltas (most often the first) and may shorten the aggregate of a very long
+    output. The deltas are searched for in the aggregate, in order; the text before and between them
+    are the gaps, the text after the last one is the rest. From the first delta that is not found on,
+    the aggregate was shortened, and the deltas are used.
     """
     streamed = "".join(live)
     if not aggregated or aggregated == streamed:
         return streamed, "", ""
-    if not any(piece in aggregated for piece in live):
+    if not any(delta in aggregated for delta in live):
         return aggregated, "", aggregated if not streamed else ""
-    whole: list[str] = []
+    complete: list[str] = []
     gaps: list[str] = []
-    at = 0
-    for number, piece in enumerate(live):
-        found = aggregated.find(piece, at)
-        if found < 0:
-            head = _head_of(aggregated, streamed) if number == 0 else ""
-            return "".join((head, *whole, *live[number:])), "".join((head, *gaps)), ""
-        gaps.append(aggregated[at:found])
-        whole += (aggregated[at:found], piece)
-        at = found + len(piece)
-    return aggregated, "".join(gaps), aggregated[at:]
+    position = 0
+    for index, delta in enumerate(live):
+        start = aggregated.find(delta, position)
+        if start < 0:
+            head = _head_of(aggregated, streamed) if index == 0 else ""
+            return "".join((head, *complete, *live[index:])), "".join((head, *gaps)), ""
+        gaps.append(aggregated[position:start])
+        complete += (aggregated[position:start], delta)
+        position = start + len(delta)
+    return aggregated, "".join(gaps), aggregated[position:]
 
 
 def _head_of(aggregated: str, streamed: str) -> str:
-    """What comes before a stream that began within what a shortened aggregate leaves out."""
+    """The text before the deltas, if they begin inside the part that a shortened aggregate leaves out."""
     cut = _OMITTED.search(aggregated)
     if cut is None:
         return ""
@@ -138,4 +139,4 @@ def _head_of(aggregated: str, streamed: str) -> str:
     missing = len(tail.encode()) + int(cut[1]) - len(streamed.encode())
     if missing >= 0:
         return f"{head}\n... {missing} bytes omitted ...\n" if missing else head
-    return head.encode()[:missing].decode(errors="replace")  # the stream has the end of the head, too
+    return head.encode()[:missing].decode(errors="replace")  # the deltas contain the end of the head, too

@@ -1,6 +1,6 @@
-"""The model's provider as Codex is configured for it: whether it wants a login, and its host name.
+"""The model provider in Codex's configuration: whether it needs a login, and its host name.
 
-Codex's `account/read` tells about the provider of the user's own config; a thread may have another one
+Codex's `account/read` is about the provider of the user's own config; a thread may have another one
 (by a profile, a call, a trusted project), so the provider that Codex names when it opens a thread is
 looked up before anybody is refused.
 """
@@ -25,35 +25,39 @@ def is_login_needed(account: Any) -> bool:
 
 
 def wants_login(provider: str, *configs: Mapping[str, Any]) -> bool:
-    """Whether a login helps with this provider; of several configs the last that knows it counts."""
+    """Whether this provider uses a login; of several configs the last that defines it counts."""
     if provider in ("", OPENAI):
         return True
     return _table(provider, configs).get("requires_openai_auth") is True
 
 
 def host(provider: str, account: Any, *configs: Mapping[str, Any]) -> str:
-    """The host that Codex asks for this provider's model; empty if that cannot be told."""
+    """The host that Codex calls for this provider's models; empty if unknown."""
     if provider not in ("", OPENAI):
         return _host_of(_table(provider, configs).get("base_url"))
     for config in reversed(configs):
-        named = _host_of(config.get("openai_base_url"))
-        if named:
-            return named
-    known = account.get("account") if isinstance(account, dict) else None
-    return _CHATGPT_HOST if isinstance(known, dict) and known.get("type") == "chatgpt" else _OPENAI_HOST
+        base_host = _host_of(config.get("openai_base_url"))
+        if base_host:
+            return base_host
+    account_json = account.get("account") if isinstance(account, dict) else None
+    return (
+        _CHATGPT_HOST
+        if isinstance(account_json, dict) and account_json.get("type") == "chatgpt"
+        else _OPENAI_HOST
+    )
 
 
 def _table(provider: str, configs: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    merged_table: dict[str, Any] = {}
     for config in configs:
         tables = config.get("model_providers")
         table = tables.get(provider) if isinstance(tables, dict) else None
-        found |= table if isinstance(table, dict) else {}
-    return found
+        merged_table |= table if isinstance(table, dict) else {}
+    return merged_table
 
 
 def _host_of(url: Any) -> str:
-    """Nothing else of it: a URL may carry a password or a key."""
+    """Only the host: a URL may contain a password or a key."""
     try:
         return (urlsplit(url).hostname or "") if isinstance(url, str) else ""
     except ValueError:

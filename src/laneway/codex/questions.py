@@ -1,6 +1,6 @@
-"""Codex's requests for a decision as `Question`s, and our answers in Codex's words.
+"""Converts Codex's requests for a decision to `Question`s, and answers to Codex's responses.
 
-Pure. Every kind has a decline, and whatever an answer does not clearly grant is one.
+Pure. Every kind of question can be declined; an answer that does not clearly grant something declines.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ NO = Choice(choice_id="decline", label="Decline and go on", grants="nothing")
 STOP = Choice(choice_id="cancel", label="Decline and stop", grants="stop")
 
 _TOOL_APPROVAL = "mcp_tool_call_approval"
-"""How the ids of questions begin that ask, in the form of a choice, whether an MCP tool may run."""
+"""The beginning of the ids of input questions that ask whether an MCP tool may run."""
 _CODEX_MARK = "codex_"
-"""How Codex's own keys in an elicitation's `_meta` begin; a server that only wants to know has none."""
+"""The beginning of Codex's own keys in an elicitation's `_meta`; elicitations of servers have none."""
 
 _KNOWN = {choice.choice_id: choice for choice in (ACCEPT, FOR_SESSION, NO, STOP)}
 _PATCH_CHOICES = (ACCEPT, FOR_SESSION, NO, STOP)
 
 
-def ask(
+def question_of(
     method: str, params: dict[str, Any], question_id: str, item: dict[str, Any] | None
 ) -> Question | None:
-    """The question behind a server request; none if the method asks nobody anything."""
+    """The question in a server request; none if the method asks for no decision."""
     maker = _MAKERS.get(method)
     return maker(params, question_id, item) if maker else None
 
 
 def reply(method: str, question: Question, answer: Answer) -> dict[str, Any]:
-    """What Codex is told. An answer that the question does not offer counts as decline."""
+    """The result for Codex. An answer that the question does not offer declines."""
     choice = next((c for c in question.choices if c.choice_id == answer.choice_id), None)
     return _REPLIES[method](question, choice, answer)
 
 
-# ── asking ─────────────────────────────────────────────────────────────────
+# ── requests ────────────────────────────────────────────────────────────────
 
 
 def _common(params: dict[str, Any], question_id: str) -> dict[str, Any]:
@@ -59,8 +59,8 @@ def _common(params: dict[str, Any], question_id: str) -> dict[str, Any]:
 def _ask_command(params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question:
     command = params.get("command") or (item or {}).get("command")
     if isinstance(command, list):
-        command = " ".join(str(word) for word in command)
-    shown = plain_command(str(command)) if command else None
+        command = " ".join(str(part) for part in command)
+    command_text = plain_command(str(command)) if command else None
     network = params.get("networkApprovalContext") or {}
     message = (
         f"Allow network access to {network.get('host')}?" if network.get("host") else "Run this command?"
@@ -68,56 +68,56 @@ def _ask_command(params: dict[str, Any], question_id: str, item: dict[str, Any] 
     return Question(
         kind="command",
         message=message,
-        command=shown,
-        choices=_offered(params.get("availableDecisions"), shown),
+        command=command_text,
+        choices=_choices_of(params.get("availableDecisions"), command_text),
         **_common(params, question_id),
     )
 
 
-def _offered(decisions: list[Any] | None, command: str | None) -> tuple[Choice, ...]:
-    """Exactly what Codex will take, and a plain decline in every case."""
+def _choices_of(decisions: list[Any] | None, command: str | None) -> tuple[Choice, ...]:
+    """The decisions that Codex accepts, and in every case a plain decline."""
     if decisions is None:
         return (ACCEPT, FOR_SESSION, NO, STOP)
     choices = []
-    for number, decision in enumerate(decisions):
+    for index, decision in enumerate(decisions):
         if isinstance(decision, str):
-            known = _KNOWN.get(decision)
-            if known:
-                choices.append(known)
+            choice = _KNOWN.get(decision)
+            if choice:
+                choices.append(choice)
         elif isinstance(decision, dict) and decision:
-            choices.append(_amendment(number, decision, command))
+            choices.append(_amendment(index, decision, command))
     if NO not in choices:
         choices.append(NO)
     return tuple(choices)
 
 
-def _amendment(number: int, decision: dict[str, Any], command: str | None) -> Choice:
+def _amendment(index: int, decision: dict[str, Any], command: str | None) -> Choice:
     name, details = next(iter(decision.items()))
     details = details if isinstance(details, dict) else {}
-    words = details.get("execpolicy_amendment")
+    prefix = details.get("execpolicy_amendment")
     rule = details.get("network_policy_amendment")
     label = f"Allow by a new rule ({name})"
     if isinstance(rule, dict):
         subject = f"connections to {rule.get('host')}"
         if rule.get("action") != "allow":
-            # A rule that blocks: whoever chooses it says no.
+            # A rule that blocks, so choosing it declines.
             label = f"Decline and always block {subject}"
-            return Choice(choice_id=f"amendment-{number}", label=label, grants="nothing")
+            return Choice(choice_id=f"amendment-{index}", label=label, grants="nothing")
         label = f"Always allow {subject}"
-    elif isinstance(words, list):
-        label = _command_rule([str(word) for word in words], command)
-    return Choice(choice_id=f"amendment-{number}", label=label, grants="always")
+    elif isinstance(prefix, list):
+        label = _command_rule([str(word) for word in prefix], command)
+    return Choice(choice_id=f"amendment-{index}", label=label, grants="always")
 
 
-def _command_rule(words: list[str], command: str | None) -> str:
-    """A rule is the beginning of a command: whoever grants it grants what may follow, too."""
-    if len(words) == 3 and words[1] in ("-c", "-lc") and words[2] == command:
+def _command_rule(prefix: list[str], command: str | None) -> str:
+    """A rule is the beginning of a command, so it allows any further arguments, too."""
+    if len(prefix) == 3 and prefix[1] in ("-c", "-lc") and prefix[2] == command:
         return "Always allow this command"
-    return f"Always allow {shlex.join(words)} with anything after it"
+    return f"Always allow {shlex.join(prefix)} with anything after it"
 
 
 def _ask_patch(params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question:
-    # Codex names only the item here; the changes were told when it started.
+    # Codex names only the item here; the changes came when it started.
     return Question(
         kind="patch",
         message="Apply these changes?",
@@ -179,31 +179,31 @@ def _ask_input(params: dict[str, Any], question_id: str, item: dict[str, Any] | 
 
 def _ask_elicitation(params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question:
     server = params.get("serverName") or params.get("server") or "An MCP server"
-    lasting = _lasting(params)
-    yes = ACCEPT if lasting else Choice(choice_id="accept", label="Accept", grants="once")
+    lasting_choices = _lasting_choices(params)
+    accept = ACCEPT if lasting_choices else Choice(choice_id="accept", label="Accept", grants="once")
     return Question(
         kind="elicitation",
         message=str(params.get("message") or params.get("description") or f"{server} asks for input."),
         schema=params.get("requestedSchema"),
         url=maybe(params.get("url"), str),
-        choices=(yes, *lasting, NO, STOP),
-        is_escalation=bool(lasting) or _is_codexs_own(params),
+        choices=(accept, *lasting_choices, NO, STOP),
+        is_escalation=bool(lasting_choices) or _is_from_codex(params),
         **_common(params, question_id),
     )
 
 
-def _is_codexs_own(params: dict[str, Any]) -> bool:
-    """Whether Codex asks this itself, to run an MCP tool or to install one; else a server wants to know."""
+def _is_from_codex(params: dict[str, Any]) -> bool:
+    """Whether Codex itself asks, to run or install an MCP tool; otherwise an MCP server asks."""
     meta = params.get("_meta")
     return isinstance(meta, dict) and any(str(key).startswith(_CODEX_MARK) for key in meta)
 
 
-def _lasting(params: dict[str, Any]) -> tuple[Choice, ...]:
-    """A yes that holds for longer, where Codex offers it: so far when it asks to run an MCP tool."""
+def _lasting_choices(params: dict[str, Any]) -> tuple[Choice, ...]:
+    """The choices that hold for longer, if Codex offers them: so far for running an MCP tool."""
     meta = params.get("_meta")
-    reach = meta.get("persist") if isinstance(meta, dict) else None
-    reaches = reach if isinstance(reach, list) else [reach]
-    return tuple(choice for choice in (FOR_SESSION, ALWAYS) if choice.grants in reaches)
+    persist = meta.get("persist") if isinstance(meta, dict) else None
+    scopes = persist if isinstance(persist, list) else [persist]
+    return tuple(choice for choice in (FOR_SESSION, ALWAYS) if choice.grants in scopes)
 
 
 _MAKERS: dict[str, Callable[[dict[str, Any], str, dict[str, Any] | None], Question]] = {
@@ -217,7 +217,7 @@ _MAKERS: dict[str, Callable[[dict[str, Any], str, dict[str, Any] | None], Questi
 }
 
 
-# ── answering ──────────────────────────────────────────────────────────────
+# ── responses ─────────────────────────────────────────────────────────────
 
 
 def _reply_decision(question: Question, choice: Choice | None, answer: Answer) -> dict[str, Any]:
@@ -262,8 +262,8 @@ def _reply_elicitation(question: Question, choice: Choice | None, answer: Answer
     grants = choice.grants if choice else "nothing"
     if grants in ("once", "session", "always"):
         content = answer.values or ({} if question.schema else None)
-        lasting = {} if grants == "once" else {"_meta": {"persist": grants}}
-        return {"action": "accept", "content": content, **lasting}
+        meta = {} if grants == "once" else {"_meta": {"persist": grants}}
+        return {"action": "accept", "content": content, **meta}
     return {"action": "cancel" if grants == "stop" else "decline"}
 
 

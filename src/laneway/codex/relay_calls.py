@@ -1,7 +1,7 @@
-"""The words of `codex mcp-server`: what its two tools are called with, what it asks and is answered.
+"""Arguments, results and approvals of the two tools of `codex mcp-server`, to and from the core's values.
 
-Pure. The old server takes less than app-server does; what it cannot take is refused in a
-sentence and never left out in silence. Nothing here knows a process or a wire.
+Pure. The old server accepts less than app-server does; what it cannot do is refused with a sentence and
+never silently left out. Knows no process and no wire.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from laneway.core.overrides import merged
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.wire.messages import METHOD_NOT_FOUND, UNREADABLE, Raw
 
-REASONED = (0, 153, 0)
-"""From here on a no carries a reason; 0.133.0 cannot read one. Either takes what it cannot read for a no."""
+REASON_SINCE = (0, 153, 0)
+"""The first version whose denial has a reason; 0.133.0 cannot read one. Either denies what it cannot read."""
 REASON = "The user declined."
 
 
@@ -31,26 +31,26 @@ class CallOutcome(msgspec.Struct, frozen=True):
     is_error: bool
 
 
-def refused(tool: str, why: str) -> EngineRefused:
-    return EngineRefused(tool, METHOD_NOT_FOUND, f"{why} (use --backend app-server for that)")
+def unsupported(tool: str, reason: str) -> EngineRefused:
+    return EngineRefused(tool, METHOD_NOT_FOUND, f"{reason} (use --backend app-server for that)")
 
 
-# ── calling ────────────────────────────────────────────────────────────────
+# ── arguments ───────────────────────────────────────────────────────────────
 
 
 def check_spec(spec: ThreadSpec) -> None:
-    """Raise `EngineRefused` for a thread that the old server cannot have."""
+    """Raise `EngineRefused` for a thread that the old server does not support."""
     if spec.ephemeral:
-        raise refused("codex", "`codex mcp-server` keeps every thread on the disk")
+        raise unsupported("codex", "`codex mcp-server` keeps every thread on the disk")
 
 
 def first_call(spec: ThreadSpec, turn: TurnSpec) -> dict[str, Any]:
-    """The arguments of `codex`. What is to be known in this turn goes behind the caller's instructions."""
+    """The arguments of `codex`. The turn's context is appended to the caller's instructions."""
     instructions = "\n\n".join(text for text in (spec.developer_instructions, turn.context) if text)
     config = merged(spec.config, spec.extras)
     if turn.effort:
         config["model_reasoning_effort"] = turn.effort
-    wanted = {
+    arguments = {
         "prompt": prompt("codex", turn),
         "cwd": str(spec.cwd),
         "model": turn.model or spec.model,
@@ -60,27 +60,27 @@ def first_call(spec: ThreadSpec, turn: TurnSpec) -> dict[str, Any]:
         "developer-instructions": instructions or None,
         "config": config or None,
     }
-    return {name: value for name, value in wanted.items() if value is not None}
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def next_call(thread_id: str, first: TurnSpec, turn: TurnSpec) -> dict[str, Any]:
-    """The arguments of `codex-reply`. It takes no instructions, so the context goes in front of the words."""
+    """The arguments of `codex-reply`. It takes no instructions, so the context precedes the prompt."""
     if turn.model not in (None, first.model) or turn.effort not in (None, first.effort):
-        raise refused("codex-reply", "`codex mcp-server` cannot change the model of a thread")
-    words = prompt("codex-reply", turn)
-    return {"prompt": f"{turn.context}\n\n{words}" if turn.context else words, "threadId": thread_id}
+        raise unsupported("codex-reply", "`codex mcp-server` cannot change the model of a thread")
+    text = prompt("codex-reply", turn)
+    return {"prompt": f"{turn.context}\n\n{text}" if turn.context else text, "threadId": thread_id}
 
 
 def prompt(tool: str, turn: TurnSpec) -> str:
     if turn.output_schema is not None:
-        raise refused(tool, "`codex mcp-server` takes no schema for its answer")
+        raise unsupported(tool, "`codex mcp-server` takes no schema for its answer")
     texts = [part.text for part in turn.parts if isinstance(part, TextPart)]
     if len(texts) < len(turn.parts):
-        raise refused(tool, "`codex mcp-server` takes text and nothing else")
+        raise unsupported(tool, "`codex mcp-server` takes text and nothing else")
     return "\n\n".join(texts)
 
 
-# ── answers ────────────────────────────────────────────────────────────────
+# ── results ────────────────────────────────────────────────────────────────
 
 
 class _ContentBlock(msgspec.Struct):
@@ -93,7 +93,7 @@ class _Result(msgspec.Struct):
 
 
 def outcome(raw: Raw) -> CallOutcome:
-    """What a tool call came to, whatever stands in it."""
+    """The result of a tool call, whatever its shape."""
     try:
         result = msgspec.json.decode(raw, type=_Result)
     except UNREADABLE:
@@ -104,8 +104,8 @@ def outcome(raw: Raw) -> CallOutcome:
 # ── questions ──────────────────────────────────────────────────────────────
 
 
-def question(params: dict[str, Any], question_id: str) -> Question | None:
-    """The approval behind an `elicitation/create`; none if it asks for something else."""
+def question_of(params: dict[str, Any], question_id: str) -> Question | None:
+    """The approval in an `elicitation/create`; none if it asks for something else."""
     match params.get("codex_elicitation"):
         case "exec-approval":
             kind, message = "command", "Run this command?"
@@ -114,7 +114,7 @@ def question(params: dict[str, Any], question_id: str) -> Question | None:
         case _:
             return None
     command = params.get("codex_command")
-    words = [str(word) for word in command] if isinstance(command, list) else []
+    arguments = [str(argument) for argument in command] if isinstance(command, list) else []
     return Question(
         question_id=question_id,
         kind=kind,  # type: ignore[arg-type]
@@ -124,18 +124,18 @@ def question(params: dict[str, Any], question_id: str) -> Question | None:
         message=message,
         choices=(ACCEPT, FOR_SESSION, NO, STOP),
         reason=maybe(params.get("codex_reason"), str),
-        command=plain_command(shlex.join(words)) if words else None,
+        command=plain_command(shlex.join(arguments)) if arguments else None,
         cwd=maybe(params.get("codex_cwd"), str),
         changes=changes(params.get("codex_changes")),
         params=params,
     )
 
 
-def changes(told: Any) -> tuple[FileChange, ...]:
-    """Edits as the old server told them: by path."""
-    if not isinstance(told, dict):
+def changes(changes_json: Any) -> tuple[FileChange, ...]:
+    """Edits in the old server's form: by path."""
+    if not isinstance(changes_json, dict):
         return ()
-    return tuple(_change(path, change) for path, change in told.items() if isinstance(change, dict))
+    return tuple(_change(path, change) for path, change in changes_json.items() if isinstance(change, dict))
 
 
 def _change(path: str, change: dict[str, Any]) -> FileChange:
@@ -148,9 +148,9 @@ def _change(path: str, change: dict[str, Any]) -> FileChange:
     )
 
 
-def decision(asked: Question, answer: Answer, version: tuple[int, ...]) -> dict[str, Any]:
-    """What the old server is told. An answer that the question does not offer counts as decline."""
-    choice = next((c for c in asked.choices if c.choice_id == answer.choice_id), NO)
+def decision(question: Question, answer: Answer, version: tuple[int, ...]) -> dict[str, Any]:
+    """The result for the old server. An answer that the question does not offer declines."""
+    choice = next((c for c in question.choices if c.choice_id == answer.choice_id), NO)
     match choice.grants:
         case "once":
             return {"decision": "approved"}
@@ -159,4 +159,4 @@ def decision(asked: Question, answer: Answer, version: tuple[int, ...]) -> dict[
         case "stop":
             return {"decision": "abort"}
         case _:
-            return {"decision": {"denied": {"rejection": REASON}} if version >= REASONED else "denied"}
+            return {"decision": {"denied": {"rejection": REASON}} if version >= REASON_SINCE else "denied"}

@@ -1,8 +1,8 @@
-"""What `codex mcp-server` tells while a turn runs (`codex/event`), as the core's events.
+"""Converts the `codex/event` notifications of `codex mcp-server` to the core's events.
 
-One `Translation` per thread. The old names are put into those of app-server, and the one
-`Translator` keeps the promises of `laneway.core.model`. Every notification is the `frame` of
-exactly one event, so that `RelayScript` can hand it on untouched, once and in order.
+One `RelayTranslator` per thread. It renames the old events to app-server's notifications, and the one
+`Translator` keeps the promises of `laneway.core.model`. Every notification is the `frame` of exactly
+one event, so that `RelayScript` can forward it unchanged, once and in order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EVENT = "codex/event"
 
 class Meta(msgspec.Struct):
     requestId: Raw = Raw()
-    """As it stood on the wire: ours, of the call under which the child listens to the thread."""
+    """As received: the id of our tool call under which the child reads the thread's events."""
     threadId: str = ""
 
 
@@ -41,16 +41,16 @@ class RelayedEvent(msgspec.Struct):
     meta: Meta = msgspec.field(name="_meta", default_factory=Meta)
 
 
-class Translation:
-    """Feed it the events of one thread in order; it emits events in order."""
+class RelayTranslator:
+    """Called with the events of one thread in order; emits the core's events in order."""
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self._emit = emit
-        self._translator = Translator(self._pass_on)
-        self._told: dict[str, Any] = {}
-        self._is_told = False
+        self._translator = Translator(self._emit_with_frame)
+        self._msg: dict[str, Any] = {}
+        self._is_frame_sent = False
         self._ticket: str | None = None
-        self._said = ""
+        self._last_message = ""
         self._items: dict[str, str] = {}
         self._streams: dict[str, codecs.IncrementalDecoder] = {}
         self._failure: Failure | None = None
@@ -70,123 +70,123 @@ class Translation:
             self._ticket = ticket
 
     def finish(self, status: Status, failure: Failure | None = None, text: str = "") -> None:
-        """The running turn ends, though nobody told of it."""
+        """End the running turn without an event that says so."""
         turn = self.turn_id
         if turn is not None:
-            self._say_whole(turn, text, b"")
+            self._complete_message(turn, text, b"")
             self._translator.finish(status, failure or self._failure, b"")
 
     def lost(self, loss: EngineLost) -> None:
         self._translator.lost(loss)
 
-    def hear(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        """One event. `turn` is the id under which it came: of a turn, or empty before the first."""
-        self._told, self._is_told = told, False
-        kind = str(told.get("type"))
+    def handle(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        """Handle one event. `turn` is the id that it came with: of a turn, or empty before the first."""
+        self._msg, self._is_frame_sent = msg, False
+        kind = str(msg.get("type"))
         handler = _ALWAYS.get(kind) or (_IN_TURN.get(kind) if turn == self.turn_id else None)
         if handler is not None:
             try:
-                handler(self, turn, told, frame)
+                handler(self, turn, msg, frame)
             except (LookupError, TypeError, ValueError, AttributeError) as surprise:
                 log.warning("%s has an unexpected shape: %.200r", kind, surprise)
-        if not self._is_told:
-            self._emit(Other(method=EVENT, params=told, frame=frame))
+        if not self._is_frame_sent:
+            self._emit(Other(method=EVENT, params=msg, frame=frame))
 
-    def _pass_on(self, event: Event) -> None:
-        """A frame goes with the first event that it makes; what nobody understood is told as it came."""
+    def _emit_with_frame(self, event: Event) -> None:
+        """Emit an event. Only the first one has the frame; an unknown notification becomes `Other`."""
         if type(event) is Other:
-            event = Other(method=EVENT, params=self._told, frame=event.frame)
+            event = Other(method=EVENT, params=self._msg, frame=event.frame)
         if event.frame:
-            if self._is_told:
+            if self._is_frame_sent:
                 event = msgspec.structs.replace(event, frame=b"")
-            self._is_told = True
+            self._is_frame_sent = True
         self._emit(event)
 
     # ── turns ──────────────────────────────────────────────────────────────
 
-    def _started(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        self._said = ""
+    def _started(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        self._last_message = ""
         self._failure = None
         self._items.clear()
         self._streams.clear()
-        self._translator.begin(turn or str(told["turn_id"]), frame)
+        self._translator.begin(turn or str(msg["turn_id"]), frame)
 
-    def _completed(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        error = told.get("error")
+    def _completed(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        error = msg.get("error")
         if self._failure is None and error:
             self._failure = _failure(error)
-        last = told.get("last_agent_message")
-        if isinstance(last, str) and last != self._said:
-            # Two listeners of one thread may overtake each other: the end tells the text again.
-            self._say_whole(turn, last, b"")
+        last = msg.get("last_agent_message")
+        if isinstance(last, str) and last != self._last_message:
+            # Events under two calls of one thread may overtake each other: the last one repeats the text.
+            self._complete_message(turn, last, b"")
         self._translator.finish("failed" if self._failure else "completed", self._failure, frame)
 
-    def _aborted(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
+    def _aborted(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
         self._translator.finish("interrupted", None, frame)
 
-    def _failed(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        # The end of the turn is yet to come: words said before it would be lost in it.
-        self._failure = _failure(told)
-        self._app_server("error", {"error": {"message": self._failure.message}, "turnId": turn}, frame)
+    def _failed(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        # The end of the turn is still to come: ending it here would lose messages in between.
+        self._failure = _failure(msg)
+        self._notify("error", {"error": {"message": self._failure.message}, "turnId": turn}, frame)
 
-    def _retried(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        error = {"message": str(told["message"])}
-        self._app_server("error", {"error": error, "turnId": turn, "willRetry": True}, frame)
+    def _retrying(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        error = {"message": str(msg["message"])}
+        self._notify("error", {"error": error, "turnId": turn, "willRetry": True}, frame)
 
-    def _warned(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        self._app_server("warning", {"message": str(told["message"])}, frame)
+    def _warned(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        self._notify("warning", {"message": str(msg["message"])}, frame)
 
-    def _app_server(self, method: str, params: dict[str, Any], frame: bytes) -> None:
+    def _notify(self, method: str, params: dict[str, Any], frame: bytes) -> None:
         self._translator.notification(method, params, frame)
 
-    # ── words ──────────────────────────────────────────────────────────────
+    # ── messages and reasoning ─────────────────────────────────────────────
 
-    def _item_started(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        item = told["item"]
+    def _item_started(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        item = msg["item"]
         self._items[str(item["type"])] = str(item["id"])
 
-    def _user_message(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
+    def _user_message(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
         item = {
             "type": "userMessage",
             "id": self._items.get("UserMessage", f"{turn}/user"),
-            "content": [{"type": "text", "text": str(told["message"])}],
+            "content": [{"type": "text", "text": str(msg["message"])}],
             "clientId": self._ticket,
         }
-        self._app_server("item/started", {"item": item, "turnId": turn}, frame)
-        self._app_server("item/completed", {"item": item, "turnId": turn}, b"")
+        self._notify("item/started", {"item": item, "turnId": turn}, frame)
+        self._notify("item/completed", {"item": item, "turnId": turn}, b"")
 
-    def _text(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        self._items["AgentMessage"] = told["item_id"]
-        self._delta(Text, turn, told["item_id"], told["delta"], frame)
+    def _text(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        self._items["AgentMessage"] = msg["item_id"]
+        self._delta(Text, turn, msg["item_id"], msg["delta"], frame)
 
-    def _message(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        self._say_whole(turn, str(told["message"]), frame)
-        self._said = str(told["message"])
+    def _message(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        self._complete_message(turn, str(msg["message"]), frame)
+        self._last_message = str(msg["message"])
         self._items.pop("AgentMessage", None)
 
-    def _say_whole(self, turn: str, text: str, frame: bytes) -> None:
+    def _complete_message(self, turn: str, text: str, frame: bytes) -> None:
         item = {
             "type": "agentMessage",
             "id": self._items.get("AgentMessage", f"{turn}/message"),
             "text": text,
         }
         if text:
-            self._app_server("item/completed", {"item": item, "turnId": turn}, frame)
+            self._notify("item/completed", {"item": item, "turnId": turn}, frame)
 
-    def _thought(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        self._items["streamed"] = told["item_id"]
-        self._delta(Thought, turn, told["item_id"], told["delta"], frame)
+    def _reasoning(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        self._items["streamed"] = msg["item_id"]
+        self._delta(Thought, turn, msg["item_id"], msg["delta"], frame)
 
-    def _thought_break(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        if told["item_id"] == self._items.get("streamed"):
-            part = {"summaryIndex": told["summary_index"], "itemId": told["item_id"], "turnId": turn}
-            self._app_server("item/reasoning/summaryPartAdded", part, frame)
+    def _reasoning_break(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        if msg["item_id"] == self._items.get("streamed"):
+            part = {"summaryIndex": msg["summary_index"], "itemId": msg["item_id"], "turnId": turn}
+            self._notify("item/reasoning/summaryPartAdded", part, frame)
 
-    def _thought_whole(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
+    def _reasoning_complete(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
         item_id = self._items.get("Reasoning", f"{turn}/thought")
         if item_id != self._items.get("streamed"):
-            item = {"type": "reasoning", "id": item_id, "summary": [str(told["text"])]}
-            self._app_server("item/completed", {"item": item, "turnId": turn}, frame)
+            item = {"type": "reasoning", "id": item_id, "summary": [str(msg["text"])]}
+            self._notify("item/completed", {"item": item, "turnId": turn}, frame)
 
     def _delta(
         self,
@@ -196,40 +196,40 @@ class Translation:
         text: Any,
         frame: bytes,
     ) -> None:
-        given = {"threadId": "", "turnId": turn, "itemId": item_id, "delta": text}
-        self._translator.delta(kind, msgspec.convert(given, Delta), frame)
+        delta = {"threadId": "", "turnId": turn, "itemId": item_id, "delta": text}
+        self._translator.delta(kind, msgspec.convert(delta, Delta), frame)
 
-    # ── deeds ──────────────────────────────────────────────────────────────
+    # ── activities ─────────────────────────────────────────────────────────
 
-    def _begin(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        item = {**_ITEMS[told["type"]](told), "id": told["call_id"], "status": "inProgress"}
-        self._app_server("item/started", {"item": item, "turnId": turn}, frame)
+    def _begin(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        item = {**_ITEMS[msg["type"]](msg), "id": msg["call_id"], "status": "inProgress"}
+        self._notify("item/started", {"item": item, "turnId": turn}, frame)
 
-    def _end(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        self._streams.pop(told["call_id"], None)
-        item = {"status": "completed", **_ITEMS[told["type"]](told), "id": told["call_id"]}
-        self._app_server("item/completed", {"item": item, "turnId": turn}, frame)
+    def _end(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        self._streams.pop(msg["call_id"], None)
+        item = {"status": "completed", **_ITEMS[msg["type"]](msg), "id": msg["call_id"]}
+        self._notify("item/completed", {"item": item, "turnId": turn}, frame)
 
-    def _output(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
+    def _output(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
         import base64
 
-        call_id = told["call_id"]
+        call_id = msg["call_id"]
         item = self._translator.item(call_id)
         if item is not None and item.get("type") == "commandExecution":
             stream = self._streams.setdefault(call_id, codecs.getincrementaldecoder("utf-8")("replace"))
-            text = stream.decode(base64.b64decode(told["chunk"]))
+            text = stream.decode(base64.b64decode(msg["chunk"]))
             self._delta(Output, turn, call_id, text, frame)
 
-    def _plan(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        steps = [{**step, "status": _PLAN.get(step["status"], step["status"])} for step in told["plan"]]
-        plan = {"plan": steps, "explanation": told.get("explanation"), "turnId": turn}
-        self._app_server("turn/plan/updated", plan, frame)
+    def _plan(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        steps = [{**step, "status": _PLAN.get(step["status"], step["status"])} for step in msg["plan"]]
+        plan = {"plan": steps, "explanation": msg.get("explanation"), "turnId": turn}
+        self._notify("turn/plan/updated", plan, frame)
 
-    def _diff(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        self._app_server("turn/diff/updated", {"diff": told["unified_diff"], "turnId": turn}, frame)
+    def _diff(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        self._notify("turn/diff/updated", {"diff": msg["unified_diff"], "turnId": turn}, frame)
 
-    def _tokens(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        info = told["info"]
+    def _tokens(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        info = msg["info"]
         if info is None:
             return  # limits only
         usage = {
@@ -237,15 +237,15 @@ class Translation:
             "total": _counts(info["total_token_usage"]),
             "modelContextWindow": info.get("model_context_window"),
         }
-        self._app_server("thread/tokenUsage/updated", {"tokenUsage": usage, "turnId": turn}, frame)
+        self._notify("thread/tokenUsage/updated", {"tokenUsage": usage, "turnId": turn}, frame)
 
-    def _compacted(self, turn: str, told: dict[str, Any], frame: bytes) -> None:
-        self._pass_on(Compacted(turn_id=turn, frame=frame))
+    def _compacted(self, turn: str, msg: dict[str, Any], frame: bytes) -> None:
+        self._emit_with_frame(Compacted(turn_id=turn, frame=frame))
 
 
-def _failure(told: Any) -> Failure:
-    info = told.get("codex_error_info") if isinstance(told, dict) else None
-    message = told.get("message") if isinstance(told, dict) else told
+def _failure(error: Any) -> Failure:
+    info = error.get("codex_error_info") if isinstance(error, dict) else None
+    message = error.get("message") if isinstance(error, dict) else error
     return failure_of({"message": str(message), "codexErrorInfo": info})
 
 
@@ -266,28 +266,28 @@ def _counts(counts: dict[str, Any]) -> dict[str, Any]:
 # ── old records as app-server's items ──────────────────────────────────────
 
 
-def _command(told: dict[str, Any]) -> dict[str, Any]:
+def _command(msg: dict[str, Any]) -> dict[str, Any]:
     item = {
         "type": "commandExecution",
-        "command": shlex.join(str(word) for word in told["command"]),
-        "cwd": _path(told.get("cwd")),
-        "commandActions": told.get("parsed_cmd"),
-        "aggregatedOutput": told.get("aggregated_output"),
-        "exitCode": told.get("exit_code"),
+        "command": shlex.join(str(word) for word in msg["command"]),
+        "cwd": _path(msg.get("cwd")),
+        "commandActions": msg.get("parsed_cmd"),
+        "aggregatedOutput": msg.get("aggregated_output"),
+        "exitCode": msg.get("exit_code"),
     }
-    return {**item, "status": told["status"]} if told.get("status") else item
+    return {**item, "status": msg["status"]} if msg.get("status") else item
 
 
-def _path(told: Any) -> Any:
-    """0.153 tells folders as URLs, the older ones plainly."""
-    if not isinstance(told, str) or not told.startswith("file://"):
-        return told
+def _path(path: Any) -> Any:
+    """0.153 sends folders as URLs, older versions as plain paths."""
+    if not isinstance(path, str) or not path.startswith("file://"):
+        return path
     from urllib.parse import unquote
 
-    return unquote(told.removeprefix("file://"))
+    return unquote(path.removeprefix("file://"))
 
 
-def _edit(told: dict[str, Any]) -> dict[str, Any]:
+def _edit(msg: dict[str, Any]) -> dict[str, Any]:
     item = {
         "type": "fileChange",
         "changes": [
@@ -296,19 +296,19 @@ def _edit(told: dict[str, Any]) -> dict[str, Any]:
                 "kind": {"type": change.kind, "move_path": change.move_path},
                 "diff": change.diff,
             }
-            for change in changes(told.get("changes"))
+            for change in changes(msg.get("changes"))
         ],
     }
-    if told.get("success") is not None:
-        item["status"] = told.get("status") or ("completed" if told["success"] else "failed")
+    if msg.get("success") is not None:
+        item["status"] = msg.get("status") or ("completed" if msg["success"] else "failed")
     return item
 
 
-def _mcp(told: dict[str, Any]) -> dict[str, Any]:
-    called = told["invocation"]
-    item = {"type": "mcpToolCall", "server": called.get("server"), "tool": called.get("tool")}
-    item["arguments"] = called.get("arguments")
-    result = told.get("result")
+def _mcp(msg: dict[str, Any]) -> dict[str, Any]:
+    invocation = msg["invocation"]
+    item = {"type": "mcpToolCall", "server": invocation.get("server"), "tool": invocation.get("tool")}
+    item["arguments"] = invocation.get("arguments")
+    result = msg.get("result")
     if isinstance(result, dict) and "Err" in result:
         item |= {"status": "failed", "error": {"message": str(result["Err"])}}
     elif isinstance(result, dict):
@@ -316,12 +316,12 @@ def _mcp(told: dict[str, Any]) -> dict[str, Any]:
     return item
 
 
-def _search(told: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "webSearch", "query": told.get("query") or "", "action": told.get("action")}
+def _search(msg: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "webSearch", "query": msg.get("query") or "", "action": msg.get("action")}
 
 
-def _image(told: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "imageView", "path": told.get("path")}
+def _image(msg: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "imageView", "path": msg.get("path")}
 
 
 _ITEMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -335,31 +335,31 @@ _ITEMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "web_search_end": _search,
     "view_image_tool_call": _image,
 }
-_Handler = Callable[[Translation, str, dict[str, Any], bytes], None]
-_ALWAYS: dict[str, _Handler] = {"task_started": Translation._started, "warning": Translation._warned}
+_Handler = Callable[[RelayTranslator, str, dict[str, Any], bytes], None]
+_ALWAYS: dict[str, _Handler] = {"task_started": RelayTranslator._started, "warning": RelayTranslator._warned}
 _IN_TURN: dict[str, _Handler] = {
-    "task_complete": Translation._completed,
-    "turn_aborted": Translation._aborted,
-    "error": Translation._failed,
-    "stream_error": Translation._retried,
-    "item_started": Translation._item_started,
-    "user_message": Translation._user_message,
-    "agent_message_content_delta": Translation._text,
-    "agent_message": Translation._message,
-    "reasoning_content_delta": Translation._thought,
-    "agent_reasoning_section_break": Translation._thought_break,
-    "agent_reasoning": Translation._thought_whole,
-    "exec_command_output_delta": Translation._output,
-    "plan_update": Translation._plan,
-    "turn_diff": Translation._diff,
-    "token_count": Translation._tokens,
-    "context_compacted": Translation._compacted,
-    **{kind: Translation._begin for kind in _ITEMS if kind.endswith("_begin")},
-    **{kind: Translation._end for kind in _ITEMS if not kind.endswith("_begin")},
+    "task_complete": RelayTranslator._completed,
+    "turn_aborted": RelayTranslator._aborted,
+    "error": RelayTranslator._failed,
+    "stream_error": RelayTranslator._retrying,
+    "item_started": RelayTranslator._item_started,
+    "user_message": RelayTranslator._user_message,
+    "agent_message_content_delta": RelayTranslator._text,
+    "agent_message": RelayTranslator._message,
+    "reasoning_content_delta": RelayTranslator._reasoning,
+    "agent_reasoning_section_break": RelayTranslator._reasoning_break,
+    "agent_reasoning": RelayTranslator._reasoning_complete,
+    "exec_command_output_delta": RelayTranslator._output,
+    "plan_update": RelayTranslator._plan,
+    "turn_diff": RelayTranslator._diff,
+    "token_count": RelayTranslator._tokens,
+    "context_compacted": RelayTranslator._compacted,
+    **{kind: RelayTranslator._begin for kind in _ITEMS if kind.endswith("_begin")},
+    **{kind: RelayTranslator._end for kind in _ITEMS if not kind.endswith("_begin")},
 }
 
 
-# ── handing on ─────────────────────────────────────────────────────────────
+# ── forwarding ─────────────────────────────────────────────────────────────
 
 
 class _Message(msgspec.Struct):
@@ -375,25 +375,25 @@ class _Typed(msgspec.Struct):
 
 
 class RelayScript:
-    """The `Script` of the MCP door for this engine: the child's own `msg`, as it stood on the wire."""
+    """The MCP server's `Script` for this engine: the child's own `msg`, as received."""
 
     def __init__(self, level: Literal["full", "compact"] = "full") -> None:
-        self._only: frozenset[str] | None = None
+        self._types: frozenset[str] | None = None
         if level == "compact":
             from laneway.codex.legacy_shapes import COMPACT
 
-            self._only = COMPACT
+            self._types = COMPACT
 
     def opening(self, info: ThreadInfo) -> list[Any]:
-        return []  # the child introduces its threads itself
+        return []  # the child sends `session_configured` itself
 
     def of(self, event: Event) -> list[Any]:
         if not event.frame:
             return []
         try:
-            told = msgspec.json.decode(event.frame, type=_Frame).params.msg
-            if self._only is not None and msgspec.json.decode(told, type=_Typed).type not in self._only:
+            msg = msgspec.json.decode(event.frame, type=_Frame).params.msg
+            if self._types is not None and msgspec.json.decode(msg, type=_Typed).type not in self._types:
                 return []
         except UNREADABLE:
             return []
-        return [told]
+        return [msg]

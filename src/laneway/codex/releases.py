@@ -1,8 +1,8 @@
-"""Giving Codex threads up, so that none stays archived whatever is killed meanwhile.
+"""Releases Codex threads for other processes, so that none stays archived if a process is killed meanwhile.
 
-Codex lets go of a thread only when it is archived; it is unarchived at once. What has begun is recorded
-before, through a port, and finished by whichever Laneway comes next: this one, if only Codex died, or
-another. Only what a record names is ever unarchived: what the user archived stays.
+Codex releases a thread only when it is archived; it is unarchived at once. A release is recorded before it
+begins, through a port, and finished by the next Laneway: this one, if only Codex died, or another. Only
+threads that a record names are ever unarchived: what the user archived stays archived.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ARCHIVE_S = 60.0
-"""From the record of a release to Codex's archive, at the latest: what was archived later is the user's."""
+"""Between the record of a release and Codex's archiving: what is archived later was archived by the user."""
 SETTLE_S = 3.0
-"""For a Codex whose Laneway was killed to end: its guardian takes less than one. Until then it may still do
-what it was asked for."""
+"""For a Codex whose Laneway was killed to exit: its guardian takes less than one. Until then it may still
+process the requests that it has."""
 SURELY_SETTLED_S = 60.0
-"""Since the release began: a record that old needs no such time."""
+"""Since the release began: for an older record there is nothing to wait for."""
 FINISH_S = 10.0
-"""For what was left to be finished. A thread that is wanted meanwhile is asked for all the same."""
+"""For finishing all releases that were left. After that the thread that is wanted is opened all the same."""
 UNDER_WAY_S = 3.0
-"""For another process to end the release of a thread that is wanted here; they take 0.2 s."""
-LOOK_S = 0.05
-"""Between two looks at that."""
+"""For another process to finish the release of a thread that is wanted here; one takes 0.2 s."""
+POLL_S = 0.05
+"""Between two checks of that."""
 MAX_AGE_S = 30 * 24 * 3600.0
-"""Of a leftover that Codex refuses to unarchive; then it is given up."""
+"""Of a record whose thread Codex refuses to unarchive; then it is removed."""
 
 
 class PendingRelease(Protocol):
-    """A release that is recorded as begun, and ours to end."""
+    """The record of a release that has begun, locked by this process."""
 
     @property
     def thread_id(self) -> str: ...
@@ -51,21 +51,21 @@ class PendingRelease(Protocol):
         ...
 
     def remove(self) -> None:
-        """It is confirmed."""
+        """The release is complete."""
         ...
 
     def leave(self) -> None:
-        """Somebody else finishes it, or we do later."""
+        """Unlock the record: another process finishes the release, or we do later."""
         ...
 
 
 class PendingReleases(Protocol):
-    """Records of releases, on a disk that processes share. All calls block."""
+    """Records of releases, shared by processes through the disk. All calls block."""
 
     def begin(self, thread_id: str) -> PendingRelease: ...
 
     def leftovers(self) -> Sequence[PendingRelease]:
-        """Those that no living process works on; whoever asks does from now on."""
+        """The records of no living process; they are locked for the caller."""
         ...
 
     def is_under_way(self, thread_id: str) -> bool:
@@ -74,16 +74,16 @@ class PendingReleases(Protocol):
 
 
 class Releases:
-    """`records` are those of one Codex home; without any, a kill in between leaves a thread archived."""
+    """Releases of one Codex home. Without `records`, a kill in between leaves a thread archived."""
 
     def __init__(self, records: PendingReleases | None = None) -> None:
         self._records = records
         self._finishing = asyncio.Lock()
         self._settled_at: dict[tuple[str, float], float] = {}
-        """By record, when nobody can work on its release any more, by the clock of the loop."""
+        """By record, the loop time after which the Codex that began the release has surely ended."""
 
     async def release(self, link: Link, thread_id: str) -> None:
-        """Have Codex let go of a thread, so that another process can have it."""
+        """Make Codex release a thread, so that another process can resume it."""
         record = await self._begin(thread_id)
         is_settled = False
         try:
@@ -102,33 +102,33 @@ class Releases:
         try:
             return await _in_thread(partial(self._records.begin, thread_id), _remove)
         except StoreError as problem:
-            # A full disk is no reason to keep everybody else out of the thread.
+            # A full disk is no reason to lock everybody else out of the thread.
             log.warning("the release of thread %s is not recorded: %s", thread_id, problem)
             return None
 
-    # ── what others left ───────────────────────────────────────────────────
+    # ── releases of killed processes ───────────────────────────────────────
 
     async def finish_all(self, link: Link) -> None:
-        """Unarchive what a Laneway or a Codex that was killed left archived, and see that it stays so."""
+        """Unarchive what a killed Laneway or Codex left archived, and check once more that it stays so."""
         if await self.finish(link):
             await asyncio.sleep(SETTLE_S)
             await self.finish(link)
 
     async def finish_for(self, link: Link, thread_id: str) -> None:
-        """For somebody who wants this thread: a release that is under way elsewhere is waited for."""
+        """Before this thread is opened: wait for its release by another process."""
         await self.finish(link)
         if self._records is None:
             return
         try:
             async with asyncio.timeout(UNDER_WAY_S):
                 while await asyncio.to_thread(self._records.is_under_way, thread_id):
-                    await asyncio.sleep(LOOK_S)
-                    await self.finish(link)  # its process may have ended without it
+                    await asyncio.sleep(POLL_S)
+                    await self.finish(link)  # its process may have ended without finishing it
         except (StoreError, TimeoutError) as problem:
             log.info("whether thread %s is just being released is not known: %r", thread_id, problem)
 
     async def finish(self, link: Link) -> bool:
-        """Unarchive what is archived now; whether something is left that its own Codex may still change."""
+        """Unarchive what is archived now; return whether a Codex that still runs may archive more."""
         if self._records is None:
             return False
         async with self._finishing:
@@ -148,10 +148,10 @@ class Releases:
                 _leave_all(left)
 
     async def _finish_one(self, link: Link, record: PendingRelease) -> bool:
-        """Whether it has to be looked at again. Removes the record if not."""
-        is_open = False
+        """Return whether it has to be checked again; otherwise remove the record."""
+        is_unsettled = False
         try:
-            is_open = await self._look(link, record)
+            is_unsettled = await self._unarchive_left(link, record)
         except ThreadUnknown:
             log.debug("thread %s, whose release was left, is not there any more", record.thread_id)
         except EngineLost:
@@ -160,24 +160,24 @@ class Releases:
             log.warning("thread %s may be left archived: %s", record.thread_id, problem)
             if time.time() - record.began_at < MAX_AGE_S:
                 return False
-        if not is_open:
+        if not is_unsettled:
             record.remove()
             self._settled_at.pop(_key(record), None)
-        return is_open
+        return is_unsettled
 
-    async def _look(self, link: Link, record: PendingRelease) -> bool:
+    async def _unarchive_left(self, link: Link, record: PendingRelease) -> bool:
         params = {"threadId": record.thread_id}
         file = await _file_of(link, params)
         if file is not None and file.is_misplaced:
-            # Codex was killed as it moved it; or it still lives, and is about to write that down.
+            # Codex was killed while moving the file; or it still runs, and is about to record the move.
             await asyncio.sleep(self._unsettled_s(record))
             file = await _file_of(link, params)
         if file is not None:
             if (file.archived_at or 0.0) > record.began_at + ARCHIVE_S:
-                return False  # by somebody else, on purpose
+                return False  # by the user, on purpose
             if file.is_misplaced:
                 log.info("the file of thread %s is moved to where Codex looks for it", record.thread_id)
-                await asyncio.to_thread(file.put_right)
+                await asyncio.to_thread(file.repair)
             if not file.is_archived:
                 return self._unsettled_s(record) > 0.0
         await link.call("thread/unarchive", params)
@@ -185,7 +185,7 @@ class Releases:
         return False
 
     def _unsettled_s(self, record: PendingRelease) -> float:
-        """How long its own Codex may still be alive, and do what it was asked for."""
+        """How long the Codex that began the release may still run and process its requests."""
         if time.time() - record.began_at > SURELY_SETTLED_S:
             return 0.0
         now = asyncio.get_running_loop().time()
@@ -193,20 +193,20 @@ class Releases:
 
 
 async def _archive_and_back(link: Link, thread_id: str) -> bool:
-    """Whether it is certain that the thread is not left archived. Raises what Codex said, if it is not."""
+    """Return true when the thread is certainly not left archived. Raises Codex's error otherwise."""
     params = {"threadId": thread_id}
-    # Both are on their way before either is answered: whatever becomes of us, Codex has heard both.
-    asked = asyncio.gather(
+    # Both are sent before either is answered: even if we are killed, Codex has both.
+    requests = asyncio.gather(
         link.call("thread/archive", params), link.call("thread/unarchive", params), return_exceptions=True
     )
-    away, back = await asked
-    if isinstance(away, EngineRefused):
+    archived, unarchived = await requests
+    if isinstance(archived, EngineRefused):
         # Ephemeral threads have no file to archive, and nobody else can want them.
-        log.debug("thread %s could not be archived: %s", thread_id, away)
+        log.debug("thread %s could not be archived: %s", thread_id, archived)
         await link.call("thread/unsubscribe", params)
-    elif isinstance(away, BaseException):
-        raise away
-    elif isinstance(back, BaseException):
+    elif isinstance(archived, BaseException):
+        raise archived
+    elif isinstance(unarchived, BaseException):
         await _unarchive(link, params)
     return True
 
@@ -221,7 +221,7 @@ async def _unarchive(link: Link, params: dict[str, Any]) -> None:
 
 
 async def _file_of(link: Link, params: dict[str, Any]) -> ThreadFile | None:
-    """Where the thread's file is; none if Codex does not tell."""
+    """The thread's file; none if Codex does not name it."""
     path = (await link.call("thread/read", params))["thread"].get("path")
     return await asyncio.to_thread(find, Path(path)) if isinstance(path, str) else None
 
@@ -231,22 +231,22 @@ def _key(record: PendingRelease) -> tuple[str, float]:
 
 
 async def _in_thread(work: Callable[[], T], undo: Callable[[T], None]) -> T:
-    """Run it beside the loop. If nobody waits for it any more, what it comes to is undone."""
+    """Run `work` in a thread. If the caller is cancelled, its result is undone."""
     working = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
-        working.add_done_callback(lambda done: _undone(done, undo))
+        working.add_done_callback(lambda done: _undo_result(done, undo))
         raise
 
 
-def _undone(done: asyncio.Future[T], undo: Callable[[T], None]) -> None:
+def _undo_result(done: asyncio.Future[T], undo: Callable[[T], None]) -> None:
     if not done.cancelled() and done.exception() is None:
         undo(done.result())
 
 
 def _remove(record: PendingRelease) -> None:
-    """Nothing has been asked of Codex yet."""
+    """Undo a record: nothing was sent to Codex yet."""
     record.remove()
 
 

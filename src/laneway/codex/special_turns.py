@@ -1,4 +1,4 @@
-"""Turns that begin by another call than `turn/start`, in app-server's words. Pure."""
+"""Calls that begin a turn instead of `turn/start`: reviews and compaction. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from laneway.core.offers import (
 )
 
 
-def call_of(errand: SpecialTurn) -> tuple[str, dict[str, Any]]:
-    """The method, and its parameters beside the thread."""
-    if isinstance(errand, Compaction):
+def call_of(special_turn: SpecialTurn) -> tuple[str, dict[str, Any]]:
+    """The method, and its parameters except the thread."""
+    if isinstance(special_turn, Compaction):
         return "thread/compact/start", {}
-    # Only inline: a thread whose history comes by the page takes no detached review.
-    return "review/start", {"target": _target(errand), "delivery": "inline"}
+    # Only inline: a thread with paged history accepts no detached review.
+    return "review/start", {"target": _target(special_turn), "delivery": "inline"}
 
 
 def _target(

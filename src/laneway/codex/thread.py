@@ -1,7 +1,7 @@
 """One Codex thread behind the core's `Thread` port: turns, questions, tools, history.
 
-Owns the translator and the open questions of its thread. Bound to one link for life:
-when the link dies, the thread says so and every later call fails the same way.
+Owns the translator and the open questions of its thread. Bound to one link for life: when the link
+dies, the thread reports it once, and every later call raises the same error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from laneway.base.errors import EngineError, EngineLost, EngineRefused, QuestionGone, RemoteError
 from laneway.base.ids import new_id
 from laneway.codex import context, provider, questions, sandbox
-from laneway.codex.link import Link, is_unborn
+from laneway.codex.link import Link, has_no_turns
 from laneway.codex.releases import Releases
 from laneway.codex.translate import DELTA_EVENTS, Translator, replay
 from laneway.codex.turn_settings import turn_settings
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ERRAND_S = 30.0
-"""From Codex's yes to the turn that it starts; milliseconds, unless it does not start any."""
+TURN_START_S = 30.0
+"""From Codex's answer to the start of the turn: milliseconds, unless it starts none."""
 
 
 class _OpenQuestion(msgspec.Struct, frozen=True):
@@ -54,29 +54,29 @@ class CodexThread:
         link: Link,
         host: Host,
         started: dict[str, Any],
-        first: dict[str, Any] | None = None,
+        first_settings: dict[str, Any] | None = None,
         releases: Releases | None = None,
     ) -> None:
-        """`first` is what the first turn brings along (see `laneway.codex.sandbox`)."""
+        """`first_settings` are sent with the first turn (see `laneway.codex.sandbox`)."""
         self._link = link
         self._host = host
         self._releases = releases or Releases()
         self._translator = Translator(self._emit)
         self._epoch = 0
-        self._open: dict[str, _OpenQuestion] = {}
-        self._below: dict[str, str] = {}
-        """The running turns of subagents, by their thread."""
-        self._ending: set[asyncio.Task[None]] = set()
-        """Commands of interrupted turns, while Codex is told to end them."""
-        self._begun: asyncio.Future[str] | None = None
-        self._first = first or {}
-        self._told: dict[str, Any] = {}
-        """The settings that came with the last turn: they hold until others come."""
-        started = sandbox.as_set(started, first)
+        self._questions: dict[str, _OpenQuestion] = {}
+        self._subagent_turns: dict[str, str] = {}
+        """The running turns of subagents, by thread id."""
+        self._end_tasks: set[asyncio.Task[None]] = set()
+        """Calls that end the commands of interrupted turns."""
+        self._turn_start: asyncio.Future[str] | None = None
+        self._first_settings = first_settings or {}
+        self._last_settings: dict[str, Any] = {}
+        """The settings of the last turn, which hold until others are sent."""
+        started = sandbox.with_first_settings(started, first_settings)
         self._info = thread_info(started["thread"], started)
         self.provider = str(started.get("modelProvider") or "")
-        """Who has the model, by Codex's name for it."""
-        self._finding: asyncio.Task[None] | None = None
+        """The model provider, by Codex's name for it."""
+        self._host_task: asyncio.Task[None] | None = None
         link.attach(self.thread_id, self)
 
     @property
@@ -87,65 +87,67 @@ class CodexThread:
     def thread_id(self) -> str:
         return self._info.thread_id
 
-    # ── asked by the core ──────────────────────────────────────────────────
+    # ── called by the core ─────────────────────────────────────────────────
 
     async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
-        if spec.errand is not None:
-            return await self._run_errand(ticket, spec.errand, self._settings(spec))
+        if spec.special_turn is not None:
+            return await self._run_special_turn(ticket, spec.special_turn, self._settings(spec))
         settings = self._settings(spec)
         params = await self._turn_params(ticket, spec, settings)
         running = self._translator.turn_id
-        begun = ""
+        turn_id = ""
 
         def begin(raw: Raw) -> None:
-            # On the reader: Codex's own `turn/started` may come before this answer, or right behind it.
-            nonlocal begun
-            begun = msgspec.json.decode(raw)["turn"]["id"]
-            self._first = {}
-            self._told = settings
-            if begun != running:
-                self._translator.begin(begun)
+            # On the reader: Codex's own `turn/started` may come before this answer, or right after it.
+            nonlocal turn_id
+            turn_id = msgspec.json.decode(raw)["turn"]["id"]
+            self._first_settings = {}
+            self._last_settings = settings
+            if turn_id != running:
+                self._translator.begin(turn_id)
 
         self._translator.expect(ticket)
         try:
             await self._link.call("turn/start", params, on_reply=begin)
         finally:
             self._translator.expect(None)
-        if begun == running:
-            log.error("turn/start steered turn %s instead of starting one", begun)
+        if turn_id == running:
+            log.error("turn/start steered turn %s instead of starting one", turn_id)
             raise EngineRefused("turn/start", 0, "a turn is already running on this thread")
-        return begun
+        return turn_id
 
-    async def _run_errand(self, ticket: str, errand: SpecialTurn, settings: dict[str, Any]) -> str:
-        """Some calls answer with the turn, some only start one: either way its start is told by Codex."""
+    async def _run_special_turn(
+        self, ticket: str, special_turn: SpecialTurn, settings: dict[str, Any]
+    ) -> str:
+        """Some of these calls answer with the turn, others do not; Codex reports its start in both cases."""
         from laneway.codex.special_turns import call_of  # for front ends that have commands
 
-        method, params = call_of(errand)
+        method, params = call_of(special_turn)
         if self._translator.turn_id is not None:
             # Codex would stop the running turn for a compaction.
             raise EngineRefused(method, 0, "a turn is already running on this thread")
-        news = {name: value for name, value in settings.items() if self._told.get(name) != value}
-        if news:
-            # Such calls take none themselves; what is set here stays, as it does with a turn.
-            await self._link.call("thread/settings/update", {"threadId": self.thread_id, **news})
-        self._told, self._first = settings, {}
-        self._begun = asyncio.get_running_loop().create_future()
+        changed = {name: value for name, value in settings.items() if self._last_settings.get(name) != value}
+        if changed:
+            # Such calls accept no settings; what is set here stays, as it does with a turn.
+            await self._link.call("thread/settings/update", {"threadId": self.thread_id, **changed})
+        self._last_settings, self._first_settings = settings, {}
+        self._turn_start = asyncio.get_running_loop().create_future()
 
         def begin(raw: Raw) -> None:
             turn = msgspec.json.decode(raw).get("turn")
             if isinstance(turn, dict):
                 self._translator.begin(str(turn["id"]))
 
-        self._translator.expect(ticket, is_errand=True)
+        self._translator.expect(ticket, is_special_turn=True)
         try:
             await self._link.call(method, {"threadId": self.thread_id, **params}, on_reply=begin)
-            async with asyncio.timeout(ERRAND_S):
-                return await self._begun
+            async with asyncio.timeout(TURN_START_S):
+                return await self._turn_start
         except TimeoutError:
             raise EngineRefused(method, 0, "it began no turn") from None
         finally:
             self._translator.expect(None)
-            self._begun = None
+            self._turn_start = None
 
     async def _turn_params(self, ticket: str, spec: TurnSpec, settings: dict[str, Any]) -> dict[str, Any]:
         params: TurnStartParams = {
@@ -160,18 +162,18 @@ class CodexThread:
         return {**params, **settings}
 
     def _settings(self, spec: TurnSpec) -> dict[str, Any]:
-        return {**({} if spec.permit else self._first), **turn_settings(spec)}
+        return {**({} if spec.permit else self._first_settings), **turn_settings(spec)}
 
     async def _add_context(self, params: TurnStartParams, text: str) -> None:
-        can = self._link.abilities
-        if can.turn_context:
+        abilities = self._link.abilities
+        if abilities.turn_context:
             params["additionalContext"] = context.additional_context(text, self._epoch)
-        elif can.inject:
+        elif abilities.inject:
             await self._link.call(
                 "thread/inject_items", {"threadId": self.thread_id, "items": context.injected_items(text)}
             )
         else:
-            log.warning("Codex %s takes no context for a turn", can.version)
+            log.warning("Codex %s takes no context for a turn", abilities.version)
 
     async def steer(self, ticket: str, turn_id: str, parts: tuple[Part, ...]) -> None:
         params: TurnSteerParams = {
@@ -183,32 +185,32 @@ class CodexThread:
         await self._link.call("turn/steer", params)
 
     async def interrupt(self, turn_id: str) -> None:
-        """Stop a turn, and those of the subagents: Codex would let them run on."""
+        """Stop a turn, and those of its subagents, which Codex would let continue."""
         running = self._translator.running_id if turn_id == self._translator.turn_id else turn_id
-        asked = [
-            asyncio.ensure_future(self._link.call("turn/interrupt", {"threadId": thread_id, "turnId": each}))
-            for thread_id, each in (*self._below.items(), (self.thread_id, running))
+        calls = [
+            asyncio.ensure_future(self._link.call("turn/interrupt", {"threadId": thread_id, "turnId": turn}))
+            for thread_id, turn in (*self._subagent_turns.items(), (self.thread_id, running))
         ]
         try:
             # Only our own turn's answer counts: a subagent may have ended meanwhile, or never answer.
-            await asked[-1]
+            await calls[-1]
         finally:
-            for each in asked:
-                each.cancel()
-            await asyncio.gather(*asked, return_exceptions=True)
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
 
     def answer(self, question_id: str, answer: Answer) -> None:
-        asked = self._open.pop(question_id, None)
-        if asked is None:
+        question = self._questions.pop(question_id, None)
+        if question is None or question.answer.done():  # it may have been withdrawn in this very moment
             raise QuestionGone(question_id)
-        asked.answer.set_result(answer)
+        question.answer.set_result(answer)
 
     async def history(self, older: str | None = None, limit: int = 50, *, oldest_first: bool = False) -> Page:
-        """Turns from the newest back, or from the first on, as the events that they were."""
+        """Turns from the newest back, or from the first on, as events."""
         return await history(self._link, self.thread_id, older, limit, oldest_first=oldest_first)
 
     async def release(self) -> None:
-        """Give up the writer lock."""
+        """Release the thread and its writer lock."""
         self._link.detach(self.thread_id)
         await self._releases.release(self._link, self.thread_id)
 
@@ -216,24 +218,24 @@ class CodexThread:
     def owner(self) -> CodexThread:
         return self
 
-    # ── told by the link ───────────────────────────────────────────────────
+    # ── called by the link ─────────────────────────────────────────────────
 
     def on_delta(self, method: str, delta: Any, frame: bytes) -> None:
         self._translator.delta(DELTA_EVENTS[method], delta, frame)
 
     def on_notification(self, method: str, params: dict[str, Any], frame: bytes) -> None:
         is_retry = method == "error" and params.get("willRetry") is True
-        if is_retry and not self._translator.host and self._finding is None:
-            self._finding = asyncio.get_running_loop().create_task(self._find_host(params))
+        if is_retry and not self._translator.host and self._host_task is None:
+            self._host_task = asyncio.get_running_loop().create_task(self._find_host(params))
         self._translator.notification(method, params, frame)
 
-    def know_provider(self, *configs: dict[str, Any]) -> None:
-        """The config is known. Which of OpenAI's own hosts it will be only the account tells."""
+    def set_provider_host(self, *configs: dict[str, Any]) -> None:
+        """Set the provider's host from the config. Which of OpenAI's hosts is used depends on the account."""
         if self.provider not in ("", provider.OPENAI):
             self._translator.host = provider.host(self.provider, None, *configs)
 
-    async def _find_host(self, first: dict[str, Any]) -> None:
-        """Which host Codex tries in vain: asked for at the first retry, which is told again with it."""
+    async def _find_host(self, retry: dict[str, Any]) -> None:
+        """Find the host that Codex cannot reach, at the first retry, which is then reported again with it."""
         try:
             account = await self._link.call("account/read", {"refreshToken": False})
             config = await self._link.users_config(self._info.cwd)
@@ -241,75 +243,75 @@ class CodexThread:
             log.info("the model's provider cannot be told: %s", problem)
         else:
             self._translator.host = provider.host(self.provider, account, config)
-            if self._translator.turn_id == first.get("turnId"):
-                self._translator.notification("error", first, b"")
+            if self._translator.turn_id == retry.get("turnId"):
+                self._translator.notification("error", retry, b"")
 
     async def on_request(self, method: str, params: dict[str, Any], request_id: bytes) -> Any:
         if method == "item/tool/call":
-            done = await self._host.on_tool(
+            result = await self._host.on_tool(
                 params["tool"], params.get("arguments"), str(params.get("turnId"))
             )
-            items = [{"type": "inputText", "text": text} for text in (done.text, *done.notes)]
-            return {"contentItems": items, "success": not done.is_error}
+            items = [{"type": "inputText", "text": text} for text in (result.text, *result.notes)]
+            return {"contentItems": items, "success": not result.is_error}
         item = self._translator.item(str(params.get("itemId") or params.get("callId")))
         return await self.ask(method, params, item, request_id)
 
     async def ask(
         self, method: str, params: dict[str, Any], item: dict[str, Any] | None, request_id: bytes
     ) -> Any:
-        """Ask whoever owns the thread; wait for the answer, or for Codex to take the question back."""
-        question = questions.ask(method, params, new_id("q"), item)
+        """Ask the thread's owner; wait for the answer, or until Codex withdraws the question."""
+        question = questions.question_of(method, params, new_id("q"), item)
         if question is None:
             raise RemoteError(METHOD_NOT_FOUND, f"Laneway does not serve {method}")
-        asked = _OpenQuestion(request_id, asyncio.get_running_loop().create_future())
-        self._open[question.question_id] = asked
+        open_question = _OpenQuestion(request_id, asyncio.get_running_loop().create_future())
+        self._questions[question.question_id] = open_question
         try:
             self._host.on_event(Asked(question=question))
-            return questions.reply(method, question, await asked.answer)
+            return questions.reply(method, question, await open_question.answer)
         finally:
             self._withdraw(question.question_id)
 
     def on_resolved(self, request_id: bytes) -> None:
-        """On the reader, so that the question is gone before the turn is done."""
-        for question_id, asked in list(self._open.items()):
-            if asked.request_id == request_id:
+        """On the reader, so that the question is withdrawn before the turn is done."""
+        for question_id, open_question in list(self._questions.items()):
+            if open_question.request_id == request_id:
                 self._withdraw(question_id)
 
     def _withdraw(self, question_id: str) -> None:
-        if self._open.pop(question_id, None) is not None:
+        if self._questions.pop(question_id, None) is not None:
             self._host.on_event(Withdrawn(question_id=question_id))
 
     def on_lost(self, how: str) -> None:
         loss = EngineLost(how, self._link.stderr_tail)
-        if self._begun is not None and not self._begun.done():
-            self._begun.set_exception(loss)
+        if self._turn_start is not None and not self._turn_start.done():
+            self._turn_start.set_exception(loss)
         self._translator.lost(loss)
         self._host.on_event(EngineGone(how=how, last_words=loss.last_words))
 
     def has_run(self, turn_id: str) -> bool:
         return self._translator.has_run(turn_id)
 
-    def adopt(self, thread_id: str) -> Subagent:
+    def subagent(self, thread_id: str) -> Subagent:
         return Subagent(self, thread_id)
 
     def _emit(self, event: Event) -> None:
         if type(event) is TurnStarted:
-            if self._begun is not None and not self._begun.done():
-                self._begun.set_result(event.turn_id)
+            if self._turn_start is not None and not self._turn_start.done():
+                self._turn_start.set_result(event.turn_id)
         elif type(event) is Compacted:
             self._epoch += 1
         elif type(event) is TurnDone:
-            for question_id in list(self._open):
+            for question_id in list(self._questions):
                 self._withdraw(question_id)
-            self.end_commands(self.thread_id, self._translator.abandoned)
+            self.end_commands(self.thread_id, self._translator.interrupted_processes)
         self._host.on_event(event)
 
     def end_commands(self, thread_id: str, process_ids: tuple[str, ...]) -> None:
-        """Codex lets the commands of an interrupted turn run on; whoever cancels it wants them to end."""
+        """End the commands of an interrupted turn, which Codex would let continue."""
         for process_id in process_ids:
-            ending = asyncio.get_running_loop().create_task(self._end_command(thread_id, process_id))
-            self._ending.add(ending)
-            ending.add_done_callback(self._ending.discard)
+            task = asyncio.get_running_loop().create_task(self._end_command(thread_id, process_id))
+            self._end_tasks.add(task)
+            task.add_done_callback(self._end_tasks.discard)
 
     async def _end_command(self, thread_id: str, process_id: str) -> None:
         params = {"threadId": thread_id}
@@ -325,16 +327,16 @@ class CodexThread:
 
     def emit_from(self, subagent_id: str, event: Event) -> None:
         if type(event) is TurnStarted:
-            self._below[subagent_id] = event.turn_id
+            self._subagent_turns[subagent_id] = event.turn_id
         elif type(event) is TurnDone:
-            self._below.pop(subagent_id, None)
+            self._subagent_turns.pop(subagent_id, None)
         self._host.on_event(
             FromSubagent(thread_id=subagent_id, parent_id=self.thread_id, inner=event, frame=event.frame)
         )
 
 
 class Subagent:
-    """A thread that our thread started: its events are wrapped, its questions are ours."""
+    """A thread that our thread started: its events are wrapped, its questions go to our thread's owner."""
 
     def __init__(self, parent: CodexThread, thread_id: str) -> None:
         self._parent = parent
@@ -361,29 +363,29 @@ class Subagent:
         self._parent.on_resolved(request_id)
 
     def on_lost(self, how: str) -> None:
-        self._translator.lost(EngineLost(how))  # its parent says the rest
+        self._translator.lost(EngineLost(how))  # its parent emits `EngineGone`
 
     def has_run(self, turn_id: str) -> bool:
         return self._translator.has_run(turn_id)
 
-    def adopt(self, thread_id: str) -> Subagent:
+    def subagent(self, thread_id: str) -> Subagent:
         return Subagent(self._parent, thread_id)
 
     def _emit(self, event: Event) -> None:
         if type(event) is TurnDone:
-            self._parent.end_commands(self._thread_id, self._translator.abandoned)
+            self._parent.end_commands(self._thread_id, self._translator.interrupted_processes)
         self._parent.emit_from(self._thread_id, event)
 
 
 async def history(
     link: Link, thread_id: str, older: str | None, limit: int, *, oldest_first: bool = False
 ) -> Page:
-    """Turns of any thread, loaded or not."""
+    """One page of turns of any thread, loaded or not."""
     if not link.abilities.history_pages:
-        whole = await link.call("thread/read", {"threadId": thread_id, "includeTurns": True})
-        turns, cursor = whole["thread"].get("turns") or [], None
+        answer = await link.call("thread/read", {"threadId": thread_id, "includeTurns": True})
+        turns, cursor = answer["thread"].get("turns") or [], None
     else:
-        wanted: ThreadTurnsListParams = {
+        params: ThreadTurnsListParams = {
             "threadId": thread_id,
             "cursor": older,
             "limit": limit,
@@ -391,9 +393,9 @@ async def history(
             "sortDirection": "asc" if oldest_first else "desc",
         }
         try:
-            page = await link.call("thread/turns/list", wanted)
+            page = await link.call("thread/turns/list", params)
         except EngineRefused as refused:
-            if not is_unborn(refused):
+            if not has_no_turns(refused):
                 raise
             page = {}
         turns, cursor = page.get("data") or [], page.get("nextCursor")

@@ -1,7 +1,7 @@
-"""What a Codex thread is about, from the file that Codex keeps of it: first prompt, turns, tokens.
+"""Reads the first prompt, number of turns and tokens of a Codex thread from its rollout file, for lists.
 
-For lists that people read. A thread is found by the time in its id (a UUID of version 7), so that no
-folder is searched but those of its day. What cannot be read is not known; nothing is raised. Blocking.
+The file is found by the time in the thread's id (a UUID of version 7), so that only the folders of that
+day are searched. What cannot be read is unknown; nothing is raised. Blocking.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from laneway.base.foreign_files import open_regular
 from laneway.codex.thread_files import ARCHIVED, SESSIONS
 
 MAX_READ_BYTES = 8 * 1024 * 1024
-"""Of one file, from its beginning. The first prompt is always there; of a longer thread turns and tokens
-are not counted, because a list is to appear at once."""
+"""Of one file, from its beginning, which contains the first prompt. In longer threads turns and tokens are
+not counted, because a list should appear at once."""
 MARK_BYTES = 1024
-"""Of a line, in which its kind is named."""
-NEAR = (timedelta(0), timedelta(days=-1), timedelta(days=1))
-"""From the day in an id to that of its folder, which is the local day of whoever started the thread."""
+"""Of a line, which contain its type."""
+DAY_OFFSETS = (timedelta(0), timedelta(days=-1), timedelta(days=1))
+"""From the day in an id to that of its folder, which is the local day of the program that started it."""
 _MARKS = (b'"user_message"', b'"UserMessage"', b'"task_started"', b'"token_count"')
 
 
@@ -36,14 +36,14 @@ class ThreadDigest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ThreadDigests:
-    """Of one Codex home; remembers the folders that it has looked into."""
+    """Digests of the threads of one Codex home; caches the listings of its folders."""
 
     def __init__(self, codex_home: Path) -> None:
         self._home = codex_home
         self._folders: dict[Path, list[str]] = {}
 
     def read(self, thread_id: str) -> ThreadDigest | None:
-        """None if Codex has no file of it."""
+        """The digest of a thread; none if it has no file."""
         for folder in (*self._days(thread_id), self._home / ARCHIVED):
             for name in self._names(folder):
                 if name.endswith(f"-{thread_id}.jsonl"):
@@ -53,9 +53,9 @@ class ThreadDigests:
     def _days(self, thread_id: str) -> list[Path]:
         try:
             began = datetime.fromtimestamp(int(thread_id.replace("-", "")[:12], 16) / 1000)
-            days = [began + away for away in NEAR]
+            days = [began + offset for offset in DAY_OFFSETS]
         except (ValueError, OverflowError, OSError):
-            return []  # not an id of Codex's
+            return []  # not an id made by Codex
         return [self._home / SESSIONS / f"{day:%Y}" / f"{day:%m}" / f"{day:%d}" for day in days]
 
     def _names(self, folder: Path) -> list[str]:
@@ -68,7 +68,7 @@ class ThreadDigests:
 
 
 def digest(path: Path) -> ThreadDigest | None:
-    """What the file says; none if it cannot be read."""
+    """The digest of a file; none if it cannot be read."""
     try:
         fd = open_regular(path)
     except OSError:
@@ -81,30 +81,30 @@ def digest(path: Path) -> ThreadDigest | None:
         return None
     finally:
         os.close(fd)
-    found = _Reading()
+    reader = _DigestReader()
     for line in data.splitlines():
         if any(mark in line[:MARK_BYTES] for mark in _MARKS):
-            found.take(line)
+            reader.read_line(line)
     is_whole = status.st_size <= MAX_READ_BYTES
     return ThreadDigest(
-        first_prompt=found.first_prompt,
-        turns=found.turns if is_whole else None,
-        tokens=found.tokens if is_whole else None,
+        first_prompt=reader.first_prompt,
+        turns=reader.turns if is_whole else None,
+        tokens=reader.tokens if is_whole else None,
         modified=status.st_mtime,
     )
 
 
-class _Reading:
+class _DigestReader:
     def __init__(self) -> None:
         self.first_prompt: str | None = None
         self.turns = 0
         self.tokens: int | None = None
 
-    def take(self, line: bytes) -> None:
+    def read_line(self, line: bytes) -> None:
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
-            return  # cut off, or not Codex's
+            return  # truncated, or not written by Codex
         match entry:
             case {"type": "event_msg", "payload": {"type": "task_started"}}:
                 self.turns += 1

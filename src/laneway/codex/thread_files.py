@@ -1,7 +1,7 @@
-"""Where the file of a Codex thread lies: among the sessions, among the archived ones, or in the wrong place.
+"""Finds and repairs the file of a Codex thread: among the sessions, the archived ones, or in the wrong place.
 
-Codex moves the file first and writes that down afterwards. Killed in between it believes the file to be where
-it is not, and then neither resumes nor unarchives the thread (0.163). Everything blocks.
+Codex moves the file first and records the move afterwards. Killed in between, it expects the file where
+it is not, and then neither resumes nor unarchives the thread (0.163). All functions block.
 """
 
 from __future__ import annotations
@@ -18,67 +18,67 @@ ARCHIVED = "archived_sessions"
 SESSIONS = "sessions"
 LOCKS = "thread-writer-locks"
 _DAY = re.compile(r"rollout-(\d{4})-(\d{2})-(\d{2})T", re.ASCII)
-"""How the name of such a file begins: its day is the folder that it lies in."""
+"""The beginning of the file's name: its day names the folder that it belongs in."""
 
 
 class ThreadFile(msgspec.Struct, frozen=True):
-    believed: Path
-    """Where it is by Codex's own account."""
-    found: Path | None
-    """Where it is."""
+    expected_path: Path
+    """Where Codex expects it."""
+    actual_path: Path | None
+    """Where it is; none if it was not found."""
     archived_at: float | None = None
-    """When it was moved to the archived ones, in seconds since 1970, if it lies there."""
+    """When it was moved to the archived ones, in seconds since 1970, if it is there."""
 
     @property
     def is_misplaced(self) -> bool:
-        return self.found is not None and self.found != self.believed
+        return self.actual_path is not None and self.actual_path != self.expected_path
 
     @property
     def is_archived(self) -> bool:
-        """By Codex's own account."""
-        return is_archived(self.believed)
+        """According to Codex."""
+        return is_archived(self.expected_path)
 
-    def put_right(self) -> None:
-        """Move it to where Codex believes it to be. Raises `OSError`."""
-        if self.found is not None and self.is_misplaced and not os.path.lexists(self.believed):
-            self.believed.parent.mkdir(parents=True, exist_ok=True)
-            os.rename(self.found, self.believed)
+    def repair(self) -> None:
+        """Move it to where Codex expects it. Raises `OSError`."""
+        if self.actual_path is not None and self.is_misplaced and not os.path.lexists(self.expected_path):
+            self.expected_path.parent.mkdir(parents=True, exist_ok=True)
+            os.rename(self.actual_path, self.expected_path)
 
 
 def is_archived(path: Path) -> bool:
     return path.parent.name == ARCHIVED
 
 
-def find(believed: Path) -> ThreadFile:
-    """Look for it where Codex believes it to be, and else in the other of the two places."""
-    for path in (believed, _other_place(believed)):
+def find(expected_path: Path) -> ThreadFile:
+    """Look for it where Codex expects it, else in the other of the two places."""
+    for path in (expected_path, _other_place(expected_path)):
         try:
             status = os.stat(path) if path is not None else None
         except OSError:
             continue
         if path is not None and status is not None:
-            # Of the inode: the move is the last thing that happened to an archived file.
-            return ThreadFile(believed, path, status.st_ctime if is_archived(path) else None)
-    return ThreadFile(believed, None)
+            # ctime is the time of the move: nothing changes an archived file after it.
+            return ThreadFile(expected_path, path, status.st_ctime if is_archived(path) else None)
+    return ThreadFile(expected_path, None)
 
 
 def has_writer(codex_home: Path, thread_id: str) -> bool:
-    """Whether a Codex has the thread open, also if it has written nothing of it; false where none tells."""
+    """Whether a Codex has locked the thread, even before it writes to it; false if there is no lock file."""
     try:
         fd = os.open(codex_home / LOCKS / f"{thread_id}.lock", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as held:
-        return held.errno in (errno.EWOULDBLOCK, errno.EACCES)
+    except OSError as error:
+        return error.errno in (errno.EWOULDBLOCK, errno.EACCES)
     finally:
         os.close(fd)
     return False
 
 
 def _other_place(path: Path) -> Path | None:
-    """The same file if it were archived, or if it were not; none for a name that is not Codex's."""
+    """The path of the file in the other place; none for a name that Codex does not use."""
     if is_archived(path):
         day = _DAY.match(path.name)
         return path.parent.parent.joinpath(SESSIONS, *day.groups(), path.name) if day else None

@@ -1,4 +1,4 @@
-"""What a turn sets for itself and all after it, in app-server's words. Pure."""
+"""The settings of `turn/start`, which hold for all later turns: model, effort, access, plan mode. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 def turn_settings(spec: TurnSpec) -> dict[str, Any]:
-    """As `turn/start` and `thread/settings/update` take it: only what somebody asked for."""
-    wanted: dict[str, Any] = {
+    """The fields of `turn/start` and `thread/settings/update` that the turn sets."""
+    fields: dict[str, Any] = {
         "model": spec.model or None,
         "effort": spec.effort or None,
         "personality": spec.personality,
         "summary": spec.reasoning_summary,
     }
-    settings = {key: value for key, value in wanted.items() if value is not None}
+    settings = {key: value for key, value in fields.items() if value is not None}
     if spec.permit is not None:
         settings |= permit_settings(spec.permit)
     if spec.plan_mode is not None:
@@ -27,12 +27,12 @@ def turn_settings(spec: TurnSpec) -> dict[str, Any]:
 
 
 def permit_settings(permit: Permit) -> dict[str, Any]:
-    if permit.profile is not None:  # the sandbox it comes to may be wider than the profile is
+    if permit.profile is not None:  # the profile's sandbox alone may be wider than the profile
         return {"approvalPolicy": permit.approval, "permissions": permit.profile}
     return {"approvalPolicy": permit.approval, "sandboxPolicy": permit.sandbox}
 
 
 def plan_settings(mode: PlanMode) -> dict[str, Any]:
-    # Model and effort of a mode replace the thread's: they must be the ones that are chosen already.
+    # Model and effort of a mode replace the thread's: they must be those already chosen.
     settings = {"model": mode.model, "reasoning_effort": mode.effort, "developer_instructions": None}
     return {"collaborationMode": {"mode": "plan" if mode.is_on else "default", "settings": settings}}

@@ -1,7 +1,7 @@
-"""What the last turns of a session changed, newest last: for `/undo`.
+"""The last turns of a session with their file changes, newest last: the memory of `/undo`.
 
-A turn that is forgotten leaves its place behind. Where no newer one is known, older ones are Codex's to
-name, and what Codex cannot take back must not be found there a second time.
+A turn that is forgotten leaves a mark behind. Where no newer turn is known, older ones come from Codex's
+history, and a turn that Codex cannot take back must not be found there a second time.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class LastTurns:
 
     @property
     def last(self) -> LastTurn | None:
-        """Where `/undo` begins: a turn that ended while we looked on, else the one settled last, if any."""
+        """Where `/undo` begins: the newest turn that ended in this process, else the one settled last."""
         return self._turns[-1] if self._turns else self._forgotten
 
     def begin(self) -> None:
         self._changes, self._diff = [], None
 
-    def edited(self, activity: Activity) -> None:
+    def add_edit(self, activity: Activity) -> None:
         if activity.status == "completed":
             self._changes += activity.changes
 
-    def differs(self, diff: str) -> None:
+    def set_diff(self, diff: str) -> None:
         self._diff = diff
 
     def end(self, done: TurnDone) -> None:
@@ -41,6 +41,6 @@ class LastTurns:
         self.begin()
 
     def forget(self, turn_id: str) -> None:
-        """It was taken back, or cannot be."""
+        """The turn was taken back, or cannot be."""
         self._forgotten = LastTurn(turn_id, is_settled=True)
         self._turns = [turn for turn in self._turns if turn.turn_id != turn_id]

@@ -1,4 +1,4 @@
-"""What a session of any front end offers to its slash commands, and a command as it was typed."""
+"""The port that slash commands need of a session (`CommandSession`), and a parsed command line."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 
 class CommandSession(Protocol):
+    """A session of any front end, as its slash commands see it."""
+
     is_planning: bool
 
     @property
@@ -28,7 +30,7 @@ class CommandSession(Protocol):
     def cwd(self) -> Path: ...
     @property
     def offers(self) -> Offers:
-        """What its engine has beyond threads and turns."""
+        """What the engine can do beyond threads and turns."""
         ...
 
     @property
@@ -41,66 +43,68 @@ class CommandSession(Protocol):
     def engine_version(self) -> str: ...
     @property
     def last_turn(self) -> LastTurn | None:
-        """The newest turn that ended while we looked on; where none is left, the one settled last."""
+        """The newest turn that ended in this process; where none is left, the one settled last."""
         ...
 
     async def say(self, text: str) -> None:
-        """A message of ours, not of the model's."""
+        """Show the user a message that is Laneway's, not the model's."""
         ...
 
     async def turn(self, parts: tuple[Part, ...], plan_mode: PlanMode | None = None) -> str:
-        """A turn of the model; returns how it ended, in the words of the session's front end."""
+        """Run a turn of the model; returns how it ended, in the terms of the session's front end."""
         ...
 
-    async def errand(self, errand: SpecialTurn) -> str:
-        """A turn that begins otherwise; returns the same."""
+    async def special_turn(self, special_turn: SpecialTurn) -> str:
+        """Run a turn that starts without a prompt, such as a review; returns the same."""
         ...
 
-    async def awake(self, call: Callable[[], Awaitable[T]], *, may_repeat: bool = True) -> T:
-        """A call about the session's thread that starts no turn, to an engine that knows the thread.
+    async def call_engine(self, call: Callable[[], Awaitable[T]], *, may_repeat: bool = True) -> T:
+        """Make a call about the session's thread that starts no turn, once the engine has loaded the thread.
 
-        Made again, once, where the engine had died and nobody knew it, if it may be repeated.
+        Made a second time where the engine turns out to have died, if it may be repeated.
         """
         ...
 
     async def choose(self, setting_id: str, value: Any) -> None: ...
 
     async def fork(self) -> str:
-        """The id of the new session."""
+        """Returns the id of the new session."""
         ...
 
     async def login(self) -> None:
-        """Tells the person all that is needed."""
+        """Shows the user all that is needed."""
         ...
 
     async def logout(self) -> None: ...
 
     def forget_turn(self, turn_id: str) -> None:
-        """It was taken back, or cannot be: `last_turn` is the one before it."""
+        """The turn was taken back, or cannot be: `last_turn` is now the one before it."""
         ...
 
 
 class Invocation(msgspec.Struct, frozen=True):
+    """A slash command as the user typed it."""
+
     name: str
     arguments: str = ""
-    """What follows the name in its own block of text."""
-    rest: tuple[Part, ...] = ()
-    """What came behind that: more text, links, images, embedded files."""
+    """The text after the name in the same block."""
+    other_parts: tuple[Part, ...] = ()
+    """The other blocks of the prompt: more text, links, images, embedded files."""
 
     @property
-    def words(self) -> str:
-        """All that was said behind the name: an editor may send a line in several blocks."""
-        texts = (part.text.strip() for part in self.rest if isinstance(part, TextPart) and not _is_file(part))
-        return "\n".join(text for text in (self.arguments, *texts) if text)
+    def text(self) -> str:
+        """All text after the name: an editor may send one line in several blocks."""
+        blocks = [part.text for part in self.other_parts if isinstance(part, TextPart) and not _is_file(part)]
+        return "\n".join(text for text in (self.arguments, *map(str.strip, blocks)) if text)
 
     @property
     def has_files(self) -> bool:
-        """Editors attach the open file by themselves: it need not be meant."""
-        return any(map(_is_file, self.rest))
+        """Editors attach the open file on their own, so the user may not have meant it."""
+        return any(map(_is_file, self.other_parts))
 
     @property
     def has_images(self) -> bool:
-        return any(not isinstance(part, TextPart) for part in self.rest)
+        return any(not isinstance(part, TextPart) for part in self.other_parts)
 
 
 def _is_file(part: Part) -> bool:

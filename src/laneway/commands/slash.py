@@ -1,9 +1,9 @@
-"""Slash commands: what a person asks of the session instead of the model.
+"""The table of slash commands: parses a prompt into a command and runs it on a `CommandSession`.
 
-A prompt that begins with `/name` is a command, known or not: an unknown one is answered here and
-never sent to the model. Each is served by its `CommandSession`, in the order of the prompts; one that
-the session's engine has nothing for is neither listed nor run. Nothing that comes with it is dropped in
-silence. What a command says is in `words`; what it finds out about files is in `repo_diff` and
+A prompt that begins with `/name` is a command: an unknown one gets an answer from here and is never
+sent to the model. Commands run in the order of the prompts. A command that the session's engine does
+not support is neither listed nor run. Attachments that a command does not use are reported, never
+dropped in silence. The texts of the answers are in `texts`; what needs git is in `repo_diff` and
 `reviews`; `/undo` is in `undo_command`.
 """
 
@@ -20,7 +20,7 @@ import msgspec
 from laneway import __version__
 from laneway.base.errors import EngineRefused
 from laneway.base.plain import fenced, plain_code
-from laneway.commands import repo_diff, reviews, undo_command, words
+from laneway.commands import repo_diff, reviews, texts, undo_command
 from laneway.commands.session import CommandSession, Invocation
 from laneway.core import access
 from laneway.core import session_settings as settings
@@ -28,8 +28,8 @@ from laneway.core.offers import Account, Compaction, Limit, Offers, PlanMode
 from laneway.core.ports import Part, TextPart
 from laneway.wire.git import in_thread
 
-LIKENESS = 0.6
-"""How near a name must be to be meant: one slip in a short word."""
+MIN_SIMILARITY = 0.6
+"""Of a mistyped name to one that is suggested: one wrong letter in a short word."""
 
 _PLANNING = (
     "Plan mode is on until `/plan off`: Codex is told to plan and to change nothing. "
@@ -41,8 +41,9 @@ __all__ = ["COMMANDS", "CommandSession", "Invocation", "SlashCommand", "availabl
 
 
 Run: TypeAlias = Callable[[CommandSession, Invocation], Awaitable[str | None]]
-"""Returns how the turn ended that it has run; none if it needed no turn."""
-Tell: TypeAlias = Callable[[CommandSession, str], Awaitable[str]]
+"""Returns how the turn ended that the command ran; none if it needed no turn."""
+Compose: TypeAlias = Callable[[CommandSession, str], Awaitable[str]]
+"""Returns the text to show."""
 
 
 class SlashCommand(msgspec.Struct, frozen=True):
@@ -50,95 +51,95 @@ class SlashCommand(msgspec.Struct, frozen=True):
     description: str
     run: Run
     hint: str = ""
-    """What may follow the name; nothing may where there is no hint."""
+    """What may follow the name. Without a hint nothing may."""
     takes_files: bool = False
-    """Links and embedded files go into its turn; else they are left aside, and that is said."""
+    """Links and embedded files go into its turn; else they are ignored, and the user is told so."""
     takes_images: bool = False
     is_offered: Callable[[Offers], bool] = lambda offers: True
-    """Whether an engine has what it takes."""
+    """Whether an engine supports the command."""
 
 
 def available(offers: Offers) -> list[SlashCommand]:
-    """The commands of a session whose engine offers this."""
+    """The commands that an engine with these offers supports."""
     return [command for command in COMMANDS.values() if command.is_offered(offers)]
 
 
 def find(parts: tuple[Part, ...]) -> Invocation | None:
-    """The command that a prompt is; none for a path, or where a blank stands in front."""
+    """The command in a prompt; none for a path, or where a blank stands in front."""
     first = parts[0] if parts else None
-    found = _COMMAND.match(first.text) if isinstance(first, TextPart) else None
-    if found is None or not isinstance(first, TextPart):
+    match = _COMMAND.match(first.text) if isinstance(first, TextPart) else None
+    if match is None or not isinstance(first, TextPart):
         return None
-    name = found[1]
+    name = match[1]
     if name.lower() not in COMMANDS and not name.islower():
-        return None  # no command of anybody's: rather `/Users`
-    return Invocation(name.lower(), first.text[found.end() :].strip(), parts[1:])
+        return None  # no command has capitals: probably a path such as `/Users`
+    return Invocation(name.lower(), first.text[match.end() :].strip(), parts[1:])
 
 
 async def run(session: CommandSession, invocation: Invocation) -> str | None:
-    """Serve a command; returns how its turn ended, none if it needed no turn."""
+    """Run a command; returns how its turn ended, none if it needed no turn."""
     command = COMMANDS.get(invocation.name)
     if command is None or not command.is_offered(session.offers):
         await session.say(_unknown(invocation.name, available(session.offers)))
         return None
-    if invocation.words and not command.hint:
+    if invocation.text and not command.hint:
         await session.say(f"/{command.name} takes nothing after its name. Nothing was done.")
         return None
     if invocation.has_images and not command.takes_images:
         await session.say(f"/{command.name} takes no images. Nothing was done.")
         return None
     if not command.takes_files:
-        await _leave_files(session, invocation)
+        await _report_unused_files(session, invocation)
     return await command.run(session, invocation)
 
 
-async def _leave_files(session: CommandSession, invocation: Invocation) -> None:
+async def _report_unused_files(session: CommandSession, invocation: Invocation) -> None:
     if invocation.has_files:
         await session.say(f"What is attached is not used by /{invocation.name}.")
 
 
 def _unknown(name: str, known: Iterable[SlashCommand]) -> str:
-    near = _nearest(name, (command.name for command in known))
-    meant = f" Did you mean /{near}?" if near else ""
+    nearest = _nearest(name, (command.name for command in known))
+    suggestion = f" Did you mean /{nearest}?" if nearest else ""
     return (
-        f"There is no command /{words.one_line(name)}.{meant} See all commands with /help. "
+        f"There is no command /{texts.one_line(name)}.{suggestion} See all commands with /help. "
         "To say it to the model, put a blank in front."
     )
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:
-    import difflib  # only for those who mistype
+    import difflib  # imported only after a typing error
 
-    return next(iter(difflib.get_close_matches(name, list(known), 1, LIKENESS)), None)
+    return next(iter(difflib.get_close_matches(name, list(known), 1, MIN_SIMILARITY)), None)
 
 
-def _told(tell: Tell) -> Run:
-    """A command that only says something, be it what Codex has against it."""
+def _showing(compose: Compose) -> Run:
+    """A command that only shows a text, or why Codex refused it."""
 
-    async def run_it(session: CommandSession, invocation: Invocation) -> str | None:
+    async def run_command(session: CommandSession, invocation: Invocation) -> str | None:
         try:
-            text = await tell(session, invocation.words)
+            text = await compose(session, invocation.text)
         except EngineRefused as refusal:
-            text = words.refused(invocation.name, refusal)
+            text = texts.refused(invocation.name, refusal)
         await session.say(text)
         return None
 
-    return run_it
+    return run_command
 
 
 # ── commands that start a turn ─────────────────────────────────────────────
 
 
 async def _plan(session: CommandSession, invocation: Invocation) -> str | None:
-    is_switch = invocation.words.lower() in ("on", "off") and not invocation.has_images
-    is_bare = not (invocation.words or invocation.has_files or invocation.has_images)
+    is_switch = invocation.text.lower() in ("on", "off") and not invocation.has_images
+    is_bare = not (invocation.text or invocation.has_files or invocation.has_images)
     if is_switch or is_bare:
-        await _leave_files(session, invocation)
-        return await _told(_switch_plan)(session, invocation)
+        await _report_unused_files(session, invocation)
+        return await _showing(_switch_plan)(session, invocation)
     if not session.is_planning:
         await session.say(f"{_PLANNING}\n\n")
-    spoken = (TextPart(invocation.arguments),) if invocation.arguments else ()
-    stop = await session.turn((*spoken, *invocation.rest), _plan_mode(session, is_on=True))
+    text_parts = (TextPart(invocation.arguments),) if invocation.arguments else ()
+    stop = await session.turn((*text_parts, *invocation.other_parts), _plan_mode(session, is_on=True))
     session.is_planning = True
     return stop
 
@@ -147,7 +148,7 @@ async def _switch_plan(session: CommandSession, arguments: str) -> str:
     is_on = arguments.lower() != "off"
     planning, mode = session.offers.planning, _plan_mode(session, is_on=is_on)
     assert planning is not None
-    await session.awake(lambda: planning.switch(session.thread_id, mode))
+    await session.call_engine(lambda: planning.switch(session.thread_id, mode))
     session.is_planning = is_on
     return _PLANNING if is_on else "Plan mode is off."
 
@@ -158,18 +159,18 @@ def _plan_mode(session: CommandSession, *, is_on: bool) -> PlanMode:
 
 
 async def _review(session: CommandSession, invocation: Invocation) -> str | None:
-    _, _, what = invocation.name.partition("-")
-    spoken = [f"{what} {invocation.arguments}".strip()]
-    spoken += [part.text for part in invocation.rest if isinstance(part, TextPart)]
-    target = await in_thread(reviews.target, session.cwd, "\n".join(text for text in spoken if text))
+    _, _, kind = invocation.name.partition("-")
+    lines = [f"{kind} {invocation.arguments}".strip()]
+    lines += [part.text for part in invocation.other_parts if isinstance(part, TextPart)]
+    target = await in_thread(reviews.target, session.cwd, "\n".join(line for line in lines if line))
     if isinstance(target, str):
         await session.say(target)
         return None
-    return await session.errand(target)
+    return await session.special_turn(target)
 
 
 async def _compact(session: CommandSession, invocation: Invocation) -> str | None:
-    return await session.errand(Compaction())
+    return await session.special_turn(Compaction())
 
 
 async def _init(session: CommandSession, invocation: Invocation) -> str | None:
@@ -178,7 +179,7 @@ async def _init(session: CommandSession, invocation: Invocation) -> str | None:
             "There is an AGENTS.md already, and it is left as it is. Ask for a change in a prompt."
         )
         return None
-    return await session.turn((TextPart(words.INIT_PROMPT),))
+    return await session.turn((TextPart(texts.INIT_PROMPT),))
 
 
 async def _login(session: CommandSession, invocation: Invocation) -> str | None:
@@ -186,27 +187,27 @@ async def _login(session: CommandSession, invocation: Invocation) -> str | None:
     return None
 
 
-# ── commands that tell ─────────────────────────────────────────────────────
+# ── commands that show a text ───────────────────────────────────────────────
 
 
 async def _diff(session: CommandSession, arguments: str) -> str:
-    found = await in_thread(repo_diff.changes, session.cwd)
-    if found.problem:
-        return found.problem
-    shown = [fenced(plain_code(found.diff), "diff")] if found.diff else []
-    return "\n\n".join([*shown, *found.notes]) or "Nothing has changed since the last commit."
+    changes = await in_thread(repo_diff.changes, session.cwd)
+    if changes.problem:
+        return changes.problem
+    paragraphs = [fenced(plain_code(changes.diff), "diff")] if changes.diff else []
+    return "\n\n".join([*paragraphs, *changes.notes]) or "Nothing has changed since the last commit."
 
 
 async def _status(session: CommandSession, arguments: str) -> str:
     account = await _account(session)
-    return words.status(
-        words.Status(
+    return texts.status(
+        texts.Status(
             session_id=session.session_id,
             folder=str(session.cwd),
             model=settings.current_model(session.choices, session.facts),
             effort=settings.current_effort(session.choices, session.facts),
             mode=session.choices.mode,
-            access=access.words(settings.policy(session.choices, session.facts)),
+            access=access.description(settings.policy(session.choices, session.facts)),
             is_planning=session.is_planning,
             usage=session.usage,
             account=account,
@@ -218,7 +219,7 @@ async def _status(session: CommandSession, arguments: str) -> str:
 
 
 async def _account(session: CommandSession) -> Account | None:
-    """None where the engine will not tell: the rest of the answer is worth having."""
+    """None where the engine refuses: the rest of the status is still worth showing."""
     accounts = session.offers.accounts
     try:
         return None if accounts is None else await accounts.read()
@@ -237,37 +238,35 @@ async def _limits(session: CommandSession) -> tuple[Limit, ...]:
 async def _mcp(session: CommandSession, arguments: str) -> str:
     servers = session.offers.mcp_servers
     assert servers is not None
-    return words.mcp_servers(await session.awake(lambda: servers.servers(session.thread_id)))
+    return texts.mcp_server_list(await session.call_engine(lambda: servers.servers(session.thread_id)))
 
 
 async def _skills(session: CommandSession, arguments: str) -> str:
     skills = session.offers.skills
     assert skills is not None
-    return words.skills(await skills.skills(str(session.cwd)))
+    return texts.skill_list(await skills.skills(str(session.cwd)))
 
 
 async def _model(session: CommandSession, arguments: str) -> str:
     current = settings.current_model(session.choices, session.facts)
     if not arguments:
-        return words.models(session.facts.models, current)
-    known = {
-        name.lower(): model.model for model in session.facts.models for name in (model.name, model.model)
-    }
+        return texts.model_list(session.facts.models, current)
+    known = {name.lower(): each.model for each in session.facts.models for name in (each.name, each.model)}
     name = " ".join(arguments.lower().split())
-    wanted = known.get(name)
-    if wanted is None:
-        near = _nearest(name, known)
-        meant = f" Did you mean {known[near]}?" if near else ""
-        return f"Codex names no model {words.one_line(arguments)}.{meant} See the models with /model."
-    if wanted == current:
-        return f"The model is {wanted} already."
-    await session.choose("model", wanted)
-    return f"The model is {wanted} from the next turn on."
+    model = known.get(name)
+    if model is None:
+        nearest = _nearest(name, known)
+        suggestion = f" Did you mean {known[nearest]}?" if nearest else ""
+        return f"Codex names no model {texts.one_line(arguments)}.{suggestion} See the models with /model."
+    if model == current:
+        return f"The model is {model} already."
+    await session.choose("model", model)
+    return f"The model is {model} from the next turn on."
 
 
 async def _fork(session: CommandSession, arguments: str) -> str:
-    copy = await session.fork()
-    return f"The copy is the session `{copy}`. Open it from your list of sessions; this one stays as it is."
+    new_id = await session.fork()
+    return f"The copy is the session `{new_id}`. Open it from your list of sessions; this one stays as it is."
 
 
 async def _logout(session: CommandSession, arguments: str) -> str:
@@ -276,11 +275,11 @@ async def _logout(session: CommandSession, arguments: str) -> str:
 
 
 async def _help(session: CommandSession, arguments: str) -> str:
-    listed = [
+    lines = [
         f"- `/{command.name}{f' {command.hint}' if command.hint else ''}`: {command.description}"
         for command in available(session.offers)
     ]
-    return "\n".join(listed)
+    return "\n".join(lines)
 
 
 # ── the table ──────────────────────────────────────────────────────────────
@@ -330,27 +329,27 @@ _TABLE = (
         is_offered=lambda offers: offers.compaction,
     ),
     SlashCommand("init", "Have an AGENTS.md written for this project", _init),
-    SlashCommand("diff", "Show what has changed since the last commit, new files included", _told(_diff)),
+    SlashCommand("diff", "Show what has changed since the last commit, new files included", _showing(_diff)),
     SlashCommand(
         "undo",
         "Take back the last turn and its edits",
         undo_command.run,
         is_offered=lambda offers: offers.undo is not None,
     ),
-    SlashCommand("status", "Show model, mode, folder, tokens, account and versions", _told(_status)),
-    SlashCommand("model", "Show the models, or choose one", _told(_model), "[NAME]"),
+    SlashCommand("status", "Show model, mode, folder, tokens, account and versions", _showing(_status)),
+    SlashCommand("model", "Show the models, or choose one", _showing(_model), "[NAME]"),
     SlashCommand(
         "mcp",
         "Show the MCP servers and their tools",
-        _told(_mcp),
+        _showing(_mcp),
         is_offered=lambda offers: offers.mcp_servers is not None,
     ),
     SlashCommand(
-        "skills", "Show the skills", _told(_skills), is_offered=lambda offers: offers.skills is not None
+        "skills", "Show the skills", _showing(_skills), is_offered=lambda offers: offers.skills is not None
     ),
-    SlashCommand("fork", "Copy this session into a new one", _told(_fork)),
+    SlashCommand("fork", "Copy this session into a new one", _showing(_fork)),
     SlashCommand("login", "Log in to Codex", _login, is_offered=_has_accounts),
-    SlashCommand("logout", "Log out of Codex", _told(_logout), is_offered=_has_accounts),
-    SlashCommand("help", "Show the commands", _told(_help)),
+    SlashCommand("logout", "Log out of Codex", _showing(_logout), is_offered=_has_accounts),
+    SlashCommand("help", "Show the commands", _showing(_help)),
 )
 COMMANDS = {command.name: command for command in _TABLE}

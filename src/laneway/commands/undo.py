@@ -1,10 +1,10 @@
-"""Taking back the last turn: out of the conversation, and its edits out of the files.
+"""Reverts the file edits of a turn for `/undo`, with the diff of the turn that Codex sent.
 
-The conversation is Codex's to change. The files are put back by `git apply -R` with the diff
-that Codex told of the turn: all of them, or none where one has changed since. Only files inside
-the work folder, never through a symlink. What shell commands changed is not covered, and said so.
+`git apply -R` reverts all of them, or none where one file has changed since. Only files inside the
+work folder are written, and never through a symlink. Changes that shell commands made are not covered;
+the user is told so. Codex itself takes the turn out of the conversation (`undo_command`).
 
-`plan` is pure; `check` and `put_back` block.
+`plan` is pure; `check` and `revert` block.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class LastTurn(msgspec.Struct, frozen=True):
     changes: tuple[FileChange, ...] = ()
     """Of all edits that were completed, in order."""
     diff: str | None = None
-    """What the edits come to, as Codex told it last; none if it told nothing."""
+    """All its edits as one diff, as Codex last sent it; none if it sent none."""
     is_settled: bool = False
-    """Taken back, or never to be: it only marks where older turns begin, and Codex has to name those."""
+    """Already taken back, or impossible to: it only marks where the older turns in Codex's history begin."""
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -51,39 +51,41 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class UndoPlan(msgspec.Struct, frozen=True):
+    """A diff that can be reverted."""
+
     base: Path
-    """Where the paths of the diff begin."""
+    """The folder that the paths of the diff are relative to."""
     diff: str
     sections: tuple[Section, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        named = (name for section in self.sections for name in (section.old, section.new))
-        return tuple(dict.fromkeys(name for name in named if name is not None))
+        names = (name for section in self.sections for name in (section.old, section.new))
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
-class Left(msgspec.Struct, frozen=True):
-    """The files stay as they are. `why` is a sentence."""
+class CannotRevert(msgspec.Struct, frozen=True):
+    """The files stay as they are. `reason` completes a sentence after "because"."""
 
-    why: str
-
-
-Outcome: TypeAlias = UndoPlan | Left
+    reason: str
 
 
-# ── what to do: pure ───────────────────────────────────────────────────────
+UndoCheck: TypeAlias = UndoPlan | CannotRevert
 
 
-def plan(diff: str, cwd: Path, base: Path) -> Outcome:
-    """Whether a diff may be taken back; both folders are free of symlinks."""
+# ── planning: pure ─────────────────────────────────────────────────────────
+
+
+def plan(diff: str, cwd: Path, base: Path) -> UndoCheck:
+    """Whether a diff may be reverted; both folders are given without symlinks."""
     sections = read(diff)
     if sections is None:
-        return Left("the diff of the turn cannot be read")
-    wanted = UndoPlan(base, diff, sections)
-    for name in wanted.names:
+        return CannotRevert("the diff of the turn cannot be read")
+    undo_plan = UndoPlan(base, diff, sections)
+    for name in undo_plan.names:
         if not _is_within(name, cwd, base):
-            return Left(f"{code_label(name)} is not in {code_label(str(cwd))}")
-    return wanted
+            return CannotRevert(f"{code_label(name)} is not in {code_label(str(cwd))}")
+    return undo_plan
 
 
 def _is_within(name: str, cwd: Path, base: Path) -> bool:
@@ -109,16 +111,16 @@ def read(diff: str) -> tuple[Section, ...] | None:
 
 
 def _end_of_section(lines: list[str], at: int) -> int | None:
-    """Where the section that begins here ends: at the next one, which no line of a hunk can be."""
+    """The index after this section: that of the next header, which no line of a hunk can be."""
     if not lines[at].startswith("diff --git "):
         return None
     at += 1
     has_hunks = False
     while at < len(lines) and not lines[at].startswith("diff --git "):
-        found = _HUNK.match(lines[at])
-        has_hunks = has_hunks or found is not None
-        if found is not None:
-            end = _end_of_hunk(lines, at + 1, *(int(count or 1) for count in found.groups()))
+        header = _HUNK.match(lines[at])
+        has_hunks = has_hunks or header is not None
+        if header is not None:
+            end = _end_of_hunk(lines, at + 1, *(int(count or 1) for count in header.groups()))
             if end is None:
                 return None
             at = end
@@ -130,7 +132,7 @@ def _end_of_section(lines: list[str], at: int) -> int | None:
 
 
 def _end_of_hunk(lines: list[str], at: int, old: int, new: int) -> int | None:
-    """Its lines are counted, not looked at: they may look like anything."""
+    """The index after this hunk. Its lines are counted, because a line of it may look like a header."""
     while old > 0 or new > 0:
         kind = lines[at][:1] if at < len(lines) else ""
         if kind not in ("-", "+", " ", "\\"):
@@ -140,11 +142,11 @@ def _end_of_hunk(lines: list[str], at: int, old: int, new: int) -> int | None:
         at += 1
     if old or new:
         return None
-    return at + 1 if at < len(lines) and lines[at].startswith("\\") else at  # no line end at the end
+    return at + 1 if at < len(lines) and lines[at].startswith("\\") else at  # `\ No newline at end of file`
 
 
 def _section(lines: list[str]) -> Section | None:
-    """Who is meant, by the lines above the first hunk."""
+    """The file of one section, read from the lines above the first hunk."""
     old = new = None
     has_names = is_new = is_deleted = False
     for line in lines[1:]:
@@ -159,7 +161,7 @@ def _section(lines: list[str]) -> Section | None:
         is_new = is_new or line.startswith("new file mode ")
         is_deleted = is_deleted or line.startswith("deleted file mode ")
     if not has_names:
-        # An empty file has no hunks, so its name stands only here, twice.
+        # An empty file has no hunks: its name is only in this line, twice.
         both = lines[0].removeprefix("diff --git ")
         half = len(both) // 2
         old, new = both[:half], both[half + 1 :]
@@ -177,48 +179,48 @@ def _named(old: str | None, new: str | None) -> Section | None:
     return Section(*names) if any(name is not None for name in names) else None
 
 
-# ── doing it: blocking ─────────────────────────────────────────────────────
+# ── files: blocking ────────────────────────────────────────────────────────
 
 
-def check(diff: str, cwd: Path) -> Outcome:
-    """What `put_back` will do, if nothing changes in between."""
+def check(diff: str, cwd: Path) -> UndoCheck:
+    """What `revert` will do, if no file changes in between."""
     real = Path(os.path.realpath(cwd))
     repo = find_repo(real)  # Codex names files from the top of the repository, else from the folder
-    wanted = plan(diff, real, repo.root if repo is not None else real)
-    if isinstance(wanted, Left):
-        return wanted
-    for name in wanted.names:
-        if not _is_plain(real, wanted.base / name):
-            return Left(f"{code_label(name)} is a symlink, lies behind one, or is no ordinary file")
-    told = _apply(wanted, "--numstat", "-z")
-    if not set(_numstat_names(told)) <= set(wanted.names):
-        return Left("git reads the diff of the turn differently")
-    tried = _apply(wanted, "--check")
-    return wanted if tried.code == 0 else Left(_why(tried))
+    undo_plan = plan(diff, real, repo.root if repo is not None else real)
+    if isinstance(undo_plan, CannotRevert):
+        return undo_plan
+    for name in undo_plan.names:
+        if not _is_ordinary(real, undo_plan.base / name):
+            return CannotRevert(f"{code_label(name)} is a symlink, lies behind one, or is no ordinary file")
+    numstat = _apply(undo_plan, "--numstat", "-z")
+    if not set(_numstat_names(numstat)) <= set(undo_plan.names):
+        return CannotRevert("git reads the diff of the turn differently")
+    dry_run = _apply(undo_plan, "--check")
+    return undo_plan if dry_run.exit_code == 0 else CannotRevert(_failure_reason(dry_run))
 
 
-def put_back(wanted: UndoPlan, cwd: Path) -> str:
-    """Reverse the edits; returns why not, or nothing."""
+def revert(undo_plan: UndoPlan, cwd: Path) -> str:
+    """Revert the edits; returns the reason why they were not reverted, or an empty text."""
     try:
-        # git takes folders along that are empty then, and would not stop at the one we work in.
+        # git also removes folders that this leaves empty: the file keeps it from removing our work folder.
         with tempfile.NamedTemporaryFile(dir=cwd, prefix=".laneway-"):
-            done = _apply(wanted)
+            run = _apply(undo_plan)
     except OSError as problem:
         return f"{cwd} cannot be written ({problem.strerror})"
-    if done.code != 0:
-        return _why(done)
-    _make_executable(wanted)
+    if run.exit_code != 0:
+        return _failure_reason(run)
+    _make_executable(undo_plan)
     return ""
 
 
-def _apply(wanted: UndoPlan, *words: str) -> GitRun:
-    # The bytes are Codex's: apart from any repository git knows no filter and turns no line ends.
-    words = ("apply", "-R", "--whitespace=nowarn", *words, "-")
-    return git_apart(wanted.base, *words, given=wanted.diff.encode("utf-8", "surrogateescape"))
+def _apply(undo_plan: UndoPlan, *arguments: str) -> GitRun:
+    # Outside of a repository git runs no filter and converts no line ends: the diff has the files' own bytes.
+    command = ("apply", "-R", "--whitespace=nowarn", *arguments, "-")
+    return git_apart(undo_plan.base, *command, stdin=undo_plan.diff.encode("utf-8", "surrogateescape"))
 
 
-def _is_plain(top: Path, path: Path) -> bool:
-    """An ordinary file or none, reached through ordinary folders."""
+def _is_ordinary(top: Path, path: Path) -> bool:
+    """Whether the path is an ordinary file, or none yet, and no folder on the way is a symlink."""
     folder = path.parent
     while folder != top:
         if os.path.lexists(folder) and not stat.S_ISDIR(os.lstat(folder).st_mode):
@@ -227,28 +229,28 @@ def _is_plain(top: Path, path: Path) -> bool:
     return not os.path.lexists(path) or stat.S_ISREG(os.lstat(path).st_mode)
 
 
-def _numstat_names(told: GitRun) -> list[str]:
+def _numstat_names(run: GitRun) -> list[str]:
     return [
-        os.fsdecode(entry.split(b"\t", 2)[2]) for entry in told.out.split(b"\0") if entry.count(b"\t") >= 2
+        os.fsdecode(entry.split(b"\t", 2)[2]) for entry in run.stdout.split(b"\0") if entry.count(b"\t") >= 2
     ]
 
 
-def _why(ran: GitRun) -> str:
-    if ran.code == NEVER_RAN:
-        return ran.complaint[:1].lower() + ran.complaint[1:].removesuffix(".")
-    names = [code_label(name) for name in dict.fromkeys(_CONFLICT.findall(ran.complaint))]
+def _failure_reason(run: GitRun) -> str:
+    if run.exit_code == NEVER_RAN:
+        return run.error[:1].lower() + run.error[1:].removesuffix(".")
+    names = [code_label(name) for name in dict.fromkeys(_CONFLICT.findall(run.error))]
     return f"{', '.join(names)} changed after the turn" if names else "the diff of the turn does not apply"
 
 
-def _make_executable(wanted: UndoPlan) -> None:
-    """Codex's diff does not know that a file it deleted was a program; the repository may."""
-    deleted = [section.old for section in wanted.sections if section.new is None and section.old]
+def _make_executable(undo_plan: UndoPlan) -> None:
+    """Codex's diff does not say that a deleted file was executable; the repository may."""
+    deleted = [section.old for section in undo_plan.sections if section.new is None and section.old]
     if not deleted:
         return
-    with git_view(wanted.base) as view:
-        words = ("--literal-pathspecs", "ls-files", "--stage", "-z", "--", *deleted)
-        listed = view.git(*words).out if isinstance(view, GitView) else b""
+    with git_view(undo_plan.base) as view:
+        command = ("--literal-pathspecs", "ls-files", "--stage", "-z", "--", *deleted)
+        listed = view.git(*command).stdout if isinstance(view, GitView) else b""
     for entry in listed.split(b"\0"):
-        about, _, name = entry.partition(b"\t")
-        if about.startswith(b"100755"):
-            os.chmod(wanted.base / os.fsdecode(name), 0o755)
+        details, _, name = entry.partition(b"\t")
+        if details.startswith(b"100755"):
+            os.chmod(undo_plan.base / os.fsdecode(name), 0o755)

@@ -1,9 +1,9 @@
-"""`/undo`: which turn is taken back, and in which order the conversation and the files change.
+"""The command `/undo`: takes the last turn out of the conversation, then reverts its edits in the files.
 
-The files are looked at before, and changed after, the conversation: a refusal changes nothing. From the
-call that takes the turn out of the conversation on, all is one piece that no cancel tears: a cancel is
-heard when the person has been told what was done. A turn that Codex cannot take back (it keeps no
-beginning of a cancelled review) is passed over by the next `/undo`. What is done to files is in `undo`.
+The files are checked before the conversation is changed and written after it, so a refusal of Codex
+changes nothing. From the call that changes the conversation on, nothing is cancelled half-way: a cancel
+takes effect once the user has been told what was done. A turn that Codex cannot take back (it keeps no
+beginning of a cancelled review) is skipped by the next `/undo`. `undo` reverts the files.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Coroutine
 from typing import Any
 
 from laneway.base.errors import EngineRefused
+from laneway.commands import texts
 from laneway.commands import undo as edits
-from laneway.commands import words
 from laneway.commands.session import CommandSession, Invocation
 from laneway.commands.undo import LastTurn
 from laneway.core.offers import Undo
 from laneway.wire.git import in_thread
 
 TAKE_BACK_S = 20.0
-"""Seconds for Codex to take a turn back; it takes a hundredth of one. Nobody can cancel meanwhile."""
+"""Seconds that Codex has for it; it needs a hundredth of one. The user cannot cancel meanwhile."""
 
 
 async def run(session: CommandSession, invocation: Invocation) -> None:
@@ -33,16 +33,17 @@ async def undo(session: CommandSession, *, timeout_s: float = TAKE_BACK_S) -> No
     if last is None:
         await session.say(f"There is no {'other turn to undo' if session.last_turn else 'turn to undo yet'}.")
         return
-    found: edits.Outcome | None = None
+    check: edits.UndoCheck | None = None
     if last.diff:
-        found = await in_thread(edits.check, last.diff, session.cwd)
+        check = await in_thread(edits.check, last.diff, session.cwd)
     elif last.diff is None and (last.changes or last is not session.last_turn):
-        found = edits.Left("it is not known what it edited: that is only kept while a session is open")
-    await _untorn(_take_back(session, last, found, timeout_s))
+        reason = "it is not known what it edited: that is only kept while a session is open"
+        check = edits.CannotRevert(reason)
+    await _uncancelled(_take_back(session, last, check, timeout_s))
 
 
-async def _untorn(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for all of it. A cancel that comes meanwhile is heard at its end."""
+async def _uncancelled(work: Coroutine[Any, Any, None]) -> None:
+    """Run it to its end; a cancel that comes meanwhile is raised after that."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -56,56 +57,56 @@ async def _untorn(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _take_back(
-    session: CommandSession, last: LastTurn, found: edits.Outcome | None, timeout_s: float
+    session: CommandSession, last: LastTurn, check: edits.UndoCheck | None, timeout_s: float
 ) -> None:
-    """Out of the conversation, out of the files, and tell. Codex has `timeout_s`, git its own limits."""
+    """Change the conversation, then the files, and report. Codex has `timeout_s`, git its own limits."""
     try:
         async with asyncio.timeout(timeout_s):
             await _revert(session, last.turn_id)
     except TimeoutError:
-        await session.say(words.unanswered(timeout_s))
+        await session.say(texts.unanswered(timeout_s))
         return
     except EngineRefused as refusal:
         await session.say(_refused(session, last, refusal))
         return
     session.forget_turn(last.turn_id)
-    if isinstance(found, edits.UndoPlan):
-        why = await asyncio.to_thread(edits.put_back, found, session.cwd)
-        await session.say(words.undone(found.names, why))
+    if isinstance(check, edits.UndoPlan):
+        reason = await asyncio.to_thread(edits.revert, check, session.cwd)
+        await session.say(texts.undone(check.names, reason))
     else:
-        await session.say(words.undone((), found.why if found else ""))
+        await session.say(texts.undone((), check.reason if check else ""))
 
 
 def _refused(session: CommandSession, last: LastTurn, refusal: EngineRefused) -> str:
-    # Codex has no code for it. But it names the turn if it is this one that it cannot take back: another
-    # try will not help then. All else may be over by the next one.
+    # Codex has no error code for it, but names the turn if it can never take this one back: trying again
+    # will not help then. Any other reason may have passed by the next try.
     if last.turn_id not in refusal.message:
-        return words.refused("undo", refusal)
+        return texts.refused("undo", refusal)
     session.forget_turn(last.turn_id)
-    return words.not_undone(refusal.message, has_edits=bool(last.changes or last.diff))
+    return texts.not_undone(refusal.message, has_edits=bool(last.changes or last.diff))
 
 
 # ── asking the engine ──────────────────────────────────────────────────────
 
 
 async def _last_turn(session: CommandSession) -> LastTurn | None:
-    seen = session.last_turn
-    if seen is not None and not seen.is_settled:
-        return seen
-    # Of a session that was taken up again: no turn of it has been seen.
+    last = session.last_turn
+    if last is not None and not last.is_settled:
+        return last
+    # The session was resumed: none of its turns ran in this process.
     undo = _undo_of(session)
-    older = await session.awake(lambda: undo.turns(session.thread_id))
-    if seen is not None and seen.turn_id in older:
-        older = older[older.index(seen.turn_id) + 1 :]
+    older = await session.call_engine(lambda: undo.turns(session.thread_id))
+    if last is not None and last.turn_id in older:
+        older = older[older.index(last.turn_id) + 1 :]
     return LastTurn(older[0]) if older else None
 
 
 async def _revert(session: CommandSession, turn_id: str) -> None:
     undo = _undo_of(session)
-    if not await session.awake(lambda: undo.take_back(session.thread_id, turn_id)):
-        await session.awake(lambda: undo.take_back_last(session.thread_id), may_repeat=False)
+    if not await session.call_engine(lambda: undo.take_back(session.thread_id, turn_id)):
+        await session.call_engine(lambda: undo.take_back_last(session.thread_id), may_repeat=False)
 
 
 def _undo_of(session: CommandSession) -> Undo:
-    assert session.offers.undo is not None, "there is no /undo without it"
+    assert session.offers.undo is not None, "/undo is offered only with it"
     return session.offers.undo

@@ -1,8 +1,8 @@
-"""How far a session may go: permits, the modes that stand for them, and which of two is wider.
+"""Access of a session (`Permit`): approval policy and sandbox, the modes, and comparing and narrowing.
 
-A `Permit` says when the engine asks and what its sandbox allows. Here permits are completed, named,
-compared and narrowed. Asking less counts as wider; so does a larger sandbox. Pure: what an engine's own
-configuration and answers say about it is read by the engine (`laneway.codex.access`).
+A `Permit` says when the engine asks for approval and what its sandbox allows. Asking less often counts
+as wider; so does a larger sandbox. Pure: the engine itself reads its configuration and answers
+(`laneway.codex.access`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 CONFIG = "config"
 KEPT = "kept"
-"""The mode of a session that has an access of its own, which no other mode stands for."""
+"""The mode of a session whose access is none of the other modes'."""
 MODES = (CONFIG, "ask", "code", "read-only", "full")
 
 NAMES = {
@@ -36,7 +36,7 @@ READ_ONLY, WORKSPACE, EXTERNAL, FULL = "readOnly", "workspaceWrite", "externalSa
 _WIDTH = (READ_ONLY, WORKSPACE, EXTERNAL, FULL)
 _SWITCHABLE = (READ_ONLY, WORKSPACE, EXTERNAL)
 """Sandboxes that can be had with the network and without."""
-_SANDBOX_WORDS = {
+_SANDBOX_TEXTS = {
     READ_ONLY: "read-only",
     WORKSPACE: "workspace-write",
     EXTERNAL: "sandboxed from outside",
@@ -44,7 +44,7 @@ _SANDBOX_WORDS = {
 }
 _GRANULAR = "granular"
 _LENIENCY = ("untrusted", _GRANULAR, "on-request", "on-failure", "never")
-_APPROVAL_WORDS = {
+_APPROVAL_TEXTS = {
     "untrusted": "asks before everything untrusted",
     _GRANULAR: "asks about some things and declines others",
     "on-request": "asks on request",
@@ -54,27 +54,27 @@ _APPROVAL_WORDS = {
 
 
 class Permit(msgspec.Struct, frozen=True, rename={"approval": "approvalPolicy", "sandbox": "sandboxPolicy"}):
-    """What a session may do: the words are those of Codex's app-server, and of the records on disk."""
+    """What a session may do, in the terms of Codex's app-server and of the records on disk."""
 
     approval: Any = "on-request"
     sandbox: dict[str, Any] = {}
     profile: str | None = None
-    """A permission profile of the user's own; the sandbox is then only what it comes to."""
+    """The name of a permission profile of the user's; the sandbox is then only its closest equivalent."""
 
 
 class FolderConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The user's own configuration of an engine, as it holds in one folder."""
+    """The user's own configuration of an engine, as it applies to one folder."""
 
     approval: Any = None
-    """When it asks; none: it does not say."""
+    """The approval policy; none if not set."""
     sandbox: dict[str, Any] | None = None
-    """A whole policy; none: it does not say, or names a profile."""
+    """A complete policy; none if not set, or if a profile is."""
     profile: str | None = None
-    """A permission profile of the user's own that it names in the place of a sandbox."""
+    """The name of a permission profile that is set instead of a sandbox."""
     modes: dict[str, Permit] = {}
-    """What each mode but `config` stands for here, with the user's own settings of its sandbox."""
+    """The access of each mode but `config`, with the user's own settings for its sandbox."""
     is_sandbox_set: bool = False
-    """Whether it says itself which sandbox."""
+    """Whether it sets the sandbox itself."""
     personality: str | None = None
     reasoning_summary: str | None = None
     mcp_servers: frozenset[str] = frozenset()
@@ -87,47 +87,47 @@ class FolderConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def whole(sandbox: Any) -> dict[str, Any]:
-    """A sandbox policy with all its fields, so that equal ones are equal; none is the narrowest."""
-    given = sandbox if isinstance(sandbox, dict) else {}
-    match given.get("type", READ_ONLY):
+    """A sandbox policy with all its fields, so that policies can be compared; none is the narrowest."""
+    fields = sandbox if isinstance(sandbox, dict) else {}
+    match fields.get("type", READ_ONLY):
         case kind if kind == WORKSPACE:
-            roots = given.get("writableRoots")
+            roots = fields.get("writableRoots")
             return {
                 "type": kind,
                 "writableRoots": sorted({r for r in roots or () if isinstance(r, str) and r.startswith("/")}),
-                "networkAccess": given.get("networkAccess") is True,
-                "excludeTmpdirEnvVar": given.get("excludeTmpdirEnvVar") is True,
-                "excludeSlashTmp": given.get("excludeSlashTmp") is True,
+                "networkAccess": fields.get("networkAccess") is True,
+                "excludeTmpdirEnvVar": fields.get("excludeTmpdirEnvVar") is True,
+                "excludeSlashTmp": fields.get("excludeSlashTmp") is True,
             }
         case kind if kind == EXTERNAL:
-            return {"type": kind, "networkAccess": _external(is_on=given.get("networkAccess") == "enabled")}
+            return {"type": kind, "networkAccess": _external(is_on=fields.get("networkAccess") == "enabled")}
         case kind if kind == READ_ONLY:
-            return {"type": kind, "networkAccess": given.get("networkAccess") is True}
+            return {"type": kind, "networkAccess": fields.get("networkAccess") is True}
         case kind if kind == FULL:
             return {"type": kind}
         case kind:
-            return {**given, "type": str(kind)}  # of a Codex to come; taken for as wide as can be
+            return {**fields, "type": str(kind)}  # of a newer Codex; counts as the widest
 
 
-def configured(config: FolderConfig, otherwise: Permit) -> Permit:
-    """What the configuration means. What it leaves open the engine decides, last known as `otherwise`."""
-    approval = config.approval or otherwise.approval
+def configured(config: FolderConfig, default: Permit) -> Permit:
+    """The access that the configuration grants; `default` is the engine's own where it sets nothing."""
+    approval = config.approval or default.approval
     if config.sandbox is not None:
         return Permit(approval, config.sandbox)
-    if config.profile != otherwise.profile:
+    if config.profile != default.profile:
         return Permit(approval, whole(None), config.profile)
-    return Permit(approval, otherwise.sandbox, config.profile)
+    return Permit(approval, default.sandbox, config.profile)
 
 
-# ── saying ─────────────────────────────────────────────────────────────────
+# ── describing ─────────────────────────────────────────────────────────────
 
 
-def words(permit: Permit) -> str:
-    """For people: `workspace-write, asks on request, no network`."""
+def description(permit: Permit) -> str:
+    """A description for users: `workspace-write, asks on request, no network`."""
     kind = permit.sandbox["type"]
     profile = permit.profile
-    access = _SANDBOX_WORDS.get(kind, kind) if profile is None else f"permission profile {profile}"
-    asks = _APPROVAL_WORDS.get(_approval_kind(permit.approval), "asks by rules of its own")
+    access = _SANDBOX_TEXTS.get(kind, kind) if profile is None else f"permission profile {profile}"
+    asks = _APPROVAL_TEXTS.get(_approval_kind(permit.approval), "asks by rules of its own")
     if kind not in _SWITCHABLE:
         return f"{access}, {asks}"
     return f"{access}, {asks}, {'network' if has_network(permit) else 'no network'}"
@@ -146,7 +146,7 @@ def can_switch_network(permit: Permit) -> bool:
 
 
 def with_network(permit: Permit, is_on: bool | None) -> Permit:
-    """The same with or without network, where that can be told apart; none leaves it as it is."""
+    """The same permit with or without network, where that can be switched; none changes nothing."""
     if is_on is None or not can_switch_network(permit):
         return permit
     access = _external(is_on=is_on) if permit.sandbox["type"] == EXTERNAL else is_on
@@ -154,7 +154,7 @@ def with_network(permit: Permit, is_on: bool | None) -> Permit:
 
 
 def with_roots(permit: Permit, roots: tuple[str, ...]) -> Permit:
-    """The same with further folders to write in, if it may write in the workspace at all."""
+    """The same permit with further writable folders, if it may write in the workspace at all."""
     if permit.profile is not None or permit.sandbox["type"] != WORKSPACE:
         return permit
     both = [*permit.sandbox["writableRoots"], *roots]
@@ -162,7 +162,7 @@ def with_roots(permit: Permit, roots: tuple[str, ...]) -> Permit:
 
 
 def narrower(one: Permit, other: Permit) -> Permit:
-    """What both allow, or less where that cannot be said."""
+    """The access that both allow, or less where that cannot be expressed."""
     approval = _narrower_approval(one.approval, other.approval)
     sandbox = _narrower_sandbox(one.sandbox, other.sandbox)
     profiles = {each.profile for each in (one, other) if each.profile is not None}
@@ -171,7 +171,9 @@ def narrower(one: Permit, other: Permit) -> Permit:
     for each in (one, other):
         if each.profile is not None and each.sandbox == sandbox:
             return Permit(approval, sandbox, each.profile)
-    return Permit(approval, sandbox)  # a profile that is wider than the other cannot be cut: it goes
+    return Permit(
+        approval, sandbox
+    )  # a profile that is wider than the other cannot be narrowed, so it is dropped
 
 
 def is_within(one: Permit, other: Permit) -> bool:
@@ -183,11 +185,11 @@ def _narrower_approval(one: Any, other: Any) -> Any:
         ours, theirs = one[_GRANULAR], other[_GRANULAR]
         both = {name: ours.get(name) is theirs.get(name) is True for name in {**ours, **theirs}}
         return {_GRANULAR: both}
-    return min(one, other, key=lambda approval: _place(_LENIENCY, _approval_kind(approval)))
+    return min(one, other, key=lambda approval: _rank(_LENIENCY, _approval_kind(approval)))
 
 
 def _narrower_sandbox(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    low, high = sorted((one, other), key=lambda sandbox: _place(_WIDTH, sandbox["type"]))
+    low, high = sorted((one, other), key=lambda sandbox: _rank(_WIDTH, sandbox["type"]))
     kind = low["type"]
     if kind not in _SWITCHABLE:
         return low if low == high or kind == FULL else whole(None)
@@ -203,7 +205,7 @@ def _narrower_sandbox(one: dict[str, Any], other: dict[str, Any]) -> dict[str, A
 
 
 def _common(ours: list[str], theirs: list[str]) -> list[str]:
-    """The folders that lie in one of each."""
+    """The folders that are in, or equal to, a folder of both lists."""
     pairs = ((ours, theirs), (theirs, ours))
     return sorted({root for some, others in pairs for root in some if any(_lies_in(root, o) for o in others)})
 
@@ -218,9 +220,9 @@ def _approval_kind(approval: Any) -> str:
     return _GRANULAR if is_granular else str(approval)
 
 
-def _place(order: tuple[str, ...], word: str) -> int:
-    """Words that we do not know come last: they are never taken for narrow."""
-    return order.index(word) if word in order else len(order)
+def _rank(order: tuple[str, ...], name: str) -> int:
+    """Unknown names come last, so that they never count as narrow."""
+    return order.index(name) if name in order else len(order)
 
 
 def _external(*, is_on: bool) -> str:

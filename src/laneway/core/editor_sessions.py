@@ -1,8 +1,8 @@
-"""What is kept of an editor's sessions, so that a restarted Laneway can go on with any of them.
+"""Records of editors' sessions, from which a restarted Laneway can resume them, and the port of their store.
 
-Values, and the port to whoever keeps them (`laneway.store.editor_sessions`: one row a session). The
-conversation itself is the engine's; here is only what the engine does not keep: what the user chose,
-and which access the session had. No secrets: what an editor says of MCP servers is never written.
+`laneway.store.editor_sessions` implements the port with one row per session. The engine stores the
+conversation; a record holds only what the engine does not: the user's choices and the access of the
+session. No secrets: an editor's MCP servers are never written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from laneway.core.access import Permit
 
 
 class Defaults(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What the user chose (none: nothing), and the access that came of it."""
+    """The user's choices (none where nothing was chosen), and the access that resulted."""
 
     mode: str = "config"
     model: str | None = None
@@ -30,15 +30,15 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     sandbox_policy: dict[str, Any] | None = None
     permissions: str | None = None
     configured: Permit | None = None
-    """What config.toml meant at the time."""
+    """The access that config.toml granted at the time."""
     sent: Permit | None = None
-    """What Codex had last: from us, or by its own account."""
+    """The access that Codex had last: sent by us, or reported by Codex."""
     empty_in: str | None = None
-    """While nothing was said in it: the Codex home of its thread, which Codex has not written down yet."""
+    """The Codex home of a session without any prompt, whose thread Codex has not written to disk yet."""
 
     @property
     def policy(self) -> Permit | None:
-        """What the session was shown to have."""
+        """The access that the session was shown with."""
         if self.sandbox_policy is None:
             return None
         return Permit(self.approval_policy, self.sandbox_policy, self.permissions)
@@ -63,19 +63,19 @@ class SessionRecords(Protocol):
     def get(self, session_id: str) -> SessionRecord | None: ...
 
     def put(self, record: SessionRecord) -> SessionRecord:
-        """Keep it, in the place of what was there; as it stands now."""
+        """Write the record over an older one; returns it as stored."""
         ...
 
     def delete(self, session_id: str) -> bool: ...
 
     def change_thread(self, session_id: str, old: str, new: str) -> bool:
-        """Whether it was ours to give it another thread: of several who try at once, the first does."""
+        """Give a session another thread; false if another process was first."""
         ...
 
     def renamed(self, thread_ids: Iterable[str]) -> dict[str, str]:
-        """The sessions of these threads, where a session has another thread than the one in its name."""
+        """Session ids by thread id, for sessions whose id no longer names their thread."""
         ...
 
     def empty(self, codex_home: str, age_s: int, limit: int, cwd: str | None = None) -> list[SessionRecord]:
-        """Sessions that nothing was said in yet, in this Codex home and of this age; the newest first."""
+        """Sessions without any prompt in this Codex home, at most this old; the newest first."""
         ...

@@ -1,7 +1,6 @@
-"""The models that an engine offers, as far as a session's settings need to know them. Values.
+"""Models that an engine offers, with the facts that a session's settings need. Values.
 
-An engine may accept models that its list does not have (other providers), so a name is all that is
-known of some.
+An engine may accept models that are not in its list (other providers); of these only the name is known.
 """
 
 from __future__ import annotations
@@ -31,5 +30,5 @@ class Model(msgspec.Struct, frozen=True):
 
 
 def known(listed: Iterable[Model], model: str) -> Model:
-    """What is known of a model, which may be its name only."""
+    """The facts about a model; of one that is not listed, its name only."""
     return next((each for each in listed if each.model == model), Model(model, model))

@@ -1,7 +1,7 @@
-"""What an engine may offer beyond threads and turns, each a small port; one that lacks it says none.
+"""Optional abilities of an engine beyond threads and turns, as small ports: accounts, undo, skills, reviews.
 
-Whoever wants something asks whether it is there (`engine.offers.accounts is None`). Values are
-frozen; the ports are implemented by the engine (`laneway.codex.offers`).
+A caller checks whether a port is there (`engine.offers.accounts is None`); an engine that lacks the
+ability has none. Values are frozen; the engine implements the ports (`laneway.codex.offers`).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from laneway.core.access import FolderConfig, Permit
 if TYPE_CHECKING:
     from laneway.core.overrides import KeyPath
 
-# ── turns that begin otherwise ─────────────────────────────────────────────
+# ── turns without a prompt ─────────────────────────────────────────────────
 
 
 class ReviewUncommitted(msgspec.Struct, frozen=True):
-    """A review of what has changed since the last commit."""
+    """A review of the uncommitted changes."""
 
 
 class ReviewBranch(msgspec.Struct, frozen=True):
-    """A review of what has changed since a branch."""
+    """A review of the changes since a branch."""
 
     branch: str
 
@@ -36,25 +36,25 @@ class ReviewCommit(msgspec.Struct, frozen=True):
 
 
 class ReviewInstructions(msgspec.Struct, frozen=True):
-    """A review of whatever a person says."""
+    """A review of what the user describes."""
 
     text: str
 
 
 class Compaction(msgspec.Struct, frozen=True):
-    """The conversation summarised, to free the model's context."""
+    """A turn that summarises the conversation to free the model's context."""
 
 
 Review: TypeAlias = ReviewUncommitted | ReviewBranch | ReviewCommit | ReviewInstructions
 SpecialTurn: TypeAlias = Review | Compaction
-"""Work that is a turn and does not begin with words of a user."""
+"""Work that is a turn and does not start with a prompt."""
 
 
 # ── how a thread runs ──────────────────────────────────────────────────────
 
 
 class ThreadState(msgspec.Struct, frozen=True, kw_only=True):
-    """How a thread would run its next turn if it were told nothing, by the engine's own account."""
+    """How a thread would run its next turn without further settings, as the engine reports it."""
 
     model: str
     effort: str | None
@@ -63,7 +63,7 @@ class ThreadState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConfigRules(Protocol):
-    """Which keys of an engine's configuration widen nothing (`laneway.codex.config_keys` is one)."""
+    """Decides which configuration keys a caller may set (implemented by `laneway.codex.config_keys`)."""
 
     def forbidden(self, config: Mapping[str, Any], own: Mapping[str, Any] = ...) -> list[KeyPath]:
         """The paths that a caller may not set, in the order given. `own` is what the user set: it passes."""
@@ -71,18 +71,18 @@ class ConfigRules(Protocol):
 
 
 class AccessRules(Protocol):
-    """How far threads may go, by the user's configuration and by the engine's records."""
+    """The access of threads, from the user's configuration and the engine's records."""
 
     def state(self, opened: dict[str, Any]) -> ThreadState:
-        """Of a thread, by what the engine told as it opened it (`ThreadInfo.native`)."""
+        """The state of a thread, from the engine's answer when it was opened (`ThreadInfo.native`)."""
         ...
 
     async def config(self, cwd: str) -> FolderConfig:
-        """The user's configuration as it holds in a folder."""
+        """The user's configuration as it applies to a folder."""
         ...
 
     async def last_permit(self, opened: dict[str, Any]) -> Permit:
-        """What its last turn had, by the engine's record; where that does not tell, as narrow as can be."""
+        """The access of its last turn in the engine's record; the narrowest where the record has none."""
         ...
 
 
@@ -98,46 +98,46 @@ class Planning(Protocol):
     async def switch(self, thread_id: str, mode: PlanMode) -> None: ...
 
     def is_on(self, settings: Any) -> bool:
-        """By the settings that a `SettingsChanged` tells of."""
+        """Whether plan mode is on, by the settings of a `SettingsChanged`."""
         ...
 
 
-# ── what is kept of threads ────────────────────────────────────────────────
+# ── stored threads ─────────────────────────────────────────────────────────
 
 
 class ThreadFiles(Protocol):
     async def delete(self, thread_id: str) -> None:
-        """Of the disk, too; raises `ThreadUnknown`."""
+        """Delete a thread with its files; raises `ThreadUnknown`."""
         ...
 
     async def has_writer(self, thread_id: str) -> bool:
-        """Whether some process has the thread open, also if it has written nothing of it yet."""
+        """Whether some process has the thread open, even if it has not written anything yet."""
         ...
 
 
 class Undo(Protocol):
-    """Turns taken out of a conversation."""
+    """Takes turns out of a conversation."""
 
     async def turns(self, thread_id: str) -> list[str]:
         """The ids of the latest turns, newest first."""
         ...
 
     async def take_back(self, thread_id: str, turn_id: str) -> bool:
-        """This turn and all after it; false where only the last one can be taken back."""
+        """Take back this turn and all after it; false where the engine can only take back the last one."""
         ...
 
     async def take_back_last(self, thread_id: str) -> None:
-        """Not to be asked twice: it would take back two."""
+        """Take back the last turn. Never repeat the call: it would take back two."""
         ...
 
 
-# ── what a thread has at hand ──────────────────────────────────────────────
+# ── MCP servers and skills ─────────────────────────────────────────────────
 
 
 class McpServerStatus(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     state: str = ""
-    """How it runs, in the engine's word; empty: it is set up."""
+    """The engine's own state name; empty if the server is only set up."""
     tools: tuple[str, ...] = ()
     error: str = ""
     needs_login: bool = False
@@ -156,20 +156,20 @@ class Skills(Protocol):
     async def skills(self, cwd: str) -> tuple[Skill, ...]: ...
 
 
-# ── who is logged in ───────────────────────────────────────────────────────
+# ── accounts ───────────────────────────────────────────────────────────────
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     kind: str | None = None
-    """`apiKey`, `chatgpt` or another of the engine's words; none: nobody is logged in."""
+    """`apiKey`, `chatgpt` or another name of the engine's; none if nobody is logged in."""
     who: str = ""
     is_login_needed: bool = False
     is_login_possible: bool = False
-    """Whether the model's provider is one to log in to, and not one with a key of the user's."""
+    """Whether the model's provider has a login, rather than a key in the user's configuration."""
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of an allowance is used up."""
+    """A usage limit of the account, and how much of it is used."""
 
     used_percent: int | float | None = None
     window_minutes: int | None = None
@@ -178,40 +178,40 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoginPage(msgspec.Struct, frozen=True):
-    """Where a person goes to log in."""
+    """The web page on which the user logs in."""
 
     login_id: str
     url: str
     code: str = ""
-    """To be entered there; empty where the page needs none."""
+    """The code to enter on the page; empty where it needs none."""
 
 
 LoginWay: TypeAlias = Literal["browser", "device_code"]
 
 
 class StartedLogin(Protocol):
-    """A login that waits for a person."""
+    """A login that waits for the user."""
 
     @property
     def page(self) -> LoginPage: ...
 
     @property
     def outcome(self) -> asyncio.Future[str | None]:
-        """How it ended: none for a login, else why not. Set by the engine, or by `end`."""
+        """The result: none for success, else the reason of the failure. Set by the engine, or by `end`."""
         ...
 
     def end(self, why: str) -> None:
-        """Nobody waits for it any more; unless it has ended, this is its outcome."""
+        """Stop waiting: unless the login has ended, this is its outcome."""
         ...
 
     async def cancel(self) -> None:
-        """Have the engine give it up."""
+        """Cancel the login in the engine."""
         ...
 
 
 class Accounts(Protocol):
     async def read(self, *, refresh: bool = False) -> Account:
-        """`refresh`: only a login that works counts."""
+        """The account that is logged in. `refresh` also checks that the login still works."""
         ...
 
     async def limits(self) -> tuple[Limit, ...]: ...
@@ -223,7 +223,7 @@ class Accounts(Protocol):
     async def log_out(self) -> None: ...
 
 
-# ── all of it ──────────────────────────────────────────────────────────────
+# ── all offers ──────────────────────────────────────────────────────────────
 
 
 class Offers(msgspec.Struct, frozen=True, kw_only=True):

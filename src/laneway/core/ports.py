@@ -1,8 +1,8 @@
-"""What the core asks of an engine, and what an engine may ask of the core.
+"""Ports between the core and an engine: `Engine`, `Thread`, `Host`, and the clock.
 
-Two small protocols for whoever adds an engine (`Engine`, `Thread`), one for whoever
-owns a thread (`Host`), and the clock. Implemented by `laneway.codex` and, hand-driven,
-by `laneway.testing`. What an engine may offer beyond them is in `laneway.core.offers`.
+An engine implements `Engine` and `Thread`; the owner of a thread implements `Host`. The engines are
+`laneway.codex` and, driven by hand in tests, `laneway.testing`. Optional abilities of an engine are in
+`laneway.core.offers`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # for annotations only: every program loads this module as it
     from laneway.core.offers import Offers, PlanMode, SpecialTurn
 
 FILE_MARK = "[ACP_RESOURCE"
-"""How the text of a link or an embedded file begins, beside what a person wrote."""
+"""The prefix of a text part that is a link or an embedded file, not the user's own text."""
 
 
 class TextPart(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class ImagePart(msgspec.Struct, frozen=True):
 
 
 class NativePart(msgspec.Struct, frozen=True):
-    """An input in the engine's own form, handed on as it is."""
+    """An input in the engine's own form, passed on unchanged."""
 
     value: dict[str, Any]
 
@@ -46,11 +46,11 @@ Part: TypeAlias = TextPart | ImagePart | NativePart
 
 
 class ThreadSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """How a thread should be. Nothing set means nothing sent: the user's own config rules."""
+    """The settings of a thread. What is not set is not sent, so the user's own configuration applies."""
 
     cwd: Path
     moves: bool = False
-    """On a resume: work in `cwd` from now on. Else the thread stays where it was."""
+    """On a resume: work in `cwd` from now on. Else the thread stays in its folder."""
     model: str | None = None
     sandbox: str | None = None
     approval_policy: str | None = None
@@ -64,35 +64,35 @@ class ThreadSpec(msgspec.Struct, frozen=True, kw_only=True):
     had_tools: tuple[str, ...] = ()
     """The names of the tools that the thread was started with: a resume cannot add any."""
     users_config: dict[str, Any] | None = None
-    """Of the user's own configuration for this folder, what says how far a session may go and who has
-    the model, where the caller has just read it: the engine need not."""
+    """The part of the user's configuration for this folder that decides about access and the model's
+    provider, if the caller has just read it, so that the engine need not."""
     writable_roots: tuple[str, ...] = ()
-    """Folders to write to beside `cwd` and those of the user's configuration, where writing is allowed."""
+    """Writable folders beside `cwd` and those of the user's configuration, if writing is allowed at all."""
     directories: tuple[str, ...] = ()
-    """Further folders of the workspace beside `cwd`: written to only where `cwd` may be."""
+    """Further folders of the workspace beside `cwd`: writable only where `cwd` is."""
     extras: dict[str, Any] = {}
-    """Config of ours beside the caller's: sent at every start and resume, and kept nowhere."""
-    tells_live_edits: bool = False
-    """Whether edits are told while they are written, unless the user's configuration decides about that."""
+    """Laneway's own config beside the caller's: sent at every start and resume, never stored."""
+    streams_edits: bool = False
+    """Whether edits are streamed while they are written, unless the user's configuration decides that."""
     declines_escalations: bool = False
     """Whether questions for more access are declined at once, without asking anybody."""
 
 
 class TurnSpec(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
-    errand: SpecialTurn | None = None
-    """In the place of the parts."""
+    special_turn: SpecialTurn | None = None
+    """Replaces the parts."""
     context: str = ""
-    """What the model should know in this turn, composed anew for each."""
+    """Context for the model in this turn, composed anew for each turn."""
     model: str | None = None
     effort: str | None = None
     output_schema: Any = None
     personality: str | None = None
     reasoning_summary: str | None = None
     permit: Permit | None = None
-    """How far the session may go from this turn on."""
+    """The access of the session from this turn on."""
     permit_if_cold: Permit | None = None
-    """The same, for an engine that was started again and knows only what it wrote down."""
+    """The same, for an engine process that was restarted and has only its own record of the thread."""
     plan_mode: PlanMode | None = None
     native: dict[str, Any] = {}
     """Further parameters in the engine's own form; they win."""
@@ -101,7 +101,7 @@ class TurnSpec(msgspec.Struct, frozen=True, kw_only=True):
 class Page(msgspec.Struct, frozen=True):
     """One page of history, oldest first within the page.
 
-    `older` leads to the page before; where the oldest turns were asked for first, to the one behind.
+    `older` is the cursor of the previous page or, if the oldest turns were asked for first, of the next.
     """
 
     events: tuple[Event, ...]
@@ -126,15 +126,15 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
 
     version: str
     turn_context: bool = True
-    """Takes context with a turn, outside of the conversation."""
+    """Accepts context with a turn, outside of the conversation."""
     inject: bool = True
-    """Takes items into the conversation before a turn."""
+    """Accepts items for the conversation before a turn."""
     history_pages: bool = True
-    """Gives its history by the page, from either end."""
+    """Returns its history in pages, from either end."""
     ends_one_command: bool = True
-    """Ends a command by its name; else all that run in a thread."""
+    """Can end a single command; else only all commands of a thread."""
     resume: bool = True
-    """Takes up threads of a process that is gone."""
+    """Can resume threads of a process that has ended."""
 
 
 class Host(Protocol):
@@ -150,7 +150,7 @@ class Thread(Protocol):
     def info(self) -> ThreadInfo: ...
 
     async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
-        """Return the turn's id. `TurnStarted(ticket=…)` has been told by then."""
+        """Return the turn's id. The event `TurnStarted(ticket=…)` has been sent by then."""
         ...
 
     async def steer(self, ticket: str, turn_id: str, parts: tuple[Part, ...]) -> None: ...
@@ -164,7 +164,7 @@ class Thread(Protocol):
     ) -> Page: ...
 
     async def release(self) -> None:
-        """Give the thread up, so that another process can resume it."""
+        """Unload the thread, so that another process can resume it."""
         ...
 
 
@@ -181,8 +181,8 @@ class Engine(Protocol):
         ...
 
     @property
-    def ended_saying(self) -> str:
-        """What that process said last on its standard error."""
+    def ended_stderr(self) -> str:
+        """The last lines of that process's standard error."""
         ...
 
     @property
@@ -190,7 +190,7 @@ class Engine(Protocol):
 
     @property
     def offers(self) -> Offers:
-        """What it has beyond threads and turns. Asking starts nothing."""
+        """Optional abilities of the engine. Reading this starts no process."""
         ...
 
     def renew(self) -> None:
@@ -210,17 +210,17 @@ class Engine(Protocol):
     async def history(
         self, thread_id: str, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
     ) -> Page:
-        """Of any thread, also one that nobody has open."""
+        """The history of any thread, also one that is not open."""
         ...
 
     async def list_threads(
         self, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50
     ) -> ThreadList:
-        """Every thread that a person may want to go on with, whichever program started it."""
+        """All threads that a user may want to resume, whichever program started them."""
         ...
 
     async def models(self) -> tuple[Model, ...]:
-        """What a person may choose from now; it changes with the account."""
+        """The models to choose from; they depend on the account."""
         ...
 
     async def aclose(self) -> None: ...
@@ -232,5 +232,5 @@ class Clock(Protocol):
         ...
 
     def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back once, later; the returned function takes that back."""
+        """Call back once, later; the returned function cancels that."""
         ...

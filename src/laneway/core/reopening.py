@@ -1,8 +1,8 @@
-"""A session that is opened again: what it was set to, and never more access than it had.
+"""Settings of a session that is opened again: the recorded ones, with never more access than it had.
 
-Codex brings back what the thread's last turn had, except for one sandbox: where the workspace
-may be written it takes config.toml's instead (0.163), which may be wider. So what the session
-had is taken from its record. Pure: how the engine would run it and what was recorded, to values.
+Codex restores the access of the thread's last turn, except for one sandbox: instead of
+`workspace-write` it takes config.toml's (0.163), which may be wider. So the access comes from the
+session's record. Pure: from the engine's state and the record to `Facts` and `Choices`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from laneway.core.access import CONFIG, KEPT, MODES, FolderConfig, Permit
 from laneway.core.editor_sessions import Defaults
 from laneway.core.models import Model
 from laneway.core.offers import ThreadState
-from laneway.core.session_settings import Choices, Facts, chosen, opened
+from laneway.core.session_settings import Choices, Facts, base_policy, new_facts
 
 
 def reopened(
@@ -26,30 +26,30 @@ def reopened(
     *,
     last: Permit | None = None,
 ) -> tuple[Facts, Choices]:
-    """Of a thread that was resumed or forked; no defaults: one that others started.
+    """The settings of a thread that was resumed or forked; no defaults if Laneway did not start it.
 
-    `last` is what the thread's last turn had, where only the engine's own record tells.
+    `last` is the access of the thread's last turn, where only the engine's own record has it.
     """
-    facts = opened(state, models, config, roots)
+    facts = new_facts(state, models, config, roots)
     running = facts.running
     recorded = defaults or Defaults()
-    configured = access.configured(config, _whole(recorded.configured) or _guess(running))
+    configured = access.configured(config, _complete(recorded.configured) or _guess(running))
     facts = msgspec.structs.replace(facts, configured=configured)
     if defaults is None:
         allowed = running if last is None else access.narrower(running, last)
-        return _shown(allowed, Choices(), facts)
-    had, sent = _whole(defaults.policy), _whole(defaults.sent)
+        return _with_mode(allowed, Choices(), facts)
+    had, sent = _complete(defaults.policy), _complete(defaults.sent)
     facts = msgspec.structs.replace(facts, kept=had)
     choices = _choices(defaults)
-    allowed = access.narrower(chosen(choices, facts), had or running)
+    allowed = access.narrower(base_policy(choices, facts), had or running)
     if sent is not None and _is_changed(running, sent, facts):
         allowed = access.narrower(allowed, running)
-    return _shown(allowed, choices, facts)
+    return _with_mode(allowed, choices, facts)
 
 
-def _shown(allowed: Permit, choices: Choices, facts: Facts) -> tuple[Facts, Choices]:
-    """The mode that stands for just this access: the one that was, if it still does, or another."""
-    if chosen(choices, facts) == allowed:
+def _with_mode(allowed: Permit, choices: Choices, facts: Facts) -> tuple[Facts, Choices]:
+    """The choices with a mode for exactly this access: the recorded mode if it still fits, or another."""
+    if base_policy(choices, facts) == allowed:
         if choices.mode != KEPT:
             facts = msgspec.structs.replace(facts, kept=None)
         return facts, choices
@@ -57,19 +57,19 @@ def _shown(allowed: Permit, choices: Choices, facts: Facts) -> tuple[Facts, Choi
     for mode in MODES:
         for network in (None, access.has_network(allowed)):
             other = msgspec.structs.replace(choices, mode=mode, network=network)
-            if chosen(other, facts) == allowed:
+            if base_policy(other, facts) == allowed:
                 return facts, other
     facts = msgspec.structs.replace(facts, kept=allowed)
     return facts, msgspec.structs.replace(choices, mode=KEPT, network=None)
 
 
 def _is_changed(running: Permit, sent: Permit, facts: Facts) -> bool:
-    """Whether somebody else has used the thread since, with another access."""
+    """Whether another program has used the thread since, with another access."""
     if running == sent:
         return False
-    is_same_else = running.approval == sent.approval and running.profile == sent.profile
-    if is_same_else and sent.sandbox["type"] == access.WORKSPACE:
-        # Codex forgot it and took config.toml's. If that says nothing, what it took tells nothing.
+    is_otherwise_same = running.approval == sent.approval and running.profile == sent.profile
+    if is_otherwise_same and sent.sandbox["type"] == access.WORKSPACE:
+        # Codex lost it and took config.toml's. Where that sets no sandbox, the difference proves nothing.
         return facts.config.is_sandbox_set and running.sandbox != facts.configured.sandbox
     return True
 
@@ -81,12 +81,15 @@ def _choices(defaults: Defaults) -> Choices:
     return choices if is_known else msgspec.structs.replace(choices, mode=CONFIG, network=None)
 
 
-def _whole(permit: Permit | None) -> Permit | None:
+def _complete(permit: Permit | None) -> Permit | None:
     return permit and msgspec.structs.replace(permit, sandbox=access.whole(permit.sandbox))
 
 
 def _guess(running: Permit) -> Permit:
-    """What Codex makes of a config.toml that says nothing. It comes to no more access than this by itself."""
-    is_likely = running.profile is not None or running.sandbox["type"] in (access.READ_ONLY, access.WORKSPACE)
+    """Codex's access by default: a config.toml that sets nothing never grants more than this."""
+    is_default = running.profile is not None or running.sandbox["type"] in (
+        access.READ_ONLY,
+        access.WORKSPACE,
+    )
     approval = "on-request" if running.approval == "never" else running.approval
-    return Permit(approval, running.sandbox if is_likely else access.whole(None), running.profile)
+    return Permit(approval, running.sandbox if is_default else access.whole(None), running.profile)

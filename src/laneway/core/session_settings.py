@@ -1,10 +1,9 @@
-"""What a user can set for a session: its state as a value, listed, changed and sent with turns.
+"""Settings that a user can change in a session: the values, the list of options, what turns send.
 
-`Choices` is what somebody chose, `Facts` what is so without it. All that the engine gets is what
-the settings say: nothing until something is chosen, because the user's own configuration rules until
-then. An engine keeps what a turn brought along for all turns after it; so once an access was
-chosen it goes along with every turn, also when that choice is to go back to the configuration.
-Pure; `laneway.core.reopening` brings a session back.
+`Choices` is what the user chose, `Facts` what holds without a choice. The engine is sent only what was
+chosen, because the user's own configuration applies until then. An engine keeps the settings of a turn
+for all turns after it; so once an access was chosen, every turn sends it, also when the user has chosen
+to go back to the configuration. Pure; `laneway.core.reopening` restores the settings of a session.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from laneway.core.offers import ThreadState
 from laneway.core.ports import TurnSpec
 
 DEFAULT = "default"
-"""What a setting is that nobody chose and config.toml does not say. Codex takes nothing back to it."""
+"""The value of a setting that neither the user nor config.toml has set. Codex cannot be set back to it."""
 MAX_SHOWN_CHARS = 80
-"""Of what a client sent, in a sentence that refuses it."""
+"""Of a client's value that an error message quotes."""
 USUAL_EFFORTS = ("low", "medium", "high")
-"""Offered for a model that Codex knows nothing of, if somebody set an effort for it."""
+"""Offered for a model that is not in Codex's list, if an effort is set for it."""
 _EFFORT_NAMES = {"xhigh": "Extra high"}
 
 
 class ChoiceRefused(LanewayError):
-    """There is no such setting, or no such value of it. The message says what there is."""
+    """There is no such setting or value. The message lists the valid ones."""
 
 
 class SettingChoice(msgspec.Struct, frozen=True):
@@ -42,7 +41,7 @@ class SettingChoice(msgspec.Struct, frozen=True):
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that can be set, where it stands, and what it can be set to."""
+    """One setting with its current value and all values that it can have."""
 
     setting_id: str
     name: str
@@ -52,11 +51,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def setting_choice(value: str, name: str, description: str = "") -> SettingChoice:
-    """Names and descriptions may be an engine's: both are made visible."""
+    """Names and descriptions may come from an engine, so both have hidden characters shown."""
     return SettingChoice(value, label(name), plain(description) if description else "")
 
 
-# Names of values speak for themselves: JupyterLab's toolbar shows them without the option's own name.
+# Names of values must be clear on their own: JupyterLab's toolbar shows them without the option's own name.
 PERSONALITIES = (
     setting_choice("friendly", "Friendly", "Warm and encouraging."),
     setting_choice("pragmatic", "Pragmatic", "Brief and to the point."),
@@ -72,7 +71,7 @@ NETWORK = (setting_choice("on", "Network on"), setting_choice("off", "Network of
 
 
 class Choices(msgspec.Struct, frozen=True):
-    """What somebody chose; none: nothing."""
+    """The user's choices; none where the user chose nothing."""
 
     mode: str = CONFIG
     model: str | None = None
@@ -85,26 +84,26 @@ class Choices(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is so when the session is opened. None of it changes while it is open."""
+    """What holds since the session was opened. None of it changes while it is open."""
 
     models: tuple[Model, ...] = ()
     model: str = ""
     effort: str | None = None
     running: Permit
-    """What Codex would let the next turn do if it were told nothing."""
+    """The access of the next turn if nothing were sent to Codex."""
     configured: Permit
-    """What config.toml means."""
+    """The access that config.toml grants."""
     kept: Permit | None = None
-    """What the session had before it was opened again, if no mode stands for that."""
+    """The access of a reopened session, where no mode stands for it."""
     config: FolderConfig = FolderConfig()
     roots: tuple[str, ...] = ()
     """Folders that the client added to the workspace."""
 
 
-def opened(
+def new_facts(
     state: ThreadState, models: tuple[Model, ...], config: FolderConfig, roots: tuple[str, ...] = ()
 ) -> Facts:
-    """Of a new session: what it has is what is configured."""
+    """The facts of a new session, whose access is the configured one."""
     return Facts(
         models=models,
         model=state.model,
@@ -116,21 +115,21 @@ def opened(
     )
 
 
-# ── what they come to ──────────────────────────────────────────────────────
+# ── effective values ───────────────────────────────────────────────────────
 
 
 def policy(choices: Choices, facts: Facts) -> Permit:
-    """What the shown options let Codex do."""
-    return access.with_roots(chosen(choices, facts), facts.roots)
+    """The access that the current settings grant."""
+    return access.with_roots(base_policy(choices, facts), facts.roots)
 
 
-def chosen(choices: Choices, facts: Facts) -> Permit:
-    """The same without the client's further folders, which are no choice."""
+def base_policy(choices: Choices, facts: Facts) -> Permit:
+    """The same without the client's further folders, which no setting changes."""
     return access.with_network(_of_mode(choices.mode, facts), choices.network)
 
 
-def equipped(turn: TurnSpec, choices: Choices, facts: Facts) -> TurnSpec:
-    """With what differs from what the engine has; what the turn itself says goes first."""
+def turn_with_settings(turn: TurnSpec, choices: Choices, facts: Facts) -> TurnSpec:
+    """The turn with every setting that differs from the engine's; the turn's own values win."""
     permit = policy(choices, facts)
     personality = choices.personality if _model(choices, facts).takes_personality else None
     return msgspec.structs.replace(
@@ -140,7 +139,7 @@ def equipped(turn: TurnSpec, choices: Choices, facts: Facts) -> TurnSpec:
         personality=turn.personality or personality,
         reasoning_summary=turn.reasoning_summary or choices.summary,
         permit=turn.permit or (permit if choices.is_set or permit != facts.running else None),
-        # An engine that starts anew does not know what this session may do, and config.toml may say more.
+        # An engine process that starts anew does not know this access, and config.toml may grant more.
         permit_if_cold=permit,
     )
 
@@ -154,13 +153,13 @@ def current_effort(choices: Choices, facts: Facts) -> str | None:
 
 
 def takes_images(choices: Choices, facts: Facts) -> bool:
-    """A model that Codex's list does not have may well take them."""
+    """Whether the model takes images; one that is not in Codex's list is assumed to."""
     return _model(choices, facts).takes_images
 
 
 def defaults(choices: Choices, facts: Facts, *, sent: Permit | None) -> Defaults:
-    """For the session's record. `sent` is the access that the last turn brought along, if one did."""
-    permit = chosen(choices, facts)
+    """The settings for the session's record. `sent` is the access that the last turn sent, if any."""
+    permit = base_policy(choices, facts)
     return Defaults(
         **msgspec.structs.asdict(choices),
         approval_policy=permit.approval,
@@ -185,7 +184,7 @@ def _model(choices: Choices, facts: Facts) -> Model:
 
 
 def settings(choices: Choices, facts: Facts) -> list[Setting]:
-    """All that can be set and where each stands, in the order in which it is shown."""
+    """All settings with their current values, in the order in which they are shown."""
     model = _model(choices, facts)
     effort = current_effort(choices, facts)
     text = "What Codex may do without asking."
@@ -210,8 +209,8 @@ def settings(choices: Choices, facts: Facts) -> list[Setting]:
 
 def modes(facts: Facts) -> list[SettingChoice]:
     descriptions = {
-        CONFIG: f"What config.toml says: {access.words(facts.configured)}.",
-        KEPT: f"What it had when it was last used: {access.words(facts.kept or facts.running)}.",
+        CONFIG: f"What config.toml says: {access.description(facts.configured)}.",
+        KEPT: f"What it had when it was last used: {access.description(facts.kept or facts.running)}.",
         **access.DESCRIPTIONS,
     }
     listed = MODES if facts.kept is None else (*MODES, KEPT)
@@ -223,18 +222,18 @@ def has_network(choices: Choices, facts: Facts) -> bool:
 
 
 def model_values(listed: tuple[Model, ...], *always: str) -> list[SettingChoice]:
-    """What a user may choose: what is meant to be seen, and those in use whatever they are."""
-    shown = [model for model in listed if not model.is_hidden or model.model in always]
-    names = {model.model for model in shown}
+    """The models to choose from: all that are not hidden, and those in use in any case."""
+    visible = [model for model in listed if not model.is_hidden or model.model in always]
+    names = {model.model for model in visible}
     others = [Model(model, model) for model in dict.fromkeys(always) if model and model not in names]
     return [
         setting_choice(model.model, model.name or model.model, model.description)
-        for model in [*shown, *others]
+        for model in [*visible, *others]
     ]
 
 
 def effort_values(model: Model, current: str | None) -> list[SettingChoice]:
-    """Empty if the model has none to choose from."""
+    """The efforts to choose from; empty if the model has none."""
     efforts = model.efforts
     if not efforts and current is not None:
         efforts = tuple(Effort(usual) for usual in USUAL_EFFORTS)
@@ -284,7 +283,7 @@ def _setting(
 
 
 def choose(choices: Choices, facts: Facts, setting_id: str, value: Any) -> Choices:
-    """With this value chosen; `ChoiceRefused` if there is no such setting or value."""
+    """The choices with one setting changed; `ChoiceRefused` if there is no such setting or value."""
     change = msgspec.structs.replace
     match setting_id:
         case "mode":
@@ -311,12 +310,12 @@ def choose(choices: Choices, facts: Facts, setting_id: str, value: Any) -> Choic
 
 def _choose_model(choices: Choices, facts: Facts, value: Any) -> Choices:
     hidden = [setting_choice(model.model, model.name) for model in facts.models if model.is_hidden]
-    shown = model_values(facts.models, facts.model, current_model(choices, facts))
-    model = known(facts.models, _one_of("model", value, shown, hidden))
+    offered = model_values(facts.models, facts.model, current_model(choices, facts))
+    model = known(facts.models, _one_of("model", value, offered, hidden))
     changed = msgspec.structs.replace(choices, model=model.model)
     effort = choices.effort or facts.effort
     if effort is not None and model.efforts and not model.supports(effort):
-        # Codex would go on with the old one, which the new model refuses.
+        # Codex would keep the old effort, which the new model refuses.
         return msgspec.structs.replace(changed, effort=model.default_effort or model.efforts[0].effort)
     return changed
 
@@ -325,7 +324,7 @@ def _choose_network(choices: Choices, facts: Facts, value: Any) -> Choices:
     if not isinstance(value, bool) and value not in ("on", "off"):
         raise ChoiceRefused(f"The network is on or off, not {_cut(value)}.")
     is_on = value is True or value == "on"
-    permit = chosen(choices, facts)
+    permit = base_policy(choices, facts)
     if is_on == access.has_network(permit):
         return choices
     if not access.can_switch_network(permit):
@@ -339,19 +338,19 @@ def _set(choices: Choices, field: str, value: str) -> Choices:
 
 
 def _one_of(
-    what: str, value: Any, offered: list[SettingChoice], silent: list[SettingChoice] | None = None
+    noun: str, value: Any, offered: list[SettingChoice], unlisted: list[SettingChoice] | None = None
 ) -> str:
-    """One of the values; `silent` ones are taken, but not named to whoever errs."""
-    for each in (*offered, *(silent or ())):
+    """The value if it is one of these; an error names the offered ones, not the unlisted."""
+    for each in (*offered, *(unlisted or ())):
         if isinstance(value, str) and value == each.value:
             return value
     names = ", ".join(each.value for each in offered)
     remedy = f"Choose one of: {names}." if names else "There is none to choose here."
-    raise ChoiceRefused(f"There is no {what} {_cut(value)}. {remedy}")
+    raise ChoiceRefused(f"There is no {noun} {_cut(value)}. {remedy}")
 
 
 def _cut(value: Any) -> str:
     if isinstance(value, dict | list):
-        return "of this shape"  # to write it out may be long, and deeper than Python goes
+        return "of this shape"  # written out it may be long, and nested deeper than Python can recurse
     text = value if isinstance(value, str) else repr(value)
     return code_label(text, MAX_SHOWN_CHARS)

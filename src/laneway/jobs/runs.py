@@ -128,7 +128,7 @@ class TreeRuns:
             if isinstance(view, GitRun):
                 return ""  # the snapshot says what is wrong with it
             ran = view.git("status", "--porcelain", "--untracked-files=all", "-z")
-        return ran.out.decode("utf-8", "replace").replace("\0", "\n")
+        return ran.stdout.decode("utf-8", "replace").replace("\0", "\n")
 
     # ── judging ────────────────────────────────────────────────────────────
 

@@ -192,8 +192,8 @@ def _lent(objects: Objects, head: str) -> frozenset[str]:
     if not head:
         return frozenset()
     ran = objects.git("ls-tree", "-r", "-z", "--full-tree", head, max_bytes=MAX_LISTED_BYTES)
-    if ran.code != 0 or ran.is_cut:
+    if ran.exit_code != 0 or ran.is_cut:
         return frozenset()
-    facts = (line.partition(b"\t")[0].decode().split(" ") for line in ran.out.split(b"\0")[:-1])
+    facts = (line.partition(b"\t")[0].decode().split(" ") for line in ran.stdout.split(b"\0")[:-1])
     names = frozenset(name for _, kind, name in facts if kind == "blob")
     return names.difference(objects.missing(names))

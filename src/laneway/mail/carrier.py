@@ -213,10 +213,10 @@ class Carrier:
         """Read the inbox; none if there is nothing new."""
         is_due, self._is_due = self._is_due, False
         deliveries, me, rules = self._deliveries, self._me(inbox), self._shared.rules
-        under_way = deliveries.under_way
+        pending_keys = deliveries.pending_keys
 
         def sorting(unread: Sequence[Message]) -> Sorted:
-            return sort(unread, me, rules, under_way=under_way, brought=deliveries.brought)
+            return sort(unread, me, rules, pending_keys=pending_keys, delivered=deliveries.delivered)
 
         try:
             sight = await asyncio.to_thread(look, inbox, self._seen, self._known, sorting, is_due=is_due)
@@ -284,7 +284,7 @@ class Carrier:
             self.on_failed(problem)
             return
         shared.counters.sessions_ended += 1
-        self._deliveries.brought.add(request)
+        self._deliveries.delivered.add(request)
         self._marking.add(inbox, (request,))
         await self._marking.run()
         shared.note("mail_shutdown", named, (request,), outcome=closed.status)

@@ -103,25 +103,25 @@ def sort(
     me: Addressee,
     rules: Rules,
     *,
-    under_way: frozenset[str] = frozenset(),
-    brought: Container[str] = frozenset(),
+    pending_keys: frozenset[str] = frozenset(),
+    delivered: Container[str] = frozenset(),
 ) -> Sorted:
     """`unread` is in the order of delivery (`Mail.unread`).
 
-    `under_way` has the keys of messages that were sent to Codex and are not yet known to be recorded:
-    these are left out. `brought` has the keys of recorded ones.
+    `pending_keys` has the keys of messages that were sent to Codex and are not yet known to be recorded:
+    these are left out. `delivered` has the keys of recorded ones.
     """
-    kinds: dict[str, list[Message]] = {"end": [], "turn": [], "quiet": [], "brought": [], "refused": []}
+    kinds: dict[str, list[Message]] = {"end": [], "turn": [], "quiet": [], "delivered": [], "refused": []}
     for message in unread:
-        if any(key in brought for key in message.key):
-            kinds["brought"].append(message)
-        elif under_way.isdisjoint(message.key):
+        if any(key in delivered for key in message.key):
+            kinds["delivered"].append(message)
+        elif pending_keys.isdisjoint(message.key):
             kinds[treatment(message, me) if rules.admit(message) else "refused"].append(message)
     return Sorted(
         orders=tuple(kinds["end"]),
         starting=tuple(kinds["turn"]),
         along=tuple(kinds["quiet"]),
-        marks=tuple(kinds["brought"]),
+        marks=tuple(kinds["delivered"]),
         refused=tuple(kinds["refused"]),
     )
 

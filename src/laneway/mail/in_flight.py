@@ -17,7 +17,7 @@ from laneway.core.turn import Turn, TurnResult
 from laneway.mail.entries import Message
 from laneway.mail.inbox import Inbox
 from laneway.mail.pace import Pace
-from laneway.mail.shared import MailShared, Recalled
+from laneway.mail.shared import MailShared, MemberMemory
 
 
 class Sender(Protocol):
@@ -58,18 +58,18 @@ class Deliveries:
 
     def __init__(self, named: NamedSession, shared: MailShared, sender: Sender) -> None:
         self.pace = Pace()
-        self.brought = Recalled(shared.brought, named.identity)
+        self.delivered = MemberMemory(shared.delivered, named.identity)
         self.lost = 0
         """Always 0: we read the session's events as they come (the `Reader` port)."""
         self._named = named
         self._shared = shared
         self._sender = sender
-        self._tried = Recalled(shared.tried, named.identity)
+        self._attempted = MemberMemory(shared.attempted, named.identity)
         self._in_flight: dict[str, Delivery] = {}
         self._turn_id: str | None = None
 
     @property
-    def under_way(self) -> frozenset[str]:
+    def pending_keys(self) -> frozenset[str]:
         """The keys of messages that are neither recorded nor given up."""
         return frozenset(
             key for delivery in self._in_flight.values() for each in delivery.messages for key in each.key
@@ -107,9 +107,11 @@ class Deliveries:
     def _track(self, ticket: str, delivery: Delivery) -> None:
         self._in_flight[ticket] = delivery
         self.pace.begin(delivery.began_at)
-        self._shared.counters.redelivered += sum(self._tried.has(message) for message in delivery.messages)
+        self._shared.counters.redelivered += sum(
+            self._attempted.has(message) for message in delivery.messages
+        )
         for message in delivery.messages:
-            self._tried.add(message)
+            self._attempted.add(message)
 
     # ── the session's events (the `Reader` port) ───────────────────────────
 
@@ -130,7 +132,9 @@ class Deliveries:
             own.turn_id = event.turn_id
             self._shared.counters.turns += 1
             if own.written_at is not None:
-                self._shared.counters.took(max(0.0, self._shared.now().timestamp() - own.written_at))
+                self._shared.counters.record_latency(
+                    max(0.0, self._shared.now().timestamp() - own.written_at)
+                )
         for delivery in self._in_flight.values():
             if delivery.turn is not None and delivery.turn_id is None:
                 # A client's turn came first, and may read the mail by a tool: request again when it is over.
@@ -150,8 +154,8 @@ class Deliveries:
         self.pace.succeed()
         self._shared.counters.delivered += len(delivery.messages)
         for message in delivery.messages:
-            self.brought.add(message)
-            self._tried.drop(message)  # it is not tried again
+            self.delivered.add(message)
+            self._attempted.drop(message)  # it is not tried again
         self._shared.note("mail_delivered", self._named, delivery.messages, turn_id=event.turn_id)
         self._sender.on_recorded(delivery.inbox, delivery.messages)
 

@@ -71,12 +71,12 @@ def locked(
     fd = _take_flock(target.with_suffix(".lock"), wait)
     try:
         folder = target.with_name(target.name + ".lock")
-        made = _take_folder(folder, fd, patience, wait)
+        folder_status = _take_folder(folder, fd, patience, wait)
         since = time.monotonic()
         try:
             yield
         finally:
-            _release_folder(folder, made, fd)
+            _release_folder(folder, folder_status, fd)
             if on_release is not None:
                 on_release(time.monotonic() - since)
     finally:
@@ -105,9 +105,9 @@ def _take_folder(path: Path, note_fd: int, patience: Patience, wait: _Wait) -> o
     while True:
         try:
             os.mkdir(path, FOLDER_MODE)
-            made = os.lstat(path)
-            _note(note_fd, made)
-            return made
+            folder_status = os.lstat(path)
+            _note(note_fd, folder_status)
+            return folder_status
         except FileExistsError:
             pass
         except FileNotFoundError:
@@ -117,11 +117,11 @@ def _take_folder(path: Path, note_fd: int, patience: Patience, wait: _Wait) -> o
         wait.once(briefly=_evict(path, note_fd, patience))
 
 
-def _release_folder(path: Path, made: os.stat_result, note_fd: int) -> None:
+def _release_folder(path: Path, folder_status: os.stat_result, note_fd: int) -> None:
     """Remove the lock folder, unless it is no longer ours: another took it while we were suspended."""
     try:
         os.ftruncate(note_fd, 0)  # first the note: it must never describe another's folder
-        if _is_at(made, path):
+        if _is_at(folder_status, path):
             os.rmdir(path)
     except OSError:
         pass  # gone with its team, or stale in ten seconds
@@ -177,10 +177,10 @@ def _remove_file(path: Path) -> bool:
 # maker is dead: alive, it would still hold the flock. So after a kill -9 no Laneway waits ten seconds.
 
 
-def _note(fd: int, made: os.stat_result) -> None:
+def _note(fd: int, folder_status: os.stat_result) -> None:
     try:
         os.ftruncate(fd, 0)
-        os.pwrite(fd, _note_text(made), 0)
+        os.pwrite(fd, _note_text(folder_status), 0)
     except OSError:
         pass  # a full disk: the folder is stale in ten seconds
 

@@ -43,7 +43,7 @@ class Counters:
         self._times = 0
         self._total_s = self._last_s = self._max_s = 0.0
 
-    def took(self, seconds: float) -> None:
+    def record_latency(self, seconds: float) -> None:
         self._times += 1
         self._last_s = seconds
         self._total_s += seconds

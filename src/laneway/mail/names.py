@@ -39,7 +39,7 @@ class Address(msgspec.Struct, frozen=True):
 def check_team(name: str) -> str:
     if not TEAM.fullmatch(name) or REMOVED in name:
         raise BadName(
-            f"{_shown(name)} cannot be the name of a team. Use up to 64 letters, digits, dots, dashes and "
+            f"{_quoted(name)} cannot be the name of a team. Use up to 64 letters, digits, dots, dashes and "
             "underscores, with a letter or digit first."
         )
     return name
@@ -49,7 +49,7 @@ def check_sender(name: str) -> str:
     """A name that we may take: the name itself, or `BadName`."""
     if not IDENTITY.fullmatch(name):
         raise BadName(
-            f"{_shown(name)} cannot be the name of an agent. Use up to 64 letters, digits, dashes and "
+            f"{_quoted(name)} cannot be the name of an agent. Use up to 64 letters, digits, dashes and "
             "underscores, with a letter or digit first."
         )
     if name.lower() in RESERVED:
@@ -66,9 +66,9 @@ def address(text: str, default_team: str) -> Address:
     """Parse `agent` or `agent@team`; anything else is `BadName`."""
     agent, at, team = text.partition("@")
     if "@" in team:
-        raise BadName(f"{_shown(text)} has more than one @. Write agent or agent@team.")
+        raise BadName(f"{_quoted(text)} has more than one @. Write agent or agent@team.")
     if not agent or (at and not team):
-        raise BadName(f"{_shown(text)} lacks a name before or behind the @. Write agent or agent@team.")
+        raise BadName(f"{_quoted(text)} lacks a name before or behind the @. Write agent or agent@team.")
     return Address(check_recipient(agent), check_team(team if at else default_team))
 
 
@@ -114,5 +114,5 @@ def _likenesses(name: str) -> frozenset[str]:
     return frozenset(inbox_name(each).lower() for each in (name, unicodedata.normalize("NFKC", plain)))
 
 
-def _shown(name: str) -> str:
+def _quoted(name: str) -> str:
     return ascii(name if len(name) <= MAX_SHOWN_CHARS else name[:MAX_SHOWN_CHARS] + "…")

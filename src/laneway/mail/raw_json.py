@@ -42,12 +42,12 @@ def items(data: bytes) -> list[bytes]:
         return [value.encode("utf-8", ODD) for value in _walk(data, "[]", _item)]
 
 
-def last_items(data: bytes, wanted: int, of_all: int) -> list[bytes]:
-    """At least the last `wanted` entries of an array that msgspec has read before, if it has that many.
+def last_items(data: bytes, min_count: int, of_all: int) -> list[bytes]:
+    """At least the last `min_count` entries of an array that msgspec has read before, if it has that many.
 
     New mail is at the end of a long inbox, and most of the time the rest is not needed.
     """
-    guess = TAIL_SLACK * wanted * (len(data) // of_all + 1)
+    guess = TAIL_SLACK * min_count * (len(data) // of_all + 1)
     start = data.find(ENTRY_START, len(data) - guess) if guess < len(data) else -1
     if start >= 0:
         # JSON strings hold no raw line breaks, and with one more bracket in front the rest of the array
@@ -56,7 +56,7 @@ def last_items(data: bytes, wanted: int, of_all: int) -> list[bytes]:
             tail = _items.decode(b"[" + data[start:])
         except _FAILURES:
             tail = []
-        if len(tail) >= wanted:
+        if len(tail) >= min_count:
             return [bytes(item) for item in tail]
     return items(data)
 

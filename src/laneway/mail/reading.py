@@ -37,17 +37,17 @@ class MailPage(msgspec.Struct, frozen=True):
 
 
 def page(
-    mail: Mail, query: MailQuery, room_chars: int | None = None, max_chars: int | None = MAX_TEXT_CHARS
+    mail: Mail, query: MailQuery, total_chars: int | None = None, max_chars: int | None = MAX_TEXT_CHARS
 ) -> MailPage:
-    """What fits, at least one message. `room_chars` is for all texts together, each cut at `max_chars`."""
+    """What fits, at least one message. `total_chars` is for all texts together, each cut at `max_chars`."""
     matching = [message for message in mail.messages if _matches(message, query)]
     ordered = _newest_first(matching) if query.include_read else in_order(matching)
     taken: list[Message] = []
-    room = room_chars
+    remaining_chars = total_chars
     for message in ordered[: query.limit]:
-        if room is not None and room_chars is not None:
-            room -= len(shortened(message, max_chars))
-            if taken and room < 0:
+        if remaining_chars is not None and total_chars is not None:
+            remaining_chars -= len(shortened(message, max_chars))
+            if taken and remaining_chars < 0:
                 break
         taken.append(message)
     left = len(ordered) - len(taken)

@@ -181,9 +181,9 @@ class Roster:
         """Remove the record, if this process made it; whether there was one. A missing team has none."""
         return self._remove(lambda member: member.name == name and member.is_ours)
 
-    def clear_dead(self, is_meant: Callable[[Member], bool] = lambda member: True) -> bool:
+    def clear_dead(self, is_selected: Callable[[Member], bool] = lambda member: True) -> bool:
         """Remove the records of Laneways that ended without leaving; whether there were any."""
-        return self._remove(lambda member: is_meant(member) and member.is_gone)
+        return self._remove(lambda member: is_selected(member) and member.is_gone)
 
     def set_active(self, name: str, *, is_active: bool) -> bool:
         """Note whether one of ours is busy; whether that changed anything."""
@@ -203,10 +203,12 @@ class Roster:
 
     # ── changing ───────────────────────────────────────────────────────────
 
-    def _remove(self, is_meant: Callable[[Member], bool]) -> bool:
+    def _remove(self, is_selected: Callable[[Member], bool]) -> bool:
         def edit(members: list[bytes]) -> list[bytes] | None:
-            kept = [raw for raw in members if (member := _member(raw, "")) is None or not is_meant(member)]
-            return kept if len(kept) < len(members) else None
+            remaining = [
+                raw for raw in members if (member := _member(raw, "")) is None or not is_selected(member)
+            ]
+            return remaining if len(remaining) < len(members) else None
 
         return self._change_if_there(edit)
 

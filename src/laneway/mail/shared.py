@@ -1,4 +1,4 @@
-"""What all carriers of one postman share: sessions, membership, post, counters, and the mail delivered."""
+"""Objects that all carriers of one postman share: sessions, membership, post, counters, delivered mail."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class MessageMemory:
         return len(self._keys)
 
 
-class Recalled:
+class MemberMemory:
     """One member's part of a `MessageMemory`, as a container of keys."""
 
     def __init__(self, memory: MessageMemory, identity: str) -> None:
@@ -119,9 +119,9 @@ class MailShared:
         self.is_auto = is_auto
         self.tell = tell
         self.counters = Counters()
-        self.brought = MessageMemory()
+        self.delivered = MessageMemory()
         """Messages that Codex has recorded."""
-        self.tried = MessageMemory()
+        self.attempted = MessageMemory()
         """Messages that were sent to Codex at least once, and are not recorded yet."""
 
     @property

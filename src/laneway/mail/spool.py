@@ -163,16 +163,16 @@ class Spool:
         return spooled
 
     def _give_up(self, path: Path, to: Address, message_id: str, why: str) -> GivenUp:
-        kept = self._root / FAILED / f"{path.stem}-{to.agent}@{to.team}.json"
-        make_folder(kept.parent)
+        failed_path = self._root / FAILED / f"{path.stem}-{to.agent}@{to.team}.json"
+        make_folder(failed_path.parent)
         try:
-            os.rename(path, kept)
-            sync_folder(kept.parent)
+            os.rename(path, failed_path)
+            sync_folder(failed_path.parent)
         except OSError as problem:
-            raise trouble(kept, problem) from problem
-        for name in _names(kept.parent)[:-MAX_FAILED]:
-            _unlink(kept.parent / name)
-        return GivenUp(to, message_id, why, kept)
+            raise trouble(failed_path, problem) from problem
+        for name in _names(failed_path.parent)[:-MAX_FAILED]:
+            _unlink(failed_path.parent / name)
+        return GivenUp(to, message_id, why, failed_path)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from laneway.mail.places import Places
 from laneway.mail.post import Post, Receipt
 from laneway.mail.reading import MailQuery
 from laneway.mail.roster import Roster
-from laneway.mail.tool_words import ALL, ENDED, PAGE_CHARS, joining
+from laneway.mail.tool_schemas import ALL, ENDED, PAGE_CHARS, joining
 from laneway.store import stamps
 
 SUMMARY_CHARS = 200
@@ -46,26 +46,26 @@ class Note(Protocol):
     ) -> None: ...
 
 
-class Manner(msgspec.Struct, frozen=True):
+class MailFormat(msgspec.Struct, frozen=True):
     """How mail is rendered for one kind of reader."""
 
-    room_chars: int | None
+    total_chars: int | None
     """For all texts in one result. What does not fit stays unread."""
-    says_twice: bool
+    has_both_names: bool
     """Whether a text comes under both of its names, `message` and `text`, though a model pays for each."""
     max_chars: int | None = reading.MAX_TEXT_CHARS
     """Of one text."""
 
 
-THREAD = Manner(room_chars=8000, says_twice=False)
+THREAD = MailFormat(total_chars=8000, has_both_names=False)
 """Codex cuts the result of a tool: some models are shown 10,000 bytes of it."""
-CLIENT = Manner(room_chars=40_000, says_twice=True)
+CLIENT = MailFormat(total_chars=40_000, has_both_names=True)
 """Claude Code takes 25,000 tokens."""
-WHOLE = Manner(room_chars=None, says_twice=True, max_chars=None)
+UNLIMITED = MailFormat(total_chars=None, has_both_names=True, max_chars=None)
 """For people and scripts."""
 
 
-class _Done(msgspec.Struct, frozen=True):
+class _ToolOutcome(msgspec.Struct, frozen=True):
     result: ToolResult
     outcome: str
     recipient: str = ""
@@ -90,11 +90,11 @@ class MailTools:
         self._patience = patience
         self._inboxes: dict[tuple[str, str], Inbox] = {}
 
-    def tools(self, manner: Manner = THREAD) -> tuple[Tool, ...]:
+    def tools(self, mail_format: MailFormat = THREAD) -> tuple[Tool, ...]:
         """The tools with their handlers, for one kind of reader."""
 
         async def read(caller: Caller, arguments: Mapping[str, Any]) -> ToolResult:
-            return await self.read(caller, arguments, manner)
+            return await self.read(caller, arguments, mail_format)
 
         handlers = (self.send, read, self.broadcast, self.pending_count)
         return tuple(words.tool(handler) for words, handler in zip(ALL, handlers, strict=True))
@@ -102,7 +102,7 @@ class MailTools:
     # ── sending ────────────────────────────────────────────────────────────
 
     async def send(self, caller: Caller, arguments: Mapping[str, Any]) -> ToolResult:
-        async def work(sender: str) -> _Done:
+        async def work(sender: str) -> _ToolOutcome:
             team = self._team()
             to = address(arguments["to"], team)
             message = draft(
@@ -120,12 +120,12 @@ class MailTools:
                 if to.team != team:
                     raise
                 raise UsageError(f"{MemberUnknown(to.agent, team)} {nobody_yet(to.agent)}") from gone
-            return _Done(_sent(receipt), receipt.outcome, str(to))
+            return _ToolOutcome(_sent(receipt), receipt.outcome, str(to))
 
         return await self._noted("atm_send", caller, arguments, work)
 
     async def broadcast(self, caller: Caller, arguments: Mapping[str, Any]) -> ToolResult:
-        async def work(sender: str) -> _Done:
+        async def work(sender: str) -> _ToolOutcome:
             ours = self._team()
             team = arguments.get("team", ours)
             done = await asyncio.to_thread(
@@ -160,7 +160,7 @@ class MailTools:
             members = "member" if len(done.results) == 1 else "members"
             text = f"Sent to {of_all} {members} of {team} (message_id {done.message_id})."
             result = ToolResult(text, is_error=not sent, data=data, notes=notes)
-            return _Done(result, f"sent to {of_all}", f"*@{team}")
+            return _ToolOutcome(result, f"sent to {of_all}", f"*@{team}")
 
         return await self._noted("atm_broadcast", caller, arguments, work)
 
@@ -175,25 +175,31 @@ class MailTools:
 
     # ── reading ────────────────────────────────────────────────────────────
 
-    async def read(self, caller: Caller, arguments: Mapping[str, Any], manner: Manner = CLIENT) -> ToolResult:
-        async def work(identity: str) -> _Done:
+    async def read(
+        self, caller: Caller, arguments: Mapping[str, Any], mail_format: MailFormat = CLIENT
+    ) -> ToolResult:
+        async def work(identity: str) -> _ToolOutcome:
             inbox = self._inbox(identity)
             if "message_id" in arguments:
-                return await self._read_one(inbox, arguments, manner)
+                return await self._read_one(inbox, arguments, mail_format)
             query = _query(arguments)
             mail, notes = await _opened(inbox, include_read=query.include_read)
-            page = reading.page(mail, query, manner.room_chars, manner.max_chars)
+            page = reading.page(mail, query, mail_format.total_chars, mail_format.max_chars)
             if arguments.get("mark_read", True):
                 notes += await _mark(inbox, page.messages)
             if page.left:
-                notes += (_left(page.left, query),)
-            rows = [reading.row(each, reading.shortened(each, manner.max_chars)) for each in page.messages]
-            result = _result(manner, rows, notes, inbox, remaining=page.left)
-            return _Done(result, f"{len(rows)} read, {page.left} left")
+                notes += (_remaining_note(page.left, query),)
+            rows = [
+                reading.row(each, reading.shortened(each, mail_format.max_chars)) for each in page.messages
+            ]
+            result = _result(mail_format, rows, notes, inbox, remaining=page.left)
+            return _ToolOutcome(result, f"{len(rows)} read, {page.left} left")
 
         return await self._noted("atm_read", caller, arguments, work)
 
-    async def _read_one(self, inbox: Inbox, arguments: Mapping[str, Any], manner: Manner) -> _Done:
+    async def _read_one(
+        self, inbox: Inbox, arguments: Mapping[str, Any], mail_format: MailFormat
+    ) -> _ToolOutcome:
         message_id = arguments["message_id"]
         mail, notes = await _opened(inbox, include_read=True)
         message = reading.by_id(mail, message_id)
@@ -207,11 +213,11 @@ class MailTools:
             end = min(start + PAGE_CHARS, len(text))
             notes += (f"Characters {start} to {end} of {len(text)}.",)
             text = text[start:end]
-        result = _result(manner, [reading.row(message, text)], notes, inbox, remaining=0)
-        return _Done(result, "1 read by its id")
+        result = _result(mail_format, [reading.row(message, text)], notes, inbox, remaining=0)
+        return _ToolOutcome(result, "1 read by its id")
 
     async def pending_count(self, caller: Caller, arguments: Mapping[str, Any]) -> ToolResult:
-        async def work(identity: str) -> _Done:
+        async def work(identity: str) -> _ToolOutcome:
             inbox = self._inbox(identity)
             notes: tuple[str, ...] = ()
             try:
@@ -219,7 +225,7 @@ class MailTools:
             except TeamGone as gone:
                 count, notes = 0, (str(gone),)
             data = {"unread": count, "identity": identity, "team": inbox.team}
-            return _Done(ToolResult(_json(data), data=data, notes=notes), f"{count} unread")
+            return _ToolOutcome(ToolResult(_json(data), data=data, notes=notes), f"{count} unread")
 
         return await self._noted("atm_pending_count", caller, arguments, work)
 
@@ -238,7 +244,7 @@ class MailTools:
         event_type: str,
         caller: Caller,
         arguments: Mapping[str, Any],
-        work: Callable[[str], Awaitable[_Done]],
+        work: Callable[[str], Awaitable[_ToolOutcome]],
     ) -> ToolResult:
         recipient = str(arguments.get("to") or arguments.get("team") or "")[:SUMMARY_CHARS]
         summary = str(arguments.get("summary") or arguments.get("message") or "")[:SUMMARY_CHARS]
@@ -292,14 +298,19 @@ def _query(arguments: Mapping[str, Any]) -> MailQuery:
     )
 
 
-def _left(left: int, query: MailQuery) -> str:
+def _remaining_note(left: int, query: MailQuery) -> str:
     if query.include_read:
         return f"{left} older ones are not shown: ask for fewer with since or from, or raise limit."
     return f"{left} more are unread: read again to get the next ones."
 
 
 def _result(
-    manner: Manner, rows: list[dict[str, Any]], notes: tuple[str, ...], inbox: Inbox, *, remaining: int
+    mail_format: MailFormat,
+    rows: list[dict[str, Any]],
+    notes: tuple[str, ...],
+    inbox: Inbox,
+    *,
+    remaining: int,
 ) -> ToolResult:
     """As text the array of messages that `atm-agent-mcp` returns, and as data all there is to know."""
     data = {
@@ -310,7 +321,7 @@ def _result(
         "team": inbox.team,
         "notes": list(notes),
     }
-    if not manner.says_twice:
+    if not mail_format.has_both_names:
         rows = [{name: value for name, value in row.items() if name != "text"} for row in rows]
     return ToolResult(_json(rows), data=data, notes=notes)
 

@@ -1,1 +1,1 @@
-"""Texts about sessions that every front end shows alike: questions, activities, diffs, refusals."""
+"""Texts about sessions that all front ends share: questions, activities, diffs, refusals."""

@@ -1,6 +1,6 @@
-"""What an activity does, in a few words: its title, and what Codex takes a command for.
+"""Titles and outcomes of activities: edits, commands by their purpose, searches, tools, subagents.
 
-Pure. Reads Codex's own item where the activity leaves something out; what is odd there counts as missing.
+Pure. Reads Codex's own item where the activity leaves something out; a malformed value counts as missing.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ _OUTCOMES = {
 
 
 class Action(msgspec.Struct, frozen=True):
-    """What a command or a web search is for."""
+    """The purpose of a command or a web search."""
 
     kind: ActionKind
-    words: str = ""
-    """For people; none: it is just a command."""
+    title: str = ""
+    """Empty where the command line itself is the best title."""
     reads: tuple[Location, ...] = ()
 
 
 def activity_title(activity: Activity, cwd: str) -> str:
-    """One line for a label; `cwd` is the session's folder."""
+    """The title of an activity on one line; `cwd` is the session's folder."""
     match activity.kind:
         case "command":
             action = command_action(activity, activity.cwd or cwd)
-            return code_title(action.words or activity.title or "Run a command")
+            return code_title(action.title or activity.title or "Run a command")
         case "edit":
             return code_title(edit_title(activity.changes))
         case "mcp":
@@ -61,7 +61,7 @@ def activity_title(activity: Activity, cwd: str) -> str:
         case "tool":
             return code_title(tool_name(activity))
         case "search":
-            return title(web_action(activity).words)
+            return title(web_action(activity).title)
         case "image":
             return _image_title(activity, cwd)
         case "agent":
@@ -69,14 +69,14 @@ def activity_title(activity: Activity, cwd: str) -> str:
         case "review":
             return _review_title(activity)
         case "other":
-            name = word(item_of(activity).get("name"))
+            name = as_text(item_of(activity).get("name"))
             return title(name or activity.title or "Something that Laneway does not know")
         case _:
             return title(activity.title)
 
 
 def outcome(activity: Activity, *, has_content: bool) -> str | None:
-    """How it went, where its output or its content does not say so by itself."""
+    """How the activity ended, where its output or content does not already show it."""
     if activity.status in _OUTCOMES:
         return _OUTCOMES[activity.status]
     if activity.exit_code:
@@ -89,73 +89,73 @@ def outcome(activity: Activity, *, has_content: bool) -> str | None:
 
 
 def command_action(activity: Activity, base: str) -> Action:
-    """What Codex takes a command for, where it is one thing only; with no words it is a command."""
+    """The purpose of a command as Codex parsed it, if it has only one; else an action without a title."""
     listed = item_of(activity).get("commandActions")
     actions = [action for action in listed if isinstance(action, dict)] if isinstance(listed, list) else []
     reads = tuple(
-        Location(path=word(action.get("path"))) for action in actions if action.get("type") == "read"
+        Location(path=as_text(action.get("path"))) for action in actions if action.get("type") == "read"
     )
     if len(actions) != 1:
         return Action("execute", reads=reads)
-    path = below(word(actions[0].get("path")), base)
+    path = relative_to(as_text(actions[0].get("path")), base)
     match actions[0].get("type"):
         case "read":
-            return Action("read", f"Read {path or word(actions[0].get('name'))}", reads)
+            return Action("read", f"Read {path or as_text(actions[0].get('name'))}", reads)
         case "search":
-            query = word(actions[0].get("query"))
-            what = f"Search for “{query}”" if query else "Search"
-            return Action("search", f"{what} in {path}" if path else what)
+            query = as_text(actions[0].get("query"))
+            search = f"Search for “{query}”" if query else "Search"
+            return Action("search", f"{search} in {path}" if path else search)
         case "listFiles":
             return Action("read", f"List {path}" if path else "List files")
     return Action("execute", reads=reads)
 
 
 def web_action(activity: Activity) -> Action:
-    asked = activity.input if isinstance(activity.input, dict) else {}
-    url = word(asked.get("url"))
-    match asked.get("type"):
+    arguments = activity.input if isinstance(activity.input, dict) else {}
+    url = as_text(arguments.get("url"))
+    match arguments.get("type"):
         case "openPage":
             return Action("fetch", f"Open {url or activity.title}")
         case "findInPage":
-            return Action("fetch", f"Find “{word(asked.get('pattern'))}” in {url or activity.title}")
-    query = word(asked.get("query")) or activity.title
+            return Action("fetch", f"Find “{as_text(arguments.get('pattern'))}” in {url or activity.title}")
+    query = as_text(arguments.get("query")) or activity.title
     return Action("search", f"Search the web for “{query}”" if query else "Search the web")
 
 
 def tool_name(activity: Activity) -> str:
-    """Of a tool that the client brought."""
-    namespace = word(item_of(activity).get("namespace"))
+    """The name of a tool that a client provides, with its namespace."""
+    namespace = as_text(item_of(activity).get("namespace"))
     return f"{namespace}.{activity.title}" if namespace else activity.title
 
 
-def is_made_image(activity: Activity) -> bool:
+def is_generated_image(activity: Activity) -> bool:
     return item_of(activity).get("type") == "imageGeneration"
 
 
 def is_verdict(activity: Activity) -> bool:
-    """The end of a review."""
+    """Whether the activity is the end of a review."""
     return item_of(activity).get("type") == "exitedReviewMode"
 
 
 def _image_title(activity: Activity, cwd: str) -> str:
-    if not is_made_image(activity):
-        return code_title(f"View {below(activity.title, cwd)}")
-    prompt = word(item_of(activity).get("revisedPrompt"))
+    if not is_generated_image(activity):
+        return code_title(f"View {relative_to(activity.title, cwd)}")
+    prompt = as_text(item_of(activity).get("revisedPrompt"))
     return title(f"Make an image: {prompt}" if prompt else "Make an image")
 
 
 def _review_title(activity: Activity) -> str:
     if is_verdict(activity):
         return "The review is done"
-    words = word(item_of(activity).get("review"))
-    return title(f"Review {words}" if words else "Review")
+    target = as_text(item_of(activity).get("review"))
+    return title(f"Review {target}" if target else "Review")
 
 
-def below(path: str, base: str) -> str:
-    """A path as a person would say it: from the folder down, if it is in there."""
+def relative_to(path: str, base: str) -> str:
+    """A path relative to a folder, if it is inside that folder; else unchanged."""
     if path and base and os.path.isabs(path) and os.path.isabs(base):
-        shown = os.path.relpath(path, base)
-        return path if shown.startswith("..") else shown
+        relative = os.path.relpath(path, base)
+        return path if relative.startswith("..") else relative
     return path
 
 
@@ -163,5 +163,5 @@ def item_of(activity: Activity) -> dict[str, Any]:
     return activity.item if isinstance(activity.item, dict) else {}
 
 
-def word(value: Any) -> str:
+def as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""

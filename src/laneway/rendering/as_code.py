@@ -1,4 +1,4 @@
-"""Values of others as JSON for people. Pure."""
+"""Formats foreign values as JSON for display: bare or in a code block, with hidden characters shown. Pure."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from laneway.base.plain import fenced, plain_code
 
 
 def as_json(value: Any) -> str:
-    import json  # two milliseconds of start-up for what hardly ever comes
+    import json  # rarely needed, and costs two milliseconds of start-up
 
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
 def as_code(value: Any) -> str:
-    """In a fence, with nothing hidden in it."""
+    """As a fenced block with hidden characters shown."""
     return fenced(plain_code(as_json(value)), "json")
 
 
 def visible(value: Any) -> Any:
-    """The same with all its texts made visible. Codex's JSON is not deep: it was read by a recursion."""
+    """The same value with the hidden characters of all its texts shown.
+
+    Recursion is safe: Codex's JSON was parsed by a recursive parser, so it is not too deep.
+    """
     match value:
         case str():
             return plain_code(value)

@@ -1,7 +1,7 @@
-"""The choices of a question as a person is offered them: which, in which order, in which words. Pure.
+"""The choices of a question for display: which are offered, in which order, with which labels. Pure.
 
-Offers exactly what the engine takes and a person can judge: a rule whose words cannot be shown
-whole and plainly is not offered. There is always a no after which the turn goes on.
+Offers exactly what the engine accepts and a user can judge: a lasting rule that cannot be shown whole
+and in plain characters is not offered. There is always a way to decline without ending the turn.
 """
 
 from __future__ import annotations
@@ -13,53 +13,53 @@ from laneway.base.plain import is_plain_code, label, quoted
 from laneway.core.model import DECLINE, Answer, Choice, Question
 
 MAX_RULE_CHARS = 200
-"""Of what is allowed for good: more does not fit a button, and nobody may be made to grant half of it."""
+"""Of a lasting rule: more does not fit on a button, and nobody must grant a rule that is cut."""
 
 _ORDER = ("once", "session", "always", "nothing", "stop")
 
 
 def offered(question: Question) -> list[Choice]:
-    """In the order: once, for longer, no."""
-    shown = [choice for choice in question.choices if _is_offered(question, choice)]
-    return sorted(shown, key=lambda choice: _ORDER.index(choice.grants))
+    """The choices to show, in the order: once, for longer, decline."""
+    choices = [choice for choice in question.choices if _is_offered(question, choice)]
+    return sorted(choices, key=lambda choice: _ORDER.index(choice.grants))
 
 
 def is_rule(choice: Choice) -> bool:
-    """Whether it holds from then on, for more than what is asked."""
+    """Whether the choice is a lasting rule, for more than what the question asks."""
     return choice.choice_id.startswith("amendment-")
 
 
-def granting(question: Question, *reaches: str, values: dict[str, Any] | None = None) -> Answer:
-    """The first choice that reaches just so far, in the order given; never further: else a decline."""
-    for reach in reaches:
+def answer_granting(question: Question, *scopes: str, values: dict[str, Any] | None = None) -> Answer:
+    """The answer with the first of these scopes that the question offers, none wider; else a decline."""
+    for scope in scopes:
         for choice in question.choices:
-            if choice.grants == reach:
+            if choice.grants == scope:
                 return Answer(choice_id=choice.choice_id, values=values or {})
     return DECLINE
 
 
-def stopped(question: Question) -> Answer:
-    """Decline and end what was asked for, where the question offers that."""
-    return granting(question, "stop")
+def stop_answer(question: Question) -> Answer:
+    """The answer that declines and ends the turn, where the question offers that; else a decline."""
+    return answer_granting(question, "stop")
 
 
 def _is_offered(question: Question, choice: Choice) -> bool:
     if question.kind == "elicitation":
-        # To an MCP server, cancelled is declined in another word: it stops nothing.
+        # For an MCP server, cancelling is declining by another name: it stops nothing.
         return choice.grants != "stop"
     if is_rule(choice):
         return _rule(question, choice) is not None
     if choice.choice_id == DECLINE.choice_id:
-        return True  # Codex takes it also where it lists only the no that stops (measured, 0.163)
+        return True  # Codex accepts it even where it lists only the one that stops (measured, 0.163)
     decisions = _param(question, "availableDecisions")
     return not isinstance(decisions, list) or choice.choice_id in [d for d in decisions if isinstance(d, str)]
 
 
-# ── words ──────────────────────────────────────────────────────────────────
+# ── labels ─────────────────────────────────────────────────────────────────
 
 
 def name(question: Question, choice: Choice) -> str:
-    """What a button says."""
+    """The label of a choice, for a button."""
     if is_rule(choice):
         return _rule(question, choice) or label(choice.label)
     if choice.grants != "session":
@@ -76,10 +76,10 @@ def name(question: Question, choice: Choice) -> str:
 
 
 def _rule(question: Question, choice: Choice) -> str | None:
-    """What a lasting rule says, for people; none if it cannot be shown whole and plainly."""
+    """The label of a lasting rule; none if it cannot be shown whole and in plain characters."""
     match _decision(question, choice):
-        case {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": [*words]}} if words:
-            return _command_rule(question, words) if all(isinstance(word, str) for word in words) else None
+        case {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": [*prefix]}} if prefix:
+            return _command_rule(question, prefix) if all(isinstance(word, str) for word in prefix) else None
         case {"applyNetworkPolicyAmendment": {"network_policy_amendment": {"host": str(host), **rule}}}:
             verb = {"allow": "allow", "deny": "block"}.get(str(rule.get("action")))
             return f"Always {verb} connections to {quoted(host)}" if verb and _is_plain(host) else None
@@ -87,12 +87,12 @@ def _rule(question: Question, choice: Choice) -> str | None:
             return None
 
 
-def _command_rule(question: Question, words: list[str]) -> str | None:
-    """Which commands come first: buttons are narrow, and Qt Creator cuts them after some thirty letters."""
-    subject = shlex.join(words)
+def _command_rule(question: Question, prefix: list[str]) -> str | None:
+    """The command comes early in the label: Qt Creator cuts buttons after some thirty letters."""
+    subject = shlex.join(prefix)
     if not _is_plain(subject):
         return None
-    match words:
+    match prefix:
         case [_, "-c" | "-lc", script] if script == question.command:
             return "Always allow this command"
         case _:
@@ -100,7 +100,7 @@ def _command_rule(question: Question, words: list[str]) -> str | None:
 
 
 def _is_plain(subject: str) -> bool:
-    # Line breaks, control signs and marks that turn the direction of writing would hide what is granted.
+    # Line breaks, control characters and bidirectional marks would hide what is granted.
     return is_plain_code(subject) and 0 < len(subject) <= MAX_RULE_CHARS
 
 

@@ -1,6 +1,6 @@
-"""File changes read and named: the hunks of a diff, a title that counts lines, a sentence. Pure.
+"""Parses the diffs of file changes into hunks, and makes titles and sentences for them. Pure.
 
-Codex gives an update as a unified diff (and appends "Moved to: …" for a rename), an added
+Codex sends an update as a unified diff (and appends "Moved to: …" for a rename), an added
 or deleted file as its bare text.
 """
 
@@ -17,7 +17,7 @@ from laneway.base.plain import quoted
 from laneway.core.model import FileChange
 
 MAX_LINE = 2**32 - 1
-"""The largest line number that ACP takes."""
+"""The largest line number that ACP accepts."""
 TITLE_FILES = 3
 """Files that a title names; the others are counted."""
 
@@ -27,7 +27,7 @@ _VERBS = {"edit": "Edit", "delete": "Delete", "move": "Move"}
 
 
 class Hunk(msgspec.Struct, frozen=True):
-    """One place of an update. `line` counts in the new file; none where the diff does not tell."""
+    """One hunk of an update. `line` is a line number of the new file; none where the diff has none."""
 
     line: int | None
     old_text: str
@@ -37,14 +37,14 @@ class Hunk(msgspec.Struct, frozen=True):
 
 
 def absolute(path: str, cwd: str) -> str | None:
-    """Where a file is. None where there is nothing to stand on."""
+    """The absolute path of a file; none where neither the path nor the folder is absolute."""
     if not path or "\0" in path:
         return None
     joined = os.path.join(cwd, path)
     return os.path.normpath(joined) if os.path.isabs(joined) else None
 
 
-# ── reading ────────────────────────────────────────────────────────────────
+# ── parsing ────────────────────────────────────────────────────────────────
 
 
 def without_move(diff: str) -> str:
@@ -52,8 +52,8 @@ def without_move(diff: str) -> str:
 
 
 def hunks(diff: str) -> tuple[Hunk, ...]:
-    """The hunks of a unified diff. A diff that is still being written gives what there is."""
-    found = []
+    """The hunks of a unified diff. Of a diff that is still being streamed, those that have arrived."""
+    parsed = []
     lines = without_move(diff).split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -62,13 +62,13 @@ def hunks(diff: str) -> tuple[Hunk, ...]:
         at += 1
         if lines[at - 1].startswith("@@"):
             hunk, at = _hunk(lines, at)
-            found.append(hunk)
-    return tuple(hunk for hunk in found if hunk.old_text != hunk.new_text)
+            parsed.append(hunk)
+    return tuple(hunk for hunk in parsed if hunk.old_text != hunk.new_text)
 
 
 def _hunk(lines: list[str], at: int) -> tuple[Hunk, int]:
-    """The hunk whose header stands before `at`, and where it ends: by its counts, for a removed
-    line "-- x" reads like a header. A header without numbers ends where the next one begins."""
+    """The hunk whose header is the line before `at`, and the index after it. The header's counts decide
+    where it ends, because a removed line "-- x" looks like a header; without counts, the next header does."""
     header = _HUNK.match(lines[at - 1])
     old_left = int(header[2] or 1) if header else None
     new_left = int(header[4] or 1) if header else None
@@ -107,7 +107,7 @@ def _less(left: int | None, used: bool) -> int | None:
     return max(0, left - 1) if left is not None and used else left
 
 
-# ── naming ─────────────────────────────────────────────────────────────────
+# ── titles ─────────────────────────────────────────────────────────────────
 
 
 def edit_kind(changes: Sequence[FileChange]) -> Literal["edit", "delete", "move"]:
@@ -119,7 +119,7 @@ def edit_kind(changes: Sequence[FileChange]) -> Literal["edit", "delete", "move"
 
 
 def edit_title(changes: Sequence[FileChange]) -> str:
-    """What is done to which files, with lines added and removed."""
+    """The title of an edit: a verb, the files, and the lines added and removed."""
     verb = _VERBS[edit_kind(changes)]
     if not changes:
         return f"{verb} files"
@@ -135,18 +135,18 @@ def edit_title(changes: Sequence[FileChange]) -> str:
 def counts(change: FileChange) -> tuple[int, int]:
     """Lines added and removed."""
     if change.kind == "update":
-        found = hunks(change.diff)
-        return sum(hunk.added for hunk in found), sum(hunk.removed for hunk in found)
+        parsed = hunks(change.diff)
+        return sum(hunk.added for hunk in parsed), sum(hunk.removed for hunk in parsed)
     count = change.diff.count("\n") + (not change.diff.endswith("\n") and change.diff != "")
     return (count, 0) if change.kind == "add" else (0, count)
 
 
 def sentence(change: FileChange, cwd: str) -> str:
-    what = {"add": "adds", "delete": "deletes", "update": "changes"}[change.kind]
-    return f"This {what} {shown(change.move_path or change.path, cwd)}."
+    verb = {"add": "adds", "delete": "deletes", "update": "changes"}[change.kind]
+    return f"This {verb} {quoted_path(change.move_path or change.path, cwd)}."
 
 
-def shown(path: str, cwd: str) -> str:
+def quoted_path(path: str, cwd: str) -> str:
     return quoted(absolute(path, cwd) or path) if path else "a file without a name"
 
 

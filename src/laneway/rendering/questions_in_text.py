@@ -1,8 +1,8 @@
-"""A question as text in the conversation, and the next prompt read as its answer.
+"""Asks a question as a message in the conversation, and parses the next prompt as its answer.
 
-Pure. The last rung, for clients that show neither forms nor options. A person answers in their own
-words: `skip` gives no answer, an option can be named by its letter or its text, several questions
-by their numbers. What cannot be read is asked again, and says why.
+Pure. The fallback for clients that show neither forms nor options. The user answers in free text:
+`skip` gives no answer, an option is named by its letter or its text, several questions are answered
+by their numbers. An answer that cannot be parsed is asked for again, with the reason.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import msgspec
 from laneway.base.plain import plain
 from laneway.core.model import DECLINE, Answer, Question
 from laneway.rendering import forms
-from laneway.rendering.choices import granting
+from laneway.rendering.choices import answer_granting
 from laneway.rendering.forms import Control, Option
-from laneway.rendering.question_words import asks
+from laneway.rendering.question_texts import attributed
 
 SKIP = "skip"
-"""What a person says who gives no answer."""
+"""What a user types to give no answer."""
 _SKIPS = frozenset({SKIP, f"/{SKIP}", f"`{SKIP}`"})
 _NUMBERED = re.compile(r"\s*(\d{1,3})\s*[:.)]\s*(.*)")
 _YES = frozenset({"yes", "y", "true", "on"})
@@ -30,64 +30,64 @@ _NO = frozenset({"no", "n", "false", "off"})
 
 
 class InText(msgspec.Struct, frozen=True):
-    """A question that the next prompt answers. `text` is to be said; the question stays open."""
+    """A question that the next prompt answers. `text` is shown to the user; the question stays open."""
 
     question: Question
     text: str
     fields: tuple[Control, ...]
-    """What is still to be answered, in the order of the text's numbers."""
+    """The fields that are still to be answered, in the order of their numbers in the text."""
     values: dict[str, Any] = {}
-    """What is answered already."""
+    """The fields that are answered already."""
 
 
 def ask(
-    question: Question, fields: tuple[Control, ...], values: dict[str, Any] | None = None, why: str = ""
+    question: Question, fields: tuple[Control, ...], values: dict[str, Any] | None = None, problem: str = ""
 ) -> InText:
-    """Word the fields. `why` tells what was wrong with the last answer."""
-    parts = [why, _heading(question), *_listed(fields), _how(fields)]
-    text = plain("\n\n".join(part for part in parts if part))
+    """Compose the message. `problem` says what was wrong with the last answer."""
+    paragraphs = [problem, _heading(question), *_listed(fields), _instructions(fields)]
+    text = plain("\n\n".join(paragraph for paragraph in paragraphs if paragraph))
     return InText(question=question, text=text, fields=fields, values=values or {})
 
 
-def from_text(asked: InText, text: str) -> Answer | InText:
-    """What a person's words mean: an answer, or the question again where they cannot be read."""
-    words = text.strip()
-    if words.casefold() in _SKIPS:
+def from_text(in_text: InText, text: str) -> Answer | InText:
+    """Parse a prompt: an answer, or the question again where the prompt cannot be parsed."""
+    text = text.strip()
+    if text.casefold() in _SKIPS:
         return DECLINE
-    given = _by_field(asked.fields, words) if words else None
-    if given is None:
-        why = "Please start each answer with its number." if words else "There was no answer in that."
-        return ask(asked.question, asked.fields, asked.values, why)
-    values, missing, problems = dict(asked.values), [], []
-    for field in asked.fields:
-        said = given.get(field.name)
-        value = _read(field, said) if said else None
+    typed_by_name = _by_field(in_text.fields, text) if text else None
+    if typed_by_name is None:
+        problem = "Please start each answer with its number." if text else "There was no answer in that."
+        return ask(in_text.question, in_text.fields, in_text.values, problem)
+    values, missing, problems = dict(in_text.values), [], []
+    for field in in_text.fields:
+        typed = typed_by_name.get(field.name)
+        value = _parse(field, typed) if typed else None
         if value is not None:
             values[field.name] = value
-        elif said or field.is_required:
+        elif typed or field.is_required:
             missing.append(field)
-            problems.append(_problem(field, said or ""))
+            problems.append(_problem(field, typed or ""))
     if missing:
-        return ask(asked.question, tuple(missing), values, " ".join(problems))
-    return granting(asked.question, "once", values=values)
+        return ask(in_text.question, tuple(missing), values, " ".join(problems))
+    return answer_granting(in_text.question, "once", values=values)
 
 
-# ── wording ────────────────────────────────────────────────────────────────
+# ── message ────────────────────────────────────────────────────────────────
 
 
 def _heading(question: Question) -> str:
     if question.kind == "elicitation":
-        return asks(question)
+        return attributed(question)
     return "Codex has a question." if len(question.fields) == 1 else "Codex has questions."
 
 
 def _listed(fields: tuple[Control, ...]) -> list[str]:
     return [
-        _worded(field, f"{number}. " if len(fields) > 1 else "") for number, field in enumerate(fields, 1)
+        _field_text(field, f"{number}. " if len(fields) > 1 else "") for number, field in enumerate(fields, 1)
     ]
 
 
-def _worded(field: Control, number: str) -> str:
+def _field_text(field: Control, number: str) -> str:
     lines = [f"{number}**{field.title}**{_hint(field)}"]
     lines += [field.text] if field.text else []
     for letter, option in zip(string.ascii_lowercase, field.options, strict=False):
@@ -102,7 +102,7 @@ def _hint(field: Control) -> str:
     return f" ({', '.join(hints)})" if hints else ""
 
 
-def _how(fields: tuple[Control, ...]) -> str:
+def _instructions(fields: tuple[Control, ...]) -> str:
     lines = ["Answer with your next message."]
     if len(fields) > 1:
         lines.append("Give each answer a line of its own that starts with its number, such as `1: …`.")
@@ -113,75 +113,75 @@ def _how(fields: tuple[Control, ...]) -> str:
     return " ".join([*lines, f"Say `{SKIP}` to give no answer."])
 
 
-def _problem(field: Control, said: str) -> str:
-    if not said:
+def _problem(field: Control, typed: str) -> str:
+    if not typed:
         return f"An answer for “{field.title}” is missing."
-    return f"“{said}” is no answer for “{field.title}”."
+    return f"“{typed}” is no answer for “{field.title}”."
 
 
-# ── reading ────────────────────────────────────────────────────────────────
+# ── parsing ────────────────────────────────────────────────────────────────
 
 
-def _by_field(fields: tuple[Control, ...], words: str) -> dict[str, str] | None:
-    """Which words are for which field; none if that cannot be told."""
+def _by_field(fields: tuple[Control, ...], text: str) -> dict[str, str] | None:
+    """The text for each field by its name; none if it is unclear which text is for which field."""
     if len(fields) == 1:
-        return {fields[0].name: words}
-    numbered = _by_number(fields, words)
+        return {fields[0].name: text}
+    numbered = _by_number(fields, text)
     if numbered:
         return numbered
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) == len(fields):
         return {field.name: line for field, line in zip(fields, lines, strict=True)}
-    # Free words to free questions: the model gets all of them under each, and loses none.
-    return {field.name: words for field in fields} if all(field.takes_words for field in fields) else None
+    # Free text for free questions: the model gets all of it under each, so nothing is lost.
+    return {field.name: text for field in fields} if all(field.takes_free_text for field in fields) else None
 
 
-def _by_number(fields: tuple[Control, ...], words: str) -> dict[str, str]:
-    """Lines that start with a question's number; lines between belong to the number above."""
-    given: dict[str, str] = {}
+def _by_number(fields: tuple[Control, ...], text: str) -> dict[str, str]:
+    """Lines that start with a question's number; a line without one belongs to the number above."""
+    typed_by_name: dict[str, str] = {}
     current = ""
-    for line in words.splitlines():
+    for line in text.splitlines():
         match = _NUMBERED.fullmatch(line)
         if match and 1 <= int(match[1]) <= len(fields):
             current = fields[int(match[1]) - 1].name
-            given[current] = match[2].strip()
+            typed_by_name[current] = match[2].strip()
         elif current:
-            given[current] = f"{given[current]}\n{line}".strip()
+            typed_by_name[current] = f"{typed_by_name[current]}\n{line}".strip()
         elif line.strip():
             return {}
-    return given
+    return typed_by_name
 
 
-def _read(field: Control, said: str) -> Any:
-    """A person's words as a value of the field; none if they are none."""
+def _parse(field: Control, typed: str) -> Any:
+    """What the user typed as a value of the field; none if it is not one."""
     if field.kind == "array":
-        chosen = [_option(field.options, part) for part in re.split(r"[,;\n]", said) if part.strip()]
+        chosen = [_option(field.options, part) for part in re.split(r"[,;\n]", typed) if part.strip()]
         return [option.value for option in chosen if option] if chosen and all(chosen) else None
     if field.options:
-        option = _option(field.options, said)
+        option = _option(field.options, typed)
         if option:
             return option.value
-        return said if field.takes_words else None
+        return typed if field.takes_free_text else None
     if field.kind == "string":
-        return said
-    value = _scalar(field, said.strip().casefold())
+        return typed
+    value = _scalar(field, typed.strip().casefold())
     return value if value is not None and forms.fits(field, value) else None
 
 
-def _scalar(field: Control, said: str) -> bool | int | float | None:
+def _scalar(field: Control, typed: str) -> bool | int | float | None:
     if field.kind == "boolean":
-        return True if said in _YES else False if said in _NO else None
+        return True if typed in _YES else False if typed in _NO else None
     try:
-        return int(said) if field.kind == "integer" else float(said)
+        return int(typed) if field.kind == "integer" else float(typed)
     except ValueError:
         return None
 
 
-def _option(options: tuple[Option, ...], said: str) -> Option | None:
-    words = said.strip().strip("`\"'").casefold()
+def _option(options: tuple[Option, ...], typed: str) -> Option | None:
+    text = typed.strip().strip("`\"'").casefold()
     for option in options:
-        if words in (option.title.casefold(), option.value.casefold()):
+        if text in (option.title.casefold(), option.value.casefold()):
             return option
-    letter = words.rstrip(").")
+    letter = text.rstrip(").")
     index = string.ascii_lowercase.find(letter) if len(letter) == 1 else -1
     return options[index] if 0 <= index < len(options) else None

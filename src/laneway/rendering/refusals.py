@@ -1,4 +1,4 @@
-"""What a person is told when an engine refuses something, or fails."""
+"""Texts for users when an engine refuses a request or reports an error."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import msgspec
 
 from laneway.base.errors import EngineRefused
 
-_AFTER = {"thread/resume": " If Codex never wrote its transcript, start a new session."}
+_ADVICE = {"thread/resume": " If Codex never wrote its transcript, start a new session."}
 """By app-server's method."""
 
 
-def advice(refused: EngineRefused) -> str:
-    """What to do, where the engine's own words do not say it; to be put behind them."""
-    return _AFTER.get(refused.method, "")
+def advice(refusal: EngineRefused) -> str:
+    """What the user can do, to append to the engine's message where that does not say it."""
+    return _ADVICE.get(refusal.method, "")
 
 
-def too_old(refused: EngineRefused) -> str:
+def too_old(refusal: EngineRefused) -> str:
     from laneway.base.installed import installed_how
 
     return (
-        f"This Codex is too old for that (it has no {refused.method}): upgrade it with"
+        f"This Codex is too old for that (it has no {refusal.method}): upgrade it with"
         f" `{installed_how().adding('codex', upgrade=True)}` or `npm install -g @openai/codex`."
     )
 
 
-def in_words(message: str) -> str:
-    """For people: Codex hands on what a provider answered, which often is a sentence wrapped in JSON."""
+def unwrapped_message(message: str) -> str:
+    """The sentence in an error message: Codex passes on providers' answers, which often wrap it in JSON."""
     try:
-        told = msgspec.json.decode(message) if message.startswith("{") else None
+        body = msgspec.json.decode(message) if message.startswith("{") else None
     except (msgspec.DecodeError, RecursionError):
         return message
-    inner = told.get("error") if isinstance(told, dict) else None
-    for table, key in ((inner, "message"), (told, "message"), (told, "detail")):
-        words = table.get(key) if isinstance(table, dict) else None
-        if isinstance(words, str) and words.strip():
-            return words
+    inner = body.get("error") if isinstance(body, dict) else None
+    for table, key in ((inner, "message"), (body, "message"), (body, "detail")):
+        sentence = table.get(key) if isinstance(table, dict) else None
+        if isinstance(sentence, str) and sentence.strip():
+            return sentence
     return message

@@ -1,28 +1,28 @@
-"""Titles: one line of what somebody said, wants to run, or does, which hides nothing. Pure."""
+"""One-line titles from prose, commands and paths: shortened, with hidden characters shown. Pure."""
 
 from __future__ import annotations
 
 from laneway.base.plain import ELLIPSIS, code_label, label
 
 MAX_TITLE_CHARS = 200
-"""On one line: clients show titles as labels."""
+"""Clients show titles as labels."""
 
 
-def title(words: str) -> str:
-    """One line of prose that hides nothing, cut where it says so."""
-    first, is_all = _first_line(words)
-    shown = label(first, MAX_TITLE_CHARS)
-    return shown if is_all else f"{shown} {ELLIPSIS}"
+def title(text: str) -> str:
+    """The first line of a prose text; an ellipsis marks what is left out."""
+    first, is_only = _first_line(text)
+    line = label(first, MAX_TITLE_CHARS)
+    return line if is_only else f"{line} {ELLIPSIS}"
 
 
-def code_title(words: str) -> str:
-    """The same of a command, a path or the name of a tool."""
-    first, is_all = _first_line(words)
-    shown = code_label(first, MAX_TITLE_CHARS)
-    return shown if is_all else f"{shown} {ELLIPSIS}"
+def code_title(text: str) -> str:
+    """The same for a command, a path or the name of a tool."""
+    first, is_only = _first_line(text)
+    line = code_label(first, MAX_TITLE_CHARS)
+    return line if is_only else f"{line} {ELLIPSIS}"
 
 
-def _first_line(words: str) -> tuple[str, bool]:
-    """And whether it is all that can be shown on one line."""
-    first, _, rest = words.strip().partition("\n")
+def _first_line(text: str) -> tuple[str, bool]:
+    """The first line, and whether it is the only one."""
+    first, _, rest = text.strip().partition("\n")
     return first.strip(), not rest

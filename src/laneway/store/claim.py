@@ -21,7 +21,7 @@ from laneway.base.errors import BadName, ClaimLost, StoreError
 from laneway.store.audit import AuditLog
 from laneway.store.files import make_folder, write_whole
 from laneway.store.locks import Holder, Lock
-from laneway.store.registry import ENDED, MAX_REGISTRY_BYTES, Book, Entry, fitted, is_older
+from laneway.store.registry import ENDED, MAX_REGISTRY_BYTES, Entry, RegistryContent, fitted, is_older
 from laneway.store.stamps import Now
 from laneway.store.summaries import Summaries
 
@@ -37,7 +37,7 @@ class Registry:
     def __init__(
         self,
         path: Path,
-        book: Book,
+        content: RegistryContent,
         owner: tuple[str, str],
         *,
         max_sessions: int,
@@ -46,7 +46,7 @@ class Registry:
         mark: FileMark | None = None,
     ) -> None:
         self._path = path
-        self._book = book
+        self._content = content
         self._owner = owner
         self._max_sessions = max_sessions
         self._check = check
@@ -57,10 +57,10 @@ class Registry:
         self._times_retaken = 0
 
     def entries(self) -> tuple[Entry, ...]:
-        return self._book.entries
+        return self._content.entries
 
     def get(self, agent_id: str) -> Entry | None:
-        return self._book.get(agent_id)
+        return self._content.get(agent_id)
 
     def update(self, entry: Entry) -> None:
         """Add the session, or replace the one with its `agent_id`; unknown fields stay."""
@@ -69,16 +69,16 @@ class Registry:
             raise StoreError(
                 f"A session of {entry.identity} in {entry.team} does not belong to {identity} in {team}."
             )
-        self.change(lambda book: fitted(book.put(entry), self._max_sessions, keep=entry.agent_id))
+        self.change(lambda content: fitted(content.put(entry), self._max_sessions, keep=entry.agent_id))
 
-    def change(self, step: Callable[[Book], Book]) -> tuple[Entry, ...]:
+    def change(self, step: Callable[[RegistryContent], RegistryContent]) -> tuple[Entry, ...]:
         """Apply a pure change and write it. Returns the removed entries; their summaries are deleted."""
         with self._mutex:
-            old, new = self._book, step(self._book)
+            old, new = self._content, step(self._content)
             if new is not old and new != old:
                 self._write(new)
-            kept = {entry.agent_id for entry in new.entries}
-            removed = tuple(entry for entry in old.entries if entry.agent_id not in kept)
+            remaining_ids = {entry.agent_id for entry in new.entries}
+            removed = tuple(entry for entry in old.entries if entry.agent_id not in remaining_ids)
             self._forget(
                 {entry.backend_id for entry in removed} - {entry.backend_id for entry in new.entries}
             )
@@ -93,8 +93,8 @@ class Registry:
             except StoreError as problem:
                 log.warning("A summary stayed behind: %s", problem)
 
-    def _write(self, book: Book) -> None:
-        data = book.render()
+    def _write(self, content: RegistryContent) -> None:
+        data = content.render()
         if len(data) > MAX_REGISTRY_BYTES:
             raise StoreError(
                 f"{self._path} would grow past {MAX_REGISTRY_BYTES} bytes. Close and prune some sessions.",
@@ -104,7 +104,7 @@ class Registry:
         make_folder(self._path.parent)
         write_whole(self._path, data)
         self._mark = mark_of(self._path)
-        self._book = book  # only now: memory is never ahead of the disk
+        self._content = content  # only now: memory is never ahead of the disk
 
     def _check_ours(self) -> None:
         """Raise `ClaimLost` if the claim is gone, or was gone while another process wrote the registry."""
@@ -158,13 +158,13 @@ class HeldIdentity:
         self._lock.note(self._holder)
 
     def prune(
-        self, min_age: timedelta = timedelta(0), is_meant: Callable[[Entry], bool] = lambda entry: True
+        self, min_age: timedelta = timedelta(0), is_selected: Callable[[Entry], bool] = lambda entry: True
     ) -> tuple[Entry, ...]:
         """Remove closed and stale sessions of at least this age with their summaries. Returns them."""
         now = self._now()
         return self.registry.change(
-            lambda book: book.without(
-                lambda e: e.status in ENDED and is_older(e, min_age, now) and is_meant(e)
+            lambda content: content.without(
+                lambda e: e.status in ENDED and is_older(e, min_age, now) and is_selected(e)
             )
         )
 

@@ -1,4 +1,4 @@
-"""The records of an editor's sessions on disk: one row a session in the shared SQLite file.
+"""The records of an editor's sessions on disk: one row per session in the shared SQLite file.
 
 What a record holds is said in `laneway.core.editor_sessions`. All calls block.
 """
@@ -109,10 +109,10 @@ class EditorSessions:
                 " WHERE session_id != ? ORDER BY updated_at DESC, rowid DESC LIMIT -1 OFFSET ?)",
                 (record.session_id, self._max_records - 1),
             )
-            found = connection.execute(
+            cursor = connection.execute(
                 "SELECT created_at FROM editor_sessions WHERE session_id = ?", (record.session_id,)
             )
-            return int(found.fetchone()[0])
+            return int(cursor.fetchone()[0])
 
         return msgspec.structs.replace(record, created_at=self._database.write(write), updated_at=now)
 

@@ -1,8 +1,8 @@
 """Cached, read-only rows of a team's session registries: a file is read again only if it has changed.
 
-A `Book` keeps everything in a file, to be written again; a `SessionRow` has what a list and a resume
-need, decoded in one step. A file of another shape (of another program, or damaged) is read as a book,
-so that both give the same result. Blocking. Threads may share a listing.
+A `RegistryContent` has everything in a file, so that it can be written again; a `SessionRow` has what a
+list and a resume need, decoded in one step. A file of another shape (of another program, or damaged) is
+read as a `RegistryContent`, so that both give the same result. Blocking. Threads may share a listing.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Listing:
         return len(self._files)
 
     def rows(self, path: str) -> tuple[SessionRow, ...] | None:
-        """The present sessions of a registry; none where there is no registry. `StoreError` as for a book."""
+        """The present sessions of a registry; none where there is no registry. Errors as in `decode`."""
         try:
             status = os.stat(path)
         except (FileNotFoundError, NotADirectoryError):

@@ -1,8 +1,8 @@
-"""The session registry of one identity as a value (`Book`), and its file format.
+"""The session registry of one identity as a value (`RegistryContent`), and its file format.
 
     {"version": 1, "sessions": [{"agent_id": …, "backend_id": …, "thread_id": …, …}]}
 
-Pure: bytes in, `Book` out, and back. Where older programs have two names for a field (`backend_id`
+Pure: bytes in, `RegistryContent` out, and back. Where older programs have two names for a field (`backend_id`
 and `thread_id`, `last_active` and `last_active_at`), either is read and both are written. Unknown
 fields are kept byte for byte; so is an entry that cannot be read at all.
 """
@@ -71,7 +71,7 @@ class RegistryRow(msgspec.Struct, frozen=True):
     entry: Entry | None
 
 
-class Book(msgspec.Struct, frozen=True):
+class RegistryContent(msgspec.Struct, frozen=True):
     """All sessions in one registry file."""
 
     rows: tuple[RegistryRow, ...] = ()
@@ -85,8 +85,8 @@ class Book(msgspec.Struct, frozen=True):
     def get(self, agent_id: str) -> Entry | None:
         return next((entry for entry in self.entries if entry.agent_id == agent_id), None)
 
-    def put(self, entry: Entry) -> Book:
-        """A book with this entry, which replaces the one with its `agent_id` or goes to the end."""
+    def put(self, entry: Entry) -> RegistryContent:
+        """A copy with this entry, which replaces the one with its `agent_id` or goes to the end."""
         old = self.get(entry.agent_id)
         if old is not None:
             entry = msgspec.structs.replace(entry, extra={**old.extra, **entry.extra})
@@ -95,17 +95,17 @@ class Book(msgspec.Struct, frozen=True):
             return msgspec.structs.replace(self, rows=(*self.rows, row))
         return msgspec.structs.replace(self, rows=tuple(row if r.entry is old else r for r in self.rows))
 
-    def disowned(self) -> Book:
-        """The book for a new owner: sessions marked active have lost their process and become stale."""
-        book = self
+    def disowned(self) -> RegistryContent:
+        """A copy for a new owner: sessions marked active have lost their process and become stale."""
+        content = self
         for entry in self.entries:
             if entry.status == "active":
-                book = book.put(msgspec.structs.replace(entry, status="stale"))
-        return book
+                content = content.put(msgspec.structs.replace(entry, status="stale"))
+        return content
 
-    def without(self, is_dropped: Callable[[Entry], bool]) -> Book:
-        kept = tuple(row for row in self.rows if row.entry is None or not is_dropped(row.entry))
-        return msgspec.structs.replace(self, rows=kept)
+    def without(self, is_dropped: Callable[[Entry], bool]) -> RegistryContent:
+        remaining = tuple(row for row in self.rows if row.entry is None or not is_dropped(row.entry))
+        return msgspec.structs.replace(self, rows=remaining)
 
     def render(self) -> bytes:
         """The file's bytes, one session per line: quick to write, and readable with `grep`."""
@@ -121,28 +121,28 @@ def is_older(entry: Entry, age: timedelta, now: datetime) -> bool:
     return when is not None and now - when > age
 
 
-def fitted(book: Book, max_entries: int, keep: str) -> Book:
-    """The book within its limits: drops ended sessions, the least recently active first, but never `keep`."""
-    surplus = len(book.rows) - max_entries
-    too_many_bytes = sum(len(row.raw) + 2 for row in book.rows) - (MAX_REGISTRY_BYTES - MAX_ENTRY_BYTES)
+def fitted(content: RegistryContent, max_entries: int, keep: str) -> RegistryContent:
+    """The content within its limits: drops ended sessions, least recently active first, but never `keep`."""
+    surplus = len(content.rows) - max_entries
+    too_many_bytes = sum(len(row.raw) + 2 for row in content.rows) - (MAX_REGISTRY_BYTES - MAX_ENTRY_BYTES)
     if surplus <= 0 and too_many_bytes <= 0:
-        return book
+        return content
     removed: set[str] = set()
-    ended = [row for row in book.rows if row.entry and row.entry.status in ENDED]
+    ended = [row for row in content.rows if row.entry and row.entry.status in ENDED]
     for row in sorted(ended, key=lambda row: row.entry.last_active if row.entry else ""):
         if len(removed) >= surplus and too_many_bytes <= 0:
             break
         if row.entry is not None and row.entry.agent_id != keep:
             removed.add(row.entry.agent_id)
             too_many_bytes -= len(row.raw) + 2
-    return book.without(lambda entry: entry.agent_id in removed)
+    return content.without(lambda entry: entry.agent_id in removed)
 
 
 # ── the file's format ──────────────────────────────────────────────────────
 
 
-def decode(data: bytes, where: str) -> Book:
-    """The book in these bytes; `FileDamaged` or `FileNewer` if we cannot read it."""
+def decode(data: bytes, where: str) -> RegistryContent:
+    """The content decoded from these bytes; `FileDamaged` or `FileNewer` if we cannot read it."""
     try:
         data.decode()  # fields that we only pass on must be text, too
         others = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
@@ -152,7 +152,7 @@ def decode(data: bytes, where: str) -> Book:
         raise FileDamaged(f"{where} is damaged: it is not a registry of sessions.", where) from None
     if version > VERSION:
         raise FileNewer(where, version, VERSION)
-    return Book(tuple(RegistryRow(bytes(raw), _entry(raw)) for raw in raw_entries), others)
+    return RegistryContent(tuple(RegistryRow(bytes(raw), _entry(raw)) for raw in raw_entries), others)
 
 
 def encode(entry: Entry) -> bytes:

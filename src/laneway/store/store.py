@@ -28,7 +28,7 @@ from laneway.store.layout import Layout
 from laneway.store.listing import Listing, SessionRow, disowned, row_of
 from laneway.store.locks import Holder, Lock, LockedPaths, Locks
 from laneway.store.names import is_name
-from laneway.store.registry import ENDED, MAX_REGISTRY_BYTES, Book, Entry, decode, is_older
+from laneway.store.registry import ENDED, MAX_REGISTRY_BYTES, Entry, RegistryContent, decode, is_older
 from laneway.store.retention import Retention
 from laneway.store.stamps import Now, stamp, utc_now
 from laneway.store.summaries import Summaries, read_summary
@@ -110,18 +110,18 @@ class Store:
         home = self.layout.home(identity)
         make_folder(home)
         sweep(home)
-        book, reports = self._book_to_own(identity)
+        content, reports = self._content_to_own(identity)
         summaries = Summaries(lambda backend_id: self.layout.summary(identity, backend_id), lock.check)
         registry = Registry(
             self.layout.registry(identity),
-            book,
+            content,
             (self.team, identity),
             max_sessions=self._retention.max_sessions,
             check=lock.check,
             summaries=summaries,
             mark=mark_of(self.layout.registry(identity)),
         )
-        registry.change(Book.disowned)
+        registry.change(RegistryContent.disowned)
         claim = HeldIdentity(
             lock, holder, registry, summaries, self.audit, identity=identity, now=self._now, reports=reports
         )
@@ -139,29 +139,29 @@ class Store:
             return (str(problem),)
         return ()
 
-    def _book_to_own(self, identity: str) -> tuple[Book, tuple[str, ...]]:
-        """The identity's book. A damaged or newer file is moved aside first, and reported."""
+    def _content_to_own(self, identity: str) -> tuple[RegistryContent, tuple[str, ...]]:
+        """The identity's content. A damaged or newer file is moved aside first, and reported."""
         path = self.layout.registry(identity)
         try:
-            book = _load(path)
+            content = _load(path)
         except (FileDamaged, FileNewer) as problem:
             why = "newer" if isinstance(problem, FileNewer) else "corrupt"
             aside = keep_aside(path, why, self._now())
             report = f"{problem} It is kept as {aside.name}; a new registry begins."
             log.warning("%s", report)
-            return Book(), (report,)
-        if book is not None:
-            return book, ()
+            return RegistryContent(), (report,)
+        if content is not None:
+            return content, ()
         try:
-            return self._old_book(identity), ()
+            return self._old_content(identity), ()
         except StoreError as problem:
-            return Book(), (str(problem),)
+            return RegistryContent(), (str(problem),)
 
-    def _old_book(self, identity: str) -> Book:
+    def _old_content(self, identity: str) -> RegistryContent:
         """The sessions of an identity in the old team-wide registry, if it has no registry of its own yet."""
-        book = _load(self.layout.old_registry) or Book()
-        rows = tuple(row for row in book.rows if row.entry and row.entry.identity == identity)
-        return Book(rows)
+        content = _load(self.layout.old_registry) or RegistryContent()
+        rows = tuple(row for row in content.rows if row.entry and row.entry.identity == identity)
+        return RegistryContent(rows)
 
     # ── reading ────────────────────────────────────────────────────────────
 
@@ -182,17 +182,17 @@ class Store:
         paths = self._registry_paths()
         for identity, path in paths.items():
             try:
-                found = self._look(identity, path)
+                file_rows = self._look(identity, path)
             except StoreError as problem:
                 problems.append(str(problem))
-                found = ()
-            if found is not None:
+                file_rows = ()
+            if file_rows is not None:
                 identities.add(identity)
-                rows += found
+                rows += file_rows
         self._listing.keep_only(set(paths.values()))
         try:
             for identity in self._old_identities() - identities:
-                rows += map(row_of, self._old_book(identity).disowned().entries)
+                rows += map(row_of, self._old_content(identity).disowned().entries)
         except StoreError as problem:
             problems.append(str(problem))
         return Rows(tuple(rows), tuple(dict.fromkeys(problems)))
@@ -200,12 +200,12 @@ class Store:
     def _registry_paths(self) -> dict[str, str]:
         """The path of each identity's registry, in the order of their names."""
         try:
-            found = sorted(os.listdir(self.layout.folder))
+            names = sorted(os.listdir(self.layout.folder))
         except FileNotFoundError:
             return {}
         except OSError as problem:
             raise trouble(self.layout.folder, problem, "read") from problem
-        return self.layout.registries(found)
+        return self.layout.registries(names)
 
     def identities(self) -> tuple[str, ...]:
         """Identities with a registry of their own."""
@@ -232,25 +232,25 @@ class Store:
         return None if rows is None else tuple(map(disowned, rows))
 
     def _old_identities(self) -> set[str]:
-        book = _load(self.layout.old_registry) or Book()
-        return {entry.identity for entry in book.entries if is_name(entry.identity)}
+        content = _load(self.layout.old_registry) or RegistryContent()
+        return {entry.identity for entry in content.entries if is_name(entry.identity)}
 
     # ── pruning ────────────────────────────────────────────────────────────
 
-    def prunable(self, min_age: timedelta, is_meant: Callable[[SessionRow], bool]) -> Rows:
+    def prunable(self, min_age: timedelta, is_selected: Callable[[SessionRow], bool]) -> Rows:
         """Sessions that `prune` would remove now. Changes nothing."""
         view = self.rows()
         now = self._now()
         ended = [row for row in view.rows if row.status in ENDED and is_older(row.entry, min_age, now)]
         is_free = {row.identity: self._is_free(row.identity) for row in ended}
-        rows = tuple(row for row in ended if is_free[row.identity] and is_meant(row))
+        rows = tuple(row for row in ended if is_free[row.identity] and is_selected(row))
         return Rows(rows, view.problems)
 
     def _is_free(self, identity: str) -> bool:
         return is_name(identity) and self.holder(identity) is None
 
     def prune(
-        self, min_age: timedelta = timedelta(0), is_meant: Callable[[Entry], bool] = lambda entry: True
+        self, min_age: timedelta = timedelta(0), is_selected: Callable[[Entry], bool] = lambda entry: True
     ) -> Pruned:
         """Remove closed and stale sessions of all identities that no process holds, and old audit files.
 
@@ -263,7 +263,7 @@ class Store:
             try:
                 with self.claim(identity) as claim:
                     problems += claim.reports
-                    removed += claim.prune(min_age, is_meant)
+                    removed += claim.prune(min_age, is_selected)
             except IdentityHeld:
                 in_use.append(identity)
             except StoreError as problem:
@@ -279,6 +279,6 @@ class Store:
             return list(self.identities())
 
 
-def _load(path: Path) -> Book | None:
+def _load(path: Path) -> RegistryContent | None:
     data = read_whole(path, MAX_REGISTRY_BYTES)
     return None if data is None else decode(data, str(path))

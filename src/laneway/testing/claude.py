@@ -56,7 +56,7 @@ def find() -> Path | None:
     return binary if binary.exists() else None
 
 
-class Ran(msgspec.Struct, frozen=True):
+class ClaudeRun(msgspec.Struct, frozen=True):
     end: Exit
     output: str
     errors: str
@@ -131,7 +131,7 @@ class ClaudeHome(msgspec.Struct, frozen=True):
     binary: Path
     environment: dict[str, str]
 
-    async def run(self, *arguments: str, deadline_s: float = ANSWER_S) -> Ran:
+    async def run(self, *arguments: str, deadline_s: float = ANSWER_S) -> ClaudeRun:
         """Run a command to its end, such as `mcp add codex -- laneway mcp`."""
         output = bytearray()
         argv = [*WITHOUT_INPUT, str(self.binary), *arguments]
@@ -141,7 +141,7 @@ class ClaudeHome(msgspec.Struct, frozen=True):
                 end = await child.wait()
         finally:
             await child.stop()
-        return Ran(end, output.decode(), child.stderr_tail)
+        return ClaudeRun(end, output.decode(), child.stderr_tail)
 
     async def print(self, prompt: str, *options: str) -> list[Message]:
         """One turn of `claude -p PROMPT`, without anybody to answer questions."""

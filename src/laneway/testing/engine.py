@@ -53,7 +53,7 @@ class HandThread:
         self.records = True
         """Whether an input is recorded as soon as it comes; else the test calls `accept`."""
         self.interrupted: list[str] = []
-        self.is_deaf = False
+        self.ignores_interrupt = False
         """Whether the next interrupt is refused as too early, as Codex does for a turn only announced."""
         self.answers: dict[str, Answer] = {}
         self.open_questions: set[str] = set()
@@ -94,8 +94,8 @@ class HandThread:
 
     async def interrupt(self, turn_id: str) -> None:
         self.interrupted.append(turn_id)
-        if self.is_deaf:
-            self.is_deaf = False
+        if self.ignores_interrupt:
+            self.ignores_interrupt = False
             raise EngineRefused("turn/interrupt", -32600, "expected another active turn id")
         if self.is_obedient and turn_id == self.turn_id:
             self.end("interrupted")
@@ -168,7 +168,7 @@ class HandEngine:
         self.renews = True
         self.is_running = False
         self.ended: str | None = None
-        self.ended_saying = ""
+        self.ended_stderr = ""
         self.pid: int | None = None
         self.offers = Offers()
         self._numbers = itertools.count(1)

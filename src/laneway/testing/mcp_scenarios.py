@@ -27,17 +27,17 @@ def call(request_id: int, tool: str, arguments: Any = None) -> Send:
     return request(request_id, "tools/call", params)
 
 
-def asked(request_id: int | str, send: Send) -> tuple[Step, ...]:
+def exchange(request_id: int | str, send: Send) -> tuple[Step, ...]:
     """A request and the wait for its answer."""
     return (send, Until(answer=request_id))
 
 
 def codex(request_id: int, prompt: str, **more: Any) -> tuple[Step, ...]:
-    return asked(request_id, call(request_id, "codex", {"prompt": prompt, **_kebab(more)}))
+    return exchange(request_id, call(request_id, "codex", {"prompt": prompt, **_kebab(more)}))
 
 
 def reply(request_id: int, prompt: str, **more: Any) -> tuple[Step, ...]:
-    return asked(request_id, call(request_id, "codex-reply", {"prompt": prompt, **more}))
+    return exchange(request_id, call(request_id, "codex-reply", {"prompt": prompt, **more}))
 
 
 def _kebab(names: dict[str, Any]) -> dict[str, Any]:
@@ -50,12 +50,12 @@ def hello(version: str = "2025-06-18") -> tuple[Step, ...]:
         "capabilities": {"elicitation": {}},
         "clientInfo": {"name": "golden", "version": "1"},
     }
-    return (*asked(0, request(0, "initialize", params)), notification("notifications/initialized"))
+    return (*exchange(0, request(0, "initialize", params)), notification("notifications/initialized"))
 
 
 def ping(request_id: int | str = "ping") -> tuple[Step, ...]:
     """When this is answered, all earlier requests that get an answer have it."""
-    return asked(request_id, request(request_id, "ping"))
+    return exchange(request_id, request(request_id, "ping"))
 
 
 def scenario(name: str, *steps: tuple[Step, ...] | Step, **more: Any) -> Scenario:
@@ -86,7 +86,10 @@ def unanswered(*sends: Send) -> tuple[Step, ...]:
 
 def refused(tool: str, *arguments: Any) -> tuple[Step, ...]:
     """Calls, numbered from one, that are refused."""
-    calls = [asked(number, call(number, tool, given)) for number, given in enumerate(arguments, 1)]
+    calls = [
+        exchange(number, call(number, tool, tool_arguments))
+        for number, tool_arguments in enumerate(arguments, 1)
+    ]
     return tuple(step for steps in calls for step in steps)
 
 
@@ -96,17 +99,17 @@ EDIT = "%patch hello.txt Hello.\n%say Asked."
 HI = {"prompt": "%say Hi."}
 
 SCENARIOS = (
-    scenario("tools", asked(1, request(1, "tools/list"))),
+    scenario("tools", exchange(1, request(1, "tools/list"))),
     Scenario("version-unknown", hello("1999-01-01")),
     Scenario("version-newest", hello("2025-11-25")),
     scenario(
         "protocol",
         ping(),
         notification("notifications/nonsense", {"a": 1}),
-        asked(1, request(1, "nonsense/method", {})),
-        asked(2, request(2, "tools/call", {"arguments": {}})),
-        asked(3, request(3, "tools/call", {"name": "codex", "arguments": ["%say Hi."]})),
-        asked(4, call(4, "nonsense", {})),
+        exchange(1, request(1, "nonsense/method", {})),
+        exchange(2, request(2, "tools/call", {"arguments": {}})),
+        exchange(3, request(3, "tools/call", {"name": "codex", "arguments": ["%say Hi."]})),
+        exchange(4, call(4, "nonsense", {})),
     ),
     scenario("unanswered", unanswered(request(1, "resources/list"), request(2, "prompts/list"))),
     scenario(

@@ -44,7 +44,7 @@ class OldServer:
     def __init__(self, flags: list[str]) -> None:
         self.flags = flags
         self.threads: dict[str, OldThread] = {}
-        self.asked: dict[Any, OldThread] = {}
+        self.pending: dict[Any, OldThread] = {}
         self.unanswered: list[Any] = []
         self.ids = itertools.count()
 
@@ -130,7 +130,7 @@ class OldServer:
                 self.ask(thread, word)
                 return
             case "call":
-                self.asked[request_id := next(self.ids)] = thread
+                self.pending[request_id := next(self.ids)] = thread
                 self.send_raw(f'{{"jsonrpc":"2.0","id":{request_id},"method":"brand/new","params":{BEYOND}}}')
                 return
             case "news":
@@ -148,7 +148,7 @@ class OldServer:
         self.say(thread, f"{word} {rest}".strip())
 
     def ask(self, thread: OldThread, word: str) -> None:
-        self.asked[request_id := next(self.ids)] = thread
+        self.pending[request_id := next(self.ids)] = thread
         params = {
             "message": "May I?",
             "requestedSchema": {"type": "object", "properties": {}},
@@ -170,7 +170,7 @@ class OldServer:
 
     def on_answer(self, message: dict[str, Any]) -> None:
         """Repeat the answer that we got, so that a test can see it."""
-        thread = self.asked.pop(message["id"])
+        thread = self.pending.pop(message["id"])
         result = message.get("error") or message.get("result")
         if result == {"decision": "abort"}:
             self.tell(thread, "turn_aborted", turn_id=thread.turn, reason="interrupted")

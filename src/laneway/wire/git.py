@@ -6,7 +6,7 @@ configuration; `git_apart` uses no repository at all, and is for `apply`.
 
 No command that is passed here may use the network, prompt, page, or write to a repository.
 Blocking: from asyncio call through `in_thread`, which ends git when it is cancelled. A git that
-cannot be started is reported as a complaint like any other.
+cannot be started is reported as an error like any other.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GIT_S = 15.0
 """Seconds for one command. A healthy repository takes far less; a person waits for the answer."""
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 """Of one command. More than anybody reads; git is ended at this size."""
-MAX_COMPLAINT_BYTES = 4096
+MAX_ERROR_BYTES = 4096
 NEVER_RAN = 127
 """The exit code of a git that could not be started, as in shells."""
 
@@ -89,17 +89,18 @@ APART = {
 class GitRun(msgspec.Struct, frozen=True):
     """The result of one git command."""
 
-    code: int
+    exit_code: int
     """Git's exit code; negative when it was ended."""
-    out: bytes = b""
-    complaint: str = ""
+    stdout: bytes = b""
+    error: str = ""
+    """What git wrote to standard error, or a sentence of ours where it could not run."""
     is_cut: bool = False
     """There was more output, and git was ended."""
 
     @property
     def line(self) -> str:
         """The output as a single path or id."""
-        return os.fsdecode(self.out.removesuffix(b"\n"))
+        return os.fsdecode(self.stdout.removesuffix(b"\n"))
 
 
 class _Running:
@@ -116,7 +117,7 @@ class _Running:
             if self.is_over:
                 _end(process)
 
-    def done(self) -> None:
+    def clear(self) -> None:
         """Called before the process is reaped: after that its pid may belong to another one."""
         with self._mutex:
             self._process = None
@@ -144,37 +145,37 @@ async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
         _running.reset(token)
 
 
-NO_GIT = GitRun(NEVER_RAN, complaint="There is no git on this machine.")
+NO_GIT = GitRun(NEVER_RAN, error="There is no git on this machine.")
 
 
 def git(
     folder: Path,
-    *words: str,
-    given: bytes = b"",
+    *arguments: str,
+    stdin: bytes = b"",
     max_bytes: int = MAX_OUTPUT_BYTES,
     timeout_s: float = GIT_S,
 ) -> GitRun:
     """Ask the repository of a folder about itself."""
-    return _run(folder, words, {}, given, max_bytes, timeout_s)
+    return _run(folder, arguments, {}, stdin, max_bytes, timeout_s)
 
 
 def git_apart(
     folder: Path,
-    *words: str,
-    given: bytes = b"",
+    *arguments: str,
+    stdin: bytes = b"",
     max_bytes: int = MAX_OUTPUT_BYTES,
     timeout_s: float = GIT_S,
     place: Mapping[str, str] = APART,
 ) -> GitRun:
     """Run git without a repository and with our settings only; `place` may name a repository to use."""
-    return _run(folder, words, place, given, max_bytes, timeout_s)
+    return _run(folder, arguments, place, stdin, max_bytes, timeout_s)
 
 
 def _run(
     folder: Path,
-    words: tuple[str, ...],
+    arguments: tuple[str, ...],
     place: Mapping[str, str],
-    given: bytes,
+    stdin: bytes,
     max_bytes: int,
     timeout_s: float,
 ) -> GitRun:
@@ -182,43 +183,43 @@ def _run(
 
     running = _running.get() or _Running()
     if running.is_over:
-        return GitRun(NEVER_RAN, complaint="It was cancelled.")
+        return GitRun(NEVER_RAN, error="It was cancelled.")
     path = _safe_path(folder)
     program = _program(path)
     if program is None:
         return _never_ran(folder, FileNotFoundError())
     settings = [word for setting in _OVERRIDDEN for word in ("-c", setting)]
-    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
-        stdin.write(given)
-        stdin.seek(0)
+    with tempfile.TemporaryFile() as stdin_file, tempfile.TemporaryFile() as stderr_file:
+        stdin_file.write(stdin)
+        stdin_file.seek(0)
         try:
             process = subprocess.Popen(
-                [program, *settings, *words],
+                [program, *settings, *arguments],
                 cwd=folder,
                 env=_environment(path, place),
-                stdin=stdin,
+                stdin=stdin_file,
                 stdout=subprocess.PIPE,
-                stderr=stderr,
+                stderr=stderr_file,
                 start_new_session=True,
             )
         except (OSError, ValueError) as problem:
             return _never_ran(folder, problem)
-        out = _read(process, running, max_bytes, timeout_s)
-        stderr.seek(0)
-        complaint = stderr.read(MAX_COMPLAINT_BYTES).decode("utf-8", "replace").strip()
-    is_cut = len(out) > max_bytes
+        stdout = _read(process, running, max_bytes, timeout_s)
+        stderr_file.seek(0)
+        error = stderr_file.read(MAX_ERROR_BYTES).decode("utf-8", "replace").strip()
+    is_cut = len(stdout) > max_bytes
     if process.returncode == -signal.SIGKILL and not is_cut and not running.is_over:
-        complaint = f"it took longer than {timeout_s:g} seconds and was ended"
-    return GitRun(process.returncode, out[:max_bytes], complaint, is_cut)
+        error = f"it took longer than {timeout_s:g} seconds and was ended"
+    return GitRun(process.returncode, stdout[:max_bytes], error, is_cut)
 
 
 def _never_ran(folder: Path, problem: Exception) -> GitRun:
     if not os.path.isdir(folder):
-        return GitRun(NEVER_RAN, complaint=f"There is no folder {folder}.")
+        return GitRun(NEVER_RAN, error=f"There is no folder {folder}.")
     if isinstance(problem, FileNotFoundError):
         return NO_GIT
     why = getattr(problem, "strerror", None) or "it cannot be asked that"
-    return GitRun(NEVER_RAN, complaint=f"Git cannot be started in {folder} ({why}).")
+    return GitRun(NEVER_RAN, error=f"Git cannot be started in {folder} ({why}).")
 
 
 # ── the environment ────────────────────────────────────────────────────────
@@ -266,18 +267,18 @@ def _read(process: subprocess.Popen[bytes], running: _Running, max_bytes: int, t
     with process:
         assert process.stdout is not None
         try:
-            out = process.stdout.read(max_bytes + 1)
-            if len(out) > max_bytes:
+            stdout = process.stdout.read(max_bytes + 1)
+            if len(stdout) > max_bytes:
                 _end(process)
         finally:
             timer.cancel()
             timer.join()
-            running.done()  # from now on nobody signals a process group whose id may be free again
+            running.clear()  # from now on nobody signals a process group whose id may be free again
             try:
                 process.wait(timeout_s)
             except subprocess.TimeoutExpired:
                 _end(process)
-    return out
+    return stdout
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -50,9 +50,9 @@ _MEANINGFUL = (
 """Settings that are copied: none names a program or a path."""
 _FILES = ("core.excludesfile", "core.attributesfile")
 """Settings that name a file of rules, which is copied."""
-_ASKED = r"^(core|extensions)\.[a-z]+$|^filter\..*\.(clean|smudge|process)$"
+_SETTINGS_READ = r"^(core|extensions)\.[a-z]+$|^filter\..*\.(clean|smudge|process)$"
 _LOOK_INTO_SUBMODULES = ("diff", "diff-files", "diff-index", "status")
-_WORD = re.compile(r"[\w.-]*")
+_PLAIN_VALUE = re.compile(r"[\w.-]*")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _READ_BY_GIT = ("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs")
 
@@ -72,31 +72,31 @@ class GitView(msgspec.Struct, frozen=True):
 
     def git(
         self,
-        *words: str,
-        given: bytes = b"",
+        *arguments: str,
+        stdin: bytes = b"",
         max_bytes: int = MAX_OUTPUT_BYTES,
         timeout_s: float = GIT_S,
     ) -> GitRun:
         return git_apart(
             self.folder,
-            *_without_submodules(words),
-            given=given,
+            *_without_submodules(arguments),
+            stdin=stdin,
             max_bytes=max_bytes,
             timeout_s=timeout_s,
             place=self.place,
         )
 
 
-def _without_submodules(words: tuple[str, ...]) -> tuple[str, ...]:
+def _without_submodules(arguments: tuple[str, ...]) -> tuple[str, ...]:
     """Git would start another git in a submodule, which would read the configuration there."""
-    options = words[: words.index("--")] if "--" in words else words
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     position = next(
         (position for position, word in enumerate(options) if word in _LOOK_INTO_SUBMODULES), None
     )
     return (
-        words
+        arguments
         if position is None
-        else (*words[: position + 1], "--ignore-submodules=dirty", *words[position + 1 :])
+        else (*arguments[: position + 1], "--ignore-submodules=dirty", *arguments[position + 1 :])
     )
 
 
@@ -151,16 +151,16 @@ def _discover(folder: Path) -> _RepoFacts | GitRun:
     paths = []
     for option in ("--show-toplevel", "--absolute-git-dir", "--git-common-dir"):
         result = git(real, "rev-parse", option)
-        if result.code != 0 or not result.line:
-            return result if result.code else _refused(f"{folder} is not in a work tree.")
+        if result.exit_code != 0 or not result.line:
+            return result if result.exit_code else _refused(f"{folder} is not in a work tree.")
         paths.append(os.path.join(real, result.line))
     top, repo_git_dir, common = paths
     if not _belongs(top, repo_git_dir):
         return _refused(f"The configuration of {repo_git_dir} names another work folder: {top}.")
-    config_output = git(real, "config", "-z", "--get-regexp", _ASKED, max_bytes=MAX_SETTINGS_BYTES)
-    if config_output.is_cut or config_output.code not in (0, 1):
+    config_output = git(real, "config", "-z", "--get-regexp", _SETTINGS_READ, max_bytes=MAX_SETTINGS_BYTES)
+    if config_output.is_cut or config_output.exit_code not in (0, 1):
         return _refused(f"The configuration of {repo_git_dir} cannot be read.")
-    settings = dict(_settings(config_output.out))
+    settings = dict(_settings(config_output.stdout))
     head = git(real, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").line
     return _RepoFacts(
         folder=real,
@@ -176,7 +176,7 @@ def _discover(folder: Path) -> _RepoFacts | GitRun:
 
 
 def _refused(why: str) -> GitRun:
-    return GitRun(NEVER_RAN, complaint=why)
+    return GitRun(NEVER_RAN, error=why)
 
 
 def _belongs(top: str, repo_git_dir: str) -> bool:
@@ -217,7 +217,9 @@ def _build(facts: _RepoFacts, view_dir: Path) -> GitView:
 
 def _config(facts: _RepoFacts, view_dir: Path) -> str:
     copied = {
-        key: facts.settings[key] for key in _MEANINGFUL if _WORD.fullmatch(facts.settings.get(key, "\n"))
+        key: facts.settings[key]
+        for key in _MEANINGFUL
+        if _PLAIN_VALUE.fullmatch(facts.settings.get(key, "\n"))
     }
     version = 1 if any(key.startswith("extensions.") for key in copied) else 0
     settings = {

@@ -77,13 +77,13 @@ class Guardian:
         signal.set_wakeup_fd(wake_in, warn_on_full_buffer=False)
         for number in HEEDED:
             signal.signal(number, self.note)
-        self.told_to_end = False
+        self.is_end_requested = False
         self.term_s = TERM_S
         self.may_kill = True
 
     def note(self, number: int, frame: object) -> None:
         if number != signal.SIGCHLD:
-            self.told_to_end = True
+            self.is_end_requested = True
 
     def run(self, command: list[str]) -> int:
         if not self.spawn(command):
@@ -131,7 +131,7 @@ class Guardian:
                 if fd == self.wake:
                     os.read(self.wake, 512)
                     self.reap()
-                    if self.told_to_end:
+                    if self.is_end_requested:
                         return
                 elif not self.obey():
                     self.wait_for_child(OWN_END_S)

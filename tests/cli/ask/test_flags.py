@@ -44,7 +44,7 @@ async def test_images_reach_the_model(tmp_path: Path) -> None:
     async with real() as here:
         ran = await ask(here, "-i", str(names[0]), "--image", f"{names[1]},{names[2]}", "look")
         assert ran.code == 0
-        assert here.heard().count("data:image/png;base64,") == 3
+        assert here.model_input().count("data:image/png;base64,") == 3
 
 
 async def test_the_last_message_is_written_to_a_file_too(tmp_path: Path) -> None:

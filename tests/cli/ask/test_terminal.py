@@ -154,4 +154,4 @@ async def test_the_end_tells_tokens_and_how_to_go_on(tmp_path: Path) -> None:
             assert screen.rows[3].startswith('go on: laneway ask --last "…"   or with --thread 0')
         async with asking("--last", "%say again", cwd=here.rehearsal.work, env=env, rehearse=False) as screen:
             assert (await screen.wait_end()).code == 0
-        assert "%say hi" in here.heard()
+        assert "%say hi" in here.model_input()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from laneway.cli.clients.entry import CODEX_PASSES, start_of, with_words, words_of
+from laneway.cli.clients.entry import CODEX_PASSES, command_line_of, start_of, with_command_line
 
 WORDS = ["codex", "mcp-server"]
 SHAPES: list[dict[str, Any]] = [
@@ -21,9 +21,9 @@ ENVIRONMENT = {"HOME": "/home/a", "PATH": "/bin", "TOKEN": "t", "TERM": "dumb"}
 @pytest.mark.parametrize("node", SHAPES)
 def test_every_shape_of_an_entry_is_read_and_written(node: dict[str, Any]) -> None:
     """In the shape that it has; what else is in it stays."""
-    assert words_of(node) == WORDS
-    new = with_words(node, ["laneway", "mcp"])
-    assert words_of(new) == ["laneway", "mcp"]
+    assert command_line_of(node) == WORDS
+    new = with_command_line(node, ["laneway", "mcp"])
+    assert command_line_of(new) == ["laneway", "mcp"]
     assert {**new, "command": 0, "args": 0} == {**node, "command": 0, "args": 0}
 
 
@@ -32,7 +32,7 @@ def test_every_shape_of_an_entry_is_read_and_written(node: dict[str, Any]) -> No
 )
 def test_an_entry_without_a_command_starts_nothing(node: dict[str, Any]) -> None:
     """And says so."""
-    assert words_of(node) is None
+    assert command_line_of(node) is None
     assert start_of(node, Path("/x/a.json"), ("a",), ENVIRONMENT, Path("/")).problem
 
 

@@ -181,7 +181,7 @@ async def test_questions_of_the_model_are_answered_by_number_or_in_words() -> No
                 assert f"? Codex asks you\n  │ Which {what}?\n  1  red\n  2  blue\n" in screen.text
                 screen.type(f"{typed}\n")
             assert (await screen.wait_end()).code == 0
-        heard = re.findall(r'{\\"answers\\":\[\\"(\w+)\\"\]}', here.heard())
+        heard = re.findall(r'{\\"answers\\":\[\\"(\w+)\\"\]}', here.model_input())
         assert heard == [meant for _, _, meant in answers]
 
 

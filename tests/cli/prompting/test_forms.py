@@ -37,7 +37,7 @@ def test_the_form_of_an_mcp_server_becomes_fields() -> None:
             text="size",
             options=("Small", "Large"),
             values=("s", "l"),
-            takes_words=False,
+            takes_free_text=False,
             is_required=False,
         ),
         FormField(
@@ -45,7 +45,7 @@ def test_the_form_of_an_mcp_server_becomes_fields() -> None:
             text="kind",
             options=("First",),
             values=("a",),
-            takes_words=False,
+            takes_free_text=False,
             is_required=False,
         ),
     ]
@@ -63,7 +63,7 @@ def test_a_form_that_cannot_be_typed_is_said_to_be_one() -> None:
     [
         ({"options": ("red", "blue"), "values": ("r", "b")}, "2", "b"),
         ({"options": ("red", "blue"), "values": ("r", "b")}, "RED", "r"),
-        ({"options": ("red",), "values": ("r",), "takes_words": False}, "green", None),
+        ({"options": ("red",), "values": ("r",), "takes_free_text": False}, "green", None),
         ({"options": ("red",), "values": ("r",)}, "green", "green"),
         ({"kind": "integer"}, "7", 7),
         ({"kind": "integer"}, "seven", None),
@@ -87,4 +87,9 @@ def test_what_codex_asks_takes_other_words_only_where_it_says_so() -> None:
         Field(field_id="c", header="C", text="Key?", is_secret=True),
     )
     first, second, third = fields_of(question(kind="input", fields=asked))
-    assert (first.takes_words, second.takes_words, second.text, third.is_secret) == (False, True, "B", True)
+    assert (first.takes_free_text, second.takes_free_text, second.text, third.is_secret) == (
+        False,
+        True,
+        "B",
+        True,
+    )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.cli.prompting.menu import KEYS, MenuItem, menu, pick
-from laneway.codex.questions import ask
+from laneway.codex.questions import question_of
 from laneway.core.model import Question
 
 NETWORK = {"network_policy_amendment": {"host": "a.org", "action": "deny"}}
@@ -35,7 +35,7 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
 
 def asked(kind: str) -> Question:
     method, params = ASKED[kind]
-    question = ask(method, params, "q", None)
+    question = question_of(method, params, "q", None)
     assert question is not None
     return question
 
@@ -67,6 +67,6 @@ def test_a_rule_that_cannot_be_shown_whole_is_not_offered() -> None:
     """Nobody grants for good what nobody has read."""
     for words in (["x" * 300], ["git", "pull\n  4  Decline"], ["git", "\u202epull"]):
         rule = {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": words}}
-        question = ask("execCommandApproval", {"availableDecisions": ["accept", rule]}, "q", None)
+        question = question_of("execCommandApproval", {"availableDecisions": ["accept", rule]}, "q", None)
         assert question is not None
         assert [item.key for item in menu(question)] == ["1", "4"]

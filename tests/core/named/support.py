@@ -1,4 +1,4 @@
-"""Colleagues on a hand-driven engine and real files, for their tests; as a program, a second process."""
+"""Named sessions on a hand-driven engine and real files, for tests; run as a program, a second process."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ ME = "me"
 TIMING = Timing(turn_s=60, question_s=300, stop_s=10)
 
 
-class Ticking:
-    """A wall clock that is a little later whenever somebody looks: no two things happen at once."""
+class TickingClock:
+    """A wall clock that advances at every read, so that no two times are equal."""
 
     def __init__(self) -> None:
         self._time = datetime.now(UTC)
@@ -43,46 +43,46 @@ class Ticking:
 
 
 class Stage:
-    """Everything a test of colleagues holds in its hands."""
+    """Named sessions with the engine, clock and store that a test drives."""
 
-    def __init__(self, colleagues: NamedSessions, engine: HandEngine, clock: HandClock, root: Path) -> None:
-        self.colleagues = colleagues
+    def __init__(self, sessions: NamedSessions, engine: HandEngine, clock: HandClock, root: Path) -> None:
+        self.sessions = sessions
         self.engine = engine
         self.clock = clock
         self.root = root
         self.store = Store(root, TEAM)
 
-    def thread(self, colleague: NamedSession) -> HandThread:
-        return self.engine.threads[colleague.thread_id]
+    def thread(self, named: NamedSession) -> HandThread:
+        return self.engine.threads[named.thread_id]
 
     async def open(self, identity: str | None = None, **spec: Any) -> NamedSession:
         spec.setdefault("cwd", self.root)
-        return await self.colleagues.open(ME, Opening(spec=ThreadSpec(**spec), identity=identity))
+        return await self.sessions.open(ME, Opening(spec=ThreadSpec(**spec), identity=identity))
 
-    async def busy(self, colleague: NamedSession, words: str = "work") -> Turn:
+    async def busy(self, named: NamedSession, words: str = "work") -> Turn:
         """A turn that runs until the test ends it."""
-        turn = self.colleagues.say(colleague, words)
-        await until(lambda: self.thread(colleague).turn_id)
+        turn = self.sessions.say(named, words)
+        await until(lambda: self.thread(named).turn_id)
         return turn
 
-    async def turn(self, colleague: NamedSession, words: str = "work", tokens: int = 0) -> TurnResult:
+    async def turn(self, named: NamedSession, words: str = "work", tokens: int = 0) -> TurnResult:
         """A turn from its beginning to its end."""
-        turn = await self.busy(colleague, words)
+        turn = await self.busy(named, words)
         if tokens:
-            self.use(colleague, tokens)
-        self.thread(colleague).end(text=f"done: {words}")
+            self.use(named, tokens)
+        self.thread(named).end(text=f"done: {words}")
         return await turn.result()
 
-    def use(self, colleague: NamedSession, tokens: int) -> None:
-        thread = self.thread(colleague)
+    def use(self, named: NamedSession, tokens: int) -> None:
+        thread = self.thread(named)
         total = Tokens(total=tokens)
         thread.emit(Usage(turn_id=thread.turn_id or "", last=total, total=total))
 
     def entries(self, identity: str = "codex") -> list[dict[str, Any]]:
         """What is on the disk, as another program reads it."""
         path = self.store.layout.registry(identity)
-        found: list[dict[str, Any]] = json.loads(path.read_text())["sessions"] if path.exists() else []
-        return found
+        rows: list[dict[str, Any]] = json.loads(path.read_text())["sessions"] if path.exists() else []
+        return rows
 
     def audit(self) -> list[dict[str, Any]]:
         return list(self.store.audit.read().lines)
@@ -98,11 +98,11 @@ async def stage(
     **options: Any,
 ) -> AsyncIterator[Stage]:
     engine, clock = engine or HandEngine(is_obedient=is_obedient), HandClock()
-    records = StoreRecords(Store(root, TEAM), now=Ticking())
+    records = StoreRecords(Store(root, TEAM), now=TickingClock())
     hub = Hub(engine, clock, limits=Limits(sessions=limit), timing=TIMING, shutdown_s=0.05)
     options.setdefault("summaries", False)
-    async with asyncio.timeout(30), NamedSessions(hub, records, clock, **options) as colleagues:
-        yield Stage(colleagues, engine, clock, root)
+    async with asyncio.timeout(30), NamedSessions(hub, records, clock, **options) as sessions:
+        yield Stage(sessions, engine, clock, root)
 
 
 def texts(thread: HandThread, number: int = -1) -> list[str]:
@@ -111,13 +111,13 @@ def texts(thread: HandThread, number: int = -1) -> list[str]:
 
 
 async def main(root: Path, identity: str) -> None:
-    """Open a session, tell its id or the error, and keep it until somebody ends us."""
+    """Open a session, print its id or the error, and keep it open until the process is ended."""
     async with stage(root) as here:
         try:
-            told: dict[str, Any] = {"agent_id": (await here.open(identity)).agent_id}
+            result_json: dict[str, Any] = {"agent_id": (await here.open(identity)).agent_id}
         except LanewayError as error:
-            told = {"error": type(error).__name__, "agent_id": getattr(error, "agent_id", None)}
-        print(json.dumps(told), flush=True)
+            result_json = {"error": type(error).__name__, "agent_id": getattr(error, "agent_id", None)}
+        print(json.dumps(result_json), flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
 

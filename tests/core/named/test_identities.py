@@ -34,7 +34,7 @@ async def test_a_session_is_not_opened_under_a_name_that_is_somebody_elses(tmp_p
     async with stage(tmp_path, may_take=team.may_take) as here:
         with pytest.raises(MemberForeign, match="registered bob"):
             await here.open("bob")
-        assert here.colleagues.holder("bob") is None
+        assert here.sessions.holder("bob") is None
         assert here.engine.threads == {}
         assert here.entries("bob") == []
         Store(tmp_path, TEAM).claim("bob").release()
@@ -55,7 +55,7 @@ async def test_a_session_is_not_resumed_under_a_name_that_has_become_somebody_el
     team = Team()
     async with stage(tmp_path, may_take=team.may_take) as here:
         first = await here.open("ann")
-        await here.colleagues.close(ME, agent_id=first.agent_id)
+        await here.sessions.close(ME, agent_id=first.agent_id)
         team.names.add("ann")
         asked: list[dict[str, Any]] = [
             {"agent_id": first.agent_id},
@@ -64,10 +64,10 @@ async def test_a_session_is_not_resumed_under_a_name_that_has_become_somebody_el
         ]
         for who in asked:
             with pytest.raises(MemberForeign):
-                await here.colleagues.resume(ME, **who)
+                await here.sessions.resume(ME, **who)
         assert [entry["status"] for entry in here.entries("ann")] == ["closed"]
         team.names.clear()
-        assert (await here.colleagues.resume(ME, identity="ann")).agent_id == first.agent_id
+        assert (await here.sessions.resume(ME, identity="ann")).agent_id == first.agent_id
 
 
 async def test_a_name_that_is_somebody_elses_is_not_reserved_and_not_used_because_it_was(
@@ -77,9 +77,9 @@ async def test_a_name_that_is_somebody_elses_is_not_reserved_and_not_used_becaus
     team = Team("bob")
     async with stage(tmp_path, may_take=team.may_take, default_identity="ann") as here:
         with pytest.raises(MemberForeign):
-            await here.colleagues.reserve("bob")
+            await here.sessions.reserve("bob")
         Store(tmp_path, TEAM).claim("bob").release()
-        await here.colleagues.reserve("ann")
+        await here.sessions.reserve("ann")
         team.names.add("ann")
         with pytest.raises(MemberForeign):
             await here.open("ann")
@@ -112,7 +112,7 @@ async def test_whoever_gives_up_while_it_is_asked_leaves_the_name_free(tmp_path:
         await begun.wait()
         opening.cancel()
         await until(opening.done)
-        assert here.colleagues.holder("ann") is None
+        assert here.sessions.holder("ann") is None
         Store(tmp_path, TEAM).claim("ann").release()
 
 
@@ -123,6 +123,6 @@ async def test_names_that_differ_in_case_alone_are_one_name(tmp_path: Path) -> N
         with pytest.raises(IdentityTaken) as caught:
             await here.open("ANN")
         assert caught.value.agent_id == ann.agent_id
-        assert here.colleagues.holder("Ann") == ann.agent_id
+        assert here.sessions.holder("Ann") == ann.agent_id
         assert (await here.open()).identity == "Ann-2"
         assert "ANN" not in os.listdir(tmp_path / TEAM)

@@ -25,10 +25,10 @@ async def leave_behind(root: Path, **spec: object) -> str:
     """A session with one turn and a summary, whose process has ended in order."""
     async with stage(root, summaries=True) as here:
         said = ThreadSpec(cwd=root, **spec)  # type: ignore[arg-type]
-        colleague = await here.colleagues.open(ME, Opening(spec=said, identity="codex", effort="high"))
-        await here.turn(colleague)
-        here.thread(colleague).replies[SUMMARY_PROMPT] = "I fixed the gate."
-        return colleague.agent_id
+        named = await here.sessions.open(ME, Opening(spec=said, identity="codex", effort="high"))
+        await here.turn(named)
+        here.thread(named).replies[SUMMARY_PROMPT] = "I fixed the gate."
+        return named.agent_id
 
 
 def leave_two(root: Path, when: datetime) -> None:
@@ -54,22 +54,22 @@ async def test_a_session_that_nothing_was_said_in_gets_another_thread_where_its_
     """Its process was killed before its first turn: same id, same name, and all that it was opened with."""
     async with stage(tmp_path, summaries=False) as here:
         await here.open("other")
-        colleague = await here.open("dev", sandbox="read-only", developer_instructions="dev")
-        agent_id, thread_id = colleague.agent_id, colleague.thread_id
+        named = await here.open("dev", sandbox="read-only", developer_instructions="dev")
+        agent_id, thread_id = named.agent_id, named.thread_id
     async with stage(tmp_path, summaries=False) as here:
         here.engine.unknown.add(thread_id)
-        colleague = await here.colleagues.resume(ME, agent_id=agent_id)
-        assert (colleague.agent_id, colleague.identity) == (agent_id, "dev")
-        assert colleague.thread_id != thread_id
+        named = await here.sessions.resume(ME, agent_id=agent_id)
+        assert (named.agent_id, named.identity) == (agent_id, "dev")
+        assert named.thread_id != thread_id
         spec = here.engine.specs[-1]
         assert (spec.cwd, spec.sandbox, spec.developer_instructions) == (tmp_path, "read-only", "dev")
         (entry,) = here.entries("dev")
-        assert (entry["thread_id"], entry["is_empty"]) == (colleague.thread_id, True)
-        await here.turn(colleague)
+        assert (entry["thread_id"], entry["is_empty"]) == (named.thread_id, True)
+        await here.turn(named)
     async with stage(tmp_path, summaries=False) as here:
-        here.engine.unknown.add(colleague.thread_id)
+        here.engine.unknown.add(named.thread_id)
         with pytest.raises(ThreadUnknown):
-            await here.colleagues.resume(ME, agent_id=agent_id)
+            await here.sessions.resume(ME, agent_id=agent_id)
 
 
 async def test_fr_6_2_fr_16_3_a_session_of_a_former_process_is_resumed_with_all_it_had(
@@ -90,16 +90,16 @@ async def test_fr_6_2_fr_16_3_a_session_of_a_former_process_is_resumed_with_all_
     fields = {name: getattr(spec, name) for name in spec.__struct_fields__ if name not in ("cwd", "tools")}
     agent_id = await leave_behind(tmp_path, **fields)
     async with stage(tmp_path) as here:
-        (row,) = (await here.colleagues.sessions(ME)).rows
+        (row,) = (await here.sessions.sessions(ME)).rows
         assert (row.status, row.resumable) == ("closed", True)
-        colleague = await here.colleagues.resume(ME, agent_id=agent_id)
-        assert (colleague.agent_id, colleague.identity) == (agent_id, "codex")
+        named = await here.sessions.resume(ME, agent_id=agent_id)
+        assert (named.agent_id, named.identity) == (agent_id, "codex")
         assert here.engine.resumed == [("thread-1", spec)]
         assert here.store.holder("codex") is not None
         (entry,) = here.entries()
         assert (entry["status"], entry["developer_instructions"]) == ("active", "dev")
-        await here.turn(colleague)
-        assert here.thread(colleague).started[0][1].effort == "high"
+        await here.turn(named)
+        assert here.thread(named).started[0][1].effort == "high"
 
 
 async def test_fr_6_1_fr_6_4_the_saved_summary_goes_in_front_of_the_first_turn_only(tmp_path: Path) -> None:
@@ -108,18 +108,18 @@ async def test_fr_6_1_fr_6_4_the_saved_summary_goes_in_front_of_the_first_turn_o
     summary = tmp_path / TEAM / "codex" / "thread-1" / "summary.md"
     assert summary.read_text() == "I fixed the gate."
     async with stage(tmp_path) as here:
-        colleague = await here.colleagues.resume(ME, identity="codex")
-        assert colleague.agent_id == agent_id
-        assert colleague.has_summary
-        assert await here.colleagues.summary(agent_id) == "I fixed the gate."
-        await here.turn(colleague, "go on")
-        preface, words = texts(here.thread(colleague))
+        named = await here.sessions.resume(ME, identity="codex")
+        assert named.agent_id == agent_id
+        assert named.has_summary
+        assert await here.sessions.summary(agent_id) == "I fixed the gate."
+        await here.turn(named, "go on")
+        preface, words = texts(here.thread(named))
         assert "I fixed the gate." in preface
         assert words == "go on"
-        assert not colleague.has_summary
-        await here.turn(colleague, "and on")
-        assert texts(here.thread(colleague)) == ["and on"]
-        await here.colleagues.close(ME, agent_id=agent_id)
+        assert not named.has_summary
+        await here.turn(named, "and on")
+        assert texts(here.thread(named)) == ["and on"]
+        await here.sessions.close(ME, agent_id=agent_id)
         prompts = [line["prompt_summary"] for line in here.audit() if line["event_type"] == "codex"]
         assert prompts == ["work", "go on", "and on"]
 
@@ -128,13 +128,13 @@ async def test_a_first_turn_that_never_ran_keeps_the_summary_for_the_next(tmp_pa
     """Refused by Codex, it has reached no model."""
     agent_id = await leave_behind(tmp_path)
     async with stage(tmp_path) as here:
-        colleague = await here.colleagues.resume(ME, agent_id=agent_id)
-        here.thread(colleague).refuse_with = EngineRefused("turn/start", -1, "no")
+        named = await here.sessions.resume(ME, agent_id=agent_id)
+        here.thread(named).refuse_with = EngineRefused("turn/start", -1, "no")
         with pytest.raises(EngineRefused):
-            await here.colleagues.say(colleague, "a").result()
-        here.thread(colleague).refuse_with = None
-        await here.turn(colleague, "b")
-        assert "I fixed the gate." in texts(here.thread(colleague))[0]
+            await here.sessions.say(named, "a").result()
+        here.thread(named).refuse_with = None
+        await here.turn(named, "b")
+        assert "I fixed the gate." in texts(here.thread(named))[0]
 
 
 async def test_fr_6_3_without_a_summary_a_session_is_resumed_with_a_warning(
@@ -148,31 +148,31 @@ async def test_fr_6_3_without_a_summary_a_session_is_resumed_with_a_warning(
         )
     async with stage(tmp_path) as here:
         with caplog.at_level(logging.WARNING):
-            colleague = await here.colleagues.resume(ME, agent_id="agent-1")
+            named = await here.sessions.resume(ME, agent_id="agent-1")
         assert "There is no summary of agent-1" in caplog.text
-        await here.turn(colleague, "go on")
-        assert texts(here.thread(colleague)) == ["go on"]
+        await here.turn(named, "go on")
+        assert texts(here.thread(named)) == ["go on"]
 
 
 async def test_fr_3_2_sessions_of_a_killed_process_are_stale_and_can_be_resumed(tmp_path: Path) -> None:
     """Nothing is rewritten by looking; a name can be used anew all the same."""
     leave_two(tmp_path, utc_now())
     async with stage(tmp_path) as here:
-        rows = (await here.colleagues.sessions(ME)).rows
+        rows = (await here.sessions.sessions(ME)).rows
         assert [(row.agent_id, row.status, row.resumable) for row in rows] == [
             ("agent-2", "stale", True),
             ("agent-1", "stale", True),
         ]
         assert {entry["status"] for entry in here.entries()} == {"active"}
-        latest = await here.colleagues.resume(ME, identity="codex")
+        latest = await here.sessions.resume(ME, identity="codex")
         assert latest.agent_id == "agent-2"
         with pytest.raises(IdentityTaken) as taken:
-            await here.colleagues.resume(ME, agent_id="agent-1")
+            await here.sessions.resume(ME, agent_id="agent-1")
         assert taken.value.agent_id == "agent-2"
         with pytest.raises(IdentityTaken):
             await here.open("codex")
-        await here.colleagues.close(ME, agent_id="agent-2")
-        by_thread = await here.colleagues.resume(ME, thread_id="thread-1")
+        await here.sessions.close(ME, agent_id="agent-2")
+        by_thread = await here.sessions.resume(ME, thread_id="thread-1")
         assert by_thread.agent_id == "agent-1"
 
 
@@ -182,19 +182,19 @@ async def test_a_session_that_is_listed_can_be_resumed_however_old_it_is(tmp_pat
     Store(tmp_path, TEAM).layout.summary("codex", "thread-1").parent.mkdir(parents=True)
     Store(tmp_path, TEAM).layout.summary("codex", "thread-1").write_text("long ago")
     async with stage(tmp_path) as here:
-        colleague = await here.colleagues.resume(ME, agent_id="agent-1")
-        assert (colleague.agent_id, colleague.has_summary) == ("agent-1", True)
+        named = await here.sessions.resume(ME, agent_id="agent-1")
+        assert (named.agent_id, named.has_summary) == ("agent-1", True)
         assert [(entry["agent_id"], entry["status"]) for entry in here.entries()] == [("agent-1", "active")]
 
 
 async def test_a_live_session_is_resumed_as_it_is(tmp_path: Path) -> None:
     """By any of its names; its thread is not touched."""
     async with stage(tmp_path) as here:
-        colleague = await here.open("a")
-        resume = here.colleagues.resume
-        assert await resume(ME, agent_id=colleague.agent_id) is colleague
-        assert await resume(ME, thread_id=colleague.thread_id) is colleague
-        assert await resume(ME, identity="a") is colleague
+        named = await here.open("a")
+        resume = here.sessions.resume
+        assert await resume(ME, agent_id=named.agent_id) is named
+        assert await resume(ME, thread_id=named.thread_id) is named
+        assert await resume(ME, identity="a") is named
         assert here.engine.resumed == []
 
 
@@ -203,12 +203,12 @@ async def test_many_resumes_at_once_make_one_session(tmp_path: Path) -> None:
     agent_id = await leave_behind(tmp_path)
     async with stage(tmp_path) as here:
         here.engine.hold_starts = asyncio.Event()
-        asked = [asyncio.ensure_future(here.colleagues.resume(ME, agent_id=agent_id)) for _ in range(10)]
-        await until(lambda: here.colleagues.hub._reserved)
+        asked = [asyncio.ensure_future(here.sessions.resume(ME, agent_id=agent_id)) for _ in range(10)]
+        await until(lambda: here.sessions.hub._reserved)
         asked[0].cancel()
         here.engine.hold_starts.set()
         found = await asyncio.gather(*asked[1:])
-        assert len({id(colleague) for colleague in found}) == 1
+        assert len({id(named) for named in found}) == 1
         assert len(here.engine.resumed) == 1
         with pytest.raises(asyncio.CancelledError):
             await asked[0]
@@ -219,9 +219,9 @@ async def test_a_resume_during_a_close_waits_and_then_resumes(tmp_path: Path) ->
     async with stage(tmp_path) as here:
         old = await here.open("a")
         await here.turn(old)
-        closing = asyncio.ensure_future(here.colleagues.close(ME, identity="a"))
+        closing = asyncio.ensure_future(here.sessions.close(ME, identity="a"))
         await until(lambda: old.ending)
-        new = await here.colleagues.resume(ME, agent_id=old.agent_id)
+        new = await here.sessions.resume(ME, agent_id=old.agent_id)
         assert (await closing).status == "closed"
         assert (new is old, new.agent_id, new.state) == (False, old.agent_id, "idle")
 
@@ -233,7 +233,7 @@ async def test_a_resume_that_codex_refuses_leaves_the_session_as_it_was(tmp_path
         here.engine.refuse_with = EngineRefused("thread/resume", -1, "no")
         before = here.entries()
         with pytest.raises(EngineRefused):
-            await here.colleagues.resume(ME, agent_id=agent_id)
+            await here.sessions.resume(ME, agent_id=agent_id)
         assert here.entries() == before
         assert here.store.holder("codex") is None
 
@@ -242,18 +242,18 @@ async def test_what_nobody_knows_cannot_be_resumed(tmp_path: Path) -> None:
     """Neither by id nor by thread nor by name."""
     async with stage(tmp_path) as here:
         with pytest.raises(SessionUnknown):
-            await here.colleagues.resume(ME, agent_id="x")
+            await here.sessions.resume(ME, agent_id="x")
         with pytest.raises(SessionUnknown):
-            await here.colleagues.resume(ME, thread_id="x")
+            await here.sessions.resume(ME, thread_id="x")
         with pytest.raises(SessionUnknown):
-            await here.colleagues.resume(ME, identity="x")
+            await here.sessions.resume(ME, identity="x")
 
 
 async def test_changes_hold_for_this_life_and_the_next(tmp_path: Path) -> None:
     """What the caller wants different is sent and kept."""
     agent_id = await leave_behind(tmp_path, model="old", developer_instructions="dev")
     async with stage(tmp_path) as here:
-        await here.colleagues.resume(ME, agent_id=agent_id, changes={"model": "new"})
+        await here.sessions.resume(ME, agent_id=agent_id, changes={"model": "new"})
         ((_, spec),) = here.engine.resumed
         assert (spec.model, spec.developer_instructions) == ("new", "dev")
     kept = await StoreRecords(Store(tmp_path, TEAM)).view()

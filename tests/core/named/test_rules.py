@@ -1,4 +1,4 @@
-"""What colleagues decide, proved without processes, files or time."""
+"""What sessions decide, proved without processes, files or time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_numbers_come_to_an_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "ended", "is_told", "verdict"),
+    ("policy", "ended", "is_reported", "verdict"),
     [
         *((policy, None, told, "go") for policy in ("never", "reported", "always") for told in (True, False)),
         ("never", "exit code 1", False, "refuse"),
@@ -54,10 +54,10 @@ def test_numbers_come_to_an_end() -> None:
     ],
 )
 def test_what_a_death_means_for_the_next_call(
-    policy: Any, ended: str | None, is_told: bool, verdict: str
+    policy: Any, ended: str | None, is_reported: bool, verdict: str
 ) -> None:
     """The table of ruling 11."""
-    assert after_death(policy, ended, is_told=is_told) == verdict
+    assert after_death(policy, ended, is_reported=is_reported) == verdict
 
 
 @given(st.integers(0, 10), st.integers(0, 10), st.integers(0, 5), st.integers(0, 5))

@@ -43,11 +43,11 @@ async def test_fr_5_2_a_new_session_is_on_the_disk_with_all_its_fields_before_op
             config={"a": {"b": 1}},
         )
         opening = Opening(spec=spec, tag="t", role="r", agent_name="n", agent_source="s.md", effort="high")
-        colleague = await here.colleagues.open(ME, opening)
+        named = await here.sessions.open(ME, opening)
         (entry,) = here.entries()
         assert entry.pop("started_at") == entry.pop("last_active") == entry.pop("last_active_at")
         assert entry == {
-            "agent_id": colleague.agent_id,
+            "agent_id": named.agent_id,
             "identity": "codex",
             "team": TEAM,
             "backend": "codex",
@@ -98,8 +98,8 @@ async def test_fr_2_5_without_a_name_the_default_and_its_numbers_are_taken(tmp_p
     """Also by many at once; a number that is free again is taken again."""
     async with stage(tmp_path, default_identity="dev") as here:
         found = await asyncio.gather(*(here.open() for _ in range(4)))
-        assert sorted(colleague.identity for colleague in found) == ["dev", "dev-2", "dev-3", "dev-4"]
-        await here.colleagues.close(ME, identity="dev-3")
+        assert sorted(named.identity for named in found) == ["dev", "dev-2", "dev-3", "dev-4"]
+        await here.sessions.close(ME, identity="dev-3")
         assert (await here.open()).identity == "dev-3"
 
 
@@ -127,11 +127,11 @@ async def test_fr_20_1_a_name_that_another_process_holds_is_refused_with_its_ses
                 await here.open("codex")
             assert (held.value.agent_id, held.value.pid) == (holder, other.pid)
             with pytest.raises(IdentityHeld):
-                await here.colleagues.resume(ME, agent_id=holder)
+                await here.sessions.resume(ME, agent_id=holder)
             with pytest.raises(IdentityHeld):
-                await here.colleagues.close(ME, agent_id=holder)
+                await here.sessions.close(ME, agent_id=holder)
             assert (await here.open()).identity == "codex-2"
-            rows = (await here.colleagues.sessions(ME)).rows
+            rows = (await here.sessions.sessions(ME)).rows
             assert {(row.identity, row.status, row.is_mine) for row in rows} == {
                 ("codex", "active", False),
                 ("codex-2", "active", True),
@@ -150,36 +150,36 @@ async def test_fr_20_1_a_name_that_another_process_holds_is_refused_with_its_ses
 async def test_a_reserved_name_stays_ours_between_its_sessions(tmp_path: Path) -> None:
     """Claimed at the start, held by nobody else until the end; its sessions come and go."""
     async with stage(tmp_path) as here, stage(tmp_path) as elsewhere:
-        await here.colleagues.reserve("codex")
-        await here.colleagues.reserve("codex")
+        await here.sessions.reserve("codex")
+        await here.sessions.reserve("codex")
         with pytest.raises(IdentityHeld):
-            await elsewhere.colleagues.reserve("codex")
+            await elsewhere.sessions.reserve("codex")
         for _ in range(2):
-            colleague = await here.open()
-            assert colleague.identity == "codex"
+            named = await here.open()
+            assert named.identity == "codex"
             with pytest.raises(IdentityHeld) as held:
                 await elsewhere.open("codex")
-            assert held.value.agent_id == colleague.agent_id
+            assert held.value.agent_id == named.agent_id
             with pytest.raises(IdentityTaken):
                 await here.open("codex")
-            await here.colleagues.close(ME, identity="codex")
-            async with here.colleagues.holding("codex") as claim:
-                assert (await claim.get(colleague.agent_id)) is not None
+            await here.sessions.close(ME, identity="codex")
+            async with here.sessions.holding("codex") as claim:
+                assert (await claim.get(named.agent_id)) is not None
         with pytest.raises(IdentityHeld):
             await elsewhere.open("codex")
-        await here.colleagues.shutdown()
+        await here.sessions.shutdown()
         assert (await elsewhere.open("codex")).identity == "codex"
 
 
 async def test_a_name_can_be_used_for_the_time_of_a_call(tmp_path: Path) -> None:
     """As mail does: free before, free after; refused while somebody else has it."""
     async with stage(tmp_path) as here, stage(tmp_path) as elsewhere:
-        async with here.colleagues.holding("a"):
+        async with here.sessions.holding("a"):
             with pytest.raises(IdentityHeld):
                 await elsewhere.open("a")
         await elsewhere.open("a")
         with pytest.raises(IdentityHeld):
-            async with here.colleagues.holding("a"):
+            async with here.sessions.holding("a"):
                 raise AssertionError("never here")
 
 
@@ -191,9 +191,9 @@ async def test_fr_3_3_the_limit_counts_live_sessions_only(tmp_path: Path) -> Non
         with pytest.raises(LimitReached):
             await here.open("c")
         assert here.store.holder("c") is None
-        await here.colleagues.close(ME, identity="a")
+        await here.sessions.close(ME, identity="a")
         assert (await here.open("c")).identity == "c"
-        assert (here.colleagues.status().active, here.colleagues.status().limit) == (2, 2)
+        assert (here.sessions.status().active, here.sessions.status().limit) == (2, 2)
 
 
 async def test_fr_3_4_a_start_that_fails_leaves_nothing_bound(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ async def test_fr_3_4_a_start_that_fails_leaves_nothing_bound(tmp_path: Path) ->
         here.engine.refuse_with = EngineRefused("thread/start", -1, "no")
         with pytest.raises(EngineRefused):
             await here.open("a")
-        assert (here.store.holder("a"), here.entries("a"), here.colleagues.live()) == (None, [], [])
+        assert (here.store.holder("a"), here.entries("a"), here.sessions.live()) == (None, [], [])
         here.engine.refuse_with = None
         assert (await here.open("a")).identity == "a"
 
@@ -220,7 +220,7 @@ async def test_fr_3_4_a_start_that_is_cancelled_leaves_nothing_bound(tmp_path: P
                 await start
             assert here.store.holder("a") is None
         start = asyncio.ensure_future(here.open("a"))
-        await until(lambda: here.store.holder("a") and here.colleagues.hub._reserved)
+        await until(lambda: here.store.holder("a") and here.sessions.hub._reserved)
         start.cancel()
         with pytest.raises(asyncio.CancelledError):
             await start
@@ -242,30 +242,30 @@ async def test_an_entry_that_cannot_be_written_is_a_failed_start(tmp_path: Path)
 async def test_a_session_is_found_by_its_owner_under_any_of_its_names(tmp_path: Path) -> None:
     """And by nobody else."""
     async with stage(tmp_path) as here:
-        colleague = await here.open("a")
-        find = here.colleagues.find
-        assert find(ME, agent_id=colleague.agent_id) is colleague
-        assert find(ME, thread_id=colleague.thread_id) is colleague
-        assert find(ME, identity="a") is colleague
+        named = await here.open("a")
+        find = here.sessions.find
+        assert find(ME, agent_id=named.agent_id) is named
+        assert find(ME, thread_id=named.thread_id) is named
+        assert find(ME, identity="a") is named
         for wrong in ({"agent_id": "x"}, {"thread_id": "x"}, {"identity": "b"}):
             with pytest.raises(SessionUnknown):
                 find(ME, **wrong)
         with pytest.raises(SessionUnknown):
             find("somebody else", identity="a")
         with pytest.raises(SessionUnknown):
-            await here.colleagues.resume("somebody else", agent_id=colleague.agent_id)
+            await here.sessions.resume("somebody else", agent_id=named.agent_id)
         with pytest.raises(SessionUnknown):
-            await here.colleagues.close("somebody else", agent_id=colleague.agent_id)
+            await here.sessions.close("somebody else", agent_id=named.agent_id)
 
 
 async def test_without_persistence_threads_are_ephemeral_and_not_resumable(tmp_path: Path) -> None:
     """The entry says so, and a resume is refused in words."""
     async with stage(tmp_path, persist=False) as here:
-        colleague = await here.open()
+        named = await here.open()
         assert here.engine.specs[-1].ephemeral
-        await here.turn(colleague)
-        await here.colleagues.close(ME, agent_id=colleague.agent_id)
-        (row,) = (await here.colleagues.sessions(ME)).rows
+        await here.turn(named)
+        await here.sessions.close(ME, agent_id=named.agent_id)
+        (row,) = (await here.sessions.sessions(ME)).rows
         assert (row.status, row.resumable) == ("closed", False)
         with pytest.raises(SessionClosed, match="was not kept"):
-            await here.colleagues.resume(ME, agent_id=colleague.agent_id)
+            await here.sessions.resume(ME, agent_id=named.agent_id)

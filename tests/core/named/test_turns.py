@@ -19,13 +19,13 @@ from tests.core.support import until
 async def test_fr_5_5_fr_17_5_busy_and_idle_are_written_when_they_change(tmp_path: Path) -> None:
     """With the time, the branch as it is by then, and without anybody waiting for the disk."""
     async with stage(tmp_path) as here:
-        colleague = await here.open()
-        turn = await here.busy(colleague)
+        named = await here.open()
+        turn = await here.busy(named)
         await until(lambda: here.entries()[0]["state"] == "busy")
         (tmp_path / ".git").mkdir()
         (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/lane\n")
-        here.use(colleague, 123)
-        here.thread(colleague).end()
+        here.use(named, 123)
+        here.thread(named).end()
         await turn.result()
         await until(lambda: here.entries()[0]["state"] == "idle")
         (entry,) = here.entries()
@@ -41,15 +41,15 @@ async def test_fr_5_5_fr_17_5_busy_and_idle_are_written_when_they_change(tmp_pat
 async def test_fr_9_2_a_turn_is_audited_when_it_begins_and_when_it_ends(tmp_path: Path) -> None:
     """Who, what (200 characters of it), in which thread, for which request, and how it went."""
     async with stage(tmp_path) as here:
-        colleague = await here.open()
-        turn = here.colleagues.say(colleague, "é" * 300, source="codex-reply", request_id="r1")
-        await until(lambda: here.thread(colleague).turn_id)
-        here.thread(colleague).end()
+        named = await here.open()
+        turn = here.sessions.say(named, "é" * 300, source="codex-reply", request_id="r1")
+        await until(lambda: here.thread(named).turn_id)
+        here.thread(named).end()
         await turn.result()
         await until(lambda: len(here.audit()) == 3)
         lines = here.audit()
         assert [line.pop("timestamp")[:2] for line in lines] == ["20"] * 3
-        who = {"agent_id": colleague.agent_id, "identity": "codex", "thread_id": colleague.thread_id}
+        who = {"agent_id": named.agent_id, "identity": "codex", "thread_id": named.thread_id}
         assert lines == [
             {"event_type": "session_opened", **who},
             {"event_type": "codex-reply", **who, "prompt_summary": "é" * 200, "request_id": "r1"},
@@ -66,16 +66,16 @@ async def test_fr_9_2_a_turn_is_audited_when_it_begins_and_when_it_ends(tmp_path
 async def test_the_audit_log_tells_how_turns_went_wrong(tmp_path: Path) -> None:
     """Failed, cancelled in the queue, closed before it ran."""
     async with stage(tmp_path) as here:
-        colleague = await here.open()
-        first = await here.busy(colleague)
-        waiting = here.colleagues.say(colleague, "later")
+        named = await here.open()
+        first = await here.busy(named)
+        waiting = here.sessions.say(named, "later")
         waiting.cancel()
         await waiting.result()
-        here.thread(colleague).end("failed", failure=Failure(kind="overloaded", message="busy"))
+        here.thread(named).end("failed", failure=Failure(kind="overloaded", message="busy"))
         await first.result()
-        last = await here.busy(colleague)
-        late = here.colleagues.say(colleague, "too late")
-        await here.colleagues.close(ME, identity="codex")
+        last = await here.busy(named)
+        late = here.sessions.say(named, "too late")
+        await here.sessions.close(ME, identity="codex")
         await last.result()
         with pytest.raises(Exception, match="is closed"):
             await late.result()
@@ -91,7 +91,7 @@ async def test_the_audit_log_tells_how_turns_went_wrong(tmp_path: Path) -> None:
 async def test_fr_9_3_a_line_of_a_door_stands_in_the_same_log(tmp_path: Path) -> None:
     """`note` is for what doors and mail have to tell."""
     async with stage(tmp_path) as here:
-        here.colleagues.note("atm_send", recipient="arch", message_summary="hello")
+        here.sessions.note("atm_send", recipient="arch", message_summary="hello")
         await until(here.audit)
         (line,) = here.audit()
         del line["timestamp"]
@@ -107,53 +107,53 @@ async def test_fr_9_3_a_line_of_a_door_stands_in_the_same_log(tmp_path: Path) ->
 async def test_a_session_that_has_had_its_turns_gets_no_more(tmp_path: Path) -> None:
     """Those that wait count, too; those that never ran do not."""
     async with stage(tmp_path, budget=Budget(max_turns=2)) as here:
-        colleague = await here.open()
-        first = await here.busy(colleague)
-        second = here.colleagues.say(colleague, "b")
+        named = await here.open()
+        first = await here.busy(named)
+        second = here.sessions.say(named, "b")
         with pytest.raises(BudgetSpent) as spent:
-            here.colleagues.say(colleague, "c")
+            here.sessions.say(named, "c")
         assert (spent.value.what, spent.value.limit, spent.value.used) == ("turns", 2, 2)
-        here.thread(colleague).end()
+        here.thread(named).end()
         await first.result()
-        await until(lambda: here.thread(colleague).turn_id)
-        here.thread(colleague).end()
+        await until(lambda: here.thread(named).turn_id)
+        here.thread(named).end()
         await second.result()
-        assert colleague.turns == 2
-        await here.colleagues.close(ME, identity="codex")
-        again = await here.colleagues.resume(ME, agent_id=colleague.agent_id)
+        assert named.turns == 2
+        await here.sessions.close(ME, identity="codex")
+        again = await here.sessions.resume(ME, agent_id=named.agent_id)
         with pytest.raises(BudgetSpent):
-            here.colleagues.say(again, "a new life is no new budget")
+            here.sessions.say(again, "a new life is no new budget")
 
 
 async def test_a_turn_taken_back_while_it_waited_costs_nothing(tmp_path: Path) -> None:
     """It never ran, so the budget has room for another one in its place."""
     async with stage(tmp_path, budget=Budget(max_turns=2)) as here:
-        colleague = await here.open()
-        first = await here.busy(colleague)
-        taken_back = here.colleagues.say(colleague, "b")
+        named = await here.open()
+        first = await here.busy(named)
+        taken_back = here.sessions.say(named, "b")
         taken_back.cancel()
         assert (await taken_back.result()).status == "interrupted"
-        instead = here.colleagues.say(colleague, "c")
-        here.thread(colleague).end()
+        instead = here.sessions.say(named, "c")
+        here.thread(named).end()
         await first.result()
-        await until(lambda: here.thread(colleague).turn_id)
-        here.thread(colleague).end()
+        await until(lambda: here.thread(named).turn_id)
+        here.thread(named).end()
         assert (await instead.result()).status == "completed"
 
 
 async def test_a_turn_that_passes_the_token_budget_is_stopped_and_says_so(tmp_path: Path) -> None:
     """Also those behind it; another one is not begun."""
     async with stage(tmp_path, budget=Budget(max_tokens=100)) as here:
-        colleague = await here.open()
-        turn = await here.busy(colleague)
-        behind = here.colleagues.say(colleague, "behind")
-        here.use(colleague, 99)
-        assert here.thread(colleague).turn_id
-        here.use(colleague, 100)
+        named = await here.open()
+        turn = await here.busy(named)
+        behind = here.sessions.say(named, "behind")
+        here.use(named, 99)
+        assert here.thread(named).turn_id
+        here.use(named, 100)
         assert ((await turn.result()).status, (await turn.result()).stopped_by) == ("interrupted", "budget")
         assert (await behind.result()).stopped_by == "budget"
         with pytest.raises(BudgetSpent) as spent:
-            here.colleagues.say(colleague, "more")
+            here.sessions.say(named, "more")
         assert (spent.value.what, spent.value.used) == ("tokens", 100)
 
 
@@ -161,19 +161,19 @@ async def test_the_effort_of_the_session_holds_for_turns_that_say_nothing(tmp_pa
     """Parts, model and the rest of a turn are handed on as they are."""
     async with stage(tmp_path) as here:
         opening = Opening(spec=ThreadSpec(cwd=tmp_path), effort="high")
-        colleague = await here.colleagues.open(ME, opening)
+        named = await here.sessions.open(ME, opening)
         own = TurnSpec(parts=(TextPart("a"), ImagePart(path="/x")), effort="low", model="m")
         for spec in (own, msgspec.structs.replace(own, effort=None)):
-            turn = here.colleagues.say(colleague, spec)
-            await until(lambda: here.thread(colleague).turn_id)
-            here.thread(colleague).end()
+            turn = here.sessions.say(named, spec)
+            await until(lambda: here.thread(named).turn_id)
+            here.thread(named).end()
             await turn.result()
-        seen = [spec for _, spec in here.thread(colleague).started]
+        seen = [spec for _, spec in here.thread(named).started]
         assert seen == [own, msgspec.structs.replace(own, effort="high")]
 
 
 async def status_of(here: Stage) -> dict[str, Any]:
-    return dict(msgspec.to_builtins(here.colleagues.status()))
+    return dict(msgspec.to_builtins(here.sessions.status()))
 
 
 async def test_fr_10_1_rows_name_every_session_live_or_kept(tmp_path: Path) -> None:
@@ -181,10 +181,10 @@ async def test_fr_10_1_rows_name_every_session_live_or_kept(tmp_path: Path) -> N
     async with stage(tmp_path) as here:
         closed = await here.open("a")
         await here.turn(closed)
-        await here.colleagues.close(ME, identity="a")
+        await here.sessions.close(ME, identity="a")
         live = await here.open("b")
         await here.busy(live)
-        roll = await here.colleagues.sessions(ME)
+        roll = await here.sessions.sessions(ME)
         assert roll.problems == ()
         told = {row.agent_id: msgspec.to_builtins(row) for row in roll.rows}
         for row in told.values():
@@ -227,19 +227,19 @@ async def test_fr_10_1_rows_name_every_session_live_or_kept(tmp_path: Path) -> N
             },
         }
         assert [row.identity for row in roll.rows] == ["b", "a"]
-        only = await here.colleagues.sessions(ME, include_closed=False)
+        only = await here.sessions.sessions(ME, include_closed=False)
         assert [row.identity for row in only.rows] == ["b"]
-        assert (await here.colleagues.sessions(ME, identity="a")).rows == roll.rows[1:]
-        assert (await here.colleagues.sessions(ME, repo_root="/elsewhere")).rows == ()
+        assert (await here.sessions.sessions(ME, identity="a")).rows == roll.rows[1:]
+        assert (await here.sessions.sessions(ME, repo_root="/elsewhere")).rows == ()
 
 
 async def test_fr_10_2_health_tells_the_child_the_names_and_the_time(tmp_path: Path) -> None:
     """The child is not there before it is needed; mail is counted by whoever knows."""
     async with stage(tmp_path, limit=7) as here:
-        assert not here.colleagues.status().child_alive
-        colleague = await here.open("a")
+        assert not here.sessions.status().child_alive
+        named = await here.open("a")
         here.clock.advance(12)
-        here.colleagues.pending_mail = lambda: 3
+        here.sessions.pending_mail = lambda: 3
         assert await status_of(here) == {
             "child_alive": True,
             "child_ended": None,
@@ -248,7 +248,7 @@ async def test_fr_10_2_health_tells_the_child_the_names_and_the_time(tmp_path: P
             "uptime_s": 12.0,
             "active": 1,
             "limit": 7,
-            "identities": {"a": {"agent_id": colleague.agent_id, "thread_id": "thread-1", "state": "idle"}},
+            "identities": {"a": {"agent_id": named.agent_id, "thread_id": "thread-1", "state": "idle"}},
             "pending_mail": 3,
         }
 
@@ -259,7 +259,7 @@ async def test_a_damaged_registry_is_told_and_the_others_are_listed(tmp_path: Pa
         await here.open("a")
         (tmp_path / TEAM / "b").mkdir()
         (tmp_path / TEAM / "b" / "registry.json").write_text("{")
-        roll = await here.colleagues.sessions(ME)
+        roll = await here.sessions.sessions(ME)
         assert [row.identity for row in roll.rows] == ["a"]
         assert len(roll.problems) == 1
         assert "damaged" in roll.problems[0]

@@ -80,7 +80,7 @@ def opened(
     answer: dict[str, Any], models: tuple[Model, ...], config: dict[str, Any], roots: tuple[str, ...] = ()
 ) -> Facts:
     state, folder = codex_access.thread_state(answer), codex_access.folder_config(config)
-    return session_settings.opened(state, models, folder, roots)
+    return session_settings.new_facts(state, models, folder, roots)
 
 
 def reopened(
@@ -98,7 +98,7 @@ def reopened(
 
 def overrides(choices: Choices, facts: Facts) -> dict[str, Any]:
     """What `turn/start` brings along."""
-    return turn_settings(session_settings.equipped(TurnSpec(parts=()), choices, facts))
+    return turn_settings(session_settings.turn_with_settings(TurnSpec(parts=()), choices, facts))
 
 
 def configured(config: dict[str, Any], otherwise: Permit) -> Permit:

@@ -11,7 +11,7 @@ from laneway.base.errors import RemoteError
 from laneway.core.model import Question
 from laneway.doors.acp.client import client_of
 from laneway.doors.acp.questions import ask_client
-from laneway.doors.acp.questions.ask_client import Settled
+from laneway.doors.acp.questions.ask_client import AskOutcome
 from laneway.rendering.questions_in_text import InText
 from tests.doors.acp.hand import DEADLINE_S, SESSION, Call, Hand
 from tests.doors.acp.questions.test_permission_options import asked
@@ -52,7 +52,7 @@ PAGE = elicited(mode="url", url="https://example.org/login", elicitationId="e")
 class Asking:
     """One question on its way, and the client that it goes to."""
 
-    def __init__(self, hand: Hand, task: asyncio.Task[Settled | InText]) -> None:
+    def __init__(self, hand: Hand, task: asyncio.Task[AskOutcome | InText]) -> None:
         self.hand = hand
         self._task = task
 
@@ -70,13 +70,13 @@ class Asking:
             call.reply.set_result(result)
         return call.params
 
-    async def end(self) -> Settled | InText:
+    async def end(self) -> AskOutcome | InText:
         async with asyncio.timeout(DEADLINE_S):
             return await self._task
 
-    async def settled(self) -> Settled:
+    async def settled(self) -> AskOutcome:
         end = await self.end()
-        assert isinstance(end, Settled)
+        assert isinstance(end, AskOutcome)
         return end
 
     def withdraw(self) -> None:

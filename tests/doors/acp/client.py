@@ -86,7 +86,7 @@ class Client:
         """Ids of requests that are the harness's own, not the test's."""
         self._waiting: dict[Any, asyncio.Future[Message]] = {}
         self._number = 0
-        self._news = asyncio.Condition()
+        self._subscriptions = asyncio.Condition()
         self._stderr: list[bytes] = []
         self._tasks = [asyncio.ensure_future(self._read()), asyncio.ensure_future(self._drain())]
 
@@ -197,10 +197,10 @@ class Client:
         return await self.wait_heard(lambda message: message["method"] == method and "id" in message)
 
     async def _wait(self, find: Callable[[], Found | None]) -> Found:
-        async with self._news:
+        async with self._subscriptions:
             while (found := find()) is None:
                 assert not self._tasks[0].done(), f"the agent has ended:\n{self.stderr}"
-                await self._news.wait()
+                await self._subscriptions.wait()
             return found
 
     @property
@@ -244,8 +244,8 @@ class Client:
                 if not waiting.done():
                     waiting.set_exception(EOFError(f"the agent has ended:\n{self.stderr}"))
                     waiting.exception()  # whoever waits is told; nobody has to
-            async with self._news:
-                self._news.notify_all()
+            async with self._subscriptions:
+                self._subscriptions.notify_all()
 
     async def _lines_in(self) -> AsyncIterator[bytes]:
         assert self.process.stdout is not None
@@ -264,8 +264,8 @@ class Client:
             self.updates.append(update)
         if "id" in message:
             self._react(message)
-        async with self._news:
-            self._news.notify_all()
+        async with self._subscriptions:
+            self._subscriptions.notify_all()
 
     def _keep(self, side: Side, message: Message) -> None:
         asker = side if "method" in message else "client" if side == "agent" else "agent"

@@ -1,6 +1,6 @@
-"""A client in the test's hand: it hears all that is said on its `Line`, and answers when told to.
+"""A client in the test's hand: it hears all that is said on its `ClientChannel`, and answers when told to.
 
-A whole `Line` without a wire. Every message is held against the official schema by `Lint`.
+A whole `ClientChannel` without a wire. Every message is held against the official schema by `Lint`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Hand:
             return await self._calls.get()
 
     def announce(self, call_id: str) -> None:
-        """What the narrator has told before a question about it comes."""
+        """What is sent before a question about it comes."""
         self.update(SESSION, {"sessionUpdate": "tool_call", "toolCallId": call_id, "title": "x"})
 
     def open_calls(self) -> set[str]:

@@ -25,8 +25,9 @@ from tests.doors.acp.sockets import Listener, ending_server, started
 from tests.doors.acp.support import Stage, ending
 from tests.doors.stage import Message, scene
 
-MAX_IDLE = 12
-"""Agents of a worker that wait for their next test; each is a Codex, too. Past it the oldest ends."""
+MAX_IDLE = 6
+"""Agents of a worker that wait for their next test; each is a Codex, too, and holds one of the 128 watches on
+files that Linux gives to a user. Past it the oldest ends."""
 
 
 Prepare: TypeAlias = Callable[[Stage], None]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from laneway.doors.acp.updates.tool_calls import _LATE
+from laneway.doors.acp.updates.tool_calls import _LATE_MARK
 from tests.doors.acp.support import Client, Message
 
 OVERHEAD_CHARS = 1000
@@ -55,7 +55,7 @@ def holds_exactly(screen: str, output: str) -> bool:
 
     Codex may tell the first piece only at the end; a terminal shows it there, and says so.
     """
-    live, mark, late = screen.partition(_LATE)
+    live, mark, late = screen.partition(_LATE_MARK)
     if not mark:
         return screen == output
     places = (at for at in range(len(live) + 1) if output.startswith(late, at))

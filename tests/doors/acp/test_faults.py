@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from laneway.base.errors import RemoteError, SessionUnknown
 from laneway.doors.acp.faults import wire_error
-from laneway.rendering.refusals import in_words
+from laneway.rendering.refusals import unwrapped_message
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from laneway.rendering.refusals import in_words
 )
 def test_what_a_provider_answered_is_told_without_its_wrapping(body: dict[str, object]) -> None:
     """Every editor shows it as it comes: one sentence, no braces."""
-    assert in_words(json.dumps(body)) == "No such model."
+    assert unwrapped_message(json.dumps(body)) == "No such model."
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def test_what_a_provider_answered_is_told_without_its_wrapping(body: dict[str, o
 )
 def test_words_that_are_wrapped_in_nothing_known_stay_as_they_are(message: str) -> None:
     """Nothing that Codex says is lost."""
-    assert in_words(message) == message
+    assert unwrapped_message(message) == message
 
 
 @given(st.text())
 def test_any_message_comes_out_as_words(message: str) -> None:
     """Whatever a provider sends."""
-    assert in_words(message) == message or message.startswith("{")
+    assert unwrapped_message(message) == message or message.startswith("{")
 
 
 def test_the_message_is_in_the_details_too() -> None:

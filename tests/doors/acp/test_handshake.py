@@ -41,12 +41,12 @@ async def test_what_was_sent_first_is_begun_first(turns: int) -> None:
         await may_come.wait()
         return agent
 
-    reception = Handshake(Greeting("0", (), {}), engage, lambda: None)  # type: ignore[arg-type, return-value]
-    await reception.on_request("initialize", HELLO, b"0")
+    handshake = Handshake(Greeting("0", (), {}), engage, lambda: None)  # type: ignore[arg-type, return-value]
+    await handshake.on_request("initialize", HELLO, b"0")
 
     def send(*names: str) -> list[asyncio.Future[Any]]:
         return [
-            asyncio.ensure_future(reception.on_request("session/prompt", IN_SESSION, name.encode()))
+            asyncio.ensure_future(handshake.on_request("session/prompt", IN_SESSION, name.encode()))
             for name in names
         ]
 
@@ -56,9 +56,9 @@ async def test_what_was_sent_first_is_begun_first(turns: int) -> None:
     for _ in range(turns):
         await asyncio.sleep(0)
     sent += send("4")
-    reception.on_notification("session/cancel", IN_SESSION, b"")
+    handshake.on_notification("session/cancel", IN_SESSION, b"")
     sent += send("5")
     async with asyncio.timeout(10):
         await asyncio.gather(*sent)
     assert agent.begun == ["1", "2", "3", "4", "cancel s", "5"]
-    await reception.aclose()
+    await handshake.aclose()

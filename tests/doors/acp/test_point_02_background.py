@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from laneway.core.model import Activity
-from laneway.doors.acp.updates.tool_calls import _LATE, ended
+from laneway.doors.acp.updates.tool_calls import _LATE_MARK, ended
 from laneway.doors.acp.v2 import calls
 from tests.doors.acp.calls import CALL, TERMINAL, THREAD, command
 from tests.doors.acp.draft import draft
@@ -152,9 +152,9 @@ def late(output: str, late_output: str, exit_code: int) -> Activity:
 @pytest.mark.parametrize(
     ("missed", "rest", "data"),
     [
-        ("one\nthree\n", "three\n", f"three\n{_LATE}one\n"),
+        ("one\nthree\n", "three\n", f"three\n{_LATE_MARK}one\n"),
         ("three\n", "three\n", "three\n"),
-        ("one\n", "", f"{_LATE}one\n"),
+        ("one\n", "", f"{_LATE_MARK}one\n"),
         (PRINTED, PRINTED, PRINTED),
     ],
     ids=["both", "the end", "the beginning", "everything"],

@@ -1,4 +1,4 @@
-"""The local door on colleagues with a hand-driven engine, and a visitor who may behave badly."""
+"""The local door on sessions with a hand-driven engine, and a visitor who may behave badly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from laneway.doors.local.client import visit
+from laneway.doors.local.client import connect
 from laneway.doors.local.server import LocalServer
 from laneway.doors.local.shapes import EVENT, SNAPSHOT, WATCH, SessionSnapshot, Watched, WatchedEvent
 from laneway.wire.peer import Raw
@@ -19,8 +19,8 @@ from tests.core.named.support import Stage, stage
 from tests.core.support import until
 
 
-class House:
-    """Colleagues, and the door that leads to them."""
+class LocalStage:
+    """Named sessions, and the local server through which others reach them."""
 
     def __init__(self, here: Stage, door: LocalServer, environment: dict[str, str]) -> None:
         self.here = here
@@ -29,14 +29,16 @@ class House:
 
 
 @asynccontextmanager
-async def house(root: Path, run: Path, *, uid: int | None = None, **options: Any) -> AsyncIterator[House]:
+async def local_stage(
+    root: Path, run: Path, *, uid: int | None = None, **options: Any
+) -> AsyncIterator[LocalStage]:
     """`run` must be short: a socket's path has little room."""
     environment = {"XDG_RUNTIME_DIR": str(run), "XDG_STATE_HOME": str(run / "state")}
     async with (
         stage(root, **options) as here,
-        LocalServer(here.colleagues, here.clock, environment=environment, uid=uid) as door,
+        LocalServer(here.sessions, here.clock, environment=environment, uid=uid) as door,
     ):
-        yield House(here, door, environment)
+        yield LocalStage(here, door, environment)
 
 
 class Onlooker:
@@ -68,7 +70,7 @@ class Onlooker:
 @asynccontextmanager
 async def onlooker(path: Path, **which: str) -> AsyncIterator[Onlooker]:
     looking = Onlooker()
-    async with visit(path, looking.hear) as visitor:
+    async with connect(path, looking.hear) as visitor:
         looking.answer = asyncio.ensure_future(visitor.call(WATCH, which, reply=Watched))
         try:
             await until(lambda: looking.snapshots or looking.answer.done())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from laneway.doors.local.admission import NOBODY, has_ended, may_enter, pid_of, uid_of
-from tests.doors.local.support import Stranger, house
+from tests.doors.local.support import Stranger, local_stage
 from tests.wire.support import linux_only
 
 
@@ -69,6 +69,6 @@ def knows_processes(sock: socket.socket) -> bool:
 
 async def test_another_user_is_turned_away_at_the_door(tmp_path: Path, run: Path) -> None:
     """Before a word is read."""
-    async with house(tmp_path, run, uid=os.geteuid() + 1) as home:
+    async with local_stage(tmp_path, run, uid=os.geteuid() + 1) as home:
         with Stranger(home.door.path) as stranger, pytest.raises((EOFError, ConnectionResetError)):
             await stranger.lines_until(lambda message: True)

@@ -23,7 +23,7 @@ from laneway.doors.local.server import LocalServer
 from laneway.doors.mcp.names import AGENTS
 from tests.core.named.support import TEAM, Stage, stage
 from tests.doors.local.support import Stranger
-from tests.mail.tools_support import Town
+from tests.mail.tools_support import TeamFiles
 
 
 class Crossing:
@@ -49,17 +49,17 @@ class Crossing:
 
 
 class Place:
-    def __init__(self, here: Stage, town: Town, room: TeamMail, door: LocalServer) -> None:
+    def __init__(self, here: Stage, team_files: TeamFiles, team_mail: TeamMail, door: LocalServer) -> None:
         self.here = here
-        self.town = town
-        self.room = room
+        self.team_files = team_files
+        self.team_mail = team_mail
         self.door = door
 
     async def key(self, identity: str) -> tuple[str, str]:
         """A new session, its id and its key."""
         opening = Opening(spec=ThreadSpec(cwd=self.here.root), identity=identity)
-        agent_id = (await self.here.colleagues.open("me", opening)).agent_id
-        return agent_id, self.room._keys.key(agent_id)
+        agent_id = (await self.here.sessions.open("me", opening)).agent_id
+        return agent_id, self.team_mail._keys.key(agent_id)
 
     @asynccontextmanager
     async def crossing(self, key: str) -> AsyncIterator[Crossing]:
@@ -81,16 +81,16 @@ async def bridge(env: dict[str, str]) -> Process:
 
 @asynccontextmanager
 async def place(root: Path, run: Path) -> AsyncIterator[Place]:
-    town = Town(root / "home")
-    town.found(TEAM, "worker")
+    team_files = TeamFiles(root / "home")
+    team_files.create_team(TEAM, "worker")
     async with stage(root / "state") as here:
-        room = TeamMail(TEAM, places=lambda: town.places)
+        team_mail = TeamMail(TEAM, places=lambda: team_files.places)
         environment = {"XDG_RUNTIME_DIR": str(run), "XDG_STATE_HOME": str(run / "state")}
         async with LocalServer(
-            here.colleagues, here.clock, environment=environment, open_bridge=room.serve_bridge
+            here.sessions, here.clock, environment=environment, open_bridge=team_mail.serve_bridge
         ) as door:
-            room.open(here.colleagues, AGENTS, door)
-            yield Place(here, town, room, door)
+            team_mail.open(here.sessions, AGENTS, door)
+            yield Place(here, team_files, team_mail, door)
 
 
 @pytest.mark.covers("FR-20.5")
@@ -113,8 +113,8 @@ async def test_whoever_crosses_is_the_session_whose_key_it_has(tmp_path: Path, r
             metadata = {"x-codex-turn-metadata": {"thread_id": "child", "turn_id": "turn-7"}}
             assert "isError" not in (await as_ann.send("I am ann", **metadata))["result"]
             assert "isError" not in (await as_bob.send("I am bob"))["result"]
-        assert [found["from"] for found in there.town.entries("worker")] == ["ann", "bob"]
-        await there.here.colleagues._audit.flush()
+        assert [found["from"] for found in there.team_files.entries("worker")] == ["ann", "bob"]
+        await there.here.sessions._audit.flush()
         line = next(line for line in there.here.audit() if line["event_type"] == "atm_send")
         assert (line["agent_id"], line["identity"]) == (ann, "ann")
         assert (line["thread_id"], line["turn_id"]) == ("child", "turn-7")
@@ -126,11 +126,11 @@ async def test_a_key_is_worth_nothing_once_its_session_is_closed(tmp_path: Path,
         ann, key = await there.key("ann")
         async with there.crossing(key) as standing:
             await standing.send("while it lives")
-            await there.here.colleagues.close("me", agent_id=ann)
+            await there.here.sessions.close("me", agent_id=ann)
             assert (await standing.send("too late"))["error"]["code"] == -32003
             async with there.crossing(key) as later:
                 assert (await later.send("too late"))["error"]["code"] == -32003
-        assert [found["text"] for found in there.town.entries("worker")] == ["while it lives"]
+        assert [found["text"] for found in there.team_files.entries("worker")] == ["while it lives"]
 
 
 @pytest.mark.parametrize("wrong", ["", "x", "{agent}", "{agent}.", "{agent}.0" * 3, "other.{seal}", '"}}'])

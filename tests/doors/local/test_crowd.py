@@ -15,19 +15,19 @@ from laneway.base.errors import LanewayError, RemoteError
 from laneway.cli.live_sessions import find
 from laneway.doors.local.api import MAX_WATCHES
 from laneway.doors.local.bridge_keys import OPEN
-from laneway.doors.local.client import visit
+from laneway.doors.local.client import connect
 from laneway.doors.local.server import IDLE_S, MAX_BRIDGES_PER_SESSION, MAX_IDLE, MAX_SERVED
 from laneway.doors.local.shapes import LIST, TOO_MANY, Listed
 from tests.core.support import until
-from tests.doors.local.support import House, Stranger, house, onlooker
+from tests.doors.local.support import LocalStage, Stranger, local_stage, onlooker
 from tests.doors.local.test_bridge import place
 
 LISTING = b'{"jsonrpc":"2.0","id":1,"method":"sessions/list"}\n'
 HALF = b'{"jsonrpc":"2.0","id":1,"meth'
 
 
-async def listed(home: House) -> Listed:
-    async with visit(home.door.path) as visitor:
+async def listed(home: LocalStage) -> Listed:
+    async with connect(home.door.path) as visitor:
         return await visitor.call(LIST, reply=Listed)
 
 
@@ -42,7 +42,7 @@ async def is_broken_off(stranger: Stranger) -> bool:
 @pytest.mark.parametrize("sent", [b"", HALF, b"nonsense\n", LISTING])
 async def test_who_asks_for_nothing_is_not_kept_for_ever(tmp_path: Path, run: Path, sent: bytes) -> None:
     """Not even who asked once: that time it was answered. A watcher stays."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         await home.here.open("ann")
         async with onlooker(home.door.path, identity="ann") as looking:
             with Stranger(home.door.path) as idle:
@@ -59,7 +59,7 @@ async def test_who_asks_for_nothing_is_not_kept_for_ever(tmp_path: Path, run: Pa
 
 async def test_the_oldest_of_too_many_idle_ones_makes_room(tmp_path: Path, run: Path) -> None:
     """At once, for each that comes; and one that asks is served."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         with ExitStack() as stack:
             crowd = []
             for _ in range(MAX_IDLE + 16):
@@ -74,7 +74,7 @@ async def test_the_oldest_of_too_many_idle_ones_makes_room(tmp_path: Path, run: 
 async def test_where_all_are_busy_the_next_one_is_told_so(tmp_path: Path, run: Path) -> None:
     """In a sentence that is true, and by the command line, too; it gets in when one of them leaves."""
     assert MAX_WATCHES == MAX_SERVED
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         await home.here.open("ann")
         async with AsyncExitStack() as stack:
             for _ in range(MAX_SERVED):

@@ -20,7 +20,7 @@ from laneway.doors.local.origin import TERMINAL, of_process
 from laneway.doors.local.shapes import FROM_AGENT
 from laneway.wire.child import Child
 from tests.adversary import reach_socket
-from tests.doors.local.support import House, house
+from tests.doors.local.support import LocalStage, local_stage
 from tests.doors.local.test_bridge import place
 from tests.wire.support import Heard, linux_only, start
 from tests.wire.test_process_tree import CONFINED, PLAIN, running
@@ -106,7 +106,7 @@ def test_of_whom_nothing_is_told_that_one_may_only_open_a_bridge() -> None:
 # ── at the door ────────────────────────────────────────────────────────────
 
 
-async def answers(home: House, folder: Path, how: str, *, by_agent: bool) -> list[dict[str, Any]]:
+async def answers(home: LocalStage, folder: Path, how: str, *, by_agent: bool) -> list[dict[str, Any]]:
     """What a program is answered that tries everything."""
     report = folder / "report"
     words = [reach_socket.__file__, os.fspath(home.door.path), os.fspath(report), "no.key", how]
@@ -123,7 +123,7 @@ async def answers(home: House, folder: Path, how: str, *, by_agent: bool) -> lis
 @pytest.mark.parametrize("how", ["plainly", "orphaned", "by proxy"])
 async def test_an_agents_command_is_refused_whatever_it_asks(tmp_path: Path, run: Path, how: str) -> None:
     """And the session that it meant goes on."""
-    async with house(tmp_path / "state", run) as home:
+    async with local_stage(tmp_path / "state", run) as home:
         bob = await home.here.open("bob")
         *asked, bridge = await answers(home, tmp_path, how, by_agent=True)
         assert [answer["error"]["code"] for answer in asked] == [FROM_AGENT] * len(reach_socket.METHODS)
@@ -133,7 +133,7 @@ async def test_an_agents_command_is_refused_whatever_it_asks(tmp_path: Path, run
 
 async def test_the_same_from_a_command_of_the_users_is_served(tmp_path: Path, run: Path) -> None:
     """Seen, watched, stopped and closed."""
-    async with house(tmp_path / "state", run) as home:
+    async with local_stage(tmp_path / "state", run) as home:
         bob = await home.here.open("bob")
         *asked, _ = await answers(home, tmp_path, "plainly", by_agent=False)
         assert not [answer for answer in asked if "error" in answer]
@@ -145,7 +145,7 @@ CONNECT = "import socket, sys; socket.socket(fileno=int(sys.argv[1])).connect(sy
 
 async def test_a_connection_whose_maker_has_ended_is_nobodys(tmp_path: Path, run: Path) -> None:
     """Its number may be another's by now."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         with socket.socket(socket.AF_UNIX) as ours:
             words = [sys.executable, "-I", "-S", "-c", CONNECT, str(ours.fileno()), os.fspath(home.door.path)]
             # The door is in this process, and looks at nobody before this one is gone.

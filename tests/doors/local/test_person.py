@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from laneway.doors.local.person import ProcessSeen, is_agent, is_person
+from laneway.doors.local.person import ProcessRow, is_agent, is_person
 
 US = os.getpid()
 SHELL, TERMINAL = 900_001, 900_002
 
 
-def process(parent: int, *words: str, foreground: int = 5, group: int = 5) -> ProcessSeen:
-    return ProcessSeen(parent, group, foreground, words or ("sh",))
+def process(parent: int, *words: str, foreground: int = 5, group: int = 5) -> ProcessRow:
+    return ProcessRow(parent, group, foreground, words or ("sh",))
 
 
-def table(**more: ProcessSeen) -> dict[int, ProcessSeen]:
+def table(**more: ProcessRow) -> dict[int, ProcessRow]:
     """A terminal with a shell; us, below a client that some other shell started."""
     return {
         TERMINAL: process(1, "tmux"),
@@ -69,7 +69,7 @@ def test_somebody_at_a_shell_is_a_person() -> None:
         "its own parent",
     ],
 )
-def test_whoever_an_agent_runs_is_none(processes: dict[str, ProcessSeen]) -> None:
+def test_whoever_an_agent_runs_is_none(processes: dict[str, ProcessRow]) -> None:
     """Whatever terminal it has been given."""
     assert not is_person(7, table(**processes).get)
 

@@ -15,7 +15,7 @@ from laneway.core.model import DECLINE, Activity
 from laneway.core.named.session import ClosedSession
 from laneway.core.subscription import MAX_EVENTS
 from laneway.doors.local.api import STOP_S
-from laneway.doors.local.client import visit
+from laneway.doors.local.client import connect
 from laneway.doors.local.shapes import (
     ANSWER,
     CLOSE,
@@ -28,22 +28,22 @@ from laneway.doors.local.shapes import (
     Stopped,
 )
 from tests.core.support import until
-from tests.doors.local.support import House, Stranger, house, onlooker
+from tests.doors.local.support import LocalStage, Stranger, local_stage, onlooker
 
 
-async def ask(home: House, method: str, reply: Any, **which: str) -> Any:
-    async with visit(home.door.path) as visitor:
+async def ask(home: LocalStage, method: str, reply: Any, **which: str) -> Any:
+    async with connect(home.door.path) as visitor:
         return await visitor.call(method, which, reply=reply)
 
 
-def noted(home: House) -> list[str]:
+def noted(home: LocalStage) -> list[str]:
     """What stands in the audit log, which is written in the background."""
     return [line["event_type"] for line in home.here.audit()]
 
 
 async def test_all_sessions_are_listed_whoever_owns_them(tmp_path: Path, run: Path) -> None:
     """With what they are and do."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         ann, bob = await home.here.open("ann"), await home.here.open("bob")
         await home.here.busy(bob)
         home.here.thread(bob).ask("q1")
@@ -59,7 +59,7 @@ async def test_all_sessions_are_listed_whoever_owns_them(tmp_path: Path, run: Pa
 
 async def test_a_watcher_sees_a_session_from_now_on_until_it_is_closed(tmp_path: Path, run: Path) -> None:
     """First what is the case, then every event in order, then the end."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         ann = await home.here.open("ann")
         await home.here.turn(ann, "before")
         async with onlooker(home.door.path, identity="ann") as looking:
@@ -69,7 +69,7 @@ async def test_a_watcher_sees_a_session_from_now_on_until_it_is_closed(tmp_path:
             home.here.thread(ann).say("hello ")
             home.here.thread(ann).end(text="hello")
             await turn.result()
-            await home.here.colleagues.close("me", agent_id=ann.agent_id)
+            await home.here.sessions.close("me", agent_id=ann.agent_id)
             assert (await looking.answer).lost == 0
             assert looking.kinds == ["turn_started", "accepted", "text", "turn_done", "closed"]
             assert looking.events[2]["text"] == "hello "
@@ -77,7 +77,7 @@ async def test_a_watcher_sees_a_session_from_now_on_until_it_is_closed(tmp_path:
 
 async def test_who_comes_while_a_question_is_open_sees_it(tmp_path: Path, run: Path) -> None:
     """In the snapshot, whole; and hears when it is settled."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         ann = await home.here.open("ann")
         turn = await home.here.busy(ann)
         home.here.thread(ann).ask("q1")
@@ -95,7 +95,7 @@ async def test_who_comes_while_a_question_is_open_sees_it(tmp_path: Path, run: P
 
 async def test_two_watchers_hear_the_same(tmp_path: Path, run: Path) -> None:
     """And one that leaves takes nothing from the other, nor from the session."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         ann = await home.here.open("ann")
         async with onlooker(home.door.path, identity="ann") as stays:
             async with onlooker(home.door.path, thread_id=ann.thread_id) as leaves:
@@ -108,7 +108,7 @@ async def test_two_watchers_hear_the_same(tmp_path: Path, run: Path) -> None:
 
 async def test_a_watcher_that_stops_reading_loses_events_and_slows_nobody(tmp_path: Path, run: Path) -> None:
     """What it lost is counted; how the turn went reaches it all the same."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         ann = await home.here.open("ann")
         async with onlooker(home.door.path, identity="ann") as quick:
             with Stranger(home.door.path, buffer_bytes=4096) as slow:
@@ -141,10 +141,10 @@ def request(method: str, number: int = 1, **params: str) -> bytes:
 
 async def test_stop_ends_the_turn_that_runs_and_those_that_wait(tmp_path: Path, run: Path) -> None:
     """Whoever asked for them is answered, and the session can be used again."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         ann = await home.here.open("ann")
         runs = await home.here.busy(ann)
-        waits = home.here.colleagues.say(ann, "later")
+        waits = home.here.sessions.say(ann, "later")
         stopped: Stopped = await ask(home, STOP, Stopped, identity="ann")
         assert (stopped.was, stopped.is_stopped) == ("busy", True)
         assert [(await turn.result()).status for turn in (runs, waits)] == ["interrupted", "interrupted"]
@@ -158,7 +158,7 @@ async def test_stop_ends_the_turn_that_runs_and_those_that_wait(tmp_path: Path, 
 
 async def test_a_turn_that_does_not_stop_is_told_as_such(tmp_path: Path, run: Path) -> None:
     """After longer than the session itself waits for it."""
-    async with house(tmp_path, run, is_obedient=False) as home:
+    async with local_stage(tmp_path, run, is_obedient=False) as home:
         ann = await home.here.open("ann")
         await home.here.busy(ann)
         stopping = asyncio.ensure_future(ask(home, STOP, Stopped, identity="ann"))
@@ -169,7 +169,7 @@ async def test_a_turn_that_does_not_stop_is_told_as_such(tmp_path: Path, run: Pa
         home.here.thread(ann).end("interrupted")
 
 
-async def pass_time(home: House, waiting: asyncio.Future[Any], seconds: float) -> None:
+async def pass_time(home: LocalStage, waiting: asyncio.Future[Any], seconds: float) -> None:
     for _ in range(int(seconds * 10)):
         home.here.clock.advance(0.1)
         for _ in range(5):
@@ -179,11 +179,11 @@ async def pass_time(home: House, waiting: asyncio.Future[Any], seconds: float) -
 
 async def test_a_turn_that_never_begins_is_stopped_without_an_event(tmp_path: Path, run: Path) -> None:
     """Codex refuses it in the very moment: nothing tells of that but the session's state."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         ann = await home.here.open("ann")
         thread = home.here.thread(ann)
         thread.hold_starts, thread.refuse_with = asyncio.Event(), EngineError("no")
-        turn = home.here.colleagues.say(ann, "work")
+        turn = home.here.sessions.say(ann, "work")
         await until(lambda: thread.started)
         stopping = asyncio.ensure_future(ask(home, STOP, Stopped, identity="ann"))
         await until(lambda: "stop" in noted(home))
@@ -195,7 +195,7 @@ async def test_a_turn_that_never_begins_is_stopped_without_an_event(tmp_path: Pa
 
 async def test_close_ends_a_session_with_everything_that_belongs_to_it(tmp_path: Path, run: Path) -> None:
     """Though it is another's: the user of this machine may."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         ann = await home.here.open("ann")
         turn = await home.here.busy(ann)
         ended: ClosedSession = await ask(home, CLOSE, ClosedSession, identity="ann")
@@ -208,9 +208,9 @@ async def test_close_ends_a_session_with_everything_that_belongs_to_it(tmp_path:
 @pytest.mark.parametrize("method", [WATCH, STOP, CLOSE])
 async def test_a_session_that_is_not_here_is_said_so(method: str, tmp_path: Path, run: Path) -> None:
     """By a code of its own. What is kept and not live is not here."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         ann = await home.here.open("ann")
-        await home.here.colleagues.close("me", agent_id=ann.agent_id)
+        await home.here.sessions.close("me", agent_id=ann.agent_id)
         for which in ({"identity": "ann"}, {"agent_id": "agent_none"}, {"thread_id": "t"}):
             with pytest.raises(RemoteError) as caught:
                 await ask(home, method, Any, **which)
@@ -238,7 +238,7 @@ async def test_garbage_is_answered_and_harms_nothing(
     sent: bytes, code: int, tmp_path: Path, run: Path
 ) -> None:
     """On the same connection the next good request is served."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         await home.here.open("ann")
         with Stranger(home.door.path) as stranger:
             await stranger.send(sent + b"\n" + request(LIST, 2))
@@ -251,10 +251,10 @@ async def test_when_the_sessions_end_their_watchers_hear_it_before_the_door_is_s
     tmp_path: Path, run: Path
 ) -> None:
     """And nothing is left in the folder."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         await home.here.open("ann")
-        async with visit(home.door.path) as silent, onlooker(home.door.path, identity="ann") as looking:
-            await home.here.colleagues.shutdown()
+        async with connect(home.door.path) as silent, onlooker(home.door.path, identity="ann") as looking:
+            await home.here.sessions.shutdown()
             await home.door.__aexit__(None, None, None)
             await looking.answer
             assert looking.kinds == ["closed"]
@@ -265,7 +265,7 @@ async def test_when_the_sessions_end_their_watchers_hear_it_before_the_door_is_s
 
 async def test_a_watcher_that_never_reads_does_not_keep_the_door_open(tmp_path: Path, run: Path) -> None:
     """A terminal may be stopped for days."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         ann = await home.here.open("ann")
         with Stranger(home.door.path, buffer_bytes=4096) as slow:
             await slow.send(request(WATCH, identity="ann"))
@@ -275,7 +275,7 @@ async def test_a_watcher_that_never_reads_does_not_keep_the_door_open(tmp_path: 
                 home.here.thread(ann).emit(work(str(count)))
             home.here.thread(ann).end()
             await turn.result()
-            await home.here.colleagues.shutdown()
+            await home.here.sessions.shutdown()
             await home.door.__aexit__(None, None, None)
             with pytest.raises((EOFError, ConnectionResetError)):
                 await slow.lines_until(lambda message: False)
@@ -283,7 +283,7 @@ async def test_a_watcher_that_never_reads_does_not_keep_the_door_open(tmp_path: 
 
 async def test_a_question_is_not_answered_by_a_program(tmp_path: Path, run: Path) -> None:
     """Only by a person at a terminal; it stays open, and nothing is noted."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         ann = await home.here.open("ann")
         await home.here.busy(ann)
         home.here.thread(ann).ask("q1")
@@ -301,7 +301,7 @@ async def test_an_answer_without_its_question_is_no_request(
     params: dict[str, Any], tmp_path: Path, run: Path
 ) -> None:
     """Said as such, before anybody is looked at."""
-    async with house(tmp_path, run) as home:
+    async with local_stage(tmp_path, run) as home:
         await home.here.open("ann")
         with pytest.raises(RemoteError) as caught:
             await ask(home, ANSWER, Any, identity="ann", **params)

@@ -21,7 +21,7 @@ from laneway.doors.mcp.transcripts import Transcripts
 from laneway.testing.engine import HandEngine
 from laneway.wire.messages import Raw, encode
 from tests.core.named.support import TEAM, Stage, stage
-from tests.mail.tools_support import Town
+from tests.mail.tools_support import TeamFiles
 
 META = "io.modelcontextprotocol/"
 STATELESS = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {}}
@@ -73,13 +73,13 @@ class Client:
         raise AssertionError(result)
 
 
-class House:
+class MailStage:
     """A server, its sessions, its team files."""
 
-    def __init__(self, here: Stage, town: Town, room: TeamMail, server: McpServer) -> None:
+    def __init__(self, here: Stage, team_files: TeamFiles, team_mail: TeamMail, server: McpServer) -> None:
         self.here = here
-        self.town = town
-        self.room = room
+        self.team_files = team_files
+        self.team_mail = team_mail
         self.server = server
 
     def client(self, principal: str = "me") -> Client:
@@ -87,22 +87,23 @@ class House:
 
     async def session(self, identity: str, principal: str = "me") -> str:
         opening = Opening(spec=ThreadSpec(cwd=self.here.root), identity=identity)
-        return (await self.here.colleagues.open(principal, opening)).agent_id
+        return (await self.here.sessions.open(principal, opening)).agent_id
 
     async def audit(self) -> list[Message]:
         """The lines about mail, once they are written."""
-        await self.here.colleagues._audit.flush()
+        await self.here.sessions._audit.flush()
         return [line for line in self.here.audit() if line["event_type"].startswith("atm_")]
 
 
 @asynccontextmanager
-async def house(
-    root: Path, town: Town, names: Names = AGENTS, engine: HandEngine | None = None
-) -> AsyncIterator[House]:
+async def mail_stage(
+    root: Path, team_files: TeamFiles, names: Names = AGENTS, engine: HandEngine | None = None
+) -> AsyncIterator[MailStage]:
     async with stage(root / "state", engine=engine) as here:
-        room = TeamMail(TEAM, places=lambda: town.places)
-        room.open(here.colleagues, names, None)
-        shelves = ResourcesByScheme(laneway=Transcripts(here.colleagues), mail=room.resources)
-        server = McpServer({"name": "test", "version": "1"}, room.offers(), resources=shelves, news=room.news)
+        team_mail = TeamMail(TEAM, places=lambda: team_files.places)
+        team_mail.open(here.sessions, names, None)
+        shelves = ResourcesByScheme(laneway=Transcripts(here.sessions), mail=team_mail.resources)
+        info = {"name": "test", "version": "1"}
+        server = McpServer(info, team_mail.offers(), resources=shelves, subscriptions=team_mail.subscriptions)
         async with asyncio.timeout(30):
-            yield House(here, town, room, server)
+            yield MailStage(here, team_files, team_mail, server)

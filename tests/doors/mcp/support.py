@@ -65,7 +65,7 @@ class Client:
         """Answers to nothing, from a test that sends what is no request; elsewhere there are none."""
         self._waiting: dict[Any, asyncio.Future[Message]] = {}
         self._number = 0
-        self._news = asyncio.Condition()
+        self._subscriptions = asyncio.Condition()
         self._stderr: list[bytes] = []
         self._tasks = [asyncio.ensure_future(self._read()), asyncio.ensure_future(self._drain())]
 
@@ -155,12 +155,12 @@ class Client:
 
     async def wait_heard(self, is_it: Callable[[Message], bool]) -> Message:
         """The first message, past or to come, of which this is true."""
-        async with self._news:
+        async with self._subscriptions:
             while True:
                 found = next((message for message in self.heard if is_it(message)), None)
                 if found is not None:
                     return found
-                await self._news.wait()
+                await self._subscriptions.wait()
 
     async def wait_event(self, kind: str) -> Message:
         return await self.wait_heard(lambda message: event_kind(message) == kind)
@@ -191,9 +191,9 @@ class Client:
             waiting.set_result(message)
 
     async def _hear(self, message: Message) -> None:
-        async with self._news:
+        async with self._subscriptions:
             self.heard.append(message)
-            self._news.notify_all()
+            self._subscriptions.notify_all()
         if "id" in message:
             answer = self.on_ask(message)
             if answer is not None:

@@ -37,7 +37,7 @@ def served(behind: Behind | None) -> tuple[McpServer, Connection]:
         raise AssertionError(method)
 
     line = Peer(lambda data: None, on_request=nobody, on_notification=lambda *told: None)
-    return McpServer({"name": "test"}, [], beyond=behind), Connection("me", line)
+    return McpServer({"name": "test"}, [], fallback=behind), Connection("me", line)
 
 
 async def test_an_unknown_method_goes_on_as_it_came_and_a_known_one_does_not() -> None:

@@ -23,7 +23,7 @@ from laneway.doors.mcp.names import AGENTS, CODEX, Names
 from laneway.doors.mcp.schemas import dropin_front
 from tests.doors.mcp.support import DEADLINE_S, Client, Message
 
-SLOW_HOUSE = str(Path(__file__).with_name("slow_house.py"))
+SLOW_SERVER = str(Path(__file__).with_name("slow_server.py"))
 
 
 class Slow:
@@ -41,12 +41,12 @@ class Slow:
 
 
 @asynccontextmanager
-async def slow_house(folder: Path, *flags: str) -> AsyncIterator[Slow]:
+async def slow_server(folder: Path, *flags: str) -> AsyncIterator[Slow]:
     """The house must be told to open, or not to: it waits for that even when its client has gone."""
     gate = folder / "gate"
     os.mkfifo(gate)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, SLOW_HOUSE, str(gate), *flags, stdin=PIPE, stdout=PIPE, stderr=PIPE
+        sys.executable, SLOW_SERVER, str(gate), *flags, stdin=PIPE, stdout=PIPE, stderr=PIPE
     )
     client = Client(process)
     try:
@@ -62,7 +62,7 @@ def text(answer: Message) -> str:
 
 async def test_who_we_are_and_what_we_offer_is_answered_before_the_house_is_open(tmp_path: Path) -> None:
     """In both eras, in any order, `initialize` said or not; calls wait, and are served in their order."""
-    async with slow_house(tmp_path) as slow:
+    async with slow_server(tmp_path) as slow:
         client = slow.client
         assert (await client.ask("ping"))["result"] == {}
         calls = [slow.call(str(number)) for number in range(3)]
@@ -84,7 +84,7 @@ async def test_who_we_are_and_what_we_offer_is_answered_before_the_house_is_open
 
 async def test_nonsense_is_refused_before_the_house_is_open(tmp_path: Path) -> None:
     """As ever: one error for each line, and the client is served on."""
-    async with slow_house(tmp_path) as slow:
+    async with slow_server(tmp_path) as slow:
         slow.client.strays = []
         assert slow.client.process.stdin is not None
         slow.client.process.stdin.write(b"hello\n[]\n")
@@ -95,7 +95,7 @@ async def test_nonsense_is_refused_before_the_house_is_open(tmp_path: Path) -> N
 
 async def test_a_call_that_is_cancelled_while_it_waits_is_never_served(tmp_path: Path) -> None:
     """And gets no answer, as the protocol has it."""
-    async with slow_house(tmp_path) as slow:
+    async with slow_server(tmp_path) as slow:
         await slow.client.greet({})
         given_up = slow.call("given up")
         slow.client.tell("notifications/cancelled", {"requestId": slow.client.last_id})
@@ -107,7 +107,7 @@ async def test_a_call_that_is_cancelled_while_it_waits_is_never_served(tmp_path:
 
 async def test_a_client_that_hangs_up_before_the_house_is_open_still_gets_its_answers(tmp_path: Path) -> None:
     """Whoever writes its requests and closes its end."""
-    async with slow_house(tmp_path) as slow:
+    async with slow_server(tmp_path) as slow:
         await slow.client.greet({})
         call = slow.call("last")
         hanging_up = asyncio.ensure_future(slow.client.hang_up())
@@ -118,20 +118,20 @@ async def test_a_client_that_hangs_up_before_the_house_is_open_still_gets_its_an
 
 async def test_a_house_that_cannot_be_opened_is_told_to_all_who_wait_and_ends_us(tmp_path: Path) -> None:
     """Each call says why, and so does the command."""
-    async with slow_house(tmp_path) as slow:
+    async with slow_server(tmp_path) as slow:
         await slow.client.greet({})
         calls = [slow.call(str(number)) for number in range(2)]
         await slow.client.ask("ping")
         await slow.tell("stay")
         for call in calls:
-            assert (await call)["error"]["message"] == "The house stays closed."
+            assert (await call)["error"]["message"] == "The server stays closed."
         assert await slow.client.process.wait() == 7
-    assert slow.client.stderr == "The house stays closed.\n"
+    assert slow.client.stderr == "The server stays closed.\n"
 
 
 async def test_where_the_house_comes_first_a_failure_is_told_to_no_client(tmp_path: Path) -> None:
     """What was asked for on the command line fails as a command does: by its exit code, with a sentence."""
-    async with slow_house(tmp_path, "first") as slow:
+    async with slow_server(tmp_path, "first") as slow:
         greeting = slow.client.request("initialize", {"protocolVersion": "2025-06-18"})
         await slow.tell("stay")
         with pytest.raises(EOFError):

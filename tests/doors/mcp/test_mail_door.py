@@ -10,17 +10,17 @@ import pytest
 
 from tests.doors.mcp.support import Client, stage
 from tests.doors.mcp.views import QUIET
-from tests.mail.tools_support import TEAM, Town, entry
+from tests.mail.tools_support import TEAM, TeamFiles, entry
 
 ENV = {**QUIET, "ATM_TEAM": TEAM}
 MAIL = {"atm_send", "atm_read", "atm_broadcast", "atm_pending_count"}
 
 
 @pytest.fixture
-def town(tmp_path: Path) -> Town:
-    town = Town(tmp_path)
-    town.found(TEAM, "team-lead", "worker")
-    return town
+def team_files(tmp_path: Path) -> TeamFiles:
+    team_files = TeamFiles(tmp_path)
+    team_files.create_team(TEAM, "team-lead", "worker")
+    return team_files
 
 
 async def names(client: Client) -> set[str]:
@@ -28,7 +28,9 @@ async def names(client: Client) -> set[str]:
 
 
 @pytest.mark.covers("FR-4.1", "FR-15.1")
-async def test_the_mail_tools_are_listed_beside_codex_before_it_runs(tmp_path: Path, town: Town) -> None:
+async def test_the_mail_tools_are_listed_beside_codex_before_it_runs(
+    tmp_path: Path, team_files: TeamFiles
+) -> None:
     """And can be left out, because every tool costs tokens."""
     async with stage(tmp_path) as here:
         async with here.server("mcp", env=ENV) as client:
@@ -41,9 +43,11 @@ async def test_the_mail_tools_are_listed_beside_codex_before_it_runs(tmp_path: P
 
 
 @pytest.mark.covers("FR-4.5", "FR-8.7", "FR-9.1")
-async def test_codex_and_its_client_use_one_inbox_each_in_its_own_right(tmp_path: Path, town: Town) -> None:
+async def test_codex_and_its_client_use_one_inbox_each_in_its_own_right(
+    tmp_path: Path, team_files: TeamFiles
+) -> None:
     """Codex answers as its session; the client reads as that session, and without a name it does nothing."""
-    town.drop("dev", entry("worker", "how far are you?"))
+    team_files.drop("dev", entry("worker", "how far are you?"))
     async with (
         stage(tmp_path) as here,
         here.server("mcp", env={**ENV, "LANEWAY_AUTO_MAIL": "false"}) as client,
@@ -52,7 +56,7 @@ async def test_codex_and_its_client_use_one_inbox_each_in_its_own_right(tmp_path
         assert (await client.content("atm_pending_count", identity="dev"))["unread"] == 1
         words = json.dumps({"to": "worker", "message": "half-way"})
         session = await client.content("codex", prompt=f"%tool atm_send {words}", identity="dev")
-        (found,) = town.entries("worker")
+        (found,) = team_files.entries("worker")
         assert (found["from"], found["text"]) == ("dev", "half-way")
         read = await client.content("atm_read", agent_id=session["agent_id"])
         assert [row["message"] for row in read["messages"]] == ["how far are you?"]
@@ -78,7 +82,9 @@ async def test_codex_and_its_client_use_one_inbox_each_in_its_own_right(tmp_path
     ]
 
 
-async def test_a_request_for_news_does_not_keep_the_server_from_ending(tmp_path: Path, town: Town) -> None:
+async def test_a_request_for_news_does_not_keep_the_server_from_ending(
+    tmp_path: Path, team_files: TeamFiles
+) -> None:
     """Its client hangs up; the open request is answered and the process is gone."""
     async with stage(tmp_path) as here, here.server("mcp", env=ENV, greet=False) as client:
         asked = client.stateless(

@@ -14,54 +14,56 @@ from laneway.store.store import Store
 from laneway.testing.engine import HandEngine
 from tests.core.named.support import TEAM
 from tests.core.support import until
-from tests.doors.mcp.mail_support import house
-from tests.mail.tools_support import Town, entry
+from tests.doors.mcp.mail_support import mail_stage
+from tests.mail.tools_support import TeamFiles, entry
 
 TOOLS = ["atm_send", "atm_read", "atm_broadcast", "atm_pending_count"]
 
 
 @pytest.fixture
-def town(tmp_path: Path) -> Town:
-    town = Town(tmp_path / "home")
-    town.found(TEAM, "team-lead", "worker")
-    return town
+def team_files(tmp_path: Path) -> TeamFiles:
+    team_files = TeamFiles(tmp_path / "home")
+    team_files.create_team(TEAM, "team-lead", "worker")
+    return team_files
 
 
 @pytest.mark.covers("FR-4.1")
-async def test_the_four_tools_are_listed_and_ask_in_whose_name(tmp_path: Path, town: Town) -> None:
+async def test_the_four_tools_are_listed_and_ask_in_whose_name(tmp_path: Path, team_files: TeamFiles) -> None:
     """Before any session, and before mail itself was even loaded."""
-    async with house(tmp_path, town) as home:
+    async with mail_stage(tmp_path, team_files) as home:
         listed = (await home.client().ask("tools/list"))["tools"]
         assert [tool["name"] for tool in listed] == TOOLS
         for tool in listed:
             assert {"identity", "agent_id"} <= tool["inputSchema"]["properties"].keys()
             assert "identity" not in tool["inputSchema"].get("required", [])
-        assert home.room._mail is None
+        assert home.team_mail._mail is None
 
 
 @pytest.mark.covers("FR-4.5", "NFR-6/-32009", "FR-4.6")
 @pytest.mark.parametrize("nothing", [{}, {"identity": None}, {"identity": ""}])
 async def test_without_a_name_every_mail_tool_is_refused(
-    tmp_path: Path, town: Town, nothing: dict[str, Any]
+    tmp_path: Path, team_files: TeamFiles, nothing: dict[str, Any]
 ) -> None:
     """Never the configured identity in its place, even where that one is held by this very process."""
-    async with house(tmp_path, town) as home:
-        await home.here.colleagues.reserve("codex")
+    async with mail_stage(tmp_path, team_files) as home:
+        await home.here.sessions.reserve("codex")
         client, words = home.client(), {"to": "worker", "message": "hi"}
         for tool, arguments in zip(TOOLS, (words, {}, {"message": "hi"}, {}), strict=True):
             error = await client.error(tool, **arguments, **nothing)
             assert (error.code, error.data["error_source"]) == (-32009, "proxy")
             assert "identity" in error.message
-        assert town.entries("worker") == []
+        assert team_files.entries("worker") == []
         lines = await home.audit()
         assert [line["event_type"] for line in lines] == TOOLS
         assert all(line["outcome"].startswith("refused: ") and line["identity"] is None for line in lines)
 
 
 @pytest.mark.covers("FR-4.5", "FR-9.1", "FR-4.6")
-async def test_a_client_acts_as_its_own_session_by_name_or_by_id(tmp_path: Path, town: Town) -> None:
+async def test_a_client_acts_as_its_own_session_by_name_or_by_id(
+    tmp_path: Path, team_files: TeamFiles
+) -> None:
     """And every line in the audit log says which."""
-    async with house(tmp_path, town) as home:
+    async with mail_stage(tmp_path, team_files) as home:
         agent_id = await home.session("ann")
         client = home.client()
         await client.good("atm_send", to="worker", message="by name", identity="ann")
@@ -69,7 +71,7 @@ async def test_a_client_acts_as_its_own_session_by_name_or_by_id(tmp_path: Path,
         await client.good("atm_send", to="worker", message="by both", agent_id=agent_id, identity="ann")
         assert await client.code("atm_read", agent_id=agent_id, identity="bob") == -32007
         assert await client.code("atm_read", agent_id="agent-gone") == -32002
-        assert [found["from"] for found in town.entries("worker")] == ["ann"] * 3
+        assert [found["from"] for found in team_files.entries("worker")] == ["ann"] * 3
         sent = [line for line in await home.audit() if line["event_type"] == "atm_send"]
         assert [(line["agent_id"], line["identity"], line["recipient"]) for line in sent] == [
             (agent_id, "ann", "worker@crew")
@@ -78,10 +80,10 @@ async def test_a_client_acts_as_its_own_session_by_name_or_by_id(tmp_path: Path,
 
 
 @pytest.mark.covers("FR-8.7", "FR-4.7")
-async def test_mail_can_be_read_before_any_session_is_started(tmp_path: Path, town: Town) -> None:
+async def test_mail_can_be_read_before_any_session_is_started(tmp_path: Path, team_files: TeamFiles) -> None:
     """Under a name that is free: it is claimed while the call lasts and free again behind it."""
-    town.drop("codex", entry("worker", "are you there?"))
-    async with house(tmp_path, town) as home:
+    team_files.drop("codex", entry("worker", "are you there?"))
+    async with mail_stage(tmp_path, team_files) as home:
         client = home.client()
         assert (await client.good("atm_pending_count", identity="codex"))["unread"] == 1
         result = await client.tool("atm_read", identity="codex")
@@ -97,26 +99,26 @@ async def test_mail_can_be_read_before_any_session_is_started(tmp_path: Path, to
 
 
 @pytest.mark.covers("FR-4.5")
-async def test_nobody_acts_as_another_clients_session(tmp_path: Path, town: Town) -> None:
+async def test_nobody_acts_as_another_clients_session(tmp_path: Path, team_files: TeamFiles) -> None:
     """Neither by its name nor by its id, of which it is told nothing."""
-    async with house(tmp_path, town) as home:
+    async with mail_stage(tmp_path, team_files) as home:
         agent_id = await home.session("ann", "me")
         stranger = home.client("somebody else")
         words = {"to": "worker", "message": "I am ann"}
         assert await stranger.code("atm_send", identity="ann", **words) == -32001
         assert await stranger.code("atm_read", identity="ann") == -32001
         assert await stranger.code("atm_send", agent_id=agent_id, **words) == -32002
-        assert town.entries("worker") == []
+        assert team_files.entries("worker") == []
 
 
 @pytest.mark.covers("FR-4.5")
-async def test_nor_as_one_that_is_only_beginning(tmp_path: Path, town: Town) -> None:
+async def test_nor_as_one_that_is_only_beginning(tmp_path: Path, team_files: TeamFiles) -> None:
     """The name is bound before the session is there for anybody."""
     engine = HandEngine()
     engine.hold_starts = asyncio.Event()
-    async with house(tmp_path, town, engine=engine) as home:
+    async with mail_stage(tmp_path, team_files, engine=engine) as home:
         beginning = asyncio.ensure_future(home.session("ann", "me"))
-        await until(lambda: home.here.colleagues.holder("ann"))
+        await until(lambda: home.here.sessions.holder("ann"))
         assert await home.client("somebody else").code("atm_read", identity="ann") == -32001
         engine.hold_starts.set()
         await beginning
@@ -124,10 +126,10 @@ async def test_nor_as_one_that_is_only_beginning(tmp_path: Path, town: Town) -> 
 
 
 @pytest.mark.covers("FR-4.5", "FR-20.2")
-async def test_a_name_that_another_process_holds_is_refused(tmp_path: Path, town: Town) -> None:
+async def test_a_name_that_another_process_holds_is_refused(tmp_path: Path, team_files: TeamFiles) -> None:
     """It is that one's mail to read. Both work on the same inboxes: what one sends the other gets."""
-    async with house(tmp_path, town) as home, house(tmp_path / "second", town) as other:
-        town.enrol(
+    async with mail_stage(tmp_path, team_files) as home, mail_stage(tmp_path / "second", team_files) as other:
+        team_files.enrol(
             TEAM,
             "team-lead",
             "worker",
@@ -167,22 +169,22 @@ async def test_a_name_that_another_process_holds_is_refused(tmp_path: Path, town
     ],
 )
 async def test_names_that_are_somebody_elses_or_no_names_are_refused(
-    tmp_path: Path, town: Town, identity: Any, code: int
+    tmp_path: Path, team_files: TeamFiles, identity: Any, code: int
 ) -> None:
     """`worker` and `a.b` are members that Claude Code registered; the others are reserved, or paths."""
-    town.enrol(TEAM, "team-lead", "worker", "a.b")
-    async with house(tmp_path, town) as home:
+    team_files.enrol(TEAM, "team-lead", "worker", "a.b")
+    async with mail_stage(tmp_path, team_files) as home:
         client = home.client()
         assert await client.code("atm_send", identity=identity, to="worker", message="hi") == code
         assert await client.code("atm_read", identity=identity) == code
-        assert town.entries("worker") == []
+        assert team_files.entries("worker") == []
 
 
 async def test_what_is_wrong_with_a_message_is_a_result_and_with_its_shape_an_error(
-    tmp_path: Path, town: Town
+    tmp_path: Path, team_files: TeamFiles
 ) -> None:
     """Claude Code shows its model the text of either; programs tell them apart."""
-    async with house(tmp_path, town) as home:
+    async with mail_stage(tmp_path, team_files) as home:
         client = home.client()
         result = await client.tool("atm_send", identity="ann", to="nobody", message="hi")
         assert result["isError"] is True
@@ -195,18 +197,18 @@ async def test_what_is_wrong_with_a_message_is_a_result_and_with_its_shape_an_er
         assert lines[0].startswith("refused: Nobody called nobody")
 
 
-async def test_what_did_not_fit_is_told_beside_the_messages(tmp_path: Path, town: Town) -> None:
+async def test_what_did_not_fit_is_told_beside_the_messages(tmp_path: Path, team_files: TeamFiles) -> None:
     """The first text of a result is the array and nothing else."""
-    town.drop("ann", entry("worker", "one"), entry("worker", "two"))
-    async with house(tmp_path, town) as home:
+    team_files.drop("ann", entry("worker", "one"), entry("worker", "two"))
+    async with mail_stage(tmp_path, team_files) as home:
         result = await home.client().tool("atm_read", identity="ann", limit=1)
         assert [row["text"] for row in json.loads(result["content"][0]["text"])] == ["one"]
         assert result["content"][1]["text"].startswith("1 more are unread")
 
 
-async def test_the_older_seed_calls_a_session_by_its_own_word(tmp_path: Path, town: Town) -> None:
+async def test_the_older_seed_calls_a_session_by_its_own_word(tmp_path: Path, team_files: TeamFiles) -> None:
     """`codex_id` there; nothing else differs."""
-    async with house(tmp_path, town, CODEX) as home:
+    async with mail_stage(tmp_path, team_files, CODEX) as home:
         agent_id = await home.session("ann")
         await home.client().good("atm_send", codex_id=agent_id, to="worker", message="hi")
         assert await home.client().code("atm_read", agent_id=agent_id) == -32602

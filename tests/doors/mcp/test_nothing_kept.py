@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from laneway.base.clock import LoopClock
-from laneway.codex.legacy import Legacy
+from laneway.codex.legacy import LegacyEvents
 from laneway.core.hub import Hub
 from laneway.core.model import Activity, Plan, PlanStep
 from laneway.core.named.sessions import NamedSessions
@@ -69,7 +69,7 @@ async def desk(root: Path) -> AsyncIterator[tuple[SessionTools, NamedSessions]]:
     ) as all_:
         yield (
             SessionTools(
-                all_, clock, SessionDefaults(cwd=root, base_dir=root), AGENTS, lambda: Legacy("compact")
+                all_, clock, SessionDefaults(cwd=root, base_dir=root), AGENTS, lambda: LegacyEvents("compact")
             ),
             all_,
         )
@@ -117,11 +117,11 @@ async def test_turns_of_one_session_leave_nothing_behind(tmp_path: Path) -> None
     async with desk(tmp_path) as (served, everybody):
         first = await served.codex(call(0), {"prompt": "hi"})
         agent_id = first["structuredContent"]["agent_id"]
-        (colleague,) = everybody.live()
+        (named,) = everybody.live()
 
         async def settle() -> None:
             await everybody._audit.flush()
-            await colleague.writer.flush()
+            await named.writer.flush()
 
         left = await left_of(
             lambda number: served.reply(call(number), {"prompt": "x", "agent_id": agent_id}), settle

@@ -17,7 +17,7 @@ HERE = Path("/")
 EVIL = {"mcp_servers.evil.command": "x"}
 
 
-def house(**fields: Any) -> SessionDefaults:
+def mail_stage(**fields: Any) -> SessionDefaults:
     return SessionDefaults(cwd=HERE, base_dir=HERE, rules=config_keys, **fields)
 
 
@@ -26,7 +26,7 @@ def test_a_calls_config_lies_over_the_servers_in_one_nested_table() -> None:
     ours = {"features": {"multi_agent": True}, "model_verbosity": "low"}
     asked = {"features.x": 1, "mcp_servers": {"my.server": {"command": "y"}}, "model_verbosity": "high"}
     spec = spec_of(
-        house(config=ours), {"config": asked, "compact-prompt": "short", "include-plan-tool": True}
+        mail_stage(config=ours), {"config": asked, "compact-prompt": "short", "include-plan-tool": True}
     )
     assert spec.config == {
         "features": {"multi_agent": True, "x": 1},
@@ -50,30 +50,30 @@ def test_a_narrow_server_refuses_what_is_not_harmless(narrow: dict[str, Any], sa
     for arguments in cases:
         for read in (spec_of, changes_of):
             with pytest.raises(ConfigRefused, match=says) as refused:
-                read(house(**narrow), arguments)
+                read(mail_stage(**narrow), arguments)
             assert refused.value.key in str(refused.value)
     fine = {"config": {"model_verbosity": "low"}, "compact-prompt": "short", "include-plan-tool": True}
-    assert spec_of(house(**narrow), fine).config["model_verbosity"] == "low"
+    assert spec_of(mail_stage(**narrow), fine).config["model_verbosity"] == "low"
 
 
 def test_the_flags_of_whoever_started_it_pass_and_are_not_taken_as_the_calls() -> None:
     """What a call says of its own is looked at; also where it changes a flag's value."""
     own = {"mcp_servers": {"mine": {"command": "x"}}}
-    assert spec_of(house(is_read_only=True, config=own), {}).config == own
-    assert spec_of(house(is_read_only=True, config=own), {"config": own}).config == own
+    assert spec_of(mail_stage(is_read_only=True, config=own), {}).config == own
+    assert spec_of(mail_stage(is_read_only=True, config=own), {"config": own}).config == own
     with pytest.raises(ConfigRefused, match=r"mcp_servers\.mine\.command"):
-        spec_of(house(is_read_only=True, config=own), {"config": {"mcp_servers.mine.command": "y"}})
+        spec_of(mail_stage(is_read_only=True, config=own), {"config": {"mcp_servers.mine.command": "y"}})
 
 
 def test_a_wider_sandbox_is_refused_to_a_call_and_not_held_against_the_settings() -> None:
     """Who writes `sandbox = "workspace-write"` into their settings can still start a read-only server."""
     writer = {"writer": Preset(sandbox="workspace-write")}
-    narrow = house(is_read_only=True, sandbox="workspace-write", roles=writer)
+    narrow = mail_stage(is_read_only=True, sandbox="workspace-write", roles=writer)
     assert spec_of(narrow, {}).sandbox == "read-only"
     for wider in ({"sandbox": "workspace-write"}, {"sandbox": "danger-full-access"}, {"role": "writer"}):
         with pytest.raises(RemoteError, match="--readonly"):
             spec_of(narrow, wider)
-    assert spec_of(house(sandbox="workspace-write"), {}).sandbox == "workspace-write"
+    assert spec_of(mail_stage(sandbox="workspace-write"), {}).sandbox == "workspace-write"
 
 
 def test_every_thread_of_a_read_only_server_is_narrowed_as_it_is_opened() -> None:
@@ -94,12 +94,14 @@ def test_every_thread_of_a_read_only_server_is_narrowed_as_it_is_opened() -> Non
 
 def test_what_is_left_out_is_named_and_not_at_length() -> None:
     """Each server or table once, and no more than a few."""
-    assert left_out_notes(house(), EVIL) == ()
-    assert left_out_notes(house(is_read_only=True), {"model": "m"}) == ()
-    (said,) = left_out_notes(house(is_read_only=True), {**EVIL, "mcp_servers.evil.args": [], "notify": ["x"]})
+    assert left_out_notes(mail_stage(), EVIL) == ()
+    assert left_out_notes(mail_stage(is_read_only=True), {"model": "m"}) == ()
+    (said,) = left_out_notes(
+        mail_stage(is_read_only=True), {**EVIL, "mcp_servers.evil.args": [], "notify": ["x"]}
+    )
     assert said.endswith("because this server was started with --readonly: mcp_servers.evil, notify")
     many = {f"mcp_servers.s{number}.command": "x" for number in range(8)}
-    (said,) = left_out_notes(house(config_keys="harmless"), many)
+    (said,) = left_out_notes(mail_stage(config_keys="harmless"), many)
     assert said.endswith(
         "because config_keys forbids it: " + ", ".join(f"mcp_servers.s{n}" for n in range(5)) + " and 3 more"
     )

@@ -13,7 +13,7 @@ from laneway.core.named.records import Record
 from laneway.doors.mcp.definitions import MAX_SESSIONS_A_PAGE, SESSIONS_A_PAGE
 from laneway.store.layout import CODEX_SESSIONS
 from laneway.store.records import entry_of
-from laneway.store.registry import Book
+from laneway.store.registry import RegistryContent
 from tests.doors.mcp.support import Client, Message, Stage, stage
 from tests.doors.mcp.views import QUIET
 
@@ -36,7 +36,7 @@ def keep(here: Stage, count: int = CLOSED, folder: Path | None = None) -> None:
         home.mkdir(parents=True, exist_ok=True)
         path = home / "registry.json"
         others = json.loads(path.read_text())["sessions"] if path.exists() else []
-        entry = json.loads(Book().put(entry_of(record)).render())["sessions"]
+        entry = json.loads(RegistryContent().put(entry_of(record)).render())["sessions"]
         path.write_text(json.dumps({"version": 1, "sessions": [*others, *entry]}))
 
 

@@ -14,6 +14,7 @@ import pytest
 from laneway.core.named.closer import SUMMARY_PROMPT
 from laneway.rehearsal.answer import Forever
 from laneway.testing.processes import wait_gone
+from tests.core.support import until
 from tests.doors.mcp.support import DEADLINE_S, stage
 from tests.doors.mcp.views import hanging, registry, states, texts, without_summaries
 
@@ -151,11 +152,11 @@ async def test_calls_that_wait_for_a_codex_that_says_nothing_start_one_and_no_ot
     mute, starts = tmp_path / "codex", tmp_path / "starts"
     mute.write_text(f'#!/bin/sh\necho "$1" >> {starts}\nexec cat > /dev/null\n')
     mute.chmod(0o755)
-    env = {"LANEWAY_CODEX_BIN": str(mute)}
+    env = {"LANEWAY_CODEX_BIN": str(mute), "LANEWAY_LOG_LEVEL": "debug"}
     async with stage(tmp_path) as here, here.server(*words, env=env) as client:
         given_up, *others = [client.start("codex", prompt=f"%say {number}") for number in range(3)]
-        while not starts.exists():
-            await asyncio.sleep(0)
+        # Were it given up before the others wait, the start would end with it, and rightly.
+        await until(lambda: client.stderr.count("waits for Codex to start") == 3)
         client.tell("notifications/cancelled", {"requestId": client.last_id - 2})
         await client.ask("ping")  # behind the cancel
         if end == "EOF":

@@ -175,7 +175,7 @@ async def test_a_client_that_listens_is_told_that_it_will_not_hear_of_tasks() ->
         return False
 
     news = Subscriptions(lambda principal, uri: None, nothing)
-    mcp_server = McpServer({"name": "stub"}, [], news=news, tasks=TaskRequests(HandTasks()))
+    mcp_server = McpServer({"name": "stub"}, [], subscriptions=news, tasks=TaskRequests(HandTasks()))
     wanted = {"taskIds": ["task-1"]}
     caller, stranger = Caller(mcp_server, meta=stateless()), Caller(mcp_server, meta=stateless({}))
     refused = await stranger.error("subscriptions/listen", notifications=wanted)
@@ -184,7 +184,7 @@ async def test_a_client_that_listens_is_told_that_it_will_not_hear_of_tasks() ->
     while not caller.heard:
         await asyncio.sleep(0)
     assert caller.heard[0][1]["notifications"] == {}
-    mcp_server.end_news()
+    mcp_server.end_subscriptions()
     await listening
 
 

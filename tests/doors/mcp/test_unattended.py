@@ -28,6 +28,7 @@ from laneway.testing.engine import HandThread
 from laneway.wire.messages import Raw, encode
 from tests.core.named.support import Stage, stage
 from tests.core.support import until
+from tests.doors.mcp.support import DEADLINE_S
 
 Message = dict[str, Any]
 FORMS: Message = {"elicitation": {}}
@@ -105,18 +106,27 @@ class Place:
         return result.get("agent_id", ""), thread
 
     async def audit(self) -> list[str]:
-        await self.here.colleagues._audit.flush()
-        return [line["outcome"] for line in self.here.audit() if line["event_type"] == "approval"]
+        """How the first question was decided, and those after it; noted right after the answer is sent."""
+        outcomes: list[str] = []
+        async with asyncio.timeout(DEADLINE_S):
+            while not outcomes:
+                await asyncio.sleep(0)
+                await self.here.sessions._audit.flush()
+                outcomes = [line["outcome"] for line in self.here.audit() if line["event_type"] == "approval"]
+        return outcomes
 
 
 @asynccontextmanager
 async def place(tmp_path: Path, unattended: Unattended = "decline", **options: Any) -> AsyncIterator[Place]:
     async with stage(tmp_path, **options) as here:
-        house = SessionDefaults(cwd=tmp_path, base_dir=tmp_path)
-        desk = SessionTools(here.colleagues, here.clock, house, AGENTS, Silence, unattended=unattended)
-        office = AdminTools(here.colleagues, AGENTS, desk.status)
+        defaults = SessionDefaults(cwd=tmp_path, base_dir=tmp_path)
+        session_tools = SessionTools(
+            here.sessions, here.clock, defaults, AGENTS, Silence, unattended=unattended
+        )
+        admin_tools = AdminTools(here.sessions, AGENTS, session_tools.status)
         server = McpServer(
-            {"name": "test", "version": "1"}, offers(AGENTS, desk, office, ("codex", "sessions"))
+            {"name": "test", "version": "1"},
+            offers(AGENTS, session_tools, admin_tools, ("codex", "sessions")),
         )
         yield Place(here, server)
 
@@ -128,8 +138,8 @@ def begin_own(thread: HandThread) -> None:
 
 
 def mail_turn(home: Place, agent_id: str) -> Any:
-    colleague = home.here.colleagues.find("me", agent_id=agent_id)
-    return home.here.colleagues.say(colleague, "mail", kind="mail", source="mail")
+    named = home.here.sessions.find("me", agent_id=agent_id)
+    return home.here.sessions.say(named, "mail", kind="mail", source="mail")
 
 
 def answered(thread: HandThread, question_id: str = "q") -> Callable[[], bool]:
@@ -214,7 +224,7 @@ async def test_a_parked_question_that_is_over_waits_no_longer(tmp_path: Path) ->
     async with place(tmp_path, "park") as home:
         client = await home.client({})
         agent_id, thread = await home.session(client)
-        session = home.here.colleagues.find("me", agent_id=agent_id).session
+        session = home.here.sessions.find("me", agent_id=agent_id).session
         begin_own(thread)
         thread.ask("late")
         await until(lambda: session.questions)  # its time runs
@@ -238,7 +248,7 @@ async def test_a_call_that_waits_behind_the_turn_tells_what_was_declined(tmp_pat
         turn = mail_turn(home, agent_id)
         await until(lambda: len(thread.started) == 2)
         reply = client.start("codex-reply", agent_id=agent_id, prompt="next")
-        await until(lambda: home.here.colleagues.find("me", agent_id=agent_id).turns == 3)
+        await until(lambda: home.here.sessions.find("me", agent_id=agent_id).turns == 3)
         thread.ask("q")
         await until(answered(thread))
         thread.end()
@@ -257,7 +267,7 @@ async def test_a_question_that_a_cancelled_call_leaves_is_put_to_the_client_agai
         turn = mail_turn(home, agent_id)
         await until(lambda: len(thread.started) == 2)
         reply = client.start("codex-reply", agent_id=agent_id, prompt="next")
-        await until(lambda: home.here.colleagues.find("me", agent_id=agent_id).turns == 3)
+        await until(lambda: home.here.sessions.find("me", agent_id=agent_id).turns == 3)
         thread.ask("q")
         asked, first = await client.question()
         reply.cancel()
@@ -281,7 +291,7 @@ async def test_what_is_parked_while_a_call_waits_comes_back_with_that_call(tmp_p
         thread.ask("q")
         _, first = await client.question()
         reply = client.start("codex-reply", agent_id=agent_id, prompt="next")
-        await until(lambda: home.here.colleagues.find("me", agent_id=agent_id).turns == 3)
+        await until(lambda: home.here.sessions.find("me", agent_id=agent_id).turns == 3)
         first.set_result({"action": "cancel"})
         _, second = await client.question(2)  # now by the call, which dismisses it as well
         second.set_result({"action": "cancel"})
@@ -358,7 +368,7 @@ async def test_the_drop_in_puts_it_to_every_client_as_it_does_in_a_call(
     """The old server's clients do not say that they can answer."""
     async with stage(tmp_path) as here:
         server = DropIn(
-            here.colleagues.hub, here.clock, SessionDefaults(cwd=tmp_path, base_dir=tmp_path), Silence
+            here.sessions.hub, here.clock, SessionDefaults(cwd=tmp_path, base_dir=tmp_path), Silence
         )
         home = Place(here, server.server("1"))
         client = await home.client(capabilities)

@@ -24,7 +24,7 @@ MAX_FOLDERS = 500
 """Folders that are remembered; the least recently used one is forgotten first."""
 
 
-class AskedThread(msgspec.Struct, frozen=True, kw_only=True):
+class AskThread(msgspec.Struct, frozen=True, kw_only=True):
     """The file's content: the last thread of `laneway ask` in one folder, under one Codex home."""
 
     thread_id: str
@@ -32,28 +32,28 @@ class AskedThread(msgspec.Struct, frozen=True, kw_only=True):
     codex_home: str
 
 
-decode_asked = msgspec.json.Decoder(AskedThread).decode
+decode_ask_thread = msgspec.json.Decoder(AskThread).decode
 
 
 def last_thread(cwd: Path, home: Path) -> str | None:
     """The id of that thread; None if there is no file, or none that can be read."""
     try:
         data = read_whole(_file(cwd, home), MAX_BYTES)
-        asked = decode_asked(data) if data else None
+        record = decode_ask_thread(data) if data else None
     except (StoreError, msgspec.DecodeError) as problem:
         log.info("the last thread of this folder cannot be read: %s", problem)
         return None
-    is_ours = asked is not None and (asked.cwd, asked.codex_home) == (str(cwd), str(home))
-    return asked.thread_id if asked is not None and is_ours else None
+    is_ours = record is not None and (record.cwd, record.codex_home) == (str(cwd), str(home))
+    return record.thread_id if record is not None and is_ours else None
 
 
 def remember(thread_id: str, cwd: Path, home: Path) -> None:
     """Remember a thread. A failure is only logged: the turn goes on."""
     file = _file(cwd, home)
-    asked = AskedThread(thread_id=thread_id, cwd=str(cwd), codex_home=str(home))
+    record = AskThread(thread_id=thread_id, cwd=str(cwd), codex_home=str(home))
     try:
         make_folder(file.parent)
-        write_whole(file, msgspec.json.encode(asked))
+        write_whole(file, msgspec.json.encode(record))
         _forget(file.parent)
     except (StoreError, OSError) as problem:
         log.warning("--last will not find this thread: %s", problem)

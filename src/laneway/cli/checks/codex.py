@@ -78,7 +78,7 @@ async def look_at_handshake(context: CheckContext) -> list[Check]:
         return [not_checked("app-server", "there is no Codex")]
     home = home_of(context.codex_environment)
     context.engine = CodexEngine(
-        app_server(context.binary, context.codex_environment), is_greeted=True, home=home
+        app_server(context.binary, context.codex_environment), is_handshake_sent=True, home=home
     )
     began = time.perf_counter()
     try:

@@ -34,7 +34,7 @@ class EntryStart(msgspec.Struct, frozen=True):
     """Why we cannot run it as the client would; a sentence."""
 
 
-def words_of(node: Mapping[str, Any]) -> list[str] | None:
+def command_line_of(node: Mapping[str, Any]) -> list[str] | None:
     """The command with its arguments, in any of the three shapes that clients use; None for any other."""
     command: Any = node.get("command")
     args: Any = node.get("args", [])
@@ -46,7 +46,7 @@ def words_of(node: Mapping[str, Any]) -> list[str] | None:
     return [str(word) for word in words]
 
 
-def with_words(node: Mapping[str, Any], words: list[str]) -> dict[str, Any]:
+def with_command_line(node: Mapping[str, Any], words: list[str]) -> dict[str, Any]:
     """The entry with another command, in the same shape."""
     command = node.get("command")
     if isinstance(command, list):
@@ -70,7 +70,7 @@ def start_of(
             inherited.pop(str(name), None)  # a secret that only the client can ask for
         else:
             inherited[str(name)] = filled
-    words = words_of(node)
+    words = command_line_of(node)
     if words is None:
         return EntryStart((), inherited, folder, "The entry names no command that can be run.")
     words = [_filled(word, environment, folder) for word in words]

@@ -16,7 +16,7 @@ import msgspec
 
 from laneway.base.errors import ClientFileError
 from laneway.base.plain import plain
-from laneway.cli.registrations import in_words, read_bytes
+from laneway.cli.registrations import problem_text, read_bytes
 
 PRIVATE = 0o600
 """A user's own config may come to hold keys."""
@@ -55,7 +55,7 @@ def read(file: Path, new_mode: int = PRIVATE) -> FileSnapshot:
     except OSError as problem:
         raise trouble(file, "read", problem) from problem
     except ValueError as problem:
-        raise refused(file, in_words(problem)) from problem
+        raise refused(file, problem_text(problem)) from problem
     return FileSnapshot(file, real, data, mode)
 
 
@@ -73,7 +73,7 @@ def write(before: FileSnapshot, text: str) -> FileSnapshot:
         raise refused(before.file, "the command has bytes that are no text") from problem
     check_writable(before)
     fresh = before.real.with_name(f".{before.real.name}.{os.urandom(8).hex()}.laneway-tmp")
-    made = _make_folders(before)
+    created = _make_folders(before)
     try:
         _write_new(fresh, data, before)
         try:
@@ -84,7 +84,7 @@ def write(before: FileSnapshot, text: str) -> FileSnapshot:
             raise
         _sync(before.real.parent)
     except BaseException as problem:
-        remove_folders(made)
+        remove_folders(created)
         if isinstance(problem, OSError):
             raise trouble(before.file, "write", problem) from problem
         raise
@@ -155,15 +155,15 @@ def _own_as(fd: int, like: FileSnapshot) -> None:
 
 
 def _make_folders(before: FileSnapshot) -> list[Path]:
-    made: list[Path] = []
+    created: list[Path] = []
     try:
         for folder in missing_folders(before):
             os.mkdir(folder, 0o755 if before.mode & 0o044 else 0o700)
-            made.append(folder)
+            created.append(folder)
     except OSError as problem:
-        remove_folders(made)
+        remove_folders(created)
         raise trouble(before.file, "write", problem) from problem
-    return made
+    return created
 
 
 def missing_folders(before: FileSnapshot) -> list[Path]:
@@ -171,9 +171,9 @@ def missing_folders(before: FileSnapshot) -> list[Path]:
     return [folder for folder in reversed(before.real.parents) if not os.path.exists(folder)]
 
 
-def remove_folders(made: list[Path]) -> None:
+def remove_folders(created: list[Path]) -> None:
     """Remove the empty ones of these folders, which are given the outermost first."""
-    for folder in reversed(made):
+    for folder in reversed(created):
         try:
             folder.rmdir()
         except OSError:

@@ -15,14 +15,14 @@ from laneway.base.errors import UsageError
 from laneway.base.redact import redact
 from laneway.base.server_words import is_ours, is_stale, program
 from laneway.cli.clients import changing, edit, files, journal, keeping
-from laneway.cli.clients.entry import with_words, words_of
+from laneway.cli.clients.entry import command_line_of, with_command_line
 from laneway.cli.clients.files import FileSnapshot
 from laneway.cli.clients.keeping import CommandLine, EntryRequest
 from laneway.cli.clients.known import KnownClient
 from laneway.cli.clients.proof import prove
 from laneway.cli.clients.show import command_line, short
 from laneway.cli.handshake import HandshakeResult
-from laneway.cli.registrations import in_words, parse
+from laneway.cli.registrations import parse, problem_text
 
 Action: TypeAlias = Literal[
     "added", "replaced", "unchanged", "removed", "absent", "printed", "broken", "put back"
@@ -80,7 +80,7 @@ async def register(job: SetupJob) -> SetupResult:
         is_new = plan.after != plan.before
         text = edit.put(before.text, job.file, plan.keys, plan.after) if is_new else before.text
     except ValueError as problem:
-        raise files.refused(job.file, in_words(problem)) from problem
+        raise files.refused(job.file, problem_text(problem)) from problem
     if not is_new:
         proof = await _proof(job, plan)
         return _done(job, "unchanged" if proof.is_good else "broken", plan, proof=proof)
@@ -111,7 +111,7 @@ def remove(job: SetupJob) -> SetupResult:
             )
         text = edit.drop(before.text, job.file, keys)
     except ValueError as problem:
-        raise files.refused(job.file, in_words(problem)) from problem
+        raise files.refused(job.file, problem_text(problem)) from problem
     record = journal.Journal.begin(journal.folder(), "setup", job.client.name)
     applied = changing.apply(before, text, [journal.changed(keys, existing, None)], record)
     return _done(job, "removed", backup=applied.backup, can_undo=True)
@@ -119,7 +119,7 @@ def remove(job: SetupJob) -> SetupResult:
 
 def can_renew(entry: dict[str, Any]) -> bool:
     """Whether it starts Laneway, or the removed server that Laneway replaces."""
-    words = words_of(entry) or [""]
+    words = command_line_of(entry) or [""]
     starts_laneway = any(program(word) == "laneway" for word in words) and is_ours(words[0], words[1:])
     return starts_laneway or is_stale(words[0], words[1:])
 
@@ -144,14 +144,14 @@ def _plan(job: SetupJob, before: FileSnapshot) -> _Plan:
     if existing is None:
         line = keeping.fresh(job.request)
         return _Plan(keys, None, job.client.entry(list(line.words)), line, list(job.notes))
-    words = words_of(existing)
+    words = command_line_of(existing)
     if not can_renew(existing) or words is None:
         return _instead(job, keys, existing)
     line = keeping.renewed(words, job.request)
     notes = [*job.notes, *line.notes]
     entry = {**existing, **job.client.entry(list(line.words))}
     if isinstance(existing.get("command"), dict):  # Zed's older shape, with the variables inside
-        entry = with_words(existing, list(line.words))
+        entry = with_command_line(existing, list(line.words))
     if entry.pop("disabled", False) is True or entry.get("enabled") is False:
         notes.append("It was switched off there; it is switched on now.")
     if "enabled" in entry:
@@ -167,7 +167,7 @@ def _instead(job: SetupJob, keys: tuple[str, ...], existing: dict[str, Any]) -> 
             "or replace it with --force."
         )
     line = keeping.fresh(job.request)
-    words = words_of(existing)
+    words = command_line_of(existing)
     old_command = f": `{command_line(words)}`" if words else ""
     note = f"Another server of that name was replaced{old_command}. `laneway setup --undo` brings it back."
     return _Plan(keys, existing, job.client.entry(list(line.words)), line, [*job.notes, note])

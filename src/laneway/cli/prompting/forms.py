@@ -26,7 +26,7 @@ class FormField(msgspec.Struct, frozen=True, kw_only=True):
     """The labels of the options."""
     values: tuple[Any, ...] = ()
     """The value of each option."""
-    takes_words: bool = True
+    takes_free_text: bool = True
     """Whether other answers than the options are allowed."""
     is_required: bool = True
     is_secret: bool = False
@@ -46,7 +46,7 @@ def fields_of(question: Question) -> list[FormField]:
             text=field.text or field.header,
             options=field.options,
             values=field.options,
-            takes_words=field.allows_other or not field.options,
+            takes_free_text=field.allows_other or not field.options,
             is_secret=field.is_secret,
         )
         for field in question.fields
@@ -61,7 +61,7 @@ def value_of(field: FormField, typed: str) -> Any:
         chosen = [at for at, option in enumerate(field.options) if option.casefold() == typed.casefold()]
         if chosen:
             return field.values[chosen[0]]
-        return typed if field.takes_words else None
+        return typed if field.takes_free_text else None
     word = typed.casefold()
     match field.kind:
         case "boolean":
@@ -79,7 +79,7 @@ def hint(field: FormField) -> str:
     """What may be typed, in a few words for the prompt."""
     expected = {"boolean": "y or n", "integer": "a whole number", "number": "a number"}.get(field.kind, "")
     if field.options:
-        expected = "a number, or your own words" if field.takes_words else "a number"
+        expected = "a number, or your own words" if field.takes_free_text else "a number"
     return f"{expected}; " if expected else ""
 
 
@@ -118,6 +118,6 @@ def _schema_field(name: str, subschema: dict[str, Any], is_required: bool) -> Fo
         kind=kind,
         options=tuple(map(str, labels)),
         values=values,
-        takes_words=not values,
+        takes_free_text=not values,
         is_required=is_required,
     )

@@ -11,7 +11,7 @@ from laneway.base.plain import code_label
 from laneway.cli.clients import backups, edit, files
 from laneway.cli.clients.known import CLIENTS, EDITORS, ConfigFolders
 from laneway.cli.clients.show import short
-from laneway.cli.registrations import Registration, Scan, in_words, places, scan
+from laneway.cli.registrations import Registration, Scan, places, problem_text, scan
 from laneway.cli.uninstalling.model import Remnant, Surroundings
 
 TABLES = frozenset(("mcpServers", "mcp_servers", "servers", "context_servers", "agent_servers", "mcp"))
@@ -68,7 +68,7 @@ def _remove_entry(entry: Registration) -> None:
     try:
         text = edit.drop(before.text, entry.file, entry.keys)
     except ValueError as problem:
-        raise files.refused(entry.file, in_words(problem)) from problem
+        raise files.refused(entry.file, problem_text(problem)) from problem
     files.write(before, text)
 
 

@@ -25,7 +25,7 @@ from laneway.base.paths import cache_home, state_home
 from laneway.cli.clients import backups
 from laneway.cli.clients.show import short
 from laneway.cli.uninstalling.model import Kind, Remnant, Surroundings
-from laneway.doors.local import places as sockets
+from laneway.doors.local import socket_files as sockets
 from laneway.mail.places import Places
 from laneway.store.layout import AGENT_SESSIONS, CODEX_SESSIONS, sessions_root
 

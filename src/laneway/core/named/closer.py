@@ -75,7 +75,7 @@ class SessionCloser:
             is_busy=was == "busy",
             turns=session.turns,
             is_on=self._summaries,
-            can=named.is_kept and named.has_tokens_left,
+            can=named.is_resumable and named.has_tokens_left,
         )
         last_turn = TurnSpec(parts=(TextPart(SUMMARY_PROMPT),)) if asks_summary else None
         summary = await self._end(named, why, last_turn)

@@ -17,20 +17,20 @@ class RestartPolicy:
     def __init__(self, engine: Engine, policy: Restart) -> None:
         self._engine = engine
         self._policy = policy
-        self._is_told = False
+        self._is_reported = False
         # From now on the engine replaces a dead process only if we say so.
         engine.renews = policy == "always"
 
     def check(self) -> None:
         """Before every call: raise `EngineLost` if Codex is dead and may not be replaced now."""
         engine = self._engine
-        match after_death(self._policy, engine.ended, is_told=self._is_told):
+        match after_death(self._policy, engine.ended, is_reported=self._is_reported):
             case "refuse":
-                self._is_told = True
-                raise EngineLost(engine.ended or "it is not running", engine.ended_saying)
+                self._is_reported = True
+                raise EngineLost(engine.ended or "it is not running", engine.ended_stderr)
             case "renew":
                 engine.renew()
-                self._is_told = False
+                self._is_reported = False
             case "go":
                 pass
 
@@ -38,4 +38,4 @@ class RestartPolicy:
         """Note a settled turn: its caller may have been told that Codex died."""
         failure = end.failure if isinstance(end, TurnResult) else None
         if isinstance(end, EngineLost) or (failure is not None and failure.kind == "engine_lost"):
-            self._is_told = self._engine.ended is not None
+            self._is_reported = self._engine.ended is not None

@@ -27,11 +27,11 @@ def numbered(identity: str, taken: Container[str]) -> Iterator[str]:
             yield name
 
 
-def after_death(policy: Restart, ended: str | None, *, is_told: bool) -> Literal["go", "renew", "refuse"]:
+def after_death(policy: Restart, ended: str | None, *, is_reported: bool) -> Literal["go", "renew", "refuse"]:
     """What to do with a call when the engine's process may have ended by itself."""
     if ended is None or policy == "always":
         return "go"  # under `always` the engine replaces its process by itself
-    if policy == "reported" and is_told:
+    if policy == "reported" and is_reported:
         return "renew"
     return "refuse"
 

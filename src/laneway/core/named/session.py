@@ -60,7 +60,7 @@ class NamedSession:
         self._record = record
         self._turns_before = record.turns
         self._tokens_before = record.tokens
-        self._asked = 0
+        self._turns_requested = 0
         self._budget = budget
         self._now = now
         self._summary = summary
@@ -86,7 +86,7 @@ class NamedSession:
     @property
     def turns(self) -> int:
         """Turns asked for so far, across resumes."""
-        return self._turns_before + self._asked
+        return self._turns_before + self._turns_requested
 
     @property
     def tokens(self) -> int:
@@ -99,7 +99,7 @@ class NamedSession:
         return self._summary is not None
 
     @property
-    def is_kept(self) -> bool:
+    def is_resumable(self) -> bool:
         return not self._record.ephemeral
 
     @property
@@ -121,7 +121,7 @@ class NamedSession:
         spent = overdrawn(self._budget, self.agent_id, self.turns, self.tokens)
         if spent is not None:
             raise spent
-        self._asked += 1
+        self._turns_requested += 1
         summary, self._summary = self._summary, None
         if summary is not None:
             preface = TextPart(PREFACE.format(summary=summary))
@@ -138,7 +138,7 @@ class NamedSession:
         del self._turns[ticket]
         if isinstance(end, LanewayError) or end.turn_id is None:
             # The turn never ran: it costs nothing, and the model has not seen the summary.
-            self._asked -= 1
+            self._turns_requested -= 1
             self._summary = self._summary or summary
         self._be_active()
 

@@ -128,7 +128,7 @@ class NamedSessions:
 
         `changes` are fields of its `ThreadSpec` with new values.
         """
-        named = await self._live_or_kept(agent_id, thread_id, identity)
+        named = await self._live_or_recorded(agent_id, thread_id, identity)
         if isinstance(named, Record):
             self._restart_policy.check()
             resuming = self._resuming.get(named.agent_id)
@@ -139,7 +139,7 @@ class NamedSessions:
             raise SessionUnknown(named.agent_id)
         return named
 
-    async def _live_or_kept(
+    async def _live_or_recorded(
         self, agent_id: str | None, thread_id: str | None, identity: str | None
     ) -> NamedSession | Record:
         """A live session that is not being closed, else the record of one that can be resumed."""

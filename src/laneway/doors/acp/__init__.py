@@ -1,1 +1,1 @@
-"""ACP: Codex in any editor that speaks the Agent Client Protocol."""
+"""ACP server: Codex in any editor that speaks the Agent Client Protocol."""

@@ -1,6 +1,7 @@
-"""ACP's methods for one client: from a request to whoever answers it. Knows the protocol and no transport.
+"""The ACP methods of one client: routes each request to its sessions, the login or the session list.
 
-This is protocol 1; what the draft of protocol 2 does differently is in `laneway.doors.acp.v2.agent`.
+Owns the client's open sessions. This is protocol 1; what the draft of protocol 2 does differently is in
+`laneway.doors.acp.v2.agent`. Knows no transport.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import msgspec
 
 from laneway.base.errors import RemoteError, SessionUnknown
 from laneway.doors.acp.accounts.auth_methods import DEVICE_CODE
-from laneway.doors.acp.accounts.login_prompt import LoginAsker
+from laneway.doors.acp.accounts.login_prompt import LoginRequest
 from laneway.doors.acp.client import EditorClient
 from laneway.doors.acp.client_channel import ClientChannel
 from laneway.doors.acp.faults import METHOD_NOT_FOUND, LoginNeeded, bad_params, fault
@@ -28,49 +29,51 @@ from laneway.doors.acp.updates.updates_v1 import UpdatesV1
 
 Params: TypeAlias = dict[str, Any]
 
-KEPT_S = 1.0
-"""For a new session to be written down before it is answered; a disk that takes longer holds nobody up."""
+RECORD_S = 1.0
+"""How long `session/new` waits for its record to be written; a slower disk does not delay the answer."""
 
 
 class Agent:
-    """Serves one client that has been greeted."""
+    """Serves one client after its `initialize`."""
 
-    def __init__(self, house: Shared, principal: str, client: EditorClient, line: ClientChannel) -> None:
-        self._house = house
+    def __init__(self, shared: Shared, principal: str, client: EditorClient, channel: ClientChannel) -> None:
+        self._shared = shared
         self._client = client
-        self._line = line
+        self._channel = channel
         self._sessions: dict[str, EditorSession] = {}
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """By session, for as long as somebody is at it."""
+        """By session id: held while the session is being opened."""
         self._cancelling: set[asyncio.Future[None]] = set()
-        self._lobby = SessionFactory(house, principal, line, client, self._login_in, self._voice)
+        self._factory = SessionFactory(
+            shared, principal, channel, client, self._login_by_command, self._new_sink
+        )
 
     async def serve(self, method: str, params: Params, request_id: bytes) -> Any:
-        """Answer a request. A prompt has its place in its session's queue before this first waits."""
+        """Answer a request. A prompt joins its session's queue before this first waits."""
         try:
             await self._wait_opened(params.get("sessionId"))
             return await self._dispatch(method, params, request_id)
         except LoginNeeded as needed:
-            raise await self._refused(needed) from None
+            raise await self._login_error(needed) from None
 
-    async def _wait_opened(self, wanted: Any) -> None:
-        """Whoever does not wait for the answer that opens a session means that session all the same."""
-        opening = self._opening.get(wanted) if isinstance(wanted, str) else None
+    async def _wait_opened(self, session_id: Any) -> None:
+        """Wait for a session that is being opened: a client may send requests before it has that answer."""
+        opening = self._opening.get(session_id) if isinstance(session_id, str) else None
         if opening is not None and opening.locked():
             async with opening:
                 pass
 
-    async def _refused(self, needed: LoginNeeded) -> RemoteError:
-        if needed.failure is not None and not await self._house.login.is_possible():
-            return needed.failure  # the key of a provider of the user's own
-        return self._house.login.required(self._client, needed.why)
+    async def _login_error(self, needed: LoginNeeded) -> RemoteError:
+        if needed.failure is not None and not await self._shared.login.is_possible():
+            return needed.failure  # the provider has a key of the user's own: no login to Codex helps
+        return self._shared.login.required(self._client, needed.why)
 
     async def _dispatch(self, method: str, params: Params, request_id: bytes) -> Any:
         if method == "authenticate":
             return await self._authenticate(params, request_id)
         handler = _METHODS.get(method)
         if handler is None:
-            raise no_method(method)
+            raise unknown_method(method)
         return await handler(self, params)
 
     def cancel(self, session_id: str) -> None:
@@ -83,35 +86,37 @@ class Agent:
             cancelling.add_done_callback(self._cancelling.discard)
 
     async def _cancel_opened(self, session_id: str) -> None:
-        """Behind the prompts that came before it and wait, too, and before those that come after it."""
+        """Cancel once the session is open: after the prompts sent before this, and before later ones."""
         await self._wait_opened(session_id)
         session = self._sessions.get(session_id)
         if session is not None:
             session.prompts.cancel()
 
-    def _voice(self) -> UpdateSink:
-        return UpdatesV1(self._line, self._client, self._house.clock)
+    def _new_sink(self) -> UpdateSink:
+        return UpdatesV1(self._channel, self._client, self._shared.clock)
 
     # ── the connection ─────────────────────────────────────────────────────
 
     async def _authenticate(self, params: Params, request_id: bytes) -> dict[str, Any]:
-        asker = LoginAsker(
-            self._client, self._line, msgspec.Raw(request_id), next(iter(self._sessions), None)
+        request = LoginRequest(
+            self._client, self._channel, msgspec.Raw(request_id), next(iter(self._sessions), None)
         )
-        return await self._house.login.authenticate(params, asker)
+        return await self._shared.login.authenticate(params, request)
 
     async def _logout(self, params: Params) -> dict[str, Any]:
-        return await self._house.login.logout()
+        return await self._shared.login.logout()
 
-    async def _login_in(self, session: EditorSession) -> None:
-        """`/login`: a device code, said in the conversation."""
-        asker = LoginAsker(session.client, self._line, None, session.session_id, session.narrator.say)
+    async def _login_by_command(self, session: EditorSession) -> None:
+        """`/login`: log in by a device code that is shown in the conversation."""
+        request = LoginRequest(
+            session.client, self._channel, None, session.session_id, session.sink.send_message
+        )
         try:
-            await self._house.login.authenticate({"methodId": DEVICE_CODE}, asker)
+            await self._shared.login.authenticate({"methodId": DEVICE_CODE}, request)
         except RemoteError as refused:
-            session.narrator.say(refused.message)
+            session.sink.send_message(refused.message)
         else:
-            session.narrator.say("You are logged in to Codex.")
+            session.sink.send_message("You are logged in to Codex.")
 
     # ── sessions ───────────────────────────────────────────────────────────
 
@@ -120,104 +125,105 @@ class Agent:
         return {"sessionId": session.session_id, **_state(session)}
 
     async def _new_session(self, params: Params) -> EditorSession:
-        # Beside each other: Codex takes its time for a thread, and hardly anybody is not logged in.
-        needed = asyncio.ensure_future(self._house.login.is_needed())
+        # At the same time: Codex takes long to start a thread, and most users are logged in.
+        needed = asyncio.ensure_future(self._shared.login.is_needed())
         try:
-            session = await self._lobby.new(params)
+            session = await self._factory.new(params)
         except BaseException:
             needed.cancel()
             raise
         try:
             if await needed:
                 raise LoginNeeded
-            # What is answered holds: a session without a prompt is written down by nobody else.
-            await session.settings.wait_kept(KEPT_S)
+            # Codex records no thread without a prompt: after a restart, only our record has the session.
+            await session.settings.wait_saved(RECORD_S)
         except BaseException:
-            await asyncio.shield(self._lobby.discard(session))
+            await asyncio.shield(self._factory.discard(session))
             raise
-        self._settle(session)
+        self._add(session)
         return session
 
     async def _load(self, params: Params) -> dict[str, Any]:
-        """The whole conversation is told before this is answered; prompts that come meanwhile wait."""
+        """Send the whole history, then answer; prompts that come in between wait."""
         if self._client.keeps_history:
             return await self._resume(params)
-        session, is_new = await self._reopened(params)
-        await self._tell_past(session, is_new=is_new)
+        session, is_new = await self._open_existing(params)
+        await self._send_history(session, is_new=is_new)
         return _state(session)
 
-    async def _tell_past(self, session: EditorSession, *, is_new: bool) -> None:
-        async def tell() -> None:
+    async def _send_history(self, session: EditorSession, *, is_new: bool) -> None:
+        async def send() -> None:
             try:
                 await self._replay(session)
             finally:
-                is_open = (
-                    self._sessions.get(session.session_id) is session
-                )  # it may have been closed meanwhile
+                # It may have been closed in between.
+                is_open = self._sessions.get(session.session_id) is session
                 if is_new and is_open:
-                    self._introduce(session)
+                    self._start_updates(session)
             if not is_new:
-                session.questions.ask_again()
+                session.questions.repeat()
 
-        await session.tell_past(tell)
+        await session.send_history(send)
 
     async def _replay(self, session: EditorSession) -> None:
         await replay.replay(
-            self._house.engine,
+            self._shared.engine,
             session.session_id,
             session.thread_id,
             session.client,
-            self._line,
+            self._channel,
             cwd=str(session.cwd),
         )
 
     async def _resume(self, params: Params) -> dict[str, Any]:
-        session, is_new = await self._reopened(params)
+        session, is_new = await self._open_existing(params)
         if is_new:
-            self._introduce_soon(session)
+            self._start_updates_soon(session)
         return _state(session)
 
     async def _fork(self, params: Params) -> dict[str, Any]:
-        if not (self._house.is_unstable or self._client.is_unstable):
+        if not (self._shared.is_unstable or self._client.is_unstable):
             raise fault(METHOD_NOT_FOUND, "session/fork is not stable yet: see `laneway acp --unstable`.")
         await self._check_login()
-        wanted = session_of(params)
-        session = await self._lobby.forked(wanted, params, self._sessions.get(wanted))
-        self._settle(session)
+        session_id = session_id_of(params)
+        session = await self._factory.fork(session_id, params, self._sessions.get(session_id))
+        self._add(session)
         return {"sessionId": session.session_id, **_state(session)}
 
-    async def _reopened(self, params: Params) -> tuple[EditorSession, bool]:
-        """The session of a session: as it is, or opened; of several who ask at once, one opens it."""
-        wanted = session_of(params)
-        opening = self._opening.setdefault(wanted, asyncio.Lock())
+    async def _open_existing(self, params: Params) -> tuple[EditorSession, bool]:
+        """The session of this id, and whether this opened it. Of several requests at once, one opens it."""
+        session_id = session_id_of(params)
+        opening = self._opening.setdefault(session_id, asyncio.Lock())
         async with opening:
-            session = self._sessions.get(wanted)
+            session = self._sessions.get(session_id)
             if session is not None:
                 return session, False
             await self._check_login()
-            session = self._sessions[wanted] = await self._lobby.again(wanted, params)
+            session = self._sessions[session_id] = await self._factory.reopen(session_id, params)
             return session, True
 
     async def _check_login(self) -> None:
-        if await self._house.login.is_needed():
+        if await self._shared.login.is_needed():
             raise LoginNeeded
 
-    def _settle(self, session: EditorSession) -> None:
+    def _add(self, session: EditorSession) -> None:
         self._sessions[session.session_id] = session
-        self._introduce_soon(session)
+        self._start_updates_soon(session)
 
-    def _introduce_soon(self, session: EditorSession) -> None:
-        """What the client did not ask for comes behind the answer that tells it the id."""
-        asyncio.get_running_loop().call_soon(self._introduce, session)
+    def _start_updates_soon(self, session: EditorSession) -> None:
+        """Start the session's updates after the answer that tells the client its id."""
+        asyncio.get_running_loop().call_soon(self._start_updates, session)
 
-    def _introduce(self, session: EditorSession) -> None:
-        session.introduce()
-        session.narrator.tell(available_commands(session.commands.offers))
+    def _start_updates(self, session: EditorSession) -> None:
+        session.start_updates()
+        session.sink.send(available_commands(session.commands.offers))
         for note in session.notes:
-            session.narrator.notice("warning", note)
+            session.sink.send_notice("warning", note)
 
     async def _list(self, params: Params) -> dict[str, Any]:
-        return await listing.listed(self._house.engine, params, self._lobby.names, self._lobby.empty)
+        return await listing.list_sessions(
+            self._shared.engine, params, self._factory.session_ids, self._factory.empty_sessions
+        )
 
     async def _close(self, params: Params) -> dict[str, Any]:
         session = self._session(params)
@@ -226,11 +232,11 @@ class Agent:
         return {}
 
     async def _delete(self, params: Params) -> dict[str, Any]:
-        wanted = session_of(params)
-        session = self._sessions.pop(wanted, None)
+        session_id = session_id_of(params)
+        session = self._sessions.pop(session_id, None)
         if session is not None:
             await session.close()
-        await self._lobby.delete(wanted)
+        await self._factory.delete(session_id)
         return {}
 
     async def _prompt(self, params: Params) -> dict[str, Any]:
@@ -240,26 +246,26 @@ class Agent:
     async def _set_mode(self, params: Params) -> dict[str, Any]:
         session = self._session(params)
         if await session.choose("mode", params.get("modeId")):
-            session.tell_options()
+            session.send_options()
         return {}
 
     async def _set_option(self, params: Params) -> dict[str, Any]:
         session = self._session(params)
         if await session.choose(str(params.get("configId")), params.get("value")):
-            session.tell_mode()
+            session.send_mode()
         return {"configOptions": session.options()}
 
     def _session(self, params: Params) -> EditorSession:
-        wanted = session_of(params)
-        session = self._sessions.get(wanted)
+        session_id = session_id_of(params)
+        session = self._sessions.get(session_id)
         if session is None:
-            raise SessionUnknown(wanted)
+            raise SessionUnknown(session_id)
         return session
 
     # ── the end ────────────────────────────────────────────────────────────
 
     async def aclose(self) -> None:
-        """The client is gone: nothing of it runs on."""
+        """Close the client's sessions: it has disconnected."""
         for cancelling in self._cancelling:
             cancelling.cancel()
         sessions, self._sessions = list(self._sessions.values()), {}
@@ -282,16 +288,16 @@ _METHODS: dict[str, Callable[[Agent, Params], Awaitable[dict[str, Any]]]] = {
 
 
 def _state(session: EditorSession) -> dict[str, Any]:
-    """What `session/new`, `load` and `resume` answer with."""
+    """The modes and options in the answers to `session/new`, `load`, `resume` and `fork`."""
     return {"modes": session.modes(), "configOptions": session.options()}
 
 
-def no_method(method: str) -> RemoteError:
+def unknown_method(method: str) -> RemoteError:
     return fault(METHOD_NOT_FOUND, f"There is no method {method[:100]}.")
 
 
-def session_of(params: Params) -> str:
-    wanted = params.get("sessionId")
-    if not isinstance(wanted, str):
+def session_id_of(params: Params) -> str:
+    session_id = params.get("sessionId")
+    if not isinstance(session_id, str):
         raise bad_params("sessionId must be a text.")
-    return wanted
+    return session_id

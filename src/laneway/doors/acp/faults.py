@@ -1,7 +1,7 @@
-"""How things end, in ACP's words: a stop reason for a turn that came to an end, an error for one that failed.
+"""Stop reasons of turns, and JSON-RPC errors for everything that fails in the ACP server.
 
-One table for both. `data` is for programs: the kind of the failure, and whether Codex or we said no;
-its `details` repeats the message for clients that show a person nothing else (Toad, the SDKs' own errors).
+An error's `data` is for programs: the kind of the failure, and whether Codex or Laneway refused; its
+`details` repeats the message for clients that show nothing else (Toad, the SDKs' own errors).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from laneway.base.errors import (
 from laneway.base.plain import plain
 from laneway.core.model import Failure
 from laneway.core.turn import TurnResult
-from laneway.rendering.refusals import in_words, too_old
+from laneway.rendering.refusals import too_old, unwrapped_message
 
 AUTH_REQUIRED = -32000
 NOT_FOUND = -32002
@@ -38,7 +38,7 @@ INTERNAL_ERROR = -32603
 CANCELLED = -32800
 
 MAX_MESSAGE_CHARS = 4000
-"""Of one message, which may repeat what a client or a model said."""
+"""Of one error message, which may quote a client or a model."""
 
 STOP_REASONS = {
     "context_window_exceeded": "max_tokens",
@@ -46,23 +46,23 @@ STOP_REASONS = {
     "cyber_policy": "refusal",
     "misalignment_policy_violation": "refusal",
 }
-"""Failures for which the protocol has a word of its own."""
-_BY_WORDS = {"reason: max_output_tokens": "max_tokens", "reason: content_filter": "refusal"}
-"""The same, where Codex has only words for it (its kind is `other`)."""
+"""Kinds of failure for which the protocol has a stop reason."""
+_BY_MESSAGE = {"reason: max_output_tokens": "max_tokens", "reason: content_filter": "refusal"}
+"""The same for failures of kind `other`, which Codex tells apart only in the message."""
 
 
 class LoginNeeded(LanewayError):
-    """The model's provider wants somebody to log in; whoever knows the ways answers."""
+    """The model's provider requires a login. `Agent` turns this into an error with the login methods."""
 
     def __init__(self, why: str = "", failure: RemoteError | None = None) -> None:
         super().__init__(why)
         self.why = why
         self.failure = failure
-        """What to say where logging in to Codex would not help."""
+        """The error to answer with if a login to Codex would not help."""
 
 
 def stop_reason(result: TurnResult) -> str:
-    """The stop reason of a turn; raises for one that failed."""
+    """The stop reason of a turn; raises if the turn failed."""
     if result.status == "completed":
         return "end_turn"
     if result.status == "interrupted":
@@ -70,14 +70,14 @@ def stop_reason(result: TurnResult) -> str:
     failure = result.failure or Failure(kind="other", message="The turn failed and Codex did not say why")
     if failure.kind == "unauthorized" or failure.http_status == 401:
         raise LoginNeeded(failure.message, failed(failure, result.turn_id))
-    reason = STOP_REASONS.get(failure.kind) or _by_words(failure.message)
+    reason = STOP_REASONS.get(failure.kind) or _by_message(failure.message)
     if reason is None:
         raise failed(failure, result.turn_id)
     return reason
 
 
-def _by_words(message: str) -> str | None:
-    return next((reason for words, reason in _BY_WORDS.items() if words in message), None)
+def _by_message(message: str) -> str | None:
+    return next((reason for text, reason in _BY_MESSAGE.items() if text in message), None)
 
 
 def failed(failure: Failure, turn_id: str | None = None) -> RemoteError:
@@ -86,7 +86,7 @@ def failed(failure: Failure, turn_id: str | None = None) -> RemoteError:
         data["httpStatus"] = failure.http_status
     if turn_id:
         data["turnId"] = turn_id
-    return fault(INTERNAL_ERROR, in_words(failure.message), **data)
+    return fault(INTERNAL_ERROR, unwrapped_message(failure.message), **data)
 
 
 def fault(code: int, message: str, **data: Any) -> RemoteError:
@@ -113,11 +113,11 @@ _CODES: tuple[tuple[type[LanewayError], int, str], ...] = (
 
 
 def wire_error(error: LanewayError) -> RemoteError:
-    """The answer to a request that ended like this."""
-    told = _wire_error(error)
-    if told.data is not None and not isinstance(told.data, dict):
-        return told
-    return RemoteError(told.code, told.message, {**(told.data or {}), "details": told.message})
+    """The JSON-RPC error for a request that failed with `error`."""
+    remote = _wire_error(error)
+    if remote.data is not None and not isinstance(remote.data, dict):
+        return remote
+    return RemoteError(remote.code, remote.message, {**(remote.data or {}), "details": remote.message})
 
 
 def _wire_error(error: LanewayError) -> RemoteError:

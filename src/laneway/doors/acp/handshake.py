@@ -1,9 +1,8 @@
-"""The first to meet a client: answers `initialize` at once, and hands everything else on.
+"""Handshake: answers `initialize` before the rest of Laneway is loaded, then forwards all other messages.
 
-What the greeting takes is known without Codex, and the rest of the door is loaded only when it has
-been said: an editor that waits for us has its answer in half the time. Whatever goes wrong becomes
-one error here, at the border. A cancel, which comes by notification, waits one turn of the loop:
-prompts that were sent before it have their place by then.
+The answer needs no Codex, and the other modules are imported after it: an editor has it in half the
+time. Every `LanewayError` of a request becomes a JSON-RPC error here. A cancel, which is a notification,
+waits one iteration of the event loop: by then, prompts that were sent before it are in the queue.
 """
 
 from __future__ import annotations
@@ -31,30 +30,30 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PROTOCOL = 1
-"""The stable version. A client that offers another is told this one, and decides; but see `speaks_draft`."""
+"""The stable version, also the answer to a client that offers another one; but see `speaks_draft`."""
 
 MAX_SHOWN_ID = 100
-"""Bytes of a request's id in the log: a client may choose a long one."""
+"""Bytes of a request's id in the log: a client may choose a longer one."""
 
 MAX_MESSAGE_BYTES = 128 * 1024 * 1024
-"""Of one message: an image that is too large for a prompt is to be refused in words, so it must be read."""
+"""Of one message. An image that is too large gets an error that says so, so it must be read first."""
 
 Params: TypeAlias = dict[str, Any]
 
 
 class Greeting(msgspec.Struct, frozen=True):
-    """What `initialize` is answered with, as far as it is not the same for everybody."""
+    """The variable parts of the answer to `initialize`, and the choice of the protocol version."""
 
     version: str
     program: tuple[str, ...]
-    """The command that starts this agent: for a login in a terminal."""
+    """The command that starts this agent, for a login in a terminal."""
     environment: Mapping[str, str]
     is_unstable: bool = False
-    """Whether methods are announced that the stable protocol does not have yet."""
+    """Whether methods are offered that the stable protocol does not have yet."""
     speaks_draft: bool = False
     """Whether a client that offers protocol 2 gets it."""
 
-    def meet(self, params: Params) -> EditorClient:
+    def read_client(self, params: Params) -> EditorClient:
         if self.speaks_draft and params["protocolVersion"] >= draft.PROTOCOL:
             return draft.client_of(params)
         return client_of(params)
@@ -80,41 +79,41 @@ class Greeting(msgspec.Struct, frozen=True):
 
 
 Engage: TypeAlias = Callable[[EditorClient, Peer], Awaitable["Agent"]]
-"""Brings the agent that serves a client from then on; the first call opens the house."""
+"""Makes the agent that serves a client; the first call opens the shared resources."""
 
 
 class Handshake:
-    """One client. `on_request` and `on_notification` are its peer's."""
+    """The connection of one client. `on_request` and `on_notification` are called by its peer."""
 
     def __init__(self, greeting: Greeting, engage: Engage, peer: Callable[[], Peer]) -> None:
         self._greeting = greeting
         self._engage = engage
         self._peer = peer
         self._agent: asyncio.Future[Agent] | None = None
-        self._in_order = asyncio.Lock()
+        self._agent_order = asyncio.Lock()
         self._cancelling: set[asyncio.Future[None]] = set()
 
     async def on_request(self, method: str, raw: Raw, request_id: bytes) -> Any:
         with bound(request=request_id[:MAX_SHOWN_ID].decode(errors="replace")):
             try:
-                return await self._serve(method, _object(raw), request_id)
+                return await self._serve(method, _decode_object(raw), request_id)
             except LanewayError as error:
                 raise wire_error(error) from error
 
     async def _serve(self, method: str, params: Params, request_id: bytes) -> Any:
-        wanted = params.get("sessionId")
-        thread = thread_id(wanted) if isinstance(wanted, str) else None
-        with bound(session=wanted if thread else None, thread=thread), timed(log, method):
+        session_id = params.get("sessionId")
+        thread = thread_id(session_id) if isinstance(session_id, str) else None
+        with bound(session=session_id if thread else None, thread=thread), timed(log, method):
             if method == "initialize":
                 return self._initialize(params)
             if self._agent is None:
                 raise fault(INVALID_REQUEST, "Say `initialize` first.")
-            agent = await self._met(self._agent)
+            agent = await self._wait_agent(self._agent)
             return await agent.serve(method, params, request_id)
 
-    async def _met(self, agent: asyncio.Future[Agent]) -> Agent:
-        """In the order in which it was asked for; without a wait where it is there."""
-        async with self._in_order:
+    async def _wait_agent(self, agent: asyncio.Future[Agent]) -> Agent:
+        """The agent once it is ready. Callers get it in the order in which they asked."""
+        async with self._agent_order:
             return await asyncio.shield(agent)
 
     def _initialize(self, params: Params) -> dict[str, Any]:
@@ -122,21 +121,21 @@ class Handshake:
             raise bad_params("initialize needs protocolVersion, a number.")
         if self._agent is not None:
             raise fault(INVALID_REQUEST, "`initialize` has been said already.")
-        client = self._greeting.meet(params)
+        client = self._greeting.read_client(params)
         log.info("client %s %s", client.name or "without a name", client.version)
-        self._agent = asyncio.ensure_future(self._engaged(client))
-        self._agent.add_done_callback(_seen)
+        self._agent = asyncio.ensure_future(self._make_agent(client))
+        self._agent.add_done_callback(_retrieve_exception)
         return self._greeting.answer(client)
 
-    async def _engaged(self, client: EditorClient) -> Agent:
-        await asyncio.sleep(0)  # the greeting is written first
+    async def _make_agent(self, client: EditorClient) -> Agent:
+        await asyncio.sleep(0)  # the answer to `initialize` is written first
         await asyncio.sleep(0)
         return await self._engage(client, self._peer())
 
     def on_notification(self, method: str, raw: Raw, frame: bytes) -> None:
         try:
             if method == "session/cancel":
-                cancelling = asyncio.ensure_future(self._cancel(_object(raw).get("sessionId")))
+                cancelling = asyncio.ensure_future(self._cancel(_decode_object(raw).get("sessionId")))
                 self._cancelling.add(cancelling)
                 cancelling.add_done_callback(self._cancelling.discard)
             elif method == "$/cancel_request":
@@ -148,11 +147,11 @@ class Handshake:
             log.info("a cancel that names nothing: %s", problem)
 
     async def _cancel(self, session_id: Any) -> None:
-        """Behind the requests that came before it and wait for the agent, too."""
+        """Cancel after the requests that came before this one and still wait for the agent."""
         if self._agent is None:
-            return  # nothing that could be cancelled has begun
+            return  # no request can be running yet
         try:
-            agent = await self._met(self._agent)
+            agent = await self._wait_agent(self._agent)
         except LanewayError as error:
             log.info("nothing to cancel: %s", error)
         else:
@@ -162,7 +161,7 @@ class Handshake:
         self._peer().cancel_theirs(request_id, RemoteError(CANCELLED, "The request was cancelled."))
 
     async def aclose(self) -> None:
-        """The client is gone: nothing of it runs on."""
+        """Close the agent, if there is one: the client has disconnected."""
         for cancelling in self._cancelling:
             cancelling.cancel()
         if self._agent is not None:
@@ -172,8 +171,8 @@ class Handshake:
                 await self._agent.result().aclose()
 
 
-def _seen(agent: asyncio.Future[Agent]) -> None:
-    """Whoever asks for something is told what is missing; a client that asks for nothing need not be."""
+def _retrieve_exception(agent: asyncio.Future[Agent]) -> None:
+    """Mark a failure as seen, so that asyncio does not log it: every request of the client reports it."""
     if not agent.cancelled():
         agent.exception()
 
@@ -183,11 +182,11 @@ class _Cancel(msgspec.Struct):
 
 
 def cancel_notice(request_id: bytes) -> tuple[str, Any]:
-    """How we say that one of our own requests needs no answer any more."""
+    """The notification that cancels one of our own requests."""
     return "$/cancel_request", {"requestId": msgspec.Raw(request_id)}
 
 
-def _object(raw: Raw) -> Params:
+def _decode_object(raw: Raw) -> Params:
     try:
         params = msgspec.json.decode(raw) if raw else {}
     except UNREADABLE as problem:

@@ -1,7 +1,7 @@
-"""Ids that a client sees, and what they stand for.
+"""Ids of sessions and tool calls, made from Codex's ids of threads, turns and items.
 
-A session is named by its thread: the id says which, but for one whose empty thread was lost, and who has
-another since (its record says which). A tool call can be traced to thread, turn and item.
+A session id contains its thread's id. The exception is a session whose thread was lost while it was
+empty: it keeps its id and gets another thread, which only its record names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def session_id(thread_id: str) -> str:
 
 
 def thread_id(session_id: str) -> str | None:
-    """The thread behind a session id; none if it is no id of ours."""
+    """The thread id in a session id; none if the session id is not one of ours."""
     thread = session_id.removeprefix(_SESSION)
     return thread if session_id.startswith(_SESSION) and _UUID.fullmatch(thread) else None
 

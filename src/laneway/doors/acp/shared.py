@@ -1,4 +1,4 @@
-"""What all clients of one process share: the engine, the sessions, what is kept, and who is logged in."""
+"""The resources that all ACP clients of a process share: engine, hub, session records, login and clock."""
 
 from __future__ import annotations
 
@@ -38,36 +38,36 @@ class Shared:
         self.clock = clock
         self.version = version
         self.codex_home = codex_home
-        self.beginning_anew = asyncio.Lock()
-        """Held while a session is given another thread, for a process has many clients."""
+        self.thread_change = asyncio.Lock()
+        """Held while a session gets a new thread: several clients may open it at once."""
         self.steers = steers
-        """Whether a prompt during a turn goes into it, and does not wait for its end."""
+        """Whether a prompt during a turn is put into that turn instead of waiting for its end."""
         self.is_unstable = is_unstable
-        """Whether methods are announced that the stable protocol does not have yet."""
+        """Whether methods are offered that the stable protocol does not have yet."""
         self.engine_version = ""
 
     async def warm(self) -> None:
-        """Get ready for the first session while the client reads its greeting."""
+        """Start the engine and open the database before the first session needs them."""
         try:
             await asyncio.gather(self.engine.abilities(), asyncio.to_thread(self.records.get, ""))
         except LanewayError as error:
-            log.info("not ready yet: %s", error)  # whoever needs it finds out, and says so
+            log.info("not ready yet: %s", error)  # the first request that needs it reports the error
 
     async def models(self) -> tuple[Model, ...]:
-        """What the engine offers now; it changes with the account."""
+        """The models that the engine offers now; they depend on the account."""
         if not self.engine_version:
             self.engine_version = (await self.engine.abilities()).version
         return await self.engine.models()
 
     @property
     def access(self) -> AccessRules:
-        """An editor's sessions have modes: an engine that cannot tell what those mean serves none."""
+        """The engine's access rules, on which the modes of sessions depend; raises if it has none."""
         rules = self.engine.offers.access
         if rules is None:
             raise LanewayError("This engine does not tell how far its sessions may go.")
         return rules
 
-    async def surroundings(self, cwd: str) -> tuple[tuple[Model, ...], FolderConfig]:
-        """The models and the user's configuration of a folder, asked for side by side."""
+    async def models_and_config(self, cwd: str) -> tuple[tuple[Model, ...], FolderConfig]:
+        """The models, and the user's configuration for a folder; both are requested at the same time."""
         models, config = await asyncio.gather(self.models(), self.access.config(cwd))
         return models, config

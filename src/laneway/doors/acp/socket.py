@@ -1,8 +1,8 @@
-"""ACP over a WebSocket, for editors on another machine: one message a frame, several clients at once.
+"""ACP over a WebSocket, for editors on another machine: one message per frame, several clients at once.
 
-Only whoever knows the token gets in (`laneway.doors.gate`), and only from this machine unless that
-was chosen. Each connection is a principal of its own: its sessions end with it, and go on in the
-next one by `session/load`.
+A client needs the token (`laneway.doors.gate`); other machines can connect only if that was allowed.
+Each connection is a principal of its own: its sessions are closed with it, and another connection can
+open them again by `session/load`.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_CLIENTS = 64
-"""At once; the next one is told to come again."""
+"""At once; a further one gets status 503."""
 MAX_UNPROVEN = 128
-"""Connections that have not shown the token yet; one more takes the place of the oldest."""
+"""Connections that have not sent the token yet; one more replaces the oldest."""
 BACKLOG = MAX_UNPROVEN // 2
-"""Accepted in one go. Fewer than there is room for: whoever has just come can still show its token."""
+"""Connections accepted at once. Below `MAX_UNPROVEN`, so that a new one has time to send its token."""
 UNPROVEN_S = 10.0
-"""For a connection to show the token: the headers of its handshake."""
+"""For a connection to send the headers of its handshake, with the token."""
 CLOSE_S = 2.0
-"""For the last messages to reach clients that still read."""
+"""For the last messages to be sent to clients that still read."""
 PATH = "/acp"
 
 
@@ -59,9 +59,9 @@ async def serve_socket(
     clock: Clock | None = None,
     max_unproven: int = MAX_UNPROVEN,
 ) -> None:
-    """Serve until `stop`. `on_ready` is given the URL once clients can connect.
+    """Serve until `stop`. `on_ready` gets the URL once clients can connect.
 
-    `on_stop` is called before clients are sent away, and their sessions closed with them.
+    `on_stop` is called before the connections, and their sessions with them, are closed.
     """
     library = _websockets()
     listening = bind(host, port, remote_flag="--ws-remote", may_leave_machine=may_leave_machine)
@@ -74,27 +74,27 @@ async def serve_socket(
         max_proven=MAX_CLIENTS,
         unproven_s=UNPROVEN_S,
     )
-    counter = SocketServer(greeting, engage, Gate(tokens, names, origins))
+    server = SocketServer(greeting, engage, Gate(tokens, names, origins))
     async with library.serve(
-        counter.meet,
+        server.serve_client,
         sock=listening,
         backlog=BACKLOG,
-        process_request=counter.admit,
-        create_connection=_counted(library, limits),
-        open_timeout=None,  # the limits have one, which ends what was sent half, too
+        process_request=server.admit,
+        create_connection=_counted_connection_class(library, limits),
+        open_timeout=None,  # `limits` has one, which also ends half-sent requests
         max_size=MAX_MESSAGE_BYTES,
         close_timeout=CLOSE_S,
         server_header=None,
     ):
-        shown = f"[{address}]" if ":" in address else address
-        on_ready(f"ws://{shown}:{bound}{PATH}")
+        url_host = f"[{address}]" if ":" in address else address
+        on_ready(f"ws://{url_host}:{bound}{PATH}")
         await stop.wait()
         on_stop()
         limits.refuse_unproven()
 
 
 class SocketServer:
-    """Meets every client that comes."""
+    """Checks and serves the connections of one listening socket."""
 
     def __init__(self, greeting: Greeting, engage: Engage, gate: Gate) -> None:
         self._greeting = greeting
@@ -102,7 +102,7 @@ class SocketServer:
         self._gate = gate
 
     def admit(self, connection: Any, request: Request) -> Response | None:
-        """Before anything else of the client's is looked at."""
+        """The refusal of an HTTP request without the right origin, token or path; None accepts it."""
         try:
             raw = [
                 (name.encode("latin-1"), value.encode("latin-1", "surrogateescape"))
@@ -122,21 +122,21 @@ class SocketServer:
             return response
         return None
 
-    async def meet(self, socket: ServerConnection) -> None:
-        """One client, until it goes."""
-        wire = SocketPeer(socket)
-        reception = Handshake(self._greeting, self._engage, lambda: wire.peer)
-        wire.open(reception)
+    async def serve_client(self, socket: ServerConnection) -> None:
+        """Serve one client until it disconnects."""
+        connection = SocketPeer(socket)
+        handshake = Handshake(self._greeting, self._engage, lambda: connection.peer)
+        connection.open(handshake)
         try:
-            await wire.carry()
+            await connection.run()
         finally:
-            await wire.give_up()
-            await reception.aclose()
+            await connection.stop()
+            await handshake.aclose()
             await socket.close()
 
 
 class SocketPeer:
-    """A peer on a socket: its lines are frames."""
+    """A JSON-RPC peer on a WebSocket: each line is a frame."""
 
     def __init__(self, socket: ServerConnection) -> None:
         self._socket = socket
@@ -147,11 +147,11 @@ class SocketPeer:
         self._may_read.set()
         self.peer: Peer
 
-    def open(self, reception: Handshake) -> None:
+    def open(self, handshake: Handshake) -> None:
         self.peer = Peer(
             self._send,
-            on_request=reception.on_request,
-            on_notification=reception.on_notification,
+            on_request=handshake.on_request,
+            on_notification=handshake.on_notification,
             backlog_bytes=lambda: self._unsent_bytes,
             pause_reading=self._may_read.clear,
             resume_reading=self._may_read.set,
@@ -165,22 +165,22 @@ class SocketPeer:
         self._unsent_bytes += len(lines)
         self._wake.set()
 
-    async def carry(self) -> None:
-        """Both ways, until the client is gone."""
+    async def run(self) -> None:
+        """Read and write until the client disconnects."""
         from websockets.exceptions import ConnectionClosed
 
-        ways = [asyncio.ensure_future(way) for way in (self._read(), self._write())]
+        tasks = [asyncio.ensure_future(work) for work in (self._read(), self._write())]
         try:
-            # Whichever ends first: while reading stands still, only the writing end hears of a loss.
-            done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-            for way in done:
-                way.result()
+            # Whichever ends first: while reading is paused, only writing notices a lost connection.
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         except ConnectionClosed as gone:
             log.info("a client of the socket is gone: %s", gone)
         finally:
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self) -> None:
         while True:
@@ -199,14 +199,14 @@ class SocketPeer:
             self._wake.clear()
             await self._wake.wait()
 
-    async def give_up(self) -> None:
-        """Nobody is there to be answered: what is still being served ends, and opens nothing any more."""
+    async def stop(self) -> None:
+        """Cancel the requests that are still being served: there is no client to answer."""
         self.peer.feed_eof()
         await self.peer.wait_served(CLOSE_S)
 
 
-def _counted(library: Any, limits: ConnectionLimits) -> Any:
-    """The library's connections, each with a place in the limits from its first moment."""
+def _counted_connection_class(library: Any, limits: ConnectionLimits) -> Any:
+    """The library's connection class, extended so that `limits` counts each connection from its start."""
 
     class CountedConnection(library.ServerConnection):  # type: ignore[misc]
         def connection_made(self, transport: asyncio.Transport) -> None:

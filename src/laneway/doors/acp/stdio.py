@@ -1,4 +1,4 @@
-"""ACP on standard input and output."""
+"""ACP on standard input and output: one client, served until it closes its end or a signal arrives."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from laneway.doors.pipe import Pipe, claim_standard_streams
 
 
 async def serve_stdio(greeting: Greeting, engage: Engage, shutdown: Callable[[], Awaitable[None]]) -> None:
-    """Serve until the client hangs up or a signal comes; then `shutdown`, and at a second signal leave."""
-    reception = Handshake(greeting, engage, lambda: pipe.peer)
+    """Serve until the client closes stdin or a signal arrives, then `shutdown`; a second signal exits."""
+    handshake = Handshake(greeting, engage, lambda: pipe.peer)
     pipe = Pipe(
-        on_request=reception.on_request,
-        on_notification=reception.on_notification,
+        on_request=handshake.on_request,
+        on_notification=handshake.on_notification,
         cancel_notice=cancel_notice,
-        refusal=INTERNAL_ERROR,  # what others say then means here that somebody must log in
+        refusal=INTERNAL_ERROR,  # the usual code, -32000, means in ACP that a login is required
         max_bytes=MAX_MESSAGE_BYTES,
     )
     await pipe.open(*claim_standard_streams())

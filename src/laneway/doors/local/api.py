@@ -32,7 +32,7 @@ from laneway.doors.local.shapes import (
     Watched,
     Which,
     decision,
-    seen,
+    session_info,
     which,
 )
 from laneway.doors.local.watch import SessionWatch, WatcherChannel
@@ -82,7 +82,7 @@ class LocalApi:
 
     async def _list(self, channel: WatcherChannel, params: Raw) -> Listed:
         pid = os.getpid()
-        rows = tuple(seen(named, pid) for named in self._sessions.live())
+        rows = tuple(session_info(named, pid) for named in self._sessions.live())
         return Listed(pid=pid, version=__version__, sessions=rows)
 
     async def _watch(self, channel: WatcherChannel, params: Raw) -> Watched:
@@ -113,10 +113,10 @@ class LocalApi:
         last = self._clock.now() + STOP_S
         try:
             while not turn_end.is_over and named.state == "busy" and self._clock.now() < last:
-                turn_end.news.clear()
-                stop_clock = self._clock.after(LOOK_S, turn_end.news.set)
+                turn_end.changed.clear()
+                stop_clock = self._clock.after(LOOK_S, turn_end.changed.set)
                 try:
-                    await turn_end.news.wait()
+                    await turn_end.changed.wait()
                 finally:
                     stop_clock()
         finally:
@@ -147,16 +147,16 @@ class _TurnEnd:
     lost = 0
 
     def __init__(self) -> None:
-        self.news = asyncio.Event()
+        self.changed = asyncio.Event()
         self.is_over = False
 
     def push(self, event: Event) -> None:
         if isinstance(event, (TurnDone, EngineGone, Closed)):
             self.is_over = True
-            self.news.set()
+            self.changed.set()
 
     def close(self) -> None:
-        self.news.set()
+        self.changed.set()
 
 
 _METHODS: dict[str, Callable[[LocalApi, WatcherChannel, Raw], Awaitable[Any]]] = {

@@ -23,7 +23,7 @@ Tell = Callable[[str, Raw], None]
 """Takes a notification's method and params. An `OSError` that it raises ends the connection."""
 
 
-def hear_nothing(method: str, params: Raw) -> None:
+def ignore_notifications(method: str, params: Raw) -> None:
     pass
 
 
@@ -72,8 +72,8 @@ async def _refuse(method: str, params: Raw, request_id: bytes) -> Any:
 
 
 @asynccontextmanager
-async def visit(path: Path, tell: Tell = hear_nothing) -> AsyncIterator[LocalClient]:
-    """A connection to a socket of `laneway.doors.local.places`; `WireBroken` if nobody listens there."""
+async def connect(path: Path, tell: Tell = ignore_notifications) -> AsyncIterator[LocalClient]:
+    """A connection to the socket of a serving process; `WireBroken` if nobody listens on it."""
     loop = asyncio.get_running_loop()
     try:
         sock = await _connected(path)

@@ -41,8 +41,8 @@ class LocalConnection(asyncio.Protocol):
         api: LocalApi,
         ours: int,
         limits: ConnectionLimits,
-        on_made: Callable[[LocalConnection], None],
-        on_gone: Callable[[LocalConnection], None],
+        on_connected: Callable[[LocalConnection], None],
+        on_disconnected: Callable[[LocalConnection], None],
         admit_bridge: AdmitBridge,
     ) -> None:
         self.gone = asyncio.Event()
@@ -51,14 +51,14 @@ class LocalConnection(asyncio.Protocol):
         self._api = api
         self._ours = ours
         self._limits = limits
-        self._on_made = on_made
-        self._on_gone = on_gone
+        self._on_connected = on_connected
+        self._on_disconnected = on_disconnected
         self._admit_bridge = admit_bridge
         self._arrival: Arrival | None = None
         self._served = 0
         """Requests that are being answered now."""
-        self._has_room = asyncio.Event()
-        self._has_room.set()
+        self._is_drained = asyncio.Event()
+        self._is_drained.set()
         self._opening: asyncio.Task[None] | None = None
         self._origin: asyncio.Future[Origin]
         self._peer: Peer | None = None
@@ -68,7 +68,7 @@ class LocalConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._on_made(self)
+        self._on_connected(self)
         sock = transport.get_extra_info("socket")
         uid = uid_of(sock)
         if not may_enter(uid, self._ours):
@@ -93,10 +93,10 @@ class LocalConnection(asyncio.Protocol):
             self._peer.feed(data)
 
     def pause_writing(self) -> None:
-        self._has_room.clear()
+        self._is_drained.clear()
 
     def resume_writing(self) -> None:
-        self._has_room.set()
+        self._is_drained.set()
         if self._peer is not None:
             self._peer.drained()
 
@@ -106,7 +106,7 @@ class LocalConnection(asyncio.Protocol):
         if self._peer is not None:
             self._peer.feed_eof()
         self.gone.set()
-        self._on_gone(self)
+        self._on_disconnected(self)
 
     # ── requests, and the side of `LocalApi` (`WatcherChannel`) ────────────
 
@@ -154,16 +154,16 @@ class LocalConnection(asyncio.Protocol):
 
     def tell(self, method: str, params: Any) -> None:
         assert self._peer is not None
-        # The sender waits for room (`wait_room`): nothing piles up here that would have to be dropped.
+        # The sender waits for room (`wait_drained`): nothing piles up here that would have to be dropped.
         self._peer.notify(method, params, may_drop=False)
 
     async def is_person(self) -> bool:
         pid = pid_of(self._transport.get_extra_info("socket"))
         return await asyncio.to_thread(is_person, pid)
 
-    async def wait_room(self) -> None:
+    async def wait_drained(self) -> None:
         await asyncio.sleep(0)  # what was sent in this turn of the loop is written at its end
-        await self._has_room.wait()
+        await self._is_drained.wait()
 
     # ── the end ────────────────────────────────────────────────────────────
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from laneway.core.named.sessions import NamedSessions
 from laneway.core.ports import Clock
 from laneway.doors.connection_limits import ConnectionLimits
-from laneway.doors.local import places
+from laneway.doors.local import socket_files
 from laneway.doors.local.api import LocalApi
 from laneway.doors.local.bridge_keys import OpenBridge, Serve
 from laneway.doors.local.connection import LocalConnection
@@ -63,16 +63,16 @@ class LocalServer:
         self._server: asyncio.Server
 
     async def __aenter__(self) -> LocalServer:
-        listening, self.path = places.listen(self._environment)
+        listening, self.path = socket_files.listen(self._environment)
         self._server = await asyncio.get_running_loop().create_unix_server(
             lambda: LocalConnection(
                 self._api, self._uid, self._limits, self._connections.add, self._forget, self._admit_bridge
             ),
             sock=listening,
-            backlog=places.BACKLOG,
+            backlog=socket_files.BACKLOG,
         )
         # Each server removes stale sockets at its start: killed servers would leave a heap of them.
-        places.standing(self._environment)
+        socket_files.live_sockets(self._environment)
         log.debug("the local socket is %s", self.path)
         return self
 

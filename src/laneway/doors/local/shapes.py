@@ -82,7 +82,7 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     question_id: str
 
 
-class SeenSession(msgspec.Struct, frozen=True, kw_only=True):
+class LiveSessionInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A live session, as another terminal of its user sees it."""
 
     agent_id: str
@@ -105,9 +105,9 @@ class SeenSession(msgspec.Struct, frozen=True, kw_only=True):
     last_active: str = ""
 
 
-def seen(named: NamedSession, pid: int) -> SeenSession:
+def session_info(named: NamedSession, pid: int) -> LiveSessionInfo:
     record = named.record
-    return SeenSession(
+    return LiveSessionInfo(
         agent_id=named.agent_id,
         identity=named.identity,
         team=record.team,
@@ -133,13 +133,13 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
     pid: int
     version: str = ""
-    sessions: tuple[SeenSession, ...] = ()
+    sessions: tuple[LiveSessionInfo, ...] = ()
 
 
 class SessionSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a session when a watch begins."""
 
-    session: SeenSession
+    session: LiveSessionInfo
     questions: tuple[Question, ...] = ()
     """The open ones."""
 

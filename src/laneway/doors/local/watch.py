@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from laneway.core.model import Event, public
 from laneway.core.named.session import NamedSession
-from laneway.doors.local.shapes import EVENT, SNAPSHOT, SessionSnapshot, Watched, WatchedEvent, seen
+from laneway.doors.local.shapes import EVENT, SNAPSHOT, SessionSnapshot, Watched, WatchedEvent, session_info
 from laneway.wire.messages import Raw, encode
 
 MAX_AT_ONCE_BYTES = 256 * 1024
@@ -24,7 +24,7 @@ class WatcherChannel(Protocol):
 
     def tell(self, method: str, params: Any) -> None: ...
 
-    async def wait_room(self) -> None:
+    async def wait_drained(self) -> None:
         """Wait until it has read most of what was sent."""
         ...
 
@@ -54,14 +54,16 @@ class SessionWatch:
         # With no pause after the subscription: what is not in the snapshot comes as an event.
         self._channel.tell(
             SNAPSHOT,
-            SessionSnapshot(session=seen(self._named, os.getpid()), questions=tuple(session.questions)),
+            SessionSnapshot(
+                session=session_info(self._named, os.getpid()), questions=tuple(session.questions)
+            ),
         )
         unread = 0
         try:
             async for event in events:
                 unread += self._tell(event, events.lost)
                 if unread > MAX_AT_ONCE_BYTES:
-                    await self._channel.wait_room()
+                    await self._channel.wait_drained()
                     unread = 0
             return Watched(agent_id=session.agent_id, lost=events.lost)
         finally:

@@ -20,7 +20,7 @@ from laneway.doors.mcp.codes import (
     proxy_error,
 )
 from laneway.doors.mcp.names import Names
-from laneway.rendering.choices import granting
+from laneway.rendering.choices import answer_granting
 
 PARTIAL_CHARS = 2_000
 """Of an unfinished answer in an error's message, which is all that some clients show; `data` has all."""
@@ -119,4 +119,4 @@ def question_json(question: Question) -> dict[str, Any]:
 def decided(question: Question, arguments: dict[str, Any]) -> Answer:
     """The answer that the arguments of `agent_answer` give."""
     reply = {"action": arguments.get("action"), "content": arguments.get("content")}
-    return elicitation.answer(question, reply) or granting(question, "stop")
+    return elicitation.answer(question, reply) or answer_granting(question, "stop")

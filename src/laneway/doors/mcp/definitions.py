@@ -13,7 +13,7 @@ from laneway import __version__
 from laneway.doors.mcp.names import Names
 from laneway.doors.mcp.schemas import CODEX_PROPERTIES, REPLY_PROPERTIES
 from laneway.doors.mcp.server_info import ServerInfo
-from laneway.mail.tool_words import ALL, Words
+from laneway.mail.tool_schemas import ALL, ToolSchema
 
 if TYPE_CHECKING:
     from laneway.core.tools import Tool
@@ -31,7 +31,7 @@ def server_info(names: Names, groups: Collection[str]) -> ServerInfo:
         info={"name": names.server, "title": names.title, "version": __version__},
         tools=tuple(definitions(names, groups)),
         has_resources=True,
-        has_news="mail" in groups,
+        has_subscriptions="mail" in groups,
     )
 
 
@@ -187,7 +187,7 @@ def _close(names: Names) -> dict[str, Any]:
     }
 
 
-def definition(tool: Tool | Words, properties: dict[str, Any]) -> dict[str, Any]:
+def definition(tool: Tool | ToolSchema, properties: dict[str, Any]) -> dict[str, Any]:
     """The definition of a tool of `core.tools`; `properties` are the arguments that name its caller."""
     schema = {**tool.schema, "properties": {**tool.schema.get("properties", {}), **properties}}
     tool_json = {"name": tool.name, "description": tool.description, "inputSchema": schema}

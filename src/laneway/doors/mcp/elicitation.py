@@ -29,7 +29,7 @@ from laneway.base.plain import (
 )
 from laneway.core.model import DECLINE, Answer, Choice, FileChange, Question
 from laneway.doors.mcp.eras import McpClient
-from laneway.rendering.choices import granting
+from laneway.rendering.choices import answer_granting
 
 SHORT_CHARS = 120
 """Of a command that a dialog of three lines shows whole, together with the sentence around it."""
@@ -135,7 +135,7 @@ def answer(question: Question, reply: Any) -> Answer | None:
     match reply.get("action"):
         case "accept":
             content = reply.get("content")
-            return _granting(question, "once", content if isinstance(content, dict) else {})
+            return _answer_granting(question, "once", content if isinstance(content, dict) else {})
         case "cancel":
             return None
         case _:
@@ -145,19 +145,19 @@ def answer(question: Question, reply: Any) -> Answer | None:
 def _decided(question: Question, decision: Any) -> Answer:
     if isinstance(decision, dict):
         granted = any("amendment" in key for key in decision)
-        return _granting(question, "always", {}) if granted else DECLINE
+        return _answer_granting(question, "always", {}) if granted else DECLINE
     word = str(decision).lower()
     if word == "approved":
-        return _granting(question, "once", {})
+        return _answer_granting(question, "once", {})
     if word == "approved_for_session":
-        return _granting(question, "session", {})
-    return _granting(question, "stop", {}) if word in _STOPS else DECLINE
+        return _answer_granting(question, "session", {})
+    return _answer_granting(question, "stop", {}) if word in _STOPS else DECLINE
 
 
-def _granting(question: Question, reach: str, values: dict[str, Any]) -> Answer:
+def _answer_granting(question: Question, reach: str, values: dict[str, Any]) -> Answer:
     """The choice that grants as much as the reply said, or less; never more."""
     order = {"always": ("always", "once"), "session": ("session", "once")}.get(reach, (reach,))
-    return granting(question, *order, values=values)
+    return answer_granting(question, *order, values=values)
 
 
 def offers(question: Question) -> list[Choice]:

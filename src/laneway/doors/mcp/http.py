@@ -94,7 +94,7 @@ async def serve_http(
             try:
                 await stop.wait()
                 app.refuse_new()
-                server.end_news()
+                server.end_subscriptions()
                 if shutdown is not None:
                     await shutdown()
             finally:

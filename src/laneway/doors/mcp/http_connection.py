@@ -20,7 +20,7 @@ from laneway.core.ports import Clock
 from laneway.doors.connection_limits import Arrival, ConnectionLimits
 from laneway.doors.mcp.http_exchange import EXTENSIONS, PROVE
 
-Owed: TypeAlias = tuple[Literal["head", "body"], RequestResponseCycle | None]
+Awaited: TypeAlias = tuple[Literal["head", "body"], RequestResponseCycle | None]
 """What a client has begun to send and not finished; and the request that it belongs to, or the one before."""
 
 
@@ -42,7 +42,7 @@ class HttpConnection(H11Protocol):
         self._clock = clock
         self._deadlines = deadlines
         self._arrival: Arrival
-        self._owed: Owed | None = None
+        self._awaited: Awaited | None = None
         self._stop_clock: Callable[[], None] | None = None
         application = self.app
 
@@ -64,13 +64,13 @@ class HttpConnection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._expect(self._now_owed())
+        self._expect(self._now_awaited())
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._expect(self._now_owed())  # uvicorn has moved on to the next pipelined request
+        self._expect(self._now_awaited())  # uvicorn has moved on to the next pipelined request
 
-    def _now_owed(self) -> Owed | None:
+    def _now_awaited(self) -> Awaited | None:
         if self.transport.is_closing():
             return None
         if self.conn.their_state is h11.SEND_BODY:
@@ -79,14 +79,14 @@ class HttpConnection(H11Protocol):
             return "head", self.cycle
         return None
 
-    def _expect(self, owed: Owed | None) -> None:
-        """Start the clock when something new is owed: data that trickles in does not restart it."""
-        if owed == self._owed:
+    def _expect(self, awaited: Awaited | None) -> None:
+        """Start the clock when something new is awaited: data that trickles in does not restart it."""
+        if awaited == self._awaited:
             return
-        self._owed = owed
+        self._awaited = awaited
         if self._stop_clock is not None:
             self._stop_clock()
             self._stop_clock = None
-        if owed is not None:
-            seconds = self._deadlines.head_s if owed[0] == "head" else self._deadlines.body_s
+        if awaited is not None:
+            seconds = self._deadlines.head_s if awaited[0] == "head" else self._deadlines.body_s
             self._stop_clock = self._clock.after(seconds, self.transport.abort)

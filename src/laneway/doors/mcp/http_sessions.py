@@ -65,13 +65,13 @@ class HttpSession:
         self._timing = timing
         self._service = Service(self._serve, self._reply)
         self._calls: dict[bytes, ResponseStream] = {}
-        self._asked: dict[bytes, asyncio.Future[Raw]] = {}
-        self._asked_outside_calls: set[bytes] = set()
+        self._pending: dict[bytes, asyncio.Future[Raw]] = {}
+        self._pending_outside_calls: set[bytes] = set()
         """Ids of our requests that belong to no call of the client."""
         self._ids = itertools.count(1)
         self._names = itertools.count(1)
         self._event_stream: ResponseStream | None = None
-        self._kept: dict[str, ResponseStream] = {}
+        self._resumable: dict[str, ResponseStream] = {}
         self._giving_up: dict[ResponseStream, Callable[[], None]] = {}
         self._is_closed = False
         self._interests = Interests()
@@ -114,7 +114,7 @@ class HttpSession:
             stream.settle(None)
 
     def _resolve(self, message: Envelope) -> None:
-        answer = self._asked.pop(bytes(message.id), None)
+        answer = self._pending.pop(bytes(message.id), None)
         if answer is None or answer.done():
             log.debug("an answer to nothing that was asked")
         elif message.error and bytes(message.error) != b"null":
@@ -161,19 +161,19 @@ class HttpSession:
             raise WireBroken("The client has no connection that it could be asked on")
         request_id = b"%d" % next(self._ids)
         answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
-        self._asked[request_id] = answer
+        self._pending[request_id] = answer
         if is_outside_calls:
-            self._asked_outside_calls.add(request_id)
+            self._pending_outside_calls.add(request_id)
         target.post(_HEAD + b'"id":' + request_id + b',"method":' + encode(method) + _params(params) + b"}")
         try:
             result = await answer
         except asyncio.CancelledError:
-            if self._asked.pop(request_id, None) is not None:
+            if self._pending.pop(request_id, None) is not None:
                 notice = {"requestId": Raw(request_id), "reason": "no longer needed"}
                 target.post(_HEAD + b'"method":"notifications/cancelled"' + _params(notice) + b"}")
             raise
         finally:
-            self._asked_outside_calls.discard(request_id)
+            self._pending_outside_calls.discard(request_id)
         try:
             return msgspec.json.decode(result)
         except UNREADABLE as problem:
@@ -185,7 +185,7 @@ class HttpSession:
         """Open the stream for what belongs to no call; none if a connection reads it already."""
         if self._event_stream is None:
             self._event_stream = ResponseStream(_EVENT_STREAM)
-            self._kept[_EVENT_STREAM] = self._event_stream
+            self._resumable[_EVENT_STREAM] = self._event_stream
         if self._event_stream.is_read:
             return None
         self._keep_waiting(self._event_stream)
@@ -193,7 +193,7 @@ class HttpSession:
 
     def resume(self, name: str, number: int) -> tuple[ResponseStream, StreamReader] | None:
         """Continue a stream after this event; none if it is no longer kept."""
-        stream = self._kept.get(name)
+        stream = self._resumable.get(name)
         reader = stream.resume(number) if stream is not None else None
         if stream is None or reader is None:
             return None
@@ -208,15 +208,15 @@ class HttpSession:
 
     def keep(self, stream: ResponseStream) -> None:
         """The client gets event ids of this stream from now on, so it may resume it."""
-        self._kept[stream.name] = stream
-        ended = [name for name, kept in self._kept.items() if kept.is_ended]
+        self._resumable[stream.name] = stream
+        ended = [name for name, stream in self._resumable.items() if stream.is_ended]
         for name in ended[:-MAX_KEPT_STREAMS]:
-            self._forget(self._kept[name])
+            self._forget(self._resumable[name])
 
     def connection_ended(self, stream: ResponseStream, reader: StreamReader) -> None:
         """A connection ended. If the client does not resume the stream in time, its call is cancelled."""
         stream.detach(reader)
-        is_done = stream.is_ended and stream.name not in self._kept
+        is_done = stream.is_ended and stream.name not in self._resumable
         if is_done or stream.is_read or self._is_closed or stream in self._giving_up:
             return
         self._giving_up[stream] = self._clock.after(self._timing.resume_s, lambda: self._give_up(stream))
@@ -233,13 +233,13 @@ class HttpSession:
 
     def _give_up_asking(self) -> None:
         """The client has gone: our requests outside of calls will not be answered."""
-        for request_id in self._asked_outside_calls:
-            answer = self._asked.pop(request_id, None)
+        for request_id in self._pending_outside_calls:
+            answer = self._pending.pop(request_id, None)
             if answer is not None and not answer.done():
                 answer.set_exception(WireBroken("The client did not come back for what it was asked"))
 
     def _forget(self, stream: ResponseStream) -> None:
-        self._kept.pop(stream.name, None)
+        self._resumable.pop(stream.name, None)
         self._keep_waiting(stream)
 
     async def aclose(self) -> None:
@@ -252,13 +252,13 @@ class HttpSession:
         try:
             await self._service.aclose()
         finally:
-            for answer in self._asked.values():
+            for answer in self._pending.values():
                 if not answer.done():
                     answer.set_exception(WireClosed("The session was closed"))
-            self._asked.clear()
-            for stream in (*self._kept.values(), *self._calls.values()):
+            self._pending.clear()
+            for stream in (*self._resumable.values(), *self._calls.values()):
                 stream.end()
-            self._kept.clear()
+            self._resumable.clear()
 
 
 class HttpCallerChannel:

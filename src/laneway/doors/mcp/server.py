@@ -102,7 +102,7 @@ class Resources(Protocol):
     async def read(self, call: Call, uri: str) -> list[dict[str, Any]]: ...
 
 
-class News(Protocol):
+class ResourceSubscriptions(Protocol):
     """Notifies clients of changed resources: their subscriptions."""
 
     async def subscribe(self, call: Call) -> None: ...
@@ -146,7 +146,7 @@ class Upstream(Protocol):
     def notify(self, method: str, params: Raw) -> None: ...
 
 
-class Beyond(Protocol):
+class FallbackServer(Protocol):
     """A server behind us, for the methods we do not serve. Messages are passed on unchanged but for ids."""
 
     async def forward(self, method: str, params: Raw) -> Raw: ...
@@ -166,9 +166,9 @@ class McpServer:
         *,
         instructions: str | None = None,
         resources: Resources | None = None,
-        news: News | None = None,
+        subscriptions: ResourceSubscriptions | None = None,
         on_unknown_tool: Callable[[str], dict[str, Any]] | None = None,
-        beyond: Beyond | None = None,
+        fallback: FallbackServer | None = None,
         tasks: TaskHandler | None = None,
     ) -> None:
         self._offers = {offer.name: offer for offer in offers}
@@ -177,16 +177,16 @@ class McpServer:
             tools=tuple(offer.definition for offer in self._offers.values()),
             instructions=instructions,
             has_resources=resources is not None,
-            has_news=news is not None,
+            has_subscriptions=subscriptions is not None,
             task_tools=tasks.tools if tasks is not None else frozenset(),
         )
-        self.beyond = beyond
+        self.fallback = fallback
         self._resources = resources
-        self._news = news
+        self._subscriptions = subscriptions
         self._tasks = tasks
         self._methods = {
             **_METHODS,
-            **(_of_news(news, tasks) if news is not None else {}),
+            **(_subscription_methods(subscriptions, tasks) if subscriptions is not None else {}),
             **(_of_tasks(tasks) if tasks is not None else {}),
         }
         self._on_unknown_tool = on_unknown_tool
@@ -198,8 +198,8 @@ class McpServer:
             return answer
         if self.server_info.answers(method):
             return self.server_info.answer(method, params, connection.client)
-        if self.beyond is not None and method not in self._methods:
-            return await _forwarded(self.beyond, method, params)
+        if self.fallback is not None and method not in self._methods:
+            return await _forwarded(self.fallback, method, params)
         decoded = params_of(params)
         meta = meta_of(decoded)
         call = Call(
@@ -217,15 +217,15 @@ class McpServer:
             raise not_found(method)
         return eras.shape_result(await serve(self, call), call.client, self.server_info.info)
 
-    def end_news(self) -> None:
+    def end_subscriptions(self) -> None:
         """There will be no more notifications: answer the requests that wait for them."""
-        if self._news is not None:
-            self._news.end()
+        if self._subscriptions is not None:
+            self._subscriptions.end()
 
     def receive_notification(self, method: str, params: Raw) -> None:
         """Pass on a notification that the transport does not handle."""
-        if self.beyond is not None and method not in _OWN_NOTICES:
-            self.beyond.forward_notification(method, params)
+        if self.fallback is not None and method not in _OWN_NOTICES:
+            self.fallback.forward_notification(method, params)
 
     # ── tools ──────────────────────────────────────────────────────────────
 
@@ -286,26 +286,28 @@ _OWN_NOTICES = frozenset({"notifications/initialized", "notifications/cancelled"
 """About this connection and its ids: the server behind us has its own."""
 
 
-async def _forwarded(beyond: Beyond, method: str, params: Raw) -> Raw:
+async def _forwarded(fallback: FallbackServer, method: str, params: Raw) -> Raw:
     try:
-        return await beyond.forward(method, params)
+        return await fallback.forward(method, params)
     except LanewayError as error:
         raise wire_error(error) from error
 
 
-def _of_news(news: News, tasks: TaskHandler | None) -> dict[str, Method]:
+def _subscription_methods(
+    subscriptions: ResourceSubscriptions, tasks: TaskHandler | None
+) -> dict[str, Method]:
     async def subscribe(server: McpServer, call: Call) -> dict[str, Any]:
-        await news.subscribe(call)
+        await subscriptions.subscribe(call)
         return {}
 
     async def unsubscribe(server: McpServer, call: Call) -> dict[str, Any]:
-        news.unsubscribe(call)
+        subscriptions.unsubscribe(call)
         return {}
 
     async def listen(server: McpServer, call: Call) -> dict[str, Any]:
         if tasks is not None:
             tasks.check_listen(call)
-        return await news.listen(call)
+        return await subscriptions.listen(call)
 
     return {_SUBSCRIBE: subscribe, _UNSUBSCRIBE: unsubscribe, _LISTEN: listen}
 

@@ -28,7 +28,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """As they are listed."""
     instructions: str | None = None
     has_resources: bool = False
-    has_news: bool = False
+    has_subscriptions: bool = False
     """Whether a client can be told that a resource has changed."""
     task_tools: frozenset[str] = frozenset()
     """Tools whose calls can be answered by a task. Without any, nothing is said of tasks."""
@@ -60,7 +60,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     def _capabilities(self, of_tools: dict[str, Any]) -> dict[str, Any]:
         capabilities: dict[str, Any] = {"tools": of_tools}
         if self.has_resources:
-            capabilities["resources"] = {"subscribe": True} if self.has_news else {}
+            capabilities["resources"] = {"subscribe": True} if self.has_subscriptions else {}
         return capabilities
 
     def _discover(self, client: McpClient, params: Params) -> dict[str, Any]:

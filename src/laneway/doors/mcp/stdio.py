@@ -61,8 +61,8 @@ class StdioServer:
     async def open(self) -> None:
         await self.pipe.open(*claim_standard_streams())
         opened = self.lazy.open_now
-        if opened is not None and opened.server.beyond is not None:
-            opened.server.beyond.connect_client(_Upstream(self.pipe.peer))
+        if opened is not None and opened.server.fallback is not None:
+            opened.server.fallback.connect_client(_Upstream(self.pipe.peer))
         await self.pipe.listen()
 
     async def _serve(self, method: str, params: Raw, request_id: bytes) -> Any:
@@ -138,7 +138,7 @@ async def serve_stdio(
                 try:
                     opened = await lazy.wait_open()
                     await pipe.ended.wait()
-                    opened.server.end_news()
+                    opened.server.end_subscriptions()
                 finally:
                     # A client that writes its requests and closes its end still wants the quick answers.
                     await pipe.peer.wait_served(QUICK_S)

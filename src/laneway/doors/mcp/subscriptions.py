@@ -45,7 +45,7 @@ class _Listening:
 
 
 class Subscriptions:
-    """All clients' subscriptions. Implements `News` of `server`."""
+    """All clients' subscriptions. Implements `ResourceSubscriptions` of `server`."""
 
     def __init__(self, may_hear: MayHear, may_subscribe: MaySubscribe) -> None:
         self._may_hear = may_hear

@@ -70,10 +70,10 @@ def folders_of(objects: Objects, snapshot: Snapshot) -> dict[str, int]:
     ran = objects.git(
         "ls-tree", "-r", "-d", "-z", "--full-tree", f"{snapshot.tree}:{FILES}", max_bytes=MAX_LISTED_BYTES
     )
-    if ran.code != 0 or ran.is_cut:
+    if ran.exit_code != 0 or ran.is_cut:
         raise ContentGone(snapshot.tree)
     beside = read_beside(objects, snapshot)
-    paths = [line.partition(b"\t")[2] for line in ran.out.split(b"\0")[:-1]]
+    paths = [line.partition(b"\t")[2] for line in ran.stdout.split(b"\0")[:-1]]
     keys = [ROOT, *map(folder_key, paths)]
     return {key: beside.modes.get(key, beside.folder_mode) for key in keys}
 
@@ -96,9 +96,9 @@ class _Side:
         """List all files; needed where modes differ, and ids are not known from the comparison."""
         tree = f"{self._snapshot.tree}:{FILES}"
         ran = self._objects.git("ls-tree", "-r", "-z", "--full-tree", tree, max_bytes=MAX_LISTED_BYTES)
-        if ran.code != 0 or ran.is_cut:
+        if ran.exit_code != 0 or ran.is_cut:
             raise ContentGone(self._snapshot.tree)
-        for line in ran.out.split(b"\0")[:-1]:
+        for line in ran.stdout.split(b"\0")[:-1]:
             facts, _, path = line.partition(b"\t")
             mode, _, name = facts.decode().split(" ")
             self.entries[text_of(path)] = (mode, name)
@@ -141,9 +141,9 @@ def _differing(
 ) -> dict[str, tuple[GitEntry | None, GitEntry | None]]:
     trees = (f"{before.tree}:{FILES}", f"{after.tree}:{FILES}")
     ran = objects.git("diff-tree", "-r", "-z", "--no-renames", *trees, max_bytes=MAX_LISTED_BYTES)
-    if ran.code != 0 or ran.is_cut:
+    if ran.exit_code != 0 or ran.is_cut:
         raise ContentGone(after.tree)
-    words = ran.out.split(b"\0")[:-1]
+    words = ran.stdout.split(b"\0")[:-1]
     found: dict[str, tuple[GitEntry | None, GitEntry | None]] = {}
     for facts, path in zip(words[::2], words[1::2], strict=True):
         old_mode, new_mode, old, new, status = facts[1:].decode().split(" ")

@@ -41,9 +41,9 @@ def ignored_in(top: Path, prefix: bytes = b"") -> Ignored | None:
         if os.fspath(view.top) != os.path.realpath(top):
             return None
         ran = view.git(*_LIST, max_bytes=MAX_LISTED_BYTES, timeout_s=LISTING_S)
-        if ran.code != 0 or ran.is_cut:
+        if ran.exit_code != 0 or ran.is_cut:
             raise refused(top, ran)
-        folders, files = _sorted_out(ran.out.split(b"\0")[:-1], prefix)
+        folders, files = _sorted_out(ran.stdout.split(b"\0")[:-1], prefix)
         return Ignored(folders, files, view.head or "")
 
 

@@ -99,8 +99,8 @@ class Objects:
         pack = b"".join([b"PACK\0\0\0\2", len(self._new).to_bytes(4, "big"), *self._new.values()])
         pack += hashlib.new(self.algorithm, pack, usedforsecurity=False).digest()
         command = ("unpack-objects", "-q") if len(self._new) < FEW else ("index-pack", "--stdin")
-        ran = git_apart(self.folder, *_SAFE, *command, given=pack, timeout_s=STORING_S, place=self._own)
-        if ran.code != 0:
+        ran = git_apart(self.folder, *_SAFE, *command, stdin=pack, timeout_s=STORING_S, place=self._own)
+        if ran.exit_code != 0:
             raise _failed(self.folder, ran)
         self._new, self._size = {}, 0
 
@@ -135,15 +135,15 @@ class Objects:
         """One content; also by a path in a tree, such as `<id>:beside`, which is not checked."""
         if ":" in name:
             ran = self.git("cat-file", "blob", name, max_bytes=8 * BATCH_BYTES)
-            if ran.code != 0 or ran.is_cut:
+            if ran.exit_code != 0 or ran.is_cut:
                 raise ContentGone(name)
-            return ran.out
+            return ran.stdout
         return next(iter(self.contents([name])))[1]
 
-    def git(self, *words: str, given: bytes = b"", max_bytes: int = BATCH_BYTES) -> GitRun:
+    def git(self, *words: str, stdin: bytes = b"", max_bytes: int = BATCH_BYTES) -> GitRun:
         """A command that reads, with all contents at hand."""
         return git_apart(
-            self.folder, *words, given=given, max_bytes=max_bytes, timeout_s=STORING_S, place=self._all
+            self.folder, *words, stdin=given, max_bytes=max_bytes, timeout_s=STORING_S, place=self._all
         )
 
     def _sizes(self, names: Iterable[str], *, own: bool) -> Mapping[str, int | None]:
@@ -154,13 +154,13 @@ class Objects:
             self.folder,
             "cat-file",
             "--batch-check=%(objectname) %(objectsize)",
-            given="\n".join([*asked, ""]).encode(),
+            stdin="\n".join([*asked, ""]).encode(),
             max_bytes=len(asked) * 128,
             timeout_s=STORING_S,
             place=self._own if own else self._all,
         )
-        lines = ran.out.decode().splitlines()
-        if ran.code != 0 or len(lines) != len(asked):
+        lines = ran.stdout.decode().splitlines()
+        if ran.exit_code != 0 or len(lines) != len(asked):
             raise _failed(self.folder, ran)
         words = [line.partition(" ")[2] for line in lines]
         return {name: int(word) if word.isdigit() else None for name, word in zip(asked, words, strict=True)}
@@ -169,16 +169,16 @@ class Objects:
         if not names:
             return
         given = "\n".join([*names, ""]).encode()
-        ran = self.git("cat-file", "--batch", given=given, max_bytes=size + len(names) * 128)
+        ran = self.git("cat-file", "--batch", stdin=given, max_bytes=size + len(names) * 128)
         place = 0
         for name in names:
-            end = ran.out.find(b"\n", place)
-            words = ran.out[place:end].split(b" ")
+            end = ran.stdout.find(b"\n", place)
+            words = ran.stdout[place:end].split(b" ")
             if end < 0 or len(words) != 3 or not words[2].isdigit():
                 raise ContentGone(name)
             start = end + 1
             place = start + int(words[2]) + 1
-            data = ran.out[start : place - 1]
+            data = ran.stdout[start : place - 1]
             if object_id("blob", data, self.algorithm) != name:
                 raise ContentGone(name)
             yield name, data
@@ -206,5 +206,5 @@ def _failed(folder: Path, ran: GitRun) -> StoreError:
 
     if is_disk_full(folder):
         return trouble(folder, OSError(errno.ENOSPC, ""))
-    line = ran.complaint.partition("\n")[0] or "it was ended"
+    line = ran.error.partition("\n")[0] or "it was ended"
     return StoreError(f"Git could not work in {folder}: {line}", str(folder))

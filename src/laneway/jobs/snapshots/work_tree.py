@@ -73,22 +73,22 @@ def under_way(tree_git_dir: str) -> str:
 
 def refused(folder: Path, ran: GitRun) -> TreeRefused:
     """Git's complaint as a sentence."""
-    if ran.code == NEVER_RAN:
-        return TreeRefused(ran.complaint, str(folder))
-    if any(words in ran.complaint for words in _BARE):
+    if ran.exit_code == NEVER_RAN:
+        return TreeRefused(ran.error, str(folder))
+    if any(words in ran.error for words in _BARE):
         text = (
             f"{code_label(str(folder))} is in a repository without a work tree: nothing can be edited there."
         )
-    elif ran.complaint.startswith("fatal: not a git repository (or any"):
+    elif ran.error.startswith("fatal: not a git repository (or any"):
         text = f"{code_label(str(folder))} is not in a git repository."
     else:
-        line = ran.complaint.partition("\n")[0].removeprefix("fatal: ").rstrip(".") or "it was ended"
+        line = ran.error.partition("\n")[0].removeprefix("fatal: ").rstrip(".") or "it was ended"
         text = f"Git does not work in {code_label(str(folder))}: {code_label(line, MAX_COMPLAINT_CHARS)}."
     return TreeRefused(text, str(folder))
 
 
 def _ask(folder: Path, *words: str) -> str:
     ran = git(folder, "rev-parse", *words)
-    if ran.code != 0 or not ran.line:
+    if ran.exit_code != 0 or not ran.line:
         raise refused(folder, ran)
     return ran.line

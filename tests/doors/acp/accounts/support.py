@@ -11,7 +11,7 @@ import pytest
 from laneway.base.errors import EngineRefused, RemoteError
 from laneway.codex.account import CodexAccounts
 from laneway.doors.acp.accounts.login import EditorLogin
-from laneway.doors.acp.accounts.login_prompt import LoginAsker
+from laneway.doors.acp.accounts.login_prompt import LoginRequest
 from laneway.doors.acp.client import EditorClient
 from tests.doors.acp.hand import SESSION, Hand
 
@@ -110,13 +110,13 @@ class Visitor:
         self._ids += 1
         request = {"jsonrpc": "2.0", "id": self._ids, "method": "authenticate"}
         self.hand.lint.check("client", {**request, "params": {"methodId": method, **params}})
-        asker = LoginAsker(self.client, self.hand, self._ids, self.session)
-        return asyncio.ensure_future(login.authenticate({"methodId": method, **params}, asker))
+        login_request = LoginRequest(self.client, self.hand, self._ids, self.session)
+        return asyncio.ensure_future(login.authenticate({"methodId": method, **params}, login_request))
 
 
-def conversation(visitor: Visitor, said: list[str]) -> LoginAsker:
+def conversation(visitor: Visitor, said: list[str]) -> LoginRequest:
     """Of the same client: `/login` in one of its sessions."""
-    return LoginAsker(visitor.client, visitor.hand, session_id=SESSION, say=said.append)
+    return LoginRequest(visitor.client, visitor.hand, session_id=SESSION, send_message=said.append)
 
 
 async def refusal(asking: asyncio.Future[Any]) -> RemoteError:

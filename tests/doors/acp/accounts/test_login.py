@@ -17,7 +17,7 @@ from laneway.codex.account import CodexAccounts
 from laneway.codex.provider import is_login_needed as is_needed
 from laneway.doors.acp.accounts.auth_methods import methods
 from laneway.doors.acp.accounts.login import EditorLogin
-from laneway.doors.acp.accounts.login_prompt import LoginAsker
+from laneway.doors.acp.accounts.login_prompt import LoginRequest
 from laneway.doors.acp.client import EditorClient
 from laneway.testing.rehearse import Rehearsal, rehearsal
 from tests.doors.acp.accounts.support import (
@@ -107,7 +107,7 @@ async def test_an_unknown_way_is_refused(method: Any) -> None:
     """With the ways that there are."""
     login, visitor = login_at(Accounts()), Visitor()
     with pytest.raises(RemoteError, match="chat-gpt-device-code") as refused:
-        await login.authenticate({"methodId": method}, LoginAsker(visitor.client, visitor.hand))
+        await login.authenticate({"methodId": method}, LoginRequest(visitor.client, visitor.hand))
     assert refused.value.code == -32602
 
 

@@ -11,7 +11,7 @@ import pytest
 from laneway.base.errors import RemoteError, WireBroken
 from laneway.doors.acp.accounts import login as login_module
 from laneway.doors.acp.accounts.login import EditorLogin
-from laneway.doors.acp.accounts.login_prompt import LoginAsker
+from laneway.doors.acp.accounts.login_prompt import LoginRequest
 from laneway.doors.acp.client import EditorClient
 from tests.doors.acp.accounts.support import (
     BROWSER,
@@ -123,8 +123,8 @@ async def test_without_any_channel_the_error_names_the_way_and_the_next_request_
 async def test_in_a_conversation_the_way_is_said() -> None:
     """For a command: no request of the client is open."""
     codex, hand, said = Accounts(), Hand(), list[str]()
-    asker = LoginAsker(EditorClient(), hand, session_id=SESSION, say=said.append)
-    asking = asyncio.ensure_future(login_at(codex).authenticate({"methodId": DEVICE}, asker))
+    request = LoginRequest(EditorClient(), hand, session_id=SESSION, send_message=said.append)
+    asking = asyncio.ensure_future(login_at(codex).authenticate({"methodId": DEVICE}, request))
     await codex.begun.wait()
     while not said:
         await asyncio.sleep(0)

@@ -15,7 +15,7 @@ from laneway.core.ports import ThreadInfo, ThreadList
 from laneway.doors.acp.history.listing import (
     SESSIONS_A_PAGE,
     TITLE_CHARS,
-    listed,
+    list_sessions,
     session_info,
     short_title,
     stamp,
@@ -60,7 +60,7 @@ async def test_each_thread_is_a_session_and_pages_follow_codexs_own_cursor() -> 
         ThreadInfo(thread_id="t1", cwd="/w", title="One", updated_at=1_794_835_134),
         ThreadInfo(thread_id="t2", cwd="/w"),
     )
-    first = await listed(shelf, {"cwd": "/w"}, names)
+    first = await list_sessions(shelf, {"cwd": "/w"}, names)
     check(first)
     assert first == {
         "sessions": [
@@ -68,7 +68,7 @@ async def test_each_thread_is_a_session_and_pages_follow_codexs_own_cursor() -> 
         ],
         "nextCursor": "1",
     }
-    second = await listed(shelf, {"cwd": None, "cursor": "1"}, names)
+    second = await list_sessions(shelf, {"cwd": None, "cursor": "1"}, names)
     check(second)
     assert second == {"sessions": [{"sessionId": "sess_t2", "cwd": "/w"}]}
     assert shelf.asked == [(Path("/w"), None, SESSIONS_A_PAGE), (None, "1", SESSIONS_A_PAGE)]
@@ -84,7 +84,7 @@ async def test_sessions_without_a_prompt_stand_before_those_that_codex_lists() -
         new = SessionRecord(session_id="sess_new", thread_id="new", cwd="/w", updated_at=1_794_835_134)
         return [new, SessionRecord(session_id="sess_t1", thread_id="t1", cwd="/w")]
 
-    first = await listed(shelf, {"cwd": "/w"}, names, empties)
+    first = await list_sessions(shelf, {"cwd": "/w"}, names, empties)
     check(first)
     assert first == {
         "sessions": [
@@ -93,7 +93,7 @@ async def test_sessions_without_a_prompt_stand_before_those_that_codex_lists() -
         ],
         "nextCursor": "1",
     }
-    second = await listed(shelf, {"cursor": "1"}, names, empties)
+    second = await list_sessions(shelf, {"cursor": "1"}, names, empties)
     assert second == {"sessions": [{"sessionId": "sess_t2", "cwd": "/w"}]}
     assert asked == ["/w"]
 
@@ -102,7 +102,7 @@ async def test_sessions_without_a_prompt_stand_before_those_that_codex_lists() -
 async def test_what_leads_nowhere_is_refused_with_a_sentence(params: dict[str, Any]) -> None:
     """Codex's own words for it would not help anybody."""
     with pytest.raises(RemoteError) as refused:
-        await listed(Shelf(), params, names)
+        await list_sessions(Shelf(), params, names)
     assert refused.value.code == -32602
 
 
@@ -114,12 +114,12 @@ async def test_another_refusal_of_codex_is_not_taken_for_a_bad_cursor() -> None:
             raise EngineRefused("thread/list", -32600, "not today")
 
     with pytest.raises(EngineRefused, match="not today"):
-        await listed(Sulking(), {}, names)
+        await list_sessions(Sulking(), {}, names)
 
 
 async def test_a_thread_without_a_folder_is_left_out() -> None:
     """The protocol wants an absolute path, and without one it could not be opened."""
-    assert await listed(Shelf(ThreadInfo(thread_id="t1")), {}, names) == {"sessions": []}
+    assert await list_sessions(Shelf(ThreadInfo(thread_id="t1")), {}, names) == {"sessions": []}
 
 
 @given(st.text(max_size=1000))
@@ -156,10 +156,10 @@ async def test_the_real_codex_lists_by_folder() -> None:
         await play(first, "%say one")
         await play(second, "%say two")
         engine, work = here.rehearsal.engine, str(here.rehearsal.work)
-        answer = await listed(engine, {"cwd": work}, names)
+        answer = await list_sessions(engine, {"cwd": work}, names)
         check(answer)
         titles = {shown["title"] for shown in answer["sessions"]}
         assert titles == {"%say one", "%say two"}
-        assert await listed(engine, {"cwd": str(here.rehearsal.home)}, names) == {"sessions": []}
+        assert await list_sessions(engine, {"cwd": str(here.rehearsal.home)}, names) == {"sessions": []}
         with pytest.raises(RemoteError, match="does not lead to a page"):
-            await listed(engine, {"cursor": "nonsense"}, names)
+            await list_sessions(engine, {"cursor": "nonsense"}, names)

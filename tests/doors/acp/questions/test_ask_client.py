@@ -10,7 +10,7 @@ import pytest
 from laneway.base.errors import WireBroken
 from laneway.codex import questions
 from laneway.core.model import DECLINE, Answer, Question
-from laneway.doors.acp.questions.ask_client import Settled
+from laneway.doors.acp.questions.ask_client import AskOutcome
 from tests.doors.acp.asking import (
     CANCELLED,
     COLOUR,
@@ -44,7 +44,7 @@ async def test_an_approval_is_a_permission_request_about_its_item() -> None:
         command(["accept", "cancel"], reason="to be up to date", cwd="/work"), call_id=ITEM
     ) as one:
         params = await one.reply(PERMISSION, selected("accept"))
-        assert await one.settled() == Settled(Answer(choice_id="accept"))
+        assert await one.settled() == AskOutcome(Answer(choice_id="accept"))
         assert [option["optionId"] for option in params["options"]] == ["accept", "decline", "cancel"]
         assert params["toolCall"]["toolCallId"] == ITEM
         assert "git pull" in str(params["toolCall"])
@@ -60,7 +60,7 @@ async def test_a_no_of_a_person_needs_no_note() -> None:
     """They know; and the call is left to its end."""
     async with asking(command(), call_id=ITEM) as one:
         await one.reply(PERMISSION, selected("decline"))
-        assert await one.settled() == Settled(DECLINE)
+        assert await one.settled() == AskOutcome(DECLINE)
         assert len(one.hand.updates) == 1
 
 
@@ -78,7 +78,7 @@ async def test_what_nobody_decided_is_a_no_that_says_so(reply: Any, choice: str,
     """But to a client that went away there is nobody to tell."""
     async with asking(command()) as one:
         await one.reply(PERMISSION, reply)
-        assert await one.settled() == Settled(Answer(choice_id=choice), note)
+        assert await one.settled() == AskOutcome(Answer(choice_id=choice), note)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ async def test_questions_of_the_model_are_a_form_where_the_client_has_forms() ->
     async with asking(user_input(COLOUR, WHY), FORMS) as one:
         content = {"colour": "Red", "why": "warm"}
         params = await one.reply(ELICITATION, {"action": "accept", "content": content})
-        assert await one.settled() == Settled(Answer(choice_id="accept", values=content))
+        assert await one.settled() == AskOutcome(Answer(choice_id="accept", values=content))
         assert (params["mode"], params["sessionId"], params["message"]) == (
             "form",
             SESSION,
@@ -152,7 +152,7 @@ async def test_the_form_of_an_mcp_server_names_the_server() -> None:
     """So that nobody tells a stranger what was meant for Codex."""
     async with asking(elicited(requestedSchema=NAME), FORMS, call_id=ITEM) as one:
         params = await one.reply(ELICITATION, {"action": "accept", "content": {"name": "Ann"}})
-        assert await one.settled() == Settled(Answer(choice_id="accept", values={"name": "Ann"}))
+        assert await one.settled() == AskOutcome(Answer(choice_id="accept", values={"name": "Ann"}))
         assert params["message"] == "The MCP server desk asks: Who are you?"
         assert params["toolCallId"] == ITEM
 
@@ -172,7 +172,7 @@ async def test_a_form_that_nobody_filled_in_is_a_no(reply: Any, choice: str, not
     """With a note, unless a person declined."""
     async with asking(elicited(requestedSchema=NAME), FORMS) as one:
         await one.reply(ELICITATION, reply)
-        assert await one.settled() == Settled(Answer(choice_id=choice), note)
+        assert await one.settled() == AskOutcome(Answer(choice_id=choice), note)
 
 
 @pytest.mark.parametrize("mode", ["openai/userVerification", "form"])
@@ -181,14 +181,14 @@ async def test_what_no_client_can_show_is_declined_aloud(mode: str) -> None:
     schema = {"type": "object", "properties": {"o": {"type": "object"}}, "required": ["o"]}
     async with asking(elicited(mode=mode, requestedSchema=schema), FORMS) as one:
         note = "The MCP server desk asked for what no editor can show: it was declined."
-        assert await one.settled() == Settled(DECLINE, note)
+        assert await one.settled() == AskOutcome(DECLINE, note)
 
 
 async def test_a_server_that_wants_only_a_yes_gets_a_permission_request() -> None:
     """A form without fields is a button."""
     async with asking(elicited(requestedSchema={"type": "object", "properties": {}}), FORMS) as one:
         await one.reply(PERMISSION, selected("accept"))
-        assert await one.settled() == Settled(Answer(choice_id="accept"))
+        assert await one.settled() == AskOutcome(Answer(choice_id="accept"))
 
 
 # ── pages ──────────────────────────────────────────────────────────────────
@@ -198,7 +198,7 @@ async def test_a_page_is_opened_by_a_client_that_can() -> None:
     """And the room learns that it is to be told when the turn is over."""
     async with asking(PAGE, FORMS) as one:
         params = await one.reply(ELICITATION, {"action": "accept"})
-        assert await one.settled() == Settled(Answer(choice_id="accept"), url_id="q-1")
+        assert await one.settled() == AskOutcome(Answer(choice_id="accept"), url_id="q-1")
         assert (params["mode"], params["url"], params["elicitationId"]) == (
             "url",
             "https://example.org/login",
@@ -209,18 +209,18 @@ async def test_a_page_is_opened_by_a_client_that_can() -> None:
 @pytest.mark.parametrize(
     ("reply", "end"),
     [
-        (selected("accept"), Settled(Answer(choice_id="accept"))),
-        (selected("decline"), Settled(DECLINE)),
+        (selected("accept"), AskOutcome(Answer(choice_id="accept"))),
+        (selected("decline"), AskOutcome(DECLINE)),
         (
             CANCELLED,
-            Settled(Answer(choice_id="cancel"), NOBODY),
+            AskOutcome(Answer(choice_id="cancel"), NOBODY),
         ),
     ],
     ids=["opened", "declined", "cancelled"],
 )
 @pytest.mark.parametrize("capabilities", [{}, FORMS], ids=["without", "refusing"])
 async def test_a_page_is_shown_as_text_to_a_client_that_cannot_open_it(
-    capabilities: dict[str, Any], reply: Any, end: Settled
+    capabilities: dict[str, Any], reply: Any, end: AskOutcome
 ) -> None:
     """The person opens it, and says so."""
     async with asking(PAGE, capabilities) as one:

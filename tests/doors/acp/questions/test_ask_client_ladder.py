@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from laneway.core.model import DECLINE, Answer, Question
 from laneway.doors.acp.client import client_of
 from laneway.doors.acp.questions import ask_client
-from laneway.doors.acp.questions.ask_client import Settled
+from laneway.doors.acp.questions.ask_client import AskOutcome
 from laneway.rendering import questions_in_text as spoken
 from laneway.rendering.questions_in_text import InText
 from tests.doors.acp.asking import (
@@ -42,7 +42,7 @@ async def test_without_forms_the_options_of_a_question_are_permission_options() 
     async with asking(user_input(COLOUR, two)) as one:
         first = await one.reply(PERMISSION, selected("1"))
         await one.reply(PERMISSION, selected("0"))
-        assert await one.settled() == Settled(
+        assert await one.settled() == AskOutcome(
             Answer(choice_id="accept", values={"colour": "Blue", "size": "Red"})
         )
         assert [(option["optionId"], option["name"], option["kind"]) for option in first["options"]] == [
@@ -67,7 +67,7 @@ async def test_a_switch_and_a_field_that_may_be_left_out_have_buttons_too() -> N
     }
     async with asking(elicited(requestedSchema=schema)) as one:
         asked = [await one.reply(PERMISSION, selected(option)) for option in ("1", "leave-out")]
-        assert await one.settled() == Settled(Answer(choice_id="accept", values={"ok": False}))
+        assert await one.settled() == AskOutcome(Answer(choice_id="accept", values={"ok": False}))
         titles = [params["toolCall"]["title"] for params in asked]
         assert titles == ["Who are you? (ok)", "Who are you? (mode)"]
 
@@ -139,10 +139,10 @@ FEW = settings(max_examples=25)
 """Each example is a whole connection; what replies mean is tried more often where it is decided."""
 
 
-def ended(question: Question, reply: Any, capabilities: dict[str, Any]) -> Settled | InText:
+def ended(question: Question, reply: Any, capabilities: dict[str, Any]) -> AskOutcome | InText:
     """How a question ends with a client that gives this reply to everything."""
 
-    async def run() -> Settled | InText:
+    async def run() -> AskOutcome | InText:
         hand = Hand(capabilities)
         client = client_of({"clientCapabilities": capabilities})
         task = asyncio.create_task(ask_client.ask(question, hand, client, SESSION, "t"))
@@ -164,7 +164,7 @@ def ended(question: Question, reply: Any, capabilities: dict[str, Any]) -> Settl
 def test_no_garbage_of_a_client_without_forms_grants_anything(question: Question, reply: Any) -> None:
     """Whatever is not clearly a yes is a no, and one that nobody said carries a note."""
     end = ended(question, reply, {})
-    assert isinstance(end, Settled)
+    assert isinstance(end, AskOutcome)
     assert end.answer.choice_id in ("decline", "cancel")
     assert end.note
 
@@ -177,6 +177,6 @@ def test_no_garbage_of_a_client_without_forms_grants_anything(question: Question
 def test_no_garbage_of_a_client_with_forms_fills_in_anything(question: Question, reply: Any) -> None:
     """Only a page can be accepted without a value."""
     end = ended(question, reply, FORMS)
-    assert isinstance(end, Settled)
+    assert isinstance(end, AskOutcome)
     is_opened = question is PAGE and isinstance(reply, dict) and reply.get("action") == "accept"
     assert (end.answer.choice_id == "accept") == is_opened

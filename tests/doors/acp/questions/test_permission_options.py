@@ -27,7 +27,7 @@ def command(decisions: list[Any] | None = None, **more: Any) -> Question:
 
 
 def asked(method: str, params: dict[str, Any]) -> Question:
-    question = questions.ask(method, params, "q-1", None)
+    question = questions.question_of(method, params, "q-1", None)
     assert question is not None
     return question
 

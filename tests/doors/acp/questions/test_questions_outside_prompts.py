@@ -19,7 +19,7 @@ from laneway.doors.acp.questions.open_questions import OpenQuestions
 from laneway.doors.acp.sessions.prompt_service import PromptService
 from laneway.doors.acp.updates.updates_v1 import UpdatesV1
 from laneway.testing.engine import HandThread
-from tests.commands.hand_session import HandDesk
+from tests.commands.hand_session import HandSession
 from tests.core.support import stage, until
 from tests.doors.acp.asking import PERMISSION, WHY, user_input
 from tests.doors.acp.hand import SESSION
@@ -29,20 +29,20 @@ ENDED = {"stopReason": "end_turn"}
 
 
 class Listener:
-    """What a room does with a narrator's news, as far as questions go."""
+    """What `SessionEvents` does with events, as far as questions go."""
 
-    def __init__(self, floor: OpenQuestions) -> None:
-        self._floor = floor
+    def __init__(self, questions: OpenQuestions) -> None:
+        self._questions = questions
 
     def on_question(self, question: Question) -> None:
-        self._floor.on_question(question)
+        self._questions.on_question(question)
 
     def on_withdrawn(self, gone: Withdrawn) -> None:
-        self._floor.on_withdrawn(gone)
+        self._questions.on_withdrawn(gone)
 
     def on_turn(self, event: TurnStarted | TurnDone) -> None:
         if isinstance(event, TurnDone):
-            self._floor.forget_words()
+            self._questions.drop_text_questions()
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments: None
@@ -82,14 +82,14 @@ async def editor(tmp_path: Path) -> AsyncIterator[Editor]:
     async with stage() as here:
         session, thread = await here.session()
         hand, client, queue = Reader(), client_of({"clientCapabilities": {}}), Queue()
-        narrator = UpdatesV1(hand, client, here.clock)
-        floor = OpenQuestions(session, narrator, hand, client, queue, session_id=SESSION, cwd="/work")
-        desk: Any = HandDesk(tmp_path)
+        sink = UpdatesV1(hand, client, here.clock)
+        questions = OpenQuestions(session, sink, hand, client, queue, session_id=SESSION, cwd="/work")
+        commands: Any = HandSession(tmp_path)
         service = PromptService(
-            session, narrator, floor, queue, desk, lambda spec: spec, steers=False, is_titled=True
+            session, sink, questions, queue, commands, lambda spec: spec, steers=False, is_titled=True
         )
-        session.attach(narrator)
-        narrator.open(SESSION, thread.info.thread_id, "/work", Listener(floor))
+        session.attach(sink)
+        sink.open(SESSION, thread.info.thread_id, "/work", Listener(questions))
         async with asyncio.timeout(30):
             yield Editor(session, thread, hand, service)
 

@@ -89,7 +89,7 @@ def test_an_undo_runs_nothing_and_puts_the_bytes_back(
     diff = BACK + DELETED.replace("-two", f"-{before.decode().strip()}")
     found = undo.check(diff, made.root)
     assert isinstance(found, undo.UndoPlan), found
-    assert undo.put_back(found, made.root) == ""
+    assert undo.revert(found, made.root) == ""
     assert made.was_run() == ""
     assert (made.root / "tracked.txt").read_bytes() == b"one\n"
     assert (made.root / "other.txt").read_bytes() == before
@@ -104,7 +104,7 @@ def test_whatever_lies_there_somebody_who_looks_is_told_so_soon(stall: Stall, tm
     assert "seconds" not in found.problem
     target = reviews.target(root, "")
     assert "seconds" not in str(target)
-    assert isinstance(undo.check(BACK, root), undo.Left)
+    assert isinstance(undo.check(BACK, root), undo.CannotRevert)
 
 
 def test_a_git_in_the_repository_is_never_the_git_that_is_run(

@@ -12,7 +12,7 @@ from laneway.commands.last_turns import LastTurns as Memory
 from laneway.commands.slash import Invocation
 from laneway.commands.undo import LastTurn
 from laneway.core.model import FileChange, TurnDone
-from tests.commands.hand_session import HandDesk
+from tests.commands.hand_session import HandSession
 from tests.doors.acp.shared import Shared
 from tests.doors.acp.support import Client
 
@@ -22,14 +22,14 @@ GONE = "turn not found: {}"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> HandDesk:
-    return HandDesk(tmp_path)
+def session(tmp_path: Path) -> HandSession:
+    return HandSession(tmp_path)
 
 
-async def undo(desk: HandDesk) -> str:
+async def undo(session: HandSession) -> str:
     """Returns what was said."""
-    assert await commands.run(desk, Invocation("undo")) is None
-    return desk.said[-1]
+    assert await commands.run(session, Invocation("undo")) is None
+    return session.said[-1]
 
 
 def refusal(message: str) -> EngineRefused:
@@ -38,36 +38,36 @@ def refusal(message: str) -> EngineRefused:
 
 @pytest.mark.parametrize("words", [BOUNDARY, GONE])
 async def test_the_next_undo_reaches_the_turn_before_one_that_codex_cannot_take_back(
-    desk: HandDesk, words: str
+    session: HandSession, words: str
 ) -> None:
     """With that one, it says; nothing is changed until then."""
-    desk.turns = [LastTurn("u1"), LastTurn("u2")]
-    desk.answers["thread/revert"] = [refusal(words.format("u2")), {}]
-    assert await undo(desk) == (
+    session.turns = [LastTurn("u1"), LastTurn("u2")]
+    session.answers["thread/revert"] = [refusal(words.format("u2")), {}]
+    assert await undo(session) == (
         f"Codex cannot take back this turn: {words.format('u2')}. Nothing was changed. "
         "The next /undo goes on with the turn before it, and takes this one along."
     )
-    assert "is taken back" in await undo(desk)
-    assert [params["beforeTurnId"] for _, params in desk.done] == ["u2", "u1"]
+    assert "is taken back" in await undo(session)
+    assert [params["beforeTurnId"] for _, params in session.done] == ["u2", "u1"]
 
 
-async def test_the_edits_of_such_a_turn_are_said_to_stay(desk: HandDesk) -> None:
+async def test_the_edits_of_such_a_turn_are_said_to_stay(session: HandSession) -> None:
     """The next one takes back only its own."""
-    desk.turns = [LastTurn("u1", (FileChange(path="/w/a", kind="update", diff="@@"),), "")]
-    desk.answers["thread/revert"] = refusal(BOUNDARY.format("u1"))
-    assert (await undo(desk)).endswith("Its edits stay in the files.")
+    session.turns = [LastTurn("u1", (FileChange(path="/w/a", kind="update", diff="@@"),), "")]
+    session.answers["thread/revert"] = refusal(BOUNDARY.format("u1"))
+    assert (await undo(session)).endswith("Its edits stay in the files.")
 
 
-async def test_in_a_session_taken_up_again_codex_names_what_is_older(desk: HandDesk) -> None:
+async def test_in_a_session_taken_up_again_codex_names_what_is_older(session: HandSession) -> None:
     """The turn that was passed over may be the newest still, or be gone."""
     listed = {"data": [{"id": "u3"}, {"id": "u2"}, {"id": "u1"}]}
-    desk.answers |= {"thread/turns/list": listed, "thread/revert": {}}
+    session.answers |= {"thread/turns/list": listed, "thread/revert": {}}
     for settled, wanted in (("u3", "u2"), ("u2", "u1"), ("u9", "u3")):
-        desk.turns = [LastTurn(settled, is_settled=True)]
-        assert "it is not known what it edited" in await undo(desk)
-        assert desk.done[-1] == ("thread/revert", {"threadId": "t1", "beforeTurnId": wanted})
-    desk.turns = [LastTurn("u1", is_settled=True)]
-    assert await undo(desk) == "There is no other turn to undo."
+        session.turns = [LastTurn(settled, is_settled=True)]
+        assert "it is not known what it edited" in await undo(session)
+        assert session.done[-1] == ("thread/revert", {"threadId": "t1", "beforeTurnId": wanted})
+    session.turns = [LastTurn("u1", is_settled=True)]
+    assert await undo(session) == "There is no other turn to undo."
 
 
 def test_memory_keeps_the_place_of_what_it_forgets() -> None:

@@ -12,9 +12,9 @@ from laneway.core.model import Activity, Event, FromSubagent
 from laneway.doors.acp.client import EditorClient, client_of
 from laneway.doors.acp.updates.tool_calls import (
     changed,
+    changed_fields,
     ended,
     ended_without,
-    fresh,
     opened,
     printed,
     replayed,
@@ -251,7 +251,7 @@ def test_an_edit_that_was_not_made_says_so_beside_its_diff(status: str, note: st
 def test_what_the_client_knows_is_not_told_again() -> None:
     """A diff goes over the line once, and its end is short."""
     begun, over = life(BARE, edit("inProgress"), edit("completed"))
-    assert fresh(over, begun) == {
+    assert changed_fields(over, begun) == {
         "sessionUpdate": "tool_call_update",
         "toolCallId": CALL,
         "status": "completed",

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.codex.questions import ask
+from laneway.codex.questions import question_of
 from laneway.core.model import Question
-from laneway.doors.acp.updates.tool_calls import asked, call_id_of, ended, opened, resumed
+from laneway.doors.acp.updates.tool_calls import call_id_of, ended, opened, permission_tool_call, resumed
 from tests.doors.acp.calls import BARE, CALL, CWD, TERMINAL, THREAD, TURN, command, problems, texts
 
 CHANGE = {"path": "/work/a.py", "kind": {"type": "update"}, "diff": "@@ -7 +7 @@\n-a\n+b\n"}
@@ -18,7 +18,7 @@ CHANGE = {"path": "/work/a.py", "kind": {"type": "update"}, "diff": "@@ -7 +7 @@
 def question(method: str, item: dict[str, Any] | None = None, **params: Any) -> Question:
     """As Codex asks it."""
     given = {"threadId": THREAD, "turnId": TURN, "itemId": "i-1", **params}
-    made = ask(method, given, "q-1", item)
+    made = question_of(method, given, "q-1", item)
     assert made is not None
     return made
 
@@ -33,7 +33,7 @@ def on_patch(item: dict[str, Any] | None, **params: Any) -> Question:
 
 def test_a_command_is_shown_with_its_folder_and_the_reason() -> None:
     """The folder is the command's own."""
-    shown = asked(on_command(reason="To build\n```sh\nit."), THREAD, BARE, cwd=CWD)
+    shown = permission_tool_call(on_command(reason="To build\n```sh\nit."), THREAD, BARE, cwd=CWD)
     assert shown == {
         "toolCallId": CALL,
         "status": "pending",
@@ -57,7 +57,7 @@ def test_a_command_is_shown_with_its_folder_and_the_reason() -> None:
 def test_a_command_cannot_hide_itself() -> None:
     """Neither by an escape, nor by being long, nor behind a fence of its own."""
     words = "true\r\x1b[2K; ```; " + "x" * 300 + "\nrm -rf ~"
-    shown = asked(on_command(command=words), THREAD, BARE)
+    shown = permission_tool_call(on_command(command=words), THREAD, BARE)
     assert "\x1b" not in shown["title"]
     assert shown["title"].endswith("…")
     [text] = texts(shown)
@@ -68,7 +68,7 @@ def test_a_command_cannot_hide_itself() -> None:
 def test_access_to_the_network_says_to_where() -> None:
     """The host is what the question is about."""
     network = {"host": "example.org", "protocol": "https"}
-    shown = asked(on_command(networkApprovalContext=network), THREAD, BARE)
+    shown = permission_tool_call(on_command(networkApprovalContext=network), THREAD, BARE)
     assert shown["title"] == "Allow network access to example.org?"
     assert "It wants to reach `example.org` by `https`." in texts(shown)[0]
     assert "```sh\nmake\n```" in texts(shown)[0]
@@ -76,14 +76,16 @@ def test_access_to_the_network_says_to_where() -> None:
 
 def test_further_permissions_of_a_command_are_shown() -> None:
     """They are part of the yes."""
-    shown = asked(on_command(additionalPermissions={"network": {"enabled": True}}), THREAD, BARE)
+    shown = permission_tool_call(
+        on_command(additionalPermissions={"network": {"enabled": True}}), THREAD, BARE
+    )
     assert "With these further permissions:\n\n```json\n" in texts(shown)[0]
     assert '"enabled": true' in texts(shown)[0]
 
 
 def test_a_patch_is_shown_with_its_diff() -> None:
     """As in the call itself: title, kind, diff and location."""
-    shown = asked(on_patch({"changes": [CHANGE]}, reason="Fix it."), THREAD, BARE, cwd=CWD)
+    shown = permission_tool_call(on_patch({"changes": [CHANGE]}, reason="Fix it."), THREAD, BARE, cwd=CWD)
     assert shown == {
         "toolCallId": CALL,
         "status": "pending",
@@ -101,7 +103,7 @@ def test_a_patch_is_shown_with_its_diff() -> None:
 
 def test_a_patch_that_codex_does_not_show_says_so() -> None:
     """Nobody should think that it is empty."""
-    shown = asked(on_patch(None, grantRoot="/work/src"), THREAD, BARE)
+    shown = permission_tool_call(on_patch(None, grantRoot="/work/src"), THREAD, BARE)
     assert texts(shown) == [
         "A yes for the session covers all files below `/work/src`.\n\nCodex did not tell which changes."
     ]
@@ -112,7 +114,9 @@ def test_permissions_are_listed() -> None:
     """Exactly what a yes would grant."""
     wanted = {"fileSystem": {"write": ["/data"]}}
     method = "item/permissions/requestApproval"
-    shown = asked(question(method, permissions=wanted, cwd="/else", reason="Data."), THREAD, BARE)
+    shown = permission_tool_call(
+        question(method, permissions=wanted, cwd="/else", reason="Data."), THREAD, BARE
+    )
     assert (shown["title"], shown["kind"], shown["rawInput"]) == ("Grant these permissions?", "other", wanted)
     [text] = texts(shown)
     assert '"/data"' in text
@@ -126,7 +130,7 @@ def test_what_an_mcp_server_asks_names_the_server_and_the_arguments() -> None:
     made = question(
         method, message="Allow docs to run tool “drop”?", serverName="docs", _meta=meta, url="https://x.y"
     )
-    shown = asked(made, THREAD, BARE, call_id="mine")
+    shown = permission_tool_call(made, THREAD, BARE, call_id="mine")
     assert (shown["toolCallId"], shown["title"], shown["rawInput"]) == ("mine", made.message, {"id": 7})
     assert texts(shown) == [
         'Asked by the MCP server `docs`.\n\nThe address is `https://x.y`.\n\n```json\n{\n  "id": 7\n}\n```'
@@ -153,7 +157,7 @@ def test_after_a_yes_the_call_goes_on_in_its_terminal() -> None:
         "content": told["content"],
     }
     over = ended(command("make\nall"), THREAD, TERMINAL, cwd=CWD)
-    assert problems(TERMINAL, told, on, over, permission=asked(made, THREAD, TERMINAL)) == []
+    assert problems(TERMINAL, told, on, over, permission=permission_tool_call(made, THREAD, TERMINAL)) == []
     assert "content" not in resumed(made, THREAD, BARE)
 
 
@@ -199,4 +203,4 @@ def test_whatever_is_asked_the_request_is_valid_acp(
         params=params,
         schema=schema,
     )
-    assert problems(BARE, permission=asked(made, THREAD, BARE)) == []
+    assert problems(BARE, permission=permission_tool_call(made, THREAD, BARE)) == []

@@ -16,9 +16,9 @@ from laneway.doors.acp.history.past_updates import CALL_BYTES, ReplayContext
 from laneway.doors.acp.questions import permission_options
 from laneway.doors.acp.updates.update_sink import UpdateListener
 from laneway.doors.acp.v2 import calls, past_updates
-from laneway.doors.acp.v2.foreground import Foreground
 from laneway.doors.acp.v2.pending_prompts import PendingPrompts
 from laneway.doors.acp.v2.permission_request import PermissionRequestV2
+from laneway.doors.acp.v2.session_state import ForegroundState
 from laneway.doors.acp.v2.updates_v2 import UpdatesV2
 from laneway.testing.clock import HandClock
 from tests.doors.acp.asking import ITEM, TOOL
@@ -125,15 +125,15 @@ def _change(number: int) -> dict[str, Any]:
 def test_a_session_waits_for_a_person_only_when_nothing_else_runs() -> None:
     """Two calls, one of them asked about: it runs on; when the other ends, it waits; then it goes on."""
     told: list[Any] = []
-    state = Foreground(told.append)
-    state.rest("end_turn")
+    state = ForegroundState(told.append)
+    state.become_idle("end_turn")
     state.run()
-    state.ask("q", "call-1")
-    state.look(["call-1", "call-2"])
-    state.look(["call-1"])
-    state.settle("q")
-    state.look([])
-    state.rest("error", RemoteError(-32603, "Broken.", {"kind": "other"}))
+    state.add_question("q", "call-1")
+    state.update(["call-1", "call-2"])
+    state.update(["call-1"])
+    state.remove_question("q")
+    state.update([])
+    state.become_idle("error", RemoteError(-32603, "Broken.", {"kind": "other"}))
     assert [each["state"] for each in told] == ["running", "requires_action", "running", "idle"]
     assert told[-1]["error"] == {"code": -32603, "message": "Broken.", "data": {"kind": "other"}}
     assert problems(*told) == []
@@ -142,77 +142,77 @@ def test_a_session_waits_for_a_person_only_when_nothing_else_runs() -> None:
 def test_a_session_runs_again_when_its_question_is_gone_and_its_turn_is_not() -> None:
     """One question of two is no reason, nor is a call that changes; behind the turn nothing is."""
     told: list[Any] = []
-    state = Foreground(told.append)
-    state.begin()
-    state.ask("q-1", None)
-    state.ask("q-2", None)
-    state.rest("end_turn")
-    state.settle("q-1")
-    state.look(["call"])
+    state = ForegroundState(told.append)
+    state.begin_turn()
+    state.add_question("q-1", None)
+    state.add_question("q-2", None)
+    state.become_idle("end_turn")
+    state.remove_question("q-1")
+    state.update(["call"])
     assert [each["state"] for each in told] == ["running", "idle"]
-    state.settle("q-2")
-    state.look(["call"])
-    state.end()
-    state.rest("end_turn")
-    state.look(["call"])
+    state.remove_question("q-2")
+    state.update(["call"])
+    state.end_turn()
+    state.become_idle("end_turn")
+    state.update(["call"])
     assert [each["state"] for each in told] == ["running", "idle", "running", "idle"]
     assert problems(*told) == []
 
 
 async def test_prompts_learn_their_ids_by_the_tickets_under_which_codex_records_them() -> None:
     """Whatever the order; what nobody of ours has sent is nobody's, and who was not taken is refused."""
-    inserts = PendingPrompts()
+    prompts = PendingPrompts()
     first = asyncio.get_running_loop().create_future()
-    inserts.begin(first)
-    inserts.turn("t-1")
-    second, third, fourth = (inserts.join(ticket) for ticket in ("t-2", "t-3", "t-4"))
+    prompts.begin(first)
+    prompts.on_turn("t-1")
+    second, third, fourth = (prompts.add(ticket) for ticket in ("t-2", "t-3", "t-4"))
     second.cancel()
     for ticket, message_id in (("t-1", "m-1"), ("other", "m-2"), ("t-3", "m-3"), ("t-2", "m-4")):
-        assert inserts.said(message_id)
-        inserts.recorded(ticket)
+        assert prompts.on_message(message_id)
+        prompts.on_recorded(ticket)
     assert (first.result(), third.result()) == ("m-1", "m-3")
-    inserts.end(None)
+    prompts.end(None)
     assert not fourth.done()
-    inserts.end(RemoteError(-32603, "Too late."))
+    prompts.end(RemoteError(-32603, "Too late."))
     assert isinstance(fourth.exception(), RemoteError)
 
 
 async def test_prompts_learn_their_ids_in_order_from_a_codex_that_names_no_tickets() -> None:
     """One that nobody waits for any more keeps its place."""
-    inserts = PendingPrompts()
+    prompts = PendingPrompts()
     first = asyncio.get_running_loop().create_future()
-    inserts.begin(first)
-    inserts.turn("t-1")
-    second, third = inserts.join("t-2"), inserts.join("t-3")
+    prompts.begin(first)
+    prompts.on_turn("t-1")
+    second, third = prompts.add("t-2"), prompts.add("t-3")
     second.cancel()
     for message_id in ("m-1", "m-2", "m-3"):
-        assert inserts.said(message_id)
-        inserts.recorded(None)
+        assert prompts.on_message(message_id)
+        prompts.on_recorded(None)
     assert (first.result(), third.result()) == ("m-1", "m-3")
 
 
 @pytest.mark.parametrize("tickets", [("t-1", "t-2"), (None, None)])
 async def test_of_a_commands_turn_only_what_was_put_into_it_is_seen(tickets: tuple[str | None, ...]) -> None:
     """What the command has Codex told is no message of the user's."""
-    inserts = PendingPrompts()
-    inserts.begin(None)
-    inserts.turn("t-1")
-    steered = inserts.join("t-2")
+    prompts = PendingPrompts()
+    prompts.begin(None)
+    prompts.on_turn("t-1")
+    steered = prompts.add("t-2")
     seen: list[bool] = []
     for ticket, message_id in zip((*tickets, None), ("m-1", "m-2", "m-3"), strict=True):
-        seen.append(inserts.said(message_id))
-        inserts.recorded(ticket)
+        seen.append(prompts.on_message(message_id))
+        prompts.on_recorded(ticket)
     assert (seen, steered.result()) == ([False, True, False], "m-2")
 
 
 async def test_a_turn_that_never_stopped_is_over_when_its_session_is() -> None:
     """No prompt waits for it that could tell; whoever was put into it is answered."""
     hand, nobody_listens = DraftHand(), cast(UpdateListener, None)
-    narrator = UpdatesV2(hand, HandClock())
-    narrator.open(SESSION, THREAD, CWD, nobody_listens)
-    narrator.foreground.begin()
-    steered = narrator.inserts.join("ticket")
-    narrator.close()
+    sink = UpdatesV2(hand, HandClock())
+    sink.open(SESSION, THREAD, CWD, nobody_listens)
+    sink.state.begin_turn()
+    steered = sink.pending_prompts.add("ticket")
+    sink.close()
     assert [each["state"] for each in hand.updates] == ["running", "idle"]
     assert isinstance(steered.exception(), RemoteError)
     hand.lint.assert_clean()
@@ -232,9 +232,9 @@ async def request(question: Question, call_id: str | None, choice: str = "declin
     if call_id is not None:
         hand.update(SESSION, {"sessionUpdate": "terminal_update", "terminalId": call_id})
         hand.update(SESSION, {"sessionUpdate": "tool_call_update", "toolCallId": call_id})
-    permits = PermissionRequestV2(hand, SESSION, "t", "/work", call_id)
+    permission = PermissionRequestV2(hand, SESSION, "t", "/work", call_id)
     offered = permission_options.options(question)
-    asking = asyncio.ensure_future(permits.decide(question, offered))
+    asking = asyncio.ensure_future(permission.request_decision(question, offered))
     call = await hand.asked()
     call.reply.set_result(selected(choice))
     assert await asking == selected(choice)

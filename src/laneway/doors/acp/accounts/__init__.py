@@ -1,1 +1,1 @@
-"""Logging in and out."""
+"""Login and logout of ACP clients."""

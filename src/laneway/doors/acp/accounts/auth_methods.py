@@ -1,6 +1,6 @@
-"""The ways to log in that a client is offered. Pure.
+"""The `authMethods` of `initialize`: browser, device code, API key and terminal. Pure.
 
-The ids of the first three are those of the official adapter: some clients know them by heart.
+The ids of the first three are those of the official adapter, because some clients rely on them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ DEVICE_CODE = "chat-gpt-device-code"
 TERMINAL = "terminal"
 AGENT_METHODS = (API_KEY, BROWSER, DEVICE_CODE)
 LOGIN_FLAG = "--login"
-"""Behind the command that starts us: log in in the terminal, and end."""
+"""Added to the command that starts us: log in in the terminal, then exit."""
 
 
 def methods(
     client: EditorClient, program: Sequence[str], environment: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """For `initialize`. `program` is the command that starts this agent."""
+    """The login methods that a client is offered. `program` is the command that starts this agent."""
     offered: list[dict[str, Any]] = []
     if not environment.get("NO_BROWSER"):
         offered.append(
@@ -52,7 +52,7 @@ def methods(
 
 
 def _by_method_id(method: dict[str, Any]) -> dict[str, Any]:
-    """As protocol 2 has it."""
+    """A method in the form of protocol 2."""
     rest = {key: value for key, value in method.items() if key != "id"}
     return {"type": "agent", "methodId": method["id"], **rest}
 
@@ -63,6 +63,6 @@ def _in_a_terminal(client: EditorClient, program: Sequence[str]) -> list[dict[st
         return [{"type": "terminal", **method, "args": [LOGIN_FLAG]}]
     if client.shows_terminal_logins:
         command, *args = program
-        started = {"command": command, "args": [*args, LOGIN_FLAG], "label": "Codex login"}
-        return [{**method, "_meta": {"terminal-auth": started}}]
+        login_command = {"command": command, "args": [*args, LOGIN_FLAG], "label": "Codex login"}
+        return [{**method, "_meta": {"terminal-auth": login_command}}]
     return []

@@ -1,7 +1,6 @@
-"""What a person has to do outside of the editor to log in, and how a client can show it.
+"""Shows a user where to log in: by a URL, a form, a message in the conversation or a permission request.
 
-One rung after another: a URL, a form, the conversation, a permission request. A client that refuses
-one gets the next.
+These are tried in this order: if the client refuses one, the next is tried.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from laneway.doors.acp.updates.blocks import text
 log = logging.getLogger(__name__)
 
 DONE = "done"
-Shown = Literal["link", "told", "declined"]
-"""A person was sent there, or was told where to go, or does not want to."""
+PromptOutcome = Literal["link", "shown", "declined"]
+"""`link`: the client opened the URL, and expects `elicitation/complete`; `shown`: in any other way."""
 
 
 OPTIONS = [
@@ -33,7 +32,7 @@ OPTIONS = [
 
 
 class LoginPrompt(LoginPage, frozen=True):
-    """The page in words for a person."""
+    """The login page and its code, as texts for the user."""
 
     @property
     def _page(self) -> str:
@@ -47,108 +46,114 @@ class LoginPrompt(LoginPage, frozen=True):
 
     @property
     def title(self) -> str:
-        """Of a permission request, of which some clients show nothing else."""
+        """The title of a permission request; some clients show nothing else of it."""
         return self.text if self.code else "Log in to Codex"
 
     @property
-    def then_again(self) -> str:
+    def retry_text(self) -> str:
         return f"{self.text} Then choose this way to log in once more, or start a session."
 
 
-class LoginAsker(msgspec.Struct, frozen=True):
-    """Who wants to log in, and by which request."""
+class LoginRequest(msgspec.Struct, frozen=True):
+    """Which client wants to log in, and the request or session by which it can be asked."""
 
     client: EditorClient
-    line: ClientChannel
+    channel: ClientChannel
     request_id: Any = None
-    """Of `authenticate`, as the client wrote it; None: not by a request."""
+    """The id of `authenticate`, as the client wrote it; None if there is no such request."""
     session_id: str | None = None
-    """Any session that the client has open."""
-    say: Callable[[str], None] | None = None
-    """Into the conversation from which somebody logs in."""
+    """Any open session of the client."""
+    send_message: Callable[[str], None] | None = None
+    """Sends a message to the conversation in which `/login` was called."""
 
 
-async def show(signpost: LoginPrompt, asker: LoginAsker) -> Shown | None:
-    """How it was taken; None if there was no way to show it."""
-    scope, shown = _scope(asker), None
-    if asker.client.takes_urls and scope:
-        shown = await _elicit(asker.line, _by_url(signpost) | scope, "link")
-    if shown is None and asker.say is not None:
-        asker.say(signpost.text)
-        return "told"
-    if shown is None and asker.client.takes_forms and scope:
-        shown = await _elicit(asker.line, _by_form(signpost) | scope, "told")
-    if shown is None and asker.session_id is not None:
-        asks = _permitted_alone if asker.client.protocol == 2 else _permitted
-        shown = await asks(signpost, asker.line, asker.session_id)
-    return shown
+async def show_prompt(prompt: LoginPrompt, request: LoginRequest) -> PromptOutcome | None:
+    """Show the login page to the user; None if the client has no way to show it."""
+    scope, outcome = _scope(request), None
+    if request.client.takes_urls and scope:
+        outcome = await _elicit(request.channel, _by_url(prompt) | scope, "link")
+    if outcome is None and request.send_message is not None:
+        request.send_message(prompt.text)
+        return "shown"
+    if outcome is None and request.client.takes_forms and scope:
+        outcome = await _elicit(request.channel, _by_form(prompt) | scope, "shown")
+    if outcome is None and request.session_id is not None:
+        ask = _by_permission_v2 if request.client.protocol == 2 else _by_permission_v1
+        outcome = await ask(prompt, request.channel, request.session_id)
+    return outcome
 
 
-def _scope(asker: LoginAsker) -> dict[str, Any]:
-    if asker.request_id is not None:
-        return {"requestId": asker.request_id}
-    return {"sessionId": asker.session_id} if asker.session_id is not None else {}
+def _scope(request: LoginRequest) -> dict[str, Any]:
+    if request.request_id is not None:
+        return {"requestId": request.request_id}
+    return {"sessionId": request.session_id} if request.session_id is not None else {}
 
 
-def _by_url(signpost: LoginPrompt) -> dict[str, Any]:
+def _by_url(prompt: LoginPrompt) -> dict[str, Any]:
     message = (
-        f"Log in to Codex and enter this code there: {code_label(signpost.code)}"
-        if signpost.code
+        f"Log in to Codex and enter this code there: {code_label(prompt.code)}"
+        if prompt.code
         else "Log in to Codex."
     )
-    return {"mode": "url", "elicitationId": signpost.login_id, "url": signpost.url, "message": message}
+    return {"mode": "url", "elicitationId": prompt.login_id, "url": prompt.url, "message": message}
 
 
-def _by_form(signpost: LoginPrompt) -> dict[str, Any]:
+def _by_form(prompt: LoginPrompt) -> dict[str, Any]:
     return {
         "mode": "form",
-        "message": f"{signpost.text} Accept this when you have done so.",
+        "message": f"{prompt.text} Accept this when you have done so.",
         "requestedSchema": {"type": "object", "properties": {}},
     }
 
 
-async def _elicit(line: ClientChannel, params: dict[str, Any], accepted: Shown) -> Shown | None:
+async def _elicit(
+    channel: ClientChannel, params: dict[str, Any], accepted: PromptOutcome
+) -> PromptOutcome | None:
     try:
-        reply = await line.call("elicitation/create", params)
+        reply = await channel.call("elicitation/create", params)
     except RemoteError as refused:
         log.info("the client shows no %s for a login: %s", params["mode"], refused)
         return None
     return accepted if isinstance(reply, dict) and reply.get("action") == "accept" else "declined"
 
 
-async def _permitted(signpost: LoginPrompt, line: ClientChannel, session_id: str) -> Shown | None:
-    """A permission request needs a tool call to be about: this one begins and ends here."""
-    call_id, status = f"login:{signpost.login_id}", "failed"
+async def _by_permission_v1(
+    prompt: LoginPrompt, channel: ClientChannel, session_id: str
+) -> PromptOutcome | None:
+    """By a permission request of protocol 1. It needs a tool call, which is announced and ended here."""
+    call_id, status = f"login:{prompt.login_id}", "failed"
     call = {
         "toolCallId": call_id,
-        "title": signpost.title,
+        "title": prompt.title,
         "kind": "other",
         "status": "pending",
-        "content": [text(signpost.text)],
+        "content": [text(prompt.text)],
     }
-    line.update(session_id, {"sessionUpdate": "tool_call", **call})
+    channel.update(session_id, {"sessionUpdate": "tool_call", **call})
     try:
-        shown = await _request(line, {"sessionId": session_id, "toolCall": call, "options": OPTIONS})
-        if shown == "told":
+        outcome = await _request(channel, {"sessionId": session_id, "toolCall": call, "options": OPTIONS})
+        if outcome == "shown":
             status = "completed"
-        return shown
+        return outcome
     finally:
-        line.update(
+        channel.update(
             session_id, {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "status": status}
         )
 
 
-async def _permitted_alone(signpost: LoginPrompt, line: ClientChannel, session_id: str) -> Shown | None:
-    """In protocol 2 it needs none."""
-    head = {"title": signpost.title, "description": signpost.text}
-    return await _request(line, {"sessionId": session_id, **head, "options": OPTIONS})
+async def _by_permission_v2(
+    prompt: LoginPrompt, channel: ClientChannel, session_id: str
+) -> PromptOutcome | None:
+    """By a permission request of protocol 2, which needs no tool call."""
+    head = {"title": prompt.title, "description": prompt.text}
+    return await _request(channel, {"sessionId": session_id, **head, "options": OPTIONS})
 
 
-async def _request(line: ClientChannel, params: dict[str, Any]) -> Shown | None:
+async def _request(channel: ClientChannel, params: dict[str, Any]) -> PromptOutcome | None:
     try:
-        reply = await line.call("session/request_permission", params)
+        reply = await channel.call("session/request_permission", params)
     except RemoteError as refused:
         log.info("the client shows no permission request for a login: %s", refused)
         return None
     outcome = reply.get("outcome") if isinstance(reply, dict) else None
-    return "told" if isinstance(outcome, dict) and outcome.get("optionId") == DONE else "declined"
+    return "shown" if isinstance(outcome, dict) and outcome.get("optionId") == DONE else "declined"

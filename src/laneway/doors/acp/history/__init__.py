@@ -1,1 +1,1 @@
-"""What a client is told of what was: sessions, and their conversations."""
+"""The history of ACP sessions: the list of sessions, and the replay of a session's conversation."""

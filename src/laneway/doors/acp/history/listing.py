@@ -1,6 +1,6 @@
-"""`session/list`: Codex's threads as sessions, whichever program started them.
+"""Answers `session/list`: Codex's threads as sessions, whichever program started them.
 
-Codex keeps the list and its pages; a cursor of its own goes to the client and comes back untouched.
+Codex has the list and its pages; its cursors are passed to the client and back unchanged.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from laneway.base.errors import EngineRefused
 from laneway.base.plain import label
 from laneway.core.ports import ThreadInfo, ThreadList
 from laneway.doors.acp.faults import INVALID_REQUEST, bad_params
-from laneway.doors.acp.history.user_blocks import words
+from laneway.doors.acp.history.user_blocks import without_resources
 
 SESSIONS_A_PAGE = 50
-"""What a list shows before somebody scrolls."""
+"""In one page: more than a list shows without scrolling."""
 TITLE_CHARS = 80
-"""Of one title: without a name of its own, a thread is called by the whole first prompt."""
+"""Of one title: a thread without a name has its whole first prompt as title."""
 
 
-class Archive(Protocol):
-    """What is needed of an engine."""
+class ThreadSource(Protocol):
+    """The part of an engine that lists threads."""
 
     async def list_threads(
         self, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50
     ) -> ThreadList: ...
 
 
-Names = Callable[[list[str]], Awaitable[dict[str, str]]]
-"""From threads to the sessions that they are."""
+SessionIds = Callable[[list[str]], Awaitable[dict[str, str]]]
+"""By thread id: the id of its session."""
 
 
-class Empty(Protocol):
-    """What is told of a session that nothing was said in yet."""
+class EmptySession(Protocol):
+    """The listed fields of a session without a prompt."""
 
     @property
     def session_id(self) -> str: ...
@@ -47,18 +47,21 @@ class Empty(Protocol):
     def updated_at(self) -> int: ...
 
 
-Empties = Callable[[str | None], Awaitable[Sequence[Empty]]]
-"""The latest of those, in a folder or everywhere."""
+EmptySessions = Callable[[str | None], Awaitable[Sequence[EmptySession]]]
+"""The latest sessions without a prompt, of one folder or of all."""
 
 
-async def nothing_empty(cwd: str | None) -> Sequence[Empty]:
+async def no_empty_sessions(cwd: str | None) -> Sequence[EmptySession]:
     return ()
 
 
-async def listed(
-    engine: Archive, params: dict[str, Any], names: Names, empties: Empties = nothing_empty
+async def list_sessions(
+    engine: ThreadSource,
+    params: dict[str, Any],
+    session_ids: SessionIds,
+    empty_sessions: EmptySessions = no_empty_sessions,
 ) -> dict[str, Any]:
-    """The answer to `session/list`. Its first page begins with what Codex does not know yet."""
+    """The answer to `session/list`. Its first page begins with the sessions that Codex does not list yet."""
     cwd, cursor = params.get("cwd"), params.get("cursor")
     if cwd is not None and not (isinstance(cwd, str) and PurePath(cwd).is_absolute()):
         raise bad_params("cwd must be an absolute path.")
@@ -71,38 +74,38 @@ async def listed(
         if cursor is None or refused.code != INVALID_REQUEST:
             raise
         raise bad_params("This cursor does not lead to a page of the list.") from refused
-    # A thread without a folder cannot be opened again, and the protocol has no way to show it.
+    # A thread without a folder cannot be opened again, and the protocol requires one.
     threads = [info for info in page.threads if PurePath(info.cwd).is_absolute()]
-    named = await names([info.thread_id for info in threads])
-    sessions = [session_info(info, named[info.thread_id]) for info in threads]
+    ids_by_thread = await session_ids([info.thread_id for info in threads])
+    sessions = [session_info(info, ids_by_thread[info.thread_id]) for info in threads]
     if cursor is None:
-        known = set(named.values())
-        empty = [each for each in await empties(cwd) if each.session_id not in known]
+        known_ids = set(ids_by_thread.values())
+        empty = [session for session in await empty_sessions(cwd) if session.session_id not in known_ids]
         sessions = [*map(_empty_info, empty), *sessions]
     return {"sessions": sessions, **({"nextCursor": page.cursor} if page.cursor else {})}
 
 
 def session_info(info: ThreadInfo, session_id: str) -> dict[str, Any]:
-    shown: dict[str, Any] = {"sessionId": session_id, "cwd": info.cwd}
+    row: dict[str, Any] = {"sessionId": session_id, "cwd": info.cwd}
     title = short_title(info.title)
     if title:
-        shown["title"] = title
+        row["title"] = title
     if info.updated_at > 0:
-        shown["updatedAt"] = stamp(info.updated_at)
-    return shown
+        row["updatedAt"] = stamp(info.updated_at)
+    return row
 
 
-def _empty_info(empty: Empty) -> dict[str, Any]:
+def _empty_info(empty: EmptySession) -> dict[str, Any]:
     return session_info(
         ThreadInfo(thread_id="", cwd=empty.cwd, updated_at=empty.updated_at), empty.session_id
     )
 
 
 def short_title(text: str) -> str:
-    """One line of what was said, without the files that came along."""
-    return label(" ".join(words(text).split()), TITLE_CHARS)
+    """A text as one line, without embedded files."""
+    return label(" ".join(without_resources(text).split()), TITLE_CHARS)
 
 
 def stamp(seconds: int) -> str:
-    """RFC 3339, in UTC."""
+    """A time as RFC 3339, in UTC."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,7 @@
-"""Events of the past as `session/update`s: one at a time, whole or within a budget of bytes.
+"""Renders past events as `session/update`s for the replay of a session's history.
 
-Pure. What was said stays whole. What a tool call printed, changed or returned is bounded where the
-budget holds, and each cut says so. The newest turn of a session has no budget (see `replay`).
+Pure. Messages are complete. Output, changes and results of a tool call in an older turn are limited to
+a budget of bytes, and each cut is marked. The newest turn has no budget (see `replay`).
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from laneway.doors.acp.updates import tool_calls
 from laneway.doors.acp.updates.blocks import text as text_content
 from laneway.doors.acp.updates.text_chunks import chunk
 from laneway.rendering.activities import is_verdict
-from laneway.rendering.refusals import in_words
+from laneway.rendering.refusals import unwrapped_message
 
 CALL_BYTES = 16 * 1024
 """Of one tool call in an older turn, as JSON: a few screens, and 2,000 of them are 32 MB at worst."""
 CALL_CHARS = CALL_BYTES // 2
-"""Of its text: there is room for what JSON escapes, and for the rest of the call."""
+"""Of its text: leaves room for JSON escapes and the other fields of the call."""
 TIGHT_CHARS = CALL_CHARS // 8
-"""Of its text where escapes made it too long after all: six bytes for each control character."""
+"""Of its text if escapes still make it too long: a control character takes six bytes."""
 NOTE_BYTES = 256
-"""Kept free for the sentence that tells what was left out."""
+"""Reserved for the sentence that says what was left out."""
 LABEL_CHARS = 500
-"""Of the title and the name of an older tool call: both come from models and from servers of others."""
+"""Of the title and the name of an older tool call: both come from models and MCP servers."""
 MAX_LOCATIONS = 50
-"""Places in files that an older tool call still names."""
+"""In an older tool call."""
 IMAGE_CHARS = 256 * 1024
-"""Of an image that a user sent in an older turn, in base64: a screenshot fits, a photograph does not."""
+"""Base64 of an image in a user's prompt of an older turn: a screenshot fits, a photograph does not."""
 
 Update = dict[str, Any] | msgspec.Raw
 
@@ -41,7 +41,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ReplayContext(msgspec.Struct, frozen=True):
-    """Whose past it is, and who is told."""
+    """The thread whose history is replayed, and the client that gets it."""
 
     thread_id: str
     client: EditorClient
@@ -49,13 +49,13 @@ class ReplayContext(msgspec.Struct, frozen=True):
 
 
 class Render(Protocol):
-    """`updates`, in whichever version of the protocol."""
+    """`updates`, in any version of the protocol."""
 
-    def __call__(self, event: Event, scene: ReplayContext, *, is_whole: bool) -> list[Update]: ...
+    def __call__(self, event: Event, context: ReplayContext, *, is_whole: bool) -> list[Update]: ...
 
 
-def updates(event: Event, scene: ReplayContext, *, is_whole: bool) -> list[Update]:
-    """What a client is told of an event; empty for what only moved a turn along."""
+def updates(event: Event, context: ReplayContext, *, is_whole: bool) -> list[Update]:
+    """The updates for a past event; none for events that only mark a turn's progress."""
     match event:
         case UserSaid():
             return _prompt(event, None if is_whole else IMAGE_CHARS)
@@ -64,11 +64,11 @@ def updates(event: Event, scene: ReplayContext, *, is_whole: bool) -> list[Updat
         case Thought(item_id=item_id, text=text):
             return [chunk("agent_thought_chunk", item_id, text)]
         case Activity():
-            return _deed(event, scene, is_whole=is_whole)
+            return _activity(event, context, is_whole=is_whole)
         case Plan():
             return [_plan(event)]
         case TurnDone(status="failed", turn_id=turn_id, failure=failure):
-            why = plain(in_words(failure.message)) if failure else "Codex did not say why."
+            why = plain(unwrapped_message(failure.message)) if failure else "Codex did not say why."
             return [chunk("agent_message_chunk", f"{turn_id}-failed", f"The turn failed: {why}")]
         case _:
             return []
@@ -93,8 +93,8 @@ def _plan(plan: Plan) -> Update:
     return {"sessionUpdate": "plan", "entries": entries}
 
 
-def _deed(activity: Activity, scene: ReplayContext, *, is_whole: bool) -> list[Update]:
-    if activity.kind == "compaction" and scene.client.takes_compaction:
+def _activity(activity: Activity, context: ReplayContext, *, is_whole: bool) -> list[Update]:
+    if activity.kind == "compaction" and context.client.takes_compaction:
         return [
             {
                 "sessionUpdate": "compaction_update",
@@ -103,38 +103,38 @@ def _deed(activity: Activity, scene: ReplayContext, *, is_whole: bool) -> list[U
             }
         ]
     if activity.kind == "review" and is_verdict(activity):
-        return []  # its text follows as a message
+        return []  # the text of a review follows as a message
     if is_whole:
-        return [tool_calls.replayed(activity, scene.thread_id, cwd=scene.cwd)]
-    return [bounded(activity, scene)]
+        return [tool_calls.replayed(activity, context.thread_id, cwd=context.cwd)]
+    return [bounded(activity, context)]
 
 
-def bounded(activity: Activity, scene: ReplayContext) -> msgspec.Raw:
+def bounded(activity: Activity, context: ReplayContext) -> msgspec.Raw:
     """A tool call in at most `CALL_BYTES` of JSON."""
-    encoded = _encode(_shown(activity, scene, CALL_CHARS))
+    encoded = _encode(_call(activity, context, CALL_CHARS))
     if len(encoded) > CALL_BYTES:
-        encoded = _encode(fitted(_shown(activity, scene, TIGHT_CHARS)))
+        encoded = _encode(fitted(_call(activity, context, TIGHT_CHARS)))
     return msgspec.Raw(encoded)
 
 
-def _shown(activity: Activity, scene: ReplayContext, max_chars: int) -> dict[str, Any]:
-    return tool_calls.replayed(activity, scene.thread_id, cwd=scene.cwd, max_chars=max_chars)
+def _call(activity: Activity, context: ReplayContext, max_chars: int) -> dict[str, Any]:
+    return tool_calls.replayed(activity, context.thread_id, cwd=context.cwd, max_chars=max_chars)
 
 
 def fitted(update: dict[str, Any]) -> dict[str, Any]:
-    """A tool call with what is most telling, for as long as there is room."""
+    """A tool call cut to `CALL_BYTES`: as much as fits of content, locations, output and input."""
     optional = {"content", "locations", "rawInput", "rawOutput"}
-    kept = {key: value for key, value in update.items() if key not in optional}
+    fitted_call = {key: value for key, value in update.items() if key not in optional}
     for label in ("title", "name"):
-        if label in kept:
-            kept[label] = kept[label][:LABEL_CHARS]
-    room = CALL_BYTES - NOTE_BYTES - len(_encode(kept))
+        if label in fitted_call:
+            fitted_call[label] = fitted_call[label][:LABEL_CHARS]
+    free_bytes = CALL_BYTES - NOTE_BYTES - len(_encode(fitted_call))
     content, left_out = [], 0
     for part in update.get("content") or []:
         size = len(_encode(part)) + 1
-        if size <= room:
+        if size <= free_bytes:
             content.append(part)
-            room -= size
+            free_bytes -= size
         else:
             left_out += 1
     if left_out:
@@ -143,14 +143,14 @@ def fitted(update: dict[str, Any]) -> dict[str, Any]:
         )
         content.append(text_content(f"{parts} left out: only the newest turn is shown whole."))
     if content:
-        kept["content"] = content
+        fitted_call["content"] = content
     for key, value in (
         ("locations", (update.get("locations") or [])[:MAX_LOCATIONS]),
         ("rawOutput", update.get("rawOutput")),
         ("rawInput", update.get("rawInput")),
     ):
         size = len(_encode(value)) + len(key) + 4
-        if value and size <= room:
-            kept[key] = value
-            room -= size
-    return kept
+        if value and size <= free_bytes:
+            fitted_call[key] = value
+            free_bytes -= size
+    return fitted_call

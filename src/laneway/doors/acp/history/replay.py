@@ -1,7 +1,7 @@
-"""The history of a session, told to a client that loads it: page by page, from the first turn on.
+"""Sends the history of a session to a client that loads it, page by page from the first turn on.
 
-The next page is fetched while one is told, and no turn is told before the client has taken most of
-the one before it. The newest turn comes complete; each tool call of the older ones has a budget of
+The next page is fetched while one is sent, and a turn is sent only when the client has read most of
+the one before. The newest turn is sent complete; each tool call of the older ones has a budget of
 bytes (see `past_updates`).
 """
 
@@ -20,11 +20,11 @@ from laneway.doors.acp.client_channel import ClientChannel
 from laneway.doors.acp.history import past_updates
 
 TURNS_A_PAGE = 20
-"""Of one request: two pages are in memory at once, with everything that was printed in them."""
+"""Turns in one request: two pages are in memory at once, with all output in them."""
 
 
 class HistoryReader(Protocol):
-    """What is needed of an engine."""
+    """The part of an engine that reads a thread's history."""
 
     async def history(
         self, thread_id: str, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
@@ -32,7 +32,7 @@ class HistoryReader(Protocol):
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """For the log."""
+    """How much was replayed."""
 
     turns: int
     updates: int
@@ -43,31 +43,31 @@ async def replay(
     session_id: str,
     thread_id: str,
     client: EditorClient,
-    line: ClientChannel,
+    channel: ClientChannel,
     *,
     cwd: str = "",
     render: past_updates.Render = past_updates.updates,
 ) -> Replayed:
-    """Tell everything; when this returns, whatever is said next comes behind it."""
-    scene = past_updates.ReplayContext(thread_id, client, cwd)
+    """Send all of the history; updates that are sent after this returns follow it."""
+    context = past_updates.ReplayContext(thread_id, client, cwd)
     turns = updates = 0
     newest: list[Event] = []
-    ahead = asyncio.ensure_future(_page(engine, thread_id, None))
+    next_page = asyncio.ensure_future(_page(engine, thread_id, None))
     try:
         while True:
-            page = await ahead
+            page = await next_page
             if page.older is not None:
-                ahead = asyncio.ensure_future(_page(engine, thread_id, page.older))
+                next_page = asyncio.ensure_future(_page(engine, thread_id, page.older))
             for turn in _turns(page.events):
-                # The one before is told when another is there: only then is it not the newest.
-                updates += await _tell(newest, scene, line, session_id, render, is_whole=False)
+                # A turn is sent when another follows it: only then is it known not to be the newest.
+                updates += await _send_turn(newest, context, channel, session_id, render, is_whole=False)
                 turns, newest = turns + 1, turn
             if page.older is None:
                 break
     finally:
-        ahead.cancel()
-        await asyncio.gather(ahead, return_exceptions=True)
-    updates += await _tell(newest, scene, line, session_id, render, is_whole=True)
+        next_page.cancel()
+        await asyncio.gather(next_page, return_exceptions=True)
+    updates += await _send_turn(newest, context, channel, session_id, render, is_whole=True)
     return Replayed(turns, updates)
 
 
@@ -86,10 +86,10 @@ def _turns(events: Iterable[Event]) -> Iterator[list[Event]]:
         yield turn
 
 
-async def _tell(
+async def _send_turn(
     turn: list[Event],
-    scene: past_updates.ReplayContext,
-    line: ClientChannel,
+    context: past_updates.ReplayContext,
+    channel: ClientChannel,
     session_id: str,
     render: past_updates.Render,
     *,
@@ -99,8 +99,8 @@ async def _tell(
         return 0
     count = 0
     for event in turn:
-        for update in render(event, scene, is_whole=is_whole):
-            line.update(session_id, update)
+        for update in render(event, context, is_whole=is_whole):
+            channel.update(session_id, update)
             count += 1
-    await line.writable()
+    await channel.writable()
     return count

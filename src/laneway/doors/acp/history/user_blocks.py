@@ -1,7 +1,7 @@
-"""What a user once said, as content blocks: the way back from `laneway.doors.acp.sessions.prompts`.
+"""Converts a recorded prompt back into content blocks: the reverse of `laneway.doors.acp.sessions.prompts`.
 
-Pure. Takes an input as Codex keeps it, whichever program sent it. What has no block of its own is
-named in words; nothing is left out in silence.
+Pure. Takes the input as Codex recorded it, whichever program sent it. A part without a block of its
+own is named in text; none is silently left out.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ _RESOURCE = re.compile(
 )
 _LINK = re.compile(r'\[ACP_RESOURCE_LINK uri="([^"\n]*)" name="([^"\n]*)"\]\n\[/ACP_RESOURCE_LINK\]')
 _MARK = re.compile(r"\[/?ACP_RESOURCE", re.IGNORECASE)
-_HARMLESS_MARK = re.compile(r"\[\\(/?)(?=ACP_RESOURCE)", re.IGNORECASE)
+_ESCAPED_MARK = re.compile(r"\[\\(/?)(?=ACP_RESOURCE)", re.IGNORECASE)
 _WRAPPED = re.compile(
     r'\[ACP_RESOURCE(?:_LINK)? uri="[^"\n]*"[^\]\n]*\](?:.*?\[/ACP_RESOURCE(?:_LINK)?\]|.*)', re.DOTALL
 )
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=.+-]+)*;base64,", re.IGNORECASE)
 
 
-def blocks(said: UserSaid, max_image_chars: int | None = None) -> list[Block]:
-    """One block for each part of the input; an image whose base64 is longer than this is only named."""
-    if not isinstance(said.content, list):
-        return [_text(said.text)] if said.text else []
-    return [block for part in said.content if (block := _block(part, max_image_chars)) is not None]
+def blocks(message: UserSaid, max_image_chars: int | None = None) -> list[Block]:
+    """One block for each part of the prompt; an image with more base64 than this is only named."""
+    if not isinstance(message.content, list):
+        return [_text(message.text)] if message.text else []
+    return [block for part in message.content if (block := _block(part, max_image_chars)) is not None]
 
 
-def words(text: str) -> str:
-    """A text without the resources that were wrapped into it."""
+def without_resources(text: str) -> str:
+    """The text without embedded resources and links."""
     return _WRAPPED.sub("", text)
 
 
 def _block(part: Any, max_image_chars: int | None) -> Block | None:
     match part:
         case {"type": "text", "text": str(text)}:
-            return _unwrapped(text) if text else None
+            return _text_block(text) if text else None
         case {"type": "image", "url": str(url)}:
             return _image(url, max_image_chars)
         case {"type": "localImage", "path": str(path)}:
@@ -57,31 +57,31 @@ def _block(part: Any, max_image_chars: int | None) -> Block | None:
             return _text("[something that cannot be shown]")
 
 
-def _unwrapped(text: str) -> Block:
+def _text_block(text: str) -> Block:
     link = _LINK.fullmatch(text)
     if link:
         return {"type": "resource_link", "uri": link[1], "name": link[2] or link[1]}
-    wrapped = _RESOURCE.fullmatch(text)
-    if wrapped is None or _MARK.search(wrapped[3]):
+    embedded = _RESOURCE.fullmatch(text)
+    if embedded is None or _MARK.search(embedded[3]):
         return _text(text)
-    resource = {"uri": wrapped[1], "text": _HARMLESS_MARK.sub(r"[\1", wrapped[3])}
-    if wrapped[2]:
-        resource["mimeType"] = wrapped[2]
+    resource = {"uri": embedded[1], "text": _ESCAPED_MARK.sub(r"[\1", embedded[3])}
+    if embedded[2]:
+        resource["mimeType"] = embedded[2]
     return {"type": "resource", "resource": resource}
 
 
 def _image(url: str, max_chars: int | None) -> Block:
-    found = _DATA_URL.match(url)
-    if found is None:
+    match = _DATA_URL.match(url)
+    if match is None:
         if "://" not in url:
             return _text("[an image that cannot be shown]")
         return {"type": "resource_link", "name": "image", "uri": url}
-    data = url[found.end() :]
+    data = url[match.end() :]
     if max_chars is not None and len(data) > max_chars:
         return _text(f"[an image of {len(data) * 3 // 4:,} bytes, which is left out of older turns]")
     if not is_base64(data):
         return _text("[an image that cannot be shown]")
-    return {"type": "image", "data": data, "mimeType": found[1]}
+    return {"type": "image", "data": data, "mimeType": match[1]}
 
 
 def _file(path: str, name: str) -> Block:

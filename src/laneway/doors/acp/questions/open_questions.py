@@ -1,7 +1,8 @@
-"""The questions of one session while they are open: each is asked, answered, or taken back.
+"""Open questions of one session: asks the client, delivers the answer, cancels on withdrawal.
 
-What can only be asked in the conversation is said there, one after the other. The prompt must end then
-(`wait_words`), for another one to bring the answer; prompts that came before the question are held.
+Questions that can only be asked as text in the conversation are asked one at a time. The running prompt
+must end then (`wait_text_question`), because the next prompt has the answer; the queue holds prompts
+that were sent before the question.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class OpenQuestions:
     def __init__(
         self,
         session: Session,
-        voice: UpdateSink,
-        line: ClientChannel,
+        sink: UpdateSink,
+        channel: ClientChannel,
         client: EditorClient,
         queue: PromptQueue,
         *,
@@ -38,26 +39,26 @@ class OpenQuestions:
     ) -> None:
         self._session = session
         self._session_id = session_id
-        self._voice = voice
-        self._line = line
+        self._sink = sink
+        self._channel = channel
         self._client = client
         self._queue = queue
         self._cwd = cwd
         self._asking: dict[str, asyncio.Task[None]] = {}
-        self._spoken: list[InText] = []
-        """Those that wait for the next prompt: the first has been said."""
-        self._has_words_to_wait_for = asyncio.Event()
+        self._in_text: list[InText] = []
+        """Questions that the next prompts answer; only the first has been sent."""
+        self._has_text_question = asyncio.Event()
         self._urls: list[str] = []
 
     @property
-    def waits_for_words(self) -> bool:
-        return bool(self._spoken)
+    def waits_for_text(self) -> bool:
+        return bool(self._in_text)
 
-    async def wait_words(self) -> None:
-        """Until a question can only be answered by another prompt."""
-        await self._has_words_to_wait_for.wait()
+    async def wait_text_question(self) -> None:
+        """Wait until there is a question that only the next prompt can answer."""
+        await self._has_text_question.wait()
 
-    # ── told on the engine's reader ────────────────────────────────────────
+    # ── called on the engine's reader ──────────────────────────────────────
 
     def on_question(self, question: Question) -> None:
         asking = asyncio.get_running_loop().create_task(self._ask(question))
@@ -68,69 +69,71 @@ class OpenQuestions:
         asking = self._asking.pop(gone.question_id, None)
         if asking is not None:
             asking.cancel()
-        in_words = [asked.question.question_id for asked in self._spoken]
-        if gone.is_declined and not self._session.is_closing and (asking or gone.question_id in in_words):
-            self._voice.notice("warning", "Declined, because nobody answered in time.")
-        self._spoken = [asked for asked in self._spoken if asked.question.question_id != gone.question_id]
-        if gone.question_id in in_words:
-            self._look(is_new=in_words[0] == gone.question_id)
+        text_ids = [in_text.question.question_id for in_text in self._in_text]
+        if gone.is_declined and not self._session.is_closing and (asking or gone.question_id in text_ids):
+            self._sink.send_notice("warning", "Declined, because nobody answered in time.")
+        self._in_text = [
+            in_text for in_text in self._in_text if in_text.question.question_id != gone.question_id
+        ]
+        if gone.question_id in text_ids:
+            self._update_text_question(is_new=text_ids[0] == gone.question_id)
 
     def on_gone(self) -> None:
-        """Codex has ended: nobody wants an answer."""
+        """Cancel all questions: Codex has ended."""
         for asking in self._asking.values():
             asking.cancel()
-        self.forget_words()
+        self.drop_text_questions()
 
-    def forget_words(self) -> None:
-        """The next prompt is no answer any more."""
-        self._spoken.clear()
-        self._look()
+    def drop_text_questions(self) -> None:
+        """Forget the questions in text: the next prompt is not an answer."""
+        self._in_text.clear()
+        self._update_text_question()
 
-    def ask_again(self) -> None:
-        """Say what waits for words, if anything does."""
-        if self._spoken:
-            self._voice.say(self._spoken[0].text)
+    def repeat(self) -> None:
+        """Send the question that waits for the next prompt once more, if there is one."""
+        if self._in_text:
+            self._sink.send_message(self._in_text[0].text)
 
-    def _look(self, *, is_new: bool = False) -> None:
-        """Keep everybody up to date who waits for words, or must wait; say what is now asked first."""
-        if self._spoken:
+    def _update_text_question(self, *, is_new: bool = False) -> None:
+        """Update the event and the queue; `is_new`: send the first question in text, which has changed."""
+        if self._in_text:
             if is_new:
-                self._voice.say(self._spoken[0].text)
+                self._sink.send_message(self._in_text[0].text)
                 self._queue.hold()
-            self._has_words_to_wait_for.set()
+            self._has_text_question.set()
         else:
-            self._has_words_to_wait_for.clear()
-            self._queue.let_go()
+            self._has_text_question.clear()
+            self._queue.release()
 
     # ── asking ─────────────────────────────────────────────────────────────
 
     async def _ask(self, question: Question) -> None:
         thread_id = self._session.thread_id
         with bound(session=self._session_id, turn=question.turn_id, item=question.item_id):
-            self._voice.flush()
-            call_id = self._voice.call_of(question)
-            settled = await ask_client.ask(
+            self._sink.flush()
+            call_id = self._sink.call_id_of(question)
+            outcome = await ask_client.ask(
                 question,
-                self._line,
+                self._channel,
                 self._client,
                 self._session_id,
                 thread_id,
                 cwd=self._cwd,
                 call_id=call_id,
-                permits=self._voice.permits(call_id),
+                permission=self._sink.permission_request(call_id),
             )
             if call_id is not None:
-                self._voice.retell(call_id)
+                self._sink.restore_call(call_id)
             self._asking.pop(question.question_id, None)  # its own answer must not cancel it
-            if isinstance(settled, InText):
-                self._speak(settled)
+            if isinstance(outcome, InText):
+                self._ask_in_text(outcome)
                 return
-            log.info("question %s: %s", question.kind, settled.answer.choice_id)
-            if settled.note and not self._queue.is_cancelling:
-                self._voice.notice("warning", settled.note)
-            if settled.url_id:
-                self._urls.append(settled.url_id)
-            await self._answer(question, settled.answer)
+            log.info("question %s: %s", question.kind, outcome.answer.choice_id)
+            if outcome.note and not self._queue.is_cancelling:
+                self._sink.send_notice("warning", outcome.note)
+            if outcome.url_id:
+                self._urls.append(outcome.url_id)
+            await self._answer(question, outcome.answer)
 
     async def _answer(self, question: Question, answer: Answer) -> None:
         try:
@@ -138,22 +141,22 @@ class OpenQuestions:
         except (QuestionGone, SessionClosed, EngineError) as gone:
             log.debug("question %s was gone before its answer: %s", question.question_id, gone)
 
-    def _speak(self, asked: InText) -> None:
-        self._spoken.append(asked)
-        self._look(is_new=len(self._spoken) == 1)
+    def _ask_in_text(self, in_text: InText) -> None:
+        self._in_text.append(in_text)
+        self._update_text_question(is_new=len(self._in_text) == 1)
 
-    async def hear(self, text: str) -> bool:
-        """A prompt's words for the question that was said; whether the turn can go on."""
-        asked = self._spoken[0]
-        answer = questions_in_text.from_text(asked, text)
-        self._spoken[:1] = [answer] if isinstance(answer, InText) else []
-        self._look(is_new=True)
+    async def answer_by_text(self, text: str) -> bool:
+        """Read a prompt's text as the answer to the question in text; true if no other one is open."""
+        in_text = self._in_text[0]
+        answer = questions_in_text.from_text(in_text, text)
+        self._in_text[:1] = [answer] if isinstance(answer, InText) else []
+        self._update_text_question(is_new=True)
         if isinstance(answer, Answer):
-            await self._answer(asked.question, answer)
-        return not self._spoken
+            await self._answer(in_text.question, answer)
+        return not self._in_text
 
-    def end_pages(self) -> None:
-        """The turn is over: pages that the client opened for it have served their purpose."""
+    def complete_urls(self) -> None:
+        """Send `elicitation/complete` for the pages that the client opened: the turn is over."""
         for url_id in self._urls:
-            self._line.notify("elicitation/complete", {"elicitationId": url_id})
+            self._channel.notify("elicitation/complete", {"elicitationId": url_id})
         self._urls.clear()

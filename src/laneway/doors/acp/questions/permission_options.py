@@ -1,6 +1,6 @@
-"""A question as the options of `session/request_permission`, and what the client's reply means.
+"""A question as the options of `session/request_permission`, and the client's reply as an answer.
 
-Pure. Whatever is not clearly one of the options shown is a no.
+Pure. A reply that does not select one of the options declines.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ def options(question: Question) -> list[dict[str, Any]]:
 
 
 def answer(question: Question, reply: Any) -> Answer:
-    """What was chosen. Cancelled by the client: stop, where that can be said; garbage: decline."""
+    """The answer in a reply. Cancelled: stops the turn, if the question allows that; invalid: declines."""
     picked = chosen(reply, options(question))
     if picked is not None:
         return Answer(choice_id=picked["optionId"])
-    return choices.stopped(question) if _outcome(reply).get("outcome") == "cancelled" else DECLINE
+    return choices.stop_answer(question) if _outcome(reply).get("outcome") == "cancelled" else DECLINE
 
 
 def chosen(reply: Any, offered: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The option that was selected; none if that is no option of these."""
+    """The option that the reply selects; none if it selects none of these."""
     outcome = _outcome(reply)
     if outcome.get("outcome") != "selected":
         return None

@@ -1,8 +1,8 @@
-"""How a person is asked to permit something: what the versions of ACP put differently.
+"""Sends `session/request_permission`, whose form differs between the versions of ACP.
 
-The ladder of `inquiry` climbs here with a question of Codex's, or with words of its own. In
-protocol 1 a request is about a tool call, so that what belongs to none gets one for as long as it
-is asked; protocol 2 has its own way (`laneway.doors.acp.v2.permission_request`).
+Used by `ask_client`, for a question of Codex's or for a text of its own. In protocol 1 a request needs
+a tool call: if there is none, one is announced for the request and ended after it. Protocol 2 is in
+`laneway.doors.acp.v2.permission_request`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from laneway.doors.acp.questions import permission_options
 from laneway.doors.acp.updates import blocks, tool_calls
 
 Options = list[dict[str, Any]]
-"""`PermissionOption`s, which are the same in all versions; so is the reply."""
+"""`PermissionOption`s; these and the reply are the same in all versions."""
 
 
 class PermissionRequest(Protocol):
-    async def decide(self, question: Question, offered: Options) -> Any:
-        """The client's reply on something that Codex wants to do."""
+    async def request_decision(self, question: Question, offered: Options) -> Any:
+        """The client's reply about an approval that Codex asks for."""
         ...
 
-    async def pick(self, call_id: str, title: str, words: str, offered: Options) -> Any:
-        """The client's reply on anything else; `call_id` is free for it."""
+    async def request_choice(self, call_id: str, title: str, text: str, offered: Options) -> Any:
+        """The client's reply to any other choice; `call_id` is an unused id for its tool call."""
         ...
 
 
@@ -36,40 +36,42 @@ class PermissionRequestV1:
 
     def __init__(
         self,
-        line: ClientChannel,
+        channel: ClientChannel,
         client: EditorClient,
         session_id: str,
         thread_id: str,
         cwd: str,
         call_id: str | None,
     ) -> None:
-        self._line = line
+        self._channel = channel
         self._client = client
         self._session_id = session_id
         self._thread_id = thread_id
         self._cwd = cwd
         self._call_id = call_id
 
-    async def decide(self, question: Question, offered: Options) -> Any:
+    async def request_decision(self, question: Question, offered: Options) -> Any:
         call_id = self._call_id or tool_call_id(self._thread_id, question.turn_id or "", question.question_id)
-        call = tool_calls.asked(question, self._thread_id, self._client, cwd=self._cwd, call_id=call_id)
+        call = tool_calls.permission_tool_call(
+            question, self._thread_id, self._client, cwd=self._cwd, call_id=call_id
+        )
         if self._call_id is None:
-            return await self._by_own_call(call, offered)
+            return await self._request_with_own_call(call, offered)
         reply = await self._request(call, offered)
         if _is_yes(reply, offered):
             update = tool_calls.resumed(question, self._thread_id, self._client, call_id=call_id)
-            self._line.update(self._session_id, update)
+            self._channel.update(self._session_id, update)
         return reply
 
-    async def pick(self, call_id: str, title: str, words: str, offered: Options) -> Any:
-        content = [blocks.text(plain(words))]
+    async def request_choice(self, call_id: str, title: str, text: str, offered: Options) -> Any:
+        content = [blocks.text(plain(text))]
         call = {"toolCallId": call_id, "title": title, "kind": "other", "content": content}
-        return await self._by_own_call(call, offered)
+        return await self._request_with_own_call(call, offered)
 
-    async def _by_own_call(self, call: dict[str, Any], offered: Options) -> Any:
-        """For something that is no item of Codex's: announced and ended here."""
+    async def _request_with_own_call(self, call: dict[str, Any], offered: Options) -> Any:
+        """Request with a tool call of our own, which is announced and ended here."""
         call = {**call, "status": "pending"}
-        self._line.update(self._session_id, {"sessionUpdate": "tool_call", **call})
+        self._channel.update(self._session_id, {"sessionUpdate": "tool_call", **call})
         status = "failed"
         try:
             reply = await self._request(call, offered)
@@ -77,12 +79,16 @@ class PermissionRequestV1:
                 status = "completed"
             return reply
         finally:
-            ended = {"sessionUpdate": "tool_call_update", "toolCallId": call["toolCallId"], "status": status}
-            self._line.update(self._session_id, ended)
+            end_update = {
+                "sessionUpdate": "tool_call_update",
+                "toolCallId": call["toolCallId"],
+                "status": status,
+            }
+            self._channel.update(self._session_id, end_update)
 
     async def _request(self, call: dict[str, Any], offered: Options) -> Any:
         params = {"sessionId": self._session_id, "toolCall": call, "options": offered}
-        return await self._line.call("session/request_permission", params)
+        return await self._channel.call("session/request_permission", params)
 
 
 def _is_yes(reply: Any, offered: Options) -> bool:

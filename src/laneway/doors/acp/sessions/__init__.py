@@ -1,1 +1,1 @@
-"""How a session is opened, what it is set to, and its life."""
+"""The sessions of ACP clients: opening, options, prompts and commands."""

@@ -1,4 +1,4 @@
-"""The slash commands of a session as the update that tells a client what it can offer."""
+"""The slash commands of a session as an `available_commands_update`."""
 
 from __future__ import annotations
 

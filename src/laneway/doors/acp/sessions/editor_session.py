@@ -1,7 +1,7 @@
-"""One session of one client: its settings, its questions, its prompts, its past, its end.
+"""One session of one ACP client: settings, questions, prompts, commands, history replays and the close.
 
-Owns the parts and their lifetime. Each part is asked directly: `settings`, `questions`, `prompts`,
-`commands`; what the narrator hears beside telling goes to `events`.
+Owns these parts and their lifetime; callers use the parts directly (`settings`, `questions`, `prompts`,
+`commands`). `events` gets those events of the sink that are more than updates for the client.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from laneway.base.errors import SessionClosed
 from laneway.commands.last_turns import LastTurns
 from laneway.core import session_settings
 from laneway.core.editor_sessions import SessionRecord
-from laneway.core.kept_settings import KeptSettings
 from laneway.core.ports import Part
 from laneway.core.prompt_queue import PromptQueue, QueuePlace
 from laneway.core.session import Session
 from laneway.core.session_settings import Choices, Facts
+from laneway.core.stored_settings import StoredSettings
 from laneway.doors.acp.client import EditorClient
 from laneway.doors.acp.client_channel import ClientChannel
 from laneway.doors.acp.questions.open_questions import OpenQuestions
@@ -34,44 +34,44 @@ from laneway.doors.acp.updates.update_sink import UpdateSink
 
 
 class SessionOwner(msgspec.Struct, frozen=True):
-    """The client that a session belongs to, and what it lets a session ask for."""
+    """The client that a session belongs to, and the services of its agent that commands need."""
 
     client: EditorClient
-    line: ClientChannel
+    channel: ClientChannel
     fork: Callable[[EditorSession], Awaitable[str]]
-    """Copy a session; the id of the new one."""
+    """Copy a session; returns the id of the copy."""
     login: Callable[[EditorSession], Awaitable[None]]
 
 
 class OpenedSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session as it was opened."""
+    """The arguments of a new `EditorSession`: the core session with everything known about it."""
 
     session: Session
-    narrator: UpdateSink
-    """What its client hears of it."""
+    sink: UpdateSink
+    """Sends the session's updates to the client."""
     session_id: str
     cwd: Path
     directories: tuple[str, ...] = ()
     choices: Choices = Choices()
     facts: Facts
     notes: tuple[str, ...] = ()
-    """What the user should be told once the client knows the session."""
+    """Warnings for the user, sent once the client knows the session."""
     is_titled: bool = False
 
 
 class EditorSession:
-    def __init__(self, house: Shared, owner: SessionOwner, opened: OpenedSession) -> None:
+    def __init__(self, shared: Shared, owner: SessionOwner, opened: OpenedSession) -> None:
         self._owner = owner
         self.session = opened.session
         self.session_id = opened.session_id
-        self.narrator = opened.narrator
+        self.sink = opened.sink
         self.client = owner.client
         self.cwd = opened.cwd
         self.directories = opened.directories
         self.notes = opened.notes
         self.queue = PromptQueue()
-        self.settings = KeptSettings(
-            house.records,
+        self.settings = StoredSettings(
+            shared.records,
             SessionRecord(
                 session_id=opened.session_id,
                 thread_id=opened.session.thread_id,
@@ -80,34 +80,34 @@ class EditorSession:
             ),
             opened.choices,
             opened.facts,
-            lambda text: opened.narrator.notice("warning", text),
-            lambda: None if opened.session.has_history else house.codex_home,
+            lambda text: opened.sink.send_notice("warning", text),
+            lambda: None if opened.session.has_history else shared.codex_home,
         )
         self.questions = OpenQuestions(
             opened.session,
-            opened.narrator,
-            owner.line,
+            opened.sink,
+            owner.channel,
             owner.client,
             self.queue,
             session_id=opened.session_id,
             cwd=str(opened.cwd),
         )
         last_turns = LastTurns()
-        self.commands = SessionCommands(self, house, last_turns)
+        self.commands = SessionCommands(self, shared, last_turns)
         self.prompts = PromptService(
             opened.session,
-            opened.narrator,
+            opened.sink,
             self.questions,
             self.queue,
             self.commands,
-            self.settings.equipped,
-            steers=house.steers,
+            self.settings.turn_with_settings,
+            steers=shared.steers,
             is_titled=opened.is_titled,
         )
         self.events = SessionEvents(self.questions, self.settings, last_turns, self.commands)
-        self._works: set[asyncio.Task[None]] = set()
-        self._pasts: set[asyncio.Task[None]] = set()
-        """Histories that are being told, or wait for that."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._replays: set[asyncio.Task[None]] = set()
+        """History replays that run or wait for their place in the queue."""
         self._is_closed = False
 
     @property
@@ -116,64 +116,67 @@ class EditorSession:
 
     @property
     def turns(self) -> PromptService:
-        """For commands that run one."""
+        """For commands that run turns."""
         return self.prompts
 
     async def fork(self) -> str:
-        """Copy this session; the id of the new one."""
+        """Copy this session; returns the id of the copy."""
         return await self._owner.fork(self)
 
     async def login(self) -> None:
         await self._owner.login(self)
 
     def parts(self, blocks: Any) -> tuple[Part, ...]:
-        """A prompt's content blocks, as the session's model takes them."""
+        """A prompt's content blocks as parts of a turn; images only if the session's model takes them."""
         images = session_settings.takes_images(self.settings.choices, self.settings.facts)
         return prompts.parts(blocks, images=images)
 
-    def introduce(self) -> None:
-        """The client knows the session: tell what has happened meanwhile, and go on telling."""
-        self.narrator.open(self.session_id, self.thread_id, str(self.cwd), self.events)
+    def start_updates(self) -> None:
+        """Send the updates held until now, and all later ones: the client knows the session."""
+        self.sink.open(self.session_id, self.thread_id, str(self.cwd), self.events)
 
-    # ── what it is set to ──────────────────────────────────────────────────
+    # ── options ────────────────────────────────────────────────────────────
 
     async def choose(self, config_id: str, value: Any) -> bool:
-        """Change an option, for the next turn on; whether that changed the mode."""
+        """Change an option, from the next turn on; returns whether that changed the mode."""
         settings = self.settings
         return await settings.change(options.choose(settings.choices, settings.facts, config_id, value))
 
     def options(self) -> list[dict[str, Any]]:
-        """All of them, as the client knows them."""
+        """All options as `configOptions`."""
         return options.render(self.settings.choices, self.settings.facts, self.client)
 
     def modes(self) -> dict[str, Any]:
         return options.modes(self.settings.choices, self.settings.facts)
 
-    def tell_options(self) -> None:
-        self.narrator.tell_options(self.options())
+    def send_options(self) -> None:
+        self.sink.send_options(self.options())
 
-    def tell_mode(self) -> None:
+    def send_mode(self) -> None:
         mode = self.settings.choices.mode
-        self.narrator.tell({"sessionUpdate": "current_mode_update", "currentModeId": mode})
+        self.sink.send({"sessionUpdate": "current_mode_update", "currentModeId": mode})
 
-    # ── its life ───────────────────────────────────────────────────────────
+    # ── tasks, history, close ──────────────────────────────────────────────
 
-    def go_on(self, work: Coroutine[Any, Any, None]) -> None:
-        """Serve a prompt that is answered before it is done (protocol 2), at the latest until `close`."""
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a prompt that was answered before it was done (protocol 2); `close` waits for it."""
         task = asyncio.get_running_loop().create_task(work)
-        self._works.add(task)
-        task.add_done_callback(self._works.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def tell_past(self, tell: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Tell the history when its turn has come: prompts wait. `SessionClosed` if that comes first."""
+    async def send_history(self, send: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Send the history at its place in the queue, so that prompts wait for it.
+
+        `SessionClosed` if the session is closed before that.
+        """
         if self._is_closed:
             raise SessionClosed(f"Session {self.session_id} is closed")
-        place = self.queue.join(is_prompt=False)  # before anything that the client sent after it
-        telling = asyncio.get_running_loop().create_task(_told(place, tell))
-        self._pasts.add(telling)
-        telling.add_done_callback(self._pasts.discard)
+        place = self.queue.join(is_prompt=False)  # before all prompts that the client sends later
+        replay = asyncio.get_running_loop().create_task(_send_at(place, send))
+        self._replays.add(replay)
+        replay.add_done_callback(self._replays.discard)
         try:
-            await telling
+            await replay
         except asyncio.CancelledError:
             caller = asyncio.current_task()
             if caller is None or caller.cancelling():
@@ -183,19 +186,19 @@ class EditorSession:
             self.queue.leave(place)
 
     async def close(self) -> None:
-        """Cancel, end everything that is open, give the thread up. Nothing is told behind it."""
+        """Cancel all prompts and questions, close the thread, and wait. No update is sent after this."""
         self._is_closed = True
-        for telling in list(self._pasts):
-            telling.cancel()
-        if self._pasts:
-            await asyncio.wait(self._pasts)
+        for replay in list(self._replays):
+            replay.cancel()
+        if self._replays:
+            await asyncio.wait(self._replays)
         self.prompts.cancel()
         await self.session.close()
-        if self._works:
-            await asyncio.wait(self._works)
-        await self.settings.wait_kept()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self.settings.wait_saved()
 
 
-async def _told(place: QueuePlace, tell: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    await place.reached()
-    await tell()
+async def _send_at(place: QueuePlace, send: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    await place.wait_served()
+    await send()

@@ -1,9 +1,8 @@
-"""The client's MCP servers as config of one thread. The user's config file is never touched.
+"""Converts the client's `mcpServers` into the config of one thread. The user's config file is not changed.
 
-Pure. Codex merges a thread's config into the user's, key by key: two servers of one name would become
-a mixture of both. So the user's own server keeps its name, and the client's is left out with a note.
-What an entry holds (environment, headers) may be secret: it goes to Codex and nowhere else, and no
-sentence here repeats it.
+Pure. Codex merges a thread's config into the user's, key by key: two servers of one name would be
+mixed. So the user's server keeps its name, and the client's is left out with a note. The contents of
+an entry (environment, headers) may be secret: they go to Codex only, and no message here quotes them.
 """
 
 from __future__ import annotations
@@ -19,33 +18,33 @@ from laneway.base.prepare import prepare
 from laneway.doors.acp.faults import bad_params
 
 MAX_SERVERS = 64
-"""Of one session: each is a process, or a connection, for as long as its thread is open."""
-SHOWN_CHARS = 60
-"""Of a name in a sentence."""
+"""In one session: each is a process or a connection for as long as its thread is open."""
+LABEL_CHARS = 60
+"""Of a name in an error message."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 """Codex refuses most of these; a dot would split the key that names the server."""
 
 
 class ClientMcpServers(msgspec.Struct, frozen=True):
     config: dict[str, Any]
-    """For `ThreadSpec.extras`: sent at every start and resume, and kept nowhere."""
+    """For `ThreadSpec.extras`: sent at every start and resume, and never stored."""
     notes: tuple[str, ...] = ()
-    """What the user should know, in sentences."""
+    """Warnings for the user, in sentences."""
 
 
-def servers(wanted: Any, taken: Collection[str] = ()) -> ClientMcpServers:
-    """`wanted` as it stands in the request; `taken` are the names in the user's own config."""
-    if wanted is None:
+def servers(entries: Any, taken: Collection[str] = ()) -> ClientMcpServers:
+    """Convert the request's `mcpServers`; `taken` are the names in the user's own config."""
+    if entries is None:
         return ClientMcpServers({})
-    if not isinstance(wanted, list):
+    if not isinstance(entries, list):
         raise bad_params("mcpServers must be a list.")
-    if len(wanted) > MAX_SERVERS:
-        raise bad_params(f"A session can have at most {MAX_SERVERS} MCP servers; these are {len(wanted)}.")
-    entries: dict[str, Any] = {}
+    if len(entries) > MAX_SERVERS:
+        raise bad_params(f"A session can have at most {MAX_SERVERS} MCP servers; these are {len(entries)}.")
+    config: dict[str, Any] = {}
     notes: list[str] = []
     seen: set[str] = set()
-    for server in wanted:
-        name, fields = _named(server), _fields(server)
+    for entry in entries:
+        name, fields = _name(entry), _fields(entry)
         if name in seen:
             raise bad_params(f"Two MCP servers are called {name}. Give each a name of its own.")
         seen.add(name)
@@ -55,11 +54,11 @@ def servers(wanted: Any, taken: Collection[str] = ()) -> ClientMcpServers:
                 " the one of the same name that your editor offers is left out."
             )
         else:
-            entries[name] = fields
-    return ClientMcpServers({"mcp_servers": entries} if entries else {}, tuple(notes))
+            config[name] = fields
+    return ClientMcpServers({"mcp_servers": config} if config else {}, tuple(notes))
 
 
-def _named(server: Any) -> str:
+def _name(server: Any) -> str:
     if not isinstance(server, dict):
         raise bad_params("Each entry of mcpServers must be an object.")
     name = server.get("name")
@@ -72,33 +71,33 @@ def _named(server: Any) -> str:
 def _fields(server: dict[str, Any]) -> dict[str, Any]:
     match server.get("type", "stdio"):
         case "stdio":
-            return _program(server)
+            return _stdio_server(server)
         case "http":
-            return _address(server)
+            return _http_server(server)
         case "sse":
             raise bad_params(
-                f"The MCP server {_shown(server)} speaks SSE, which Codex does not."
+                f"The MCP server {_label(server)} speaks SSE, which Codex does not."
                 " Give its Streamable HTTP address with type http, or start it with a command."
             )
         case _:
-            raise bad_params(f"The MCP server {_shown(server)} is neither of type stdio nor http.")
+            raise bad_params(f"The MCP server {_label(server)} is neither of type stdio nor http.")
 
 
-def _program(server: dict[str, Any]) -> dict[str, Any]:
+def _stdio_server(server: dict[str, Any]) -> dict[str, Any]:
     command, args = server.get("command"), server.get("args", [])
     if not isinstance(command, str) or not command:
-        raise bad_params(f"The MCP server {_shown(server)} needs a command.")
+        raise bad_params(f"The MCP server {_label(server)} needs a command.")
     if not isinstance(args, list) or not all(isinstance(word, str) for word in args):
-        raise bad_params(f"The args of the MCP server {_shown(server)} must be a list of texts.")
+        raise bad_params(f"The args of the MCP server {_label(server)} must be a list of texts.")
     fields: dict[str, Any] = {"command": command, "args": args}
     environment = _pairs(server, "env")
     return {**fields, "env": environment} if environment else fields
 
 
-def _address(server: dict[str, Any]) -> dict[str, Any]:
+def _http_server(server: dict[str, Any]) -> dict[str, Any]:
     url = server.get("url")
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-        raise bad_params(f"The MCP server {_shown(server)} needs a url that starts with http:// or https://.")
+        raise bad_params(f"The MCP server {_label(server)} needs a url that starts with http:// or https://.")
     headers = _pairs(server, "headers")
     return {"url": url, "http_headers": headers} if headers else {"url": url}
 
@@ -106,12 +105,12 @@ def _address(server: dict[str, Any]) -> dict[str, Any]:
 def _pairs(server: dict[str, Any], key: str) -> dict[str, str]:
     pairs = server.get(key, [])
     try:
-        found = msgspec.convert(pairs, list[_Pair])
+        converted = msgspec.convert(pairs, list[_Pair])
     except msgspec.ValidationError:
-        # The error's own text would not do: it may quote what must stay secret.
-        message = f"The {key} of the MCP server {_shown(server)} must be a list of names and values."
+        # Not the error's own text: it may quote a secret.
+        message = f"The {key} of the MCP server {_label(server)} must be a list of names and values."
         raise bad_params(message) from None
-    return {pair.name: pair.value for pair in found}
+    return {pair.name: pair.value for pair in converted}
 
 
 @prepare
@@ -120,5 +119,5 @@ class _Pair(msgspec.Struct):
     value: str
 
 
-def _shown(server: dict[str, Any]) -> str:
-    return code_label(str(server["name"]), SHOWN_CHARS)
+def _label(server: dict[str, Any]) -> str:
+    return code_label(str(server["name"]), LABEL_CHARS)

@@ -1,4 +1,4 @@
-"""The settings of a session as ACP's `configOptions` and modes, and a client's choice among them. Pure."""
+"""A session's settings as ACP `configOptions` and modes, and a client's choice of a value. Pure."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from laneway.doors.acp.client import EditorClient
 from laneway.wire.messages import INVALID_PARAMS
 
 ALIASES = {"reasoning_effort": "thought_level"}
-"""Names by which other clients know an option."""
+"""Other ids of an option that clients use."""
 _CATEGORIES = {
     "personality": "model_config",
     "reasoning_summary": "model_config",
     "network": "_permissions",
 }
-"""The others are categories of their own."""
+"""Every other option's category is its id."""
 
 
 def render(choices: Choices, facts: Facts, client: EditorClient) -> list[dict[str, Any]]:
-    """All options and where each stands, as `configOptions`."""
-    shown = [_select(setting) for setting in session_settings.settings(choices, facts)]
+    """All options with their current values, as `configOptions`."""
+    options = [_select(setting) for setting in session_settings.settings(choices, facts)]
     if client.takes_booleans:
-        shown[-1] = _switch(shown[-1], is_on=session_settings.has_network(choices, facts))
-    return shown
+        options[-1] = _boolean(options[-1], is_on=session_settings.has_network(choices, facts))
+    return options
 
 
 def modes(choices: Choices, facts: Facts) -> dict[str, Any]:
-    """The same modes for clients that know no options, as `SessionModeState`."""
+    """The modes as `SessionModeState`, for clients without options."""
     available = [
         {"id": mode.value, "name": mode.name, "description": mode.description}
         for mode in session_settings.modes(facts)
@@ -38,7 +38,7 @@ def modes(choices: Choices, facts: Facts) -> dict[str, Any]:
 
 
 def choose(choices: Choices, facts: Facts, config_id: str, value: Any) -> Choices:
-    """With this value chosen; refused with `RemoteError` if there is no such option or value."""
+    """The choices with this value; `RemoteError` if there is no such option or value."""
     try:
         return session_settings.choose(choices, facts, ALIASES.get(config_id, config_id), value)
     except ChoiceRefused as refused:
@@ -54,14 +54,14 @@ def _select(setting: Setting) -> dict[str, Any]:
         "type": "select",
         "currentValue": setting.current,
         "options": [
-            {"value": each.value, "name": each.name}
-            | ({"description": each.description} if each.description else {})
-            for each in setting.values
+            {"value": choice.value, "name": choice.name}
+            | ({"description": choice.description} if choice.description else {})
+            for choice in setting.values
         ],
     }
 
 
-def _switch(option: dict[str, Any], *, is_on: bool) -> dict[str, Any]:
-    """For clients that know plain switches; the network is the only one."""
+def _boolean(option: dict[str, Any], *, is_on: bool) -> dict[str, Any]:
+    """An option of type boolean, for clients that support them; the network is the only one."""
     rest = {key: value for key, value in option.items() if key != "options"}
     return rest | {"type": "boolean", "currentValue": is_on}

@@ -1,8 +1,8 @@
-"""What a client puts into a prompt, as parts of a turn. Pure: content blocks in, parts out.
+"""Converts the content blocks of a `session/prompt` into parts of a turn. Pure.
 
-Text stays as it is. Images become `data:` URLs, so that a history can show them again and no
-file is left behind. Resources and links are wrapped in marks that say where they come from.
-Whatever cannot be passed on is refused with a sentence; nothing is left out in silence.
+Text stays as it is. Images become `data:` URLs, so that the history can show them again without a
+temporary file. Resources and links are wrapped in marks that name their source. A block that cannot
+be converted is refused with an error; none is silently left out.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from laneway.core.ports import ImagePart, Part, TextPart
 from laneway.doors.acp.faults import bad_params
 
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
-"""One image, decoded: what OpenAI's models take. A larger one would fail after a long upload."""
+"""Of one decoded image: the limit of OpenAI's models. A larger one would fail after a long upload."""
 
 MAX_TEXT_CHARS = 1 << 20
-"""Of all texts of a prompt together: what Codex takes."""
+"""Of all texts of a prompt together: the limit of Codex."""
 
 _IMAGE_TYPE = re.compile(r"image/[a-z0-9][a-z0-9.+-]*")
 _MARK = re.compile(r"\[(/?)(?=ACP_RESOURCE)", re.IGNORECASE)
@@ -28,18 +28,18 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 def parts(blocks: Any, *, images: bool) -> tuple[Part, ...]:
-    """The `prompt` of a `session/prompt`; `images` tells whether the model takes any."""
+    """The parts for the `prompt` of a `session/prompt`; `images`: whether the model takes images."""
     if not isinstance(blocks, list):
         raise bad_params("The prompt must be a list of content blocks.")
-    made = tuple(part for block in blocks if (part := _part(block, images=images)) is not None)
-    if not made:
+    converted = tuple(part for block in blocks if (part := _part(block, images=images)) is not None)
+    if not converted:
         raise bad_params("The prompt is empty. Write something first.")
-    size = sum(len(part.text) for part in made if isinstance(part, TextPart))
+    size = sum(len(part.text) for part in converted if isinstance(part, TextPart))
     if size > MAX_TEXT_CHARS:
         raise bad_params(
             f"The prompt has {size:,} characters, and Codex takes {MAX_TEXT_CHARS:,}. Name files instead."
         )
-    return made
+    return converted
 
 
 def _part(block: Any, *, images: bool) -> Part | None:
@@ -58,7 +58,7 @@ def _part(block: Any, *, images: bool) -> Part | None:
         case "audio":
             raise bad_params("Codex takes no audio. Send the words as text.")
         case kind:
-            raise bad_params(f"There is no content block of the type {_short(kind)}.")
+            raise bad_params(f"There is no content block of the type {_quoted_value(kind)}.")
 
 
 def _image(data: str, mime: str, *, images: bool) -> Part:
@@ -66,8 +66,8 @@ def _image(data: str, mime: str, *, images: bool) -> Part:
         raise bad_params("The current model takes no images. Choose another model, or describe the image.")
     kind = mime.lower()
     if not _IMAGE_TYPE.fullmatch(kind):
-        raise bad_params(f"{_short(mime)} is no type of an image.")
-    if len(data) // 4 * 3 > MAX_IMAGE_BYTES + 2:  # a whole block more than fits, whatever the padding
+        raise bad_params(f"{_quoted_value(mime)} is no type of an image.")
+    if len(data) // 4 * 3 > MAX_IMAGE_BYTES + 2:  # more than the limit, whatever the padding
         raise _too_large()
     try:
         size = len(binascii.a2b_base64(data, strict_mode=True))
@@ -88,14 +88,14 @@ def _resource(resource: Any, *, images: bool) -> Part:
     if isinstance(resource.get("text"), str):
         kind = f' mime="{_attribute(mime)}"' if mime else ""
         return TextPart(
-            f'[ACP_RESOURCE uri="{_attribute(uri)}"{kind}]\n{_harmless(resource["text"])}\n[/ACP_RESOURCE]'
+            f'[ACP_RESOURCE uri="{_attribute(uri)}"{kind}]\n{_escaped(resource["text"])}\n[/ACP_RESOURCE]'
         )
     blob = _string(resource, "blob")
     if mime.lower().startswith("image/"):
         return _image(blob, mime, images=images)
     if uri.lower().startswith("file:"):
-        return _link(uri, uri.rpartition("/")[2])  # the model can open the file itself
-    raise bad_params(f"The resource {_short(uri)} is neither text nor an image. Send it as a file.")
+        return _link(uri, uri.rpartition("/")[2])  # the model can read the file itself
+    raise bad_params(f"The resource {_quoted_value(uri)} is neither text nor an image. Send it as a file.")
 
 
 def _link(uri: str, name: str) -> Part:
@@ -104,13 +104,13 @@ def _link(uri: str, name: str) -> Part:
     )
 
 
-def _harmless(text: str) -> str:
-    """A text that cannot end its own wrapping, nor open another."""
+def _escaped(text: str) -> str:
+    """The text with its marks escaped, so that it can neither close its own wrapping nor open another."""
     return _MARK.sub(r"[\\\1", text)
 
 
 def _attribute(value: str) -> str:
-    return _harmless(_CONTROL.sub(" ", value).replace('"', "%22"))
+    return _escaped(_CONTROL.sub(" ", value).replace('"', "%22"))
 
 
 def _string(table: dict[str, Any], key: str) -> str:
@@ -124,7 +124,7 @@ def _too_large() -> RemoteError:
     return bad_params(f"An image may have {MAX_IMAGE_BYTES // 1024 // 1024} MiB. Make it smaller.")
 
 
-def _short(value: Any) -> str:
+def _quoted_value(value: Any) -> str:
     if isinstance(value, dict | list):
-        return "that it names"  # to write it out may be long, and deeper than Python goes
+        return "that it names"  # its repr may be long, or nested too deeply for Python
     return code_label(repr(value), 80)

@@ -1,4 +1,4 @@
-"""An editor's session as slash commands see it (`laneway.commands.session.CommandSession`)."""
+"""The `CommandSession` of an ACP session: what slash commands can read and do."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Protocol, TypeVar
 from laneway.base.errors import EngineLost, ThreadUnknown
 from laneway.commands.last_turns import LastTurns
 from laneway.commands.undo import LastTurn
-from laneway.core.kept_settings import KeptSettings
 from laneway.core.model import Usage
 from laneway.core.offers import Offers, PlanMode, SpecialTurn
 from laneway.core.ports import Part
 from laneway.core.session import Session
 from laneway.core.session_settings import Choices, Facts
+from laneway.core.stored_settings import StoredSettings
 from laneway.doors.acp.shared import Shared
 from laneway.doors.acp.updates.update_sink import UpdateSink
 
@@ -22,28 +22,28 @@ T = TypeVar("T")
 
 
 class Turns(Protocol):
-    """Whoever runs the session's turns."""
+    """Runs the session's turns."""
 
     async def turn(self, parts: tuple[Part, ...], plan_mode: PlanMode | None = None) -> str: ...
 
-    async def errand(self, errand: SpecialTurn) -> str: ...
+    async def special_turn(self, special_turn: SpecialTurn) -> str: ...
 
 
 class CommandedSession(Protocol):
-    """What is needed of the session: `EditorSession` is one."""
+    """The part of `EditorSession` that commands need."""
 
     session: Session
     session_id: str
     cwd: Path
-    narrator: UpdateSink
-    settings: KeptSettings
+    sink: UpdateSink
+    settings: StoredSettings
 
     @property
     def turns(self) -> Turns: ...
 
     async def choose(self, config_id: str, value: Any) -> bool: ...
 
-    def tell_options(self) -> None: ...
+    def send_options(self) -> None: ...
 
     async def fork(self) -> str: ...
 
@@ -51,14 +51,14 @@ class CommandedSession(Protocol):
 
 
 class SessionCommands:
-    def __init__(self, editor: CommandedSession, house: Shared, last_turns: LastTurns) -> None:
+    def __init__(self, editor: CommandedSession, shared: Shared, last_turns: LastTurns) -> None:
         self._editor = editor
-        self._house = house
+        self._shared = shared
         self._last_turns = last_turns
         self.is_planning = False
         self.on_settings(editor.session.info.native)
 
-    # ── what is so ─────────────────────────────────────────────────────────
+    # ── state ──────────────────────────────────────────────────────────────
 
     @property
     def session_id(self) -> str:
@@ -74,7 +74,7 @@ class SessionCommands:
 
     @property
     def offers(self) -> Offers:
-        return self._house.engine.offers
+        return self._shared.engine.offers
 
     @property
     def choices(self) -> Choices:
@@ -90,44 +90,44 @@ class SessionCommands:
 
     @property
     def engine_version(self) -> str:
-        return self._house.engine_version
+        return self._shared.engine_version
 
     @property
     def last_turn(self) -> LastTurn | None:
         return self._last_turns.last
 
     def on_settings(self, settings: Any) -> None:
-        """The engine says how it runs."""
+        """The engine reported its settings, which tell whether plan mode is on."""
         if isinstance(settings, dict) and self.offers.planning is not None:
             self.is_planning = self.offers.planning.is_on(settings)
 
-    # ── what can be done ───────────────────────────────────────────────────
+    # ── actions ────────────────────────────────────────────────────────────
 
     async def say(self, text: str) -> None:
-        self._editor.narrator.say(text)
+        self._editor.sink.send_message(text)
 
     async def turn(self, parts: tuple[Part, ...], plan_mode: PlanMode | None = None) -> str:
         return await self._editor.turns.turn(parts, plan_mode)
 
-    async def errand(self, errand: SpecialTurn) -> str:
-        return await self._editor.turns.errand(errand)
+    async def special_turn(self, special_turn: SpecialTurn) -> str:
+        return await self._editor.turns.special_turn(special_turn)
 
-    async def awake(self, call: Callable[[], Awaitable[T]], *, may_repeat: bool = True) -> T:
+    async def call_engine(self, call: Callable[[], Awaitable[T]], *, may_repeat: bool = True) -> T:
         session = self._editor.session
         await session.wake()
         try:
             return await call()
         except (EngineLost, ThreadUnknown):
-            # Codex had died and nobody knew it, or a new one was started that knows nothing of this thread.
+            # Codex had died unnoticed, or a new one was started that does not have this thread loaded.
             if not (may_repeat and session.is_engine_lost):
                 raise
         await session.wake()
         return await call()
 
     async def choose(self, setting_id: str, value: Any) -> None:
-        """The client is told, since it did not ask."""
+        """Change an option and send the options to the client, which did not request the change."""
         await self._editor.choose(setting_id, value)
-        self._editor.tell_options()
+        self._editor.send_options()
 
     async def fork(self) -> str:
         return await self._editor.fork()
@@ -136,7 +136,7 @@ class SessionCommands:
         await self._editor.login()
 
     async def logout(self) -> None:
-        await self._house.login.logout()
+        await self._shared.login.logout()
 
     def forget_turn(self, turn_id: str) -> None:
         self._last_turns.forget(turn_id)

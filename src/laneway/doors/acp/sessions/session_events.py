@@ -1,10 +1,10 @@
-"""What a session does beside telling when something happens: the narrator's `Listener`."""
+"""The `UpdateListener` of a session: passes events to its questions, settings, commands and `/undo`."""
 
 from __future__ import annotations
 
 from laneway.commands.last_turns import LastTurns
-from laneway.core.kept_settings import KeptSettings
 from laneway.core.model import TurnDone, TurnStarted
+from laneway.core.stored_settings import StoredSettings
 from laneway.doors.acp.questions.open_questions import OpenQuestions
 from laneway.doors.acp.sessions.session_commands import SessionCommands
 
@@ -15,7 +15,7 @@ class SessionEvents:
     def __init__(
         self,
         questions: OpenQuestions,
-        settings: KeptSettings,
+        settings: StoredSettings,
         last_turns: LastTurns,
         commands: SessionCommands,
     ) -> None:
@@ -26,8 +26,8 @@ class SessionEvents:
         self.on_question = questions.on_question
         self.on_withdrawn = questions.on_withdrawn
         self.on_gone = questions.on_gone
-        self.on_edit = last_turns.edited
-        self.on_diff = last_turns.differs
+        self.on_edit = last_turns.add_edit
+        self.on_diff = last_turns.set_diff
         self.on_thread = settings.on_thread
         self.on_settings = commands.on_settings
 
@@ -38,4 +38,4 @@ class SessionEvents:
         else:
             self._last_turns.end(event)
             self._settings.on_turn_done()
-            self._questions.forget_words()
+            self._questions.drop_text_questions()

@@ -1,1 +1,1 @@
-"""Events of a session as `session/update` notifications."""
+"""Renders the events of a session as `session/update` notifications."""

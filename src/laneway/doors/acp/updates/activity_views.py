@@ -1,9 +1,9 @@
-"""What a person should see of one activity: its title, its kind, what went in, what came out.
+"""The fields of an ACP tool call for each kind of activity: title, kind, input, content, locations, output.
 
-Pure: a table from kinds of activity to a `ActivityView`, as complete as the activity is at the moment.
-The output of commands is left to `tool_calls.py`, for it may go to a terminal instead. Reads
-Codex's own item where the activity leaves something out; what is odd there counts as missing. Titles are
-`laneway.rendering`'s.
+Pure: a table from the kind of activity to a function that makes its `ActivityView`. The output of
+commands is added by `tool_calls`, because it may go to a terminal instead. Fields that an activity
+does not have are read from Codex's item; a malformed field counts as missing. Titles come from
+`laneway.rendering`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from laneway.core.model import Activity, ActivityKind, Location
 from laneway.doors.acp.updates import blocks, diffs
 from laneway.rendering.activities import (
     activity_title,
+    as_text,
     command_action,
-    is_made_image,
+    is_generated_image,
     is_verdict,
     item_of,
     tool_name,
     web_action,
-    word,
 )
 from laneway.rendering.as_code import as_json
 from laneway.rendering.diffs import absolute, edit_kind
@@ -33,9 +33,9 @@ from laneway.rendering.outputs import shortened
 from laneway.rendering.titles import code_title
 
 MAX_RAW_CHARS = 64 * 1024
-"""Of a record that we do not understand. It is for debugging; longer ones are left out."""
+"""Of the JSON of an unknown item. It is for debugging; a longer one is left out."""
 MAX_RESULTS = 50
-"""Hits of a web search that are listed."""
+"""Results of a web search that are listed."""
 
 ToolKind: TypeAlias = Literal[
     "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"
@@ -44,26 +44,28 @@ _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 class ActivityView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool call shows of an activity, in all versions of the protocol."""
+
     kind: ToolKind
     title: str
     name: str | None = None
-    """Codex's own word for the tool."""
+    """Codex's name of the tool."""
     raw_input: Any = None
     content: Sequence[blocks.Content] = ()
     locations: Sequence[dict[str, Any]] = ()
     raw_output: Any = None
-    """Only what the content does not say: some clients show this instead of it."""
+    """Only what is not in the content: some clients show this instead of the content."""
     has_failed: bool = False
-    """Whether the result says so, whatever the status."""
+    """Whether the result is an error, whatever the status."""
 
 
 def view(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
-    """`cwd` is the session's folder, `max_chars` bounds the text of the content."""
+    """Render an activity. `cwd` is the session's folder; `max_chars` limits the text of the content."""
     return _VIEWS[activity.kind](activity, cwd, max_chars)
 
 
-def in_full(command: str) -> list[blocks.Content]:
-    """A command whose title does not show all of it."""
+def full_command(command: str) -> list[blocks.Content]:
+    """The whole command as content; empty if the title already shows all of it."""
     is_whole = not command or code_title(command) == command
     return [] if is_whole else [blocks.text(fenced(plain_code(command), "sh"))]
 
@@ -79,23 +81,23 @@ def _command(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
         title=activity_title(activity, cwd),
         name="shell",
         raw_input={"command": activity.title} | ({"cwd": base} if base else {}),
-        content=[] if action.words else in_full(activity.title),
+        content=[] if action.title else full_command(activity.title),
         locations=_locations(action.reads, base),
         has_failed=activity.exit_code not in (None, 0),
     )
 
 
-def _locations(found: Sequence[Location], base: str) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = []
-    for location in found:
+def _locations(locations: Sequence[Location], base: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for location in locations:
         path = absolute(location.path, base)
-        shown = {"path": path} if location.line is None else {"path": path, "line": location.line}
-        if path is not None and shown not in made:
-            made.append(shown)
-    return made[: diffs.MAX_LOCATIONS]
+        row = {"path": path} if location.line is None else {"path": path, "line": location.line}
+        if path is not None and row not in rows:
+            rows.append(row)
+    return rows[: diffs.MAX_LOCATIONS]
 
 
-# ── edits, tools of others ─────────────────────────────────────────────────
+# ── edits, tools ───────────────────────────────────────────────────────────
 
 
 def _edit(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
@@ -124,8 +126,8 @@ def _mcp(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
         title=activity_title(activity, cwd),
         name=activity.title,
         raw_input={
-            "server": word(item.get("server")),
-            "tool": word(item.get("tool")),
+            "server": as_text(item.get("server")),
+            "tool": as_text(item.get("tool")),
             "arguments": activity.input,
         },
         content=content,
@@ -157,21 +159,21 @@ def _search(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
         title=activity_title(activity, cwd),
         name="web_search",
         raw_input=activity.input,
-        content=[_hit(result) for result in results[:MAX_RESULTS]],
+        content=[_search_result(result) for result in results[:MAX_RESULTS]],
     )
 
 
-def _hit(result: Any) -> blocks.Content:
+def _search_result(result: Any) -> blocks.Content:
     url = result.get("url") if isinstance(result, dict) else None
     if isinstance(url, str):
-        link = {"type": "resource_link", "name": word(result.get("title")) or url, "uri": url}
+        link = {"type": "resource_link", "name": as_text(result.get("title")) or url, "uri": url}
         return blocks.tool_results([link], MAX_RAW_CHARS)[0]
     return blocks.tool_results([result], MAX_RAW_CHARS)[0]
 
 
 def _image(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
     locations = _locations(activity.locations, cwd)
-    if is_made_image(activity):
+    if is_generated_image(activity):
         return _generated(activity, cwd, locations)
     path = locations[0]["path"] if locations else None
     return ActivityView(
@@ -185,14 +187,15 @@ def _image(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
 
 def _generated(activity: Activity, cwd: str, locations: list[dict[str, Any]]) -> ActivityView:
     item = item_of(activity)
-    prompt, saved = word(item.get("revisedPrompt")), word(item.get("savedPath"))
+    prompt, saved = as_text(item.get("revisedPrompt")), as_text(item.get("savedPath"))
     content = []
     if isinstance(activity.content, str) and activity.content:
         block = {"type": "image", "data": activity.content, "mimeType": blocks.image_type(activity.content)}
         content = blocks.tool_results([block], MAX_RAW_CHARS)
     failure = item.get("failure")
     if isinstance(failure, dict):
-        content.append(blocks.text(f"No image was made: {word(failure.get('type')) or 'no reason given'}."))
+        reason = as_text(failure.get("type")) or "no reason given"
+        content.append(blocks.text(f"No image was made: {reason}."))
     return ActivityView(
         kind="other",
         title=activity_title(activity, cwd),
@@ -211,15 +214,15 @@ def _generated(activity: Activity, cwd: str, locations: list[dict[str, Any]]) ->
 def _agent(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
     item = item_of(activity)
     states = item.get("agentsStates")
-    prompt = word(item.get("prompt"))
+    prompt = as_text(item.get("prompt"))
     answers = (
         [state.get("message") for state in states.values() if isinstance(state, dict)]
         if isinstance(states, dict)
         else []
     )
-    said = [words for words in (prompt, *answers) if isinstance(words, str) and words]
-    tool = word(item.get("tool"))
-    asked = {
+    texts = [text for text in (prompt, *answers) if isinstance(text, str) and text]
+    tool = as_text(item.get("tool"))
+    arguments = {
         key: item[key]
         for key in ("prompt", "model", "receiverThreadIds", "agentPath", "agentThreadId")
         if item.get(key)
@@ -228,18 +231,18 @@ def _agent(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
         kind="other",
         title=activity_title(activity, cwd),
         name=_CAPITAL.sub("_", tool).lower() if tool else None,
-        raw_input=_small(asked) if asked else None,
-        content=[blocks.text(shortened(words, max_chars)) for words in said],
+        raw_input=_small(arguments) if arguments else None,
+        content=[blocks.text(shortened(text, max_chars)) for text in texts],
     )
 
 
 def _review(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
-    words = word(item_of(activity).get("review")) if is_verdict(activity) else ""
-    content = [blocks.text(shortened(words, max_chars))] if words else []
+    review = as_text(item_of(activity).get("review")) if is_verdict(activity) else ""
+    content = [blocks.text(shortened(review, max_chars))] if review else []
     return ActivityView(kind="think", title=activity_title(activity, cwd), name="review", content=content)
 
 
-def _plainly(kind: ToolKind, name: str | None) -> Callable[[Activity, str, int], ActivityView]:
+def _title_only(kind: ToolKind, name: str | None) -> Callable[[Activity, str, int], ActivityView]:
     return lambda activity, cwd, max_chars: ActivityView(
         kind=kind, title=activity_title(activity, cwd), name=name
     )
@@ -251,7 +254,7 @@ def _other(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
     if isinstance(output, str):
         output = [{"type": "text", "text": fenced(shortened(output, max_chars))}] if output else None
     is_over = activity.status != "running"
-    name = word(item.get("name"))
+    name = as_text(item.get("name"))
     return ActivityView(
         kind="other",
         title=activity_title(activity, cwd),
@@ -274,7 +277,7 @@ _VIEWS: dict[ActivityKind, Callable[[Activity, str, int], ActivityView]] = {
     "image": _image,
     "agent": _agent,
     "review": _review,
-    "compaction": _plainly("think", None),
-    "sleep": _plainly("other", "sleep"),
+    "compaction": _title_only("think", None),
+    "sleep": _title_only("other", "sleep"),
     "other": _other,
 }

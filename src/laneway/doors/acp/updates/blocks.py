@@ -1,7 +1,7 @@
-"""Content of tool calls: text, media, and what tools of others return, made fit for ACP.
+"""Content blocks of tool calls: text, file links, and the results of MCP tools converted to ACP.
 
-Pure. A block that ACP knows is passed on, with the fields that ACP names and no others; whatever
-else a tool returns is shown as the JSON that it is. Nothing is left out without a word.
+Pure. A block of a type that ACP has is passed on with the fields that ACP has; any other result is
+shown as JSON. Where something is left out, a sentence says so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Content = dict[str, Any]
 """One ACP `ToolCallContent`."""
 
 MAX_MEDIA_CHARS = 20 * 1024 * 1024
-"""Base64 in one tool call, all its blocks together: with the text, one line that clients still read."""
+"""Base64 in all blocks of one tool call: with the text, still a message that clients can read."""
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=.+-]+)*;base64,", re.IGNORECASE)
 _SIGNATURES = (
@@ -29,7 +29,7 @@ _SIGNATURES = (
     ("R0lGOD", "image/gif"),
     ("UklGR", "image/webp"),
 )
-"""How the base64 of each kind of image begins."""
+"""The first characters of the base64 of each image type."""
 
 
 def text(words: str) -> Content:
@@ -46,7 +46,7 @@ def file_link(path: str) -> Content:
 
 
 def image_type(data: str) -> str:
-    """What kind of image this base64 holds; PNG, which Codex makes, if it does not tell."""
+    """The MIME type of a base64 image; PNG, which Codex makes, if it is not recognised."""
     return next((mime for start, mime in _SIGNATURES if data.startswith(start)), "image/png")
 
 
@@ -61,7 +61,7 @@ def is_base64(data: Any) -> bool:
 
 
 class ContentBudget:
-    """How much one tool call may still say."""
+    """How much text and media one tool call may still contain."""
 
     def __init__(self, max_chars: int) -> None:
         self.text_chars = max_chars
@@ -80,23 +80,23 @@ class ContentBudget:
 
 
 def tool_results(blocks: Any, max_chars: int) -> list[Content]:
-    """What an MCP server or a tool of Codex's client returned, block by block."""
+    """The results of an MCP server or of a client's tool, block by block."""
     if blocks is None:
         return []
     budget = ContentBudget(max_chars)
-    return [_shown(block, budget) for block in (blocks if isinstance(blocks, list) else [blocks])]
+    return [_content(block, budget) for block in (blocks if isinstance(blocks, list) else [blocks])]
 
 
-def _shown(block: Any, budget: ContentBudget) -> Content:
+def _content(block: Any, budget: ContentBudget) -> Content:
     kind = block.get("type") if isinstance(block, dict) else None
-    make = _MAKERS.get(kind) if isinstance(kind, str) else None
-    made = make(block, budget) if make else None
-    if made is None:
+    convert = _CONVERTERS.get(kind) if isinstance(kind, str) else None
+    acp_block = convert(block, budget) if convert else None
+    if acp_block is None:
         return text(fenced(budget.text(as_json(block)), "json"))
-    noted = _annotations(block.get("annotations"))
-    if noted:
-        made["annotations"] = noted
-    return {"type": "content", "content": made}
+    annotations = _annotations(block.get("annotations"))
+    if annotations:
+        acp_block["annotations"] = annotations
+    return {"type": "content", "content": acp_block}
 
 
 def _text(block: dict[str, Any], budget: ContentBudget) -> dict[str, Any] | None:
@@ -112,7 +112,7 @@ def _media(block: dict[str, Any], budget: ContentBudget) -> dict[str, Any] | Non
 
 
 def _bounded_media(kind: str, data: str, mime: str, budget: ContentBudget) -> dict[str, Any]:
-    # Some servers wrap their base64 at 76 characters; a strict client would not take it.
+    # Some servers wrap their base64 at 76 characters, which strict clients refuse.
     data = "".join(data.split())
     if not is_base64(data):
         return {"type": "text", "text": f"This {kind} ({mime}) is not valid base64 and is left out."}
@@ -129,52 +129,52 @@ def _link(block: dict[str, Any], budget: ContentBudget) -> dict[str, Any] | None
     if not isinstance(uri, str):
         return None
     name = block.get("name")
-    made: dict[str, Any] = {
+    link: dict[str, Any] = {
         "type": "resource_link",
         "name": name if isinstance(name, str) else uri,
         "uri": uri,
     }
-    made |= {
+    link |= {
         key: block[key] for key in ("title", "description", "mimeType") if isinstance(block.get(key), str)
     }
     size = block.get("size")
     if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63:
-        made["size"] = size
-    return made
+        link["size"] = size
+    return link
 
 
 def _resource(block: dict[str, Any], budget: ContentBudget) -> dict[str, Any] | None:
-    inner = block.get("resource")
-    if not isinstance(inner, dict) or not isinstance(inner.get("uri"), str):
+    source = block.get("resource")
+    if not isinstance(source, dict) or not isinstance(source.get("uri"), str):
         return None
-    made: dict[str, Any] = {"uri": inner["uri"]}
-    if isinstance(inner.get("mimeType"), str):
-        made["mimeType"] = inner["mimeType"]
-    if isinstance(inner.get("text"), str):
-        made["text"] = budget.text(inner["text"])
-    elif is_base64(inner.get("blob")) and budget.has_room_for(inner["blob"]):
-        made["blob"] = inner["blob"]
+    resource: dict[str, Any] = {"uri": source["uri"]}
+    if isinstance(source.get("mimeType"), str):
+        resource["mimeType"] = source["mimeType"]
+    if isinstance(source.get("text"), str):
+        resource["text"] = budget.text(source["text"])
+    elif is_base64(source.get("blob")) and budget.has_room_for(source["blob"]):
+        resource["blob"] = source["blob"]
     else:
-        return {"type": "resource_link", "name": inner["uri"], "uri": inner["uri"]}
-    return {"type": "resource", "resource": made}
+        return {"type": "resource_link", "name": source["uri"], "uri": source["uri"]}
+    return {"type": "resource", "resource": resource}
 
 
 def _by_url(kind: str, field: str) -> Callable[[dict[str, Any], ContentBudget], dict[str, Any] | None]:
-    """Codex's own blocks carry media as a URL: the data itself, or where it is."""
+    """A converter for Codex's own blocks, which have media as a `data:` URL or a link."""
 
-    def make(block: dict[str, Any], budget: ContentBudget) -> dict[str, Any] | None:
+    def convert(block: dict[str, Any], budget: ContentBudget) -> dict[str, Any] | None:
         url = block.get(field)
         if not isinstance(url, str):
             return None
-        found = _DATA_URL.match(url)
-        if found:
-            return _bounded_media(kind, url[found.end() :], found[1], budget)
+        match = _DATA_URL.match(url)
+        if match:
+            return _bounded_media(kind, url[match.end() :], match[1], budget)
         return {"type": "resource_link", "name": kind, "uri": budget.text(url)}
 
-    return make
+    return convert
 
 
-_MAKERS: dict[str, Callable[[dict[str, Any], ContentBudget], dict[str, Any] | None]] = {
+_CONVERTERS: dict[str, Callable[[dict[str, Any], ContentBudget], dict[str, Any] | None]] = {
     "text": _text,
     "inputText": _text,
     "input_text": _text,
@@ -189,17 +189,17 @@ _MAKERS: dict[str, Callable[[dict[str, Any], ContentBudget], dict[str, Any] | No
 }
 
 
-def _annotations(given: Any) -> dict[str, Any]:
-    """What of MCP's annotations ACP knows as well."""
-    if not isinstance(given, dict):
+def _annotations(mcp_annotations: Any) -> dict[str, Any]:
+    """Those of MCP's annotations that ACP has as well."""
+    if not isinstance(mcp_annotations, dict):
         return {}
-    made: dict[str, Any] = {}
-    audience = given.get("audience")
+    annotations: dict[str, Any] = {}
+    audience = mcp_annotations.get("audience")
     if isinstance(audience, list):
-        made["audience"] = [who for who in audience if who in ("user", "assistant")]
-    if isinstance(given.get("lastModified"), str):
-        made["lastModified"] = given["lastModified"]
-    priority = given.get("priority")
+        annotations["audience"] = [who for who in audience if who in ("user", "assistant")]
+    if isinstance(mcp_annotations.get("lastModified"), str):
+        annotations["lastModified"] = mcp_annotations["lastModified"]
+    priority = mcp_annotations.get("priority")
     if isinstance(priority, (int, float)) and not isinstance(priority, bool):
-        made["priority"] = priority
-    return made
+        annotations["priority"] = priority
+    return annotations

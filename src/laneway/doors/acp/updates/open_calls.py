@@ -1,4 +1,4 @@
-"""Tool calls that a client was told of and that have not ended."""
+"""Tool calls that have been announced to a client and have not ended."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ Key = tuple[str, str]
 
 
 class OpenCall:
-    """What it is, and what the client was told of it."""
+    """A running activity, and the fields of its tool call that the client has."""
 
-    __slots__ = ("activity", "later", "told")
+    __slots__ = ("activity", "cancel_change", "sent")
 
     def __init__(self, activity: Activity) -> None:
         self.activity = activity
-        self.told: dict[str, Any] = {}
-        self.later: Callable[[], None] | None = None
-        """Takes back that a change is told soon."""
+        self.sent: dict[str, Any] = {}
+        self.cancel_change: Callable[[], None] | None = None
+        """Cancels the update that is scheduled for a change."""
 
-    def drop_later(self) -> bool:
-        """Whether a change was to be told soon; it is not any more."""
-        later, self.later = self.later, None
-        if later is not None:
-            later()
-        return later is not None
+    def drop_change(self) -> bool:
+        """Cancel a scheduled update; returns whether there was one."""
+        cancel, self.cancel_change = self.cancel_change, None
+        if cancel is not None:
+            cancel()
+        return cancel is not None
 
     def belongs_to(self, question: Question) -> bool:
-        """Codex does not say for which of its calls an MCP server asks: it is the one to that server."""
+        """Whether an MCP server's question may be about this call: Codex names only the server."""
         params, item = question.params, self.activity.item
         if not (self.activity.kind == "mcp" and isinstance(params, dict) and isinstance(item, dict)):
             return False
         return item.get("server") == params.get("serverName")
 
-    def tell(self, tell: Callable[[dict[str, Any]], None], update: dict[str, Any]) -> None:
-        """Only what the client does not know yet."""
-        news = tool_calls.fresh(update, self.told)
-        if news.keys() - {"sessionUpdate", "toolCallId"}:
-            tell(news)
-        self.told |= update
+    def send(self, send: Callable[[dict[str, Any]], None], update: dict[str, Any]) -> None:
+        """Send those fields of an update that the client does not have yet, if there are any."""
+        changes = tool_calls.changed_fields(update, self.sent)
+        if changes.keys() - {"sessionUpdate", "toolCallId"}:
+            send(changes)
+        self.sent |= update
 
 
 def key_of(question: Question, calls: Mapping[Key, OpenCall]) -> Key | None:

@@ -1,7 +1,7 @@
-"""Text on its way to the client: deltas of one message joined, in order, none lost.
+"""Joins text deltas of one message into fewer `session/update`s, in order and without loss.
 
-What comes in one turn of the loop leaves as one update; a client that does not read gets the
-rest in fewer and larger ones. Encoded by hand: this is the path of tens of thousands of deltas.
+The deltas of one iteration of the event loop are sent as one update; a client that reads too slowly gets
+fewer and larger ones. Encoded by hand, because a session has tens of thousands of deltas.
 """
 
 from __future__ import annotations
@@ -19,51 +19,51 @@ _encode = msgspec.json.Encoder().encode
 
 
 def chunk(kind: Chunk, message_id: str | None, text: str) -> msgspec.Raw:
-    """A `session/update` that carries text."""
-    return msgspec.Raw(_head(kind, message_id) + _encode(text) + b"}}")
+    """The update for a piece of text, encoded."""
+    return msgspec.Raw(_prefix(kind, message_id) + _encode(text) + b"}}")
 
 
-def _head(kind: Chunk, message_id: str | None) -> bytes:
-    named = b'"messageId":' + _encode(message_id) + b"," if message_id else b""
-    return b'{"sessionUpdate":"' + kind.encode() + b'",' + named + b'"content":{"type":"text","text":'
+def _prefix(kind: Chunk, message_id: str | None) -> bytes:
+    id_field = b'"messageId":' + _encode(message_id) + b"," if message_id else b""
+    return b'{"sessionUpdate":"' + kind.encode() + b'",' + id_field + b'"content":{"type":"text","text":'
 
 
 class TextChunks:
-    def __init__(self, line: ClientChannel, session_id: str) -> None:
-        self._line = line
+    def __init__(self, channel: ClientChannel, session_id: str) -> None:
+        self._channel = channel
         self._session_id = session_id
         self._kind: Chunk = "agent_message_chunk"
         self._message_id: str | None = None
-        self._head = b""
+        self._prefix = b""
         self._pieces: list[str] = []
         self._flush: asyncio.Handle | None = None
         self._waiting: asyncio.Task[None] | None = None
 
-    def say(self, kind: Chunk, message_id: str, text: str) -> None:
+    def add(self, kind: Chunk, message_id: str, text: str) -> None:
         if message_id != self._message_id or kind != self._kind:
             self.flush()
-            self._kind, self._message_id, self._head = kind, message_id, _head(kind, message_id)
+            self._kind, self._message_id, self._prefix = kind, message_id, _prefix(kind, message_id)
         self._pieces.append(text)
         if self._flush is None and self._waiting is None:
             self._flush = asyncio.get_running_loop().call_soon(self._flush_soon)
 
     def flush(self) -> None:
-        """Say now what is held: something else comes next."""
+        """Send the text gathered so far, before an update of another kind."""
         if self._pieces:
             text = "".join(self._pieces)
             self._pieces.clear()
-            self._line.update(self._session_id, msgspec.Raw(self._head + _encode(text) + b"}}"))
+            self._channel.update(self._session_id, msgspec.Raw(self._prefix + _encode(text) + b"}}"))
 
     def _flush_soon(self) -> None:
         self._flush = None
-        if not self._line.is_behind:
+        if not self._channel.is_behind:
             self.flush()
         elif self._waiting is None:
             self._waiting = asyncio.get_running_loop().create_task(self._flush_later())
 
     async def _flush_later(self) -> None:
         try:
-            await self._line.writable()
+            await self._channel.writable()
         finally:
             self._waiting = None
         self.flush()

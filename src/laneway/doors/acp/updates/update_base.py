@@ -1,8 +1,8 @@
-"""What the narrators of all protocol versions have in common: the order of things, and holding back.
+"""The common part of `UpdatesV1` and `UpdatesV2`: keeps updates in order, and holds them until `open`.
 
-A session's reader (`core.audience.Reader`), called on the engine's reader: it renders and posts,
-and waits for nobody. Until its client knows the session, everything is held. Everything of a
-turn has been said when its `TurnDone` has been pushed, so that the answer to the prompt comes behind it.
+A `core.audience.Reader` of one session, called on the engine's reader: it renders and sends, and never
+waits. Until the client knows the session, events are held. All updates of a turn have been sent when
+`push` returns from its `TurnDone`, so that the answer to the prompt follows them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from laneway.doors.acp.updates.update_sink import UpdateListener
 from laneway.rendering.outputs import PacedOutputs
 
 MAX_HELD = 1000
-"""Events of a thread that is still being opened: a line or two for each MCP server of the user."""
+"""Events of a thread that is still being opened: one or two for each MCP server of the user."""
 
 
 Handlers: TypeAlias = Mapping[type[Event], Callable[[Any, Any], None]]
@@ -42,39 +42,39 @@ Handlers: TypeAlias = Mapping[type[Event], Callable[[Any, Any], None]]
 
 class UpdateBase(ABC):
     handlers: ClassVar[Handlers]
-    """By kind of event, but for the three that are on the hot path."""
+    """By kind of event, except for the three on the hot path."""
 
-    def __init__(self, line: ClientChannel, clock: Clock) -> None:
+    def __init__(self, channel: ClientChannel, clock: Clock) -> None:
         self.lost = 0
-        self._line = line
+        self._channel = channel
         self._clock = clock
         self._held: list[Event | dict[str, Any] | msgspec.Raw] | None = []
         self._session_id = self._thread_id = self._cwd = ""
         self._listener: UpdateListener
-        self._speech: TextChunks
+        self._chunks: TextChunks
         self._outputs: PacedOutputs
         self._open: dict[Key, OpenCall] = {}
 
     @abstractmethod
     def _make_outputs(self) -> PacedOutputs:
-        """How what commands print is gathered."""
+        """Make the buffer that paces the output of commands."""
 
     @abstractmethod
     def _end_all(self, why: str, thread_id: str | None = None) -> None:
-        """Whatever the client still takes for running ends."""
+        """End all tool calls that are still open, or those of one thread."""
 
     def open(self, session_id: str, thread_id: str, cwd: str, listener: UpdateListener) -> None:
-        """The session is there, and its client knows its id: tell what has happened meanwhile."""
+        """Send what was held, and everything from now on: the client knows the session's id."""
         self._session_id, self._thread_id = session_id, thread_id
         self._cwd, self._listener = cwd, listener
-        self._speech = TextChunks(self._line, session_id)
+        self._chunks = TextChunks(self._channel, session_id)
         self._outputs = self._make_outputs()
         held, self._held = self._held or [], None
-        for each in held:
-            if isinstance(each, Event):
-                self.push(each)
+        for item in held:
+            if isinstance(item, Event):
+                self.push(item)
             else:
-                self.tell(each)
+                self.send(item)
 
     def push(self, event: Event) -> None:
         if self._held is not None:
@@ -82,55 +82,55 @@ class UpdateBase(ABC):
             return
         kind = type(event)
         if kind is Text:
-            self._speech.say("agent_message_chunk", event.item_id, event.text)  # type: ignore[attr-defined]
+            self._chunks.add("agent_message_chunk", event.item_id, event.text)  # type: ignore[attr-defined]
         elif kind is Thought:
-            self._speech.say("agent_thought_chunk", event.item_id, event.text)  # type: ignore[attr-defined]
+            self._chunks.add("agent_thought_chunk", event.item_id, event.text)  # type: ignore[attr-defined]
         elif kind is Output:
             self._outputs.add(event.item_id, event.turn_id, event.text)  # type: ignore[attr-defined]
         else:
             handler = self.handlers.get(kind)
             if handler is not None:
-                self._speech.flush()
+                self._chunks.flush()
                 handler(self, event)
 
-    def _hold(self, told: Event | dict[str, Any] | msgspec.Raw) -> None:
+    def _hold(self, item: Event | dict[str, Any] | msgspec.Raw) -> None:
         assert self._held is not None
         if len(self._held) < MAX_HELD:
-            self._held.append(told)
+            self._held.append(item)
         else:
             self.lost += 1
 
     def close(self) -> None:
-        """The session is over: nothing stays open."""
+        """End all open tool calls: the session is closed."""
         if self._held is None:
             self._end_all("The session was closed.")
             self._outputs.clear()
-            self._speech.close()
+            self._chunks.close()
 
     def flush(self) -> None:
-        """Say what is gathered, because something else follows."""
+        """Send the text gathered so far, because something else follows."""
         if self._held is None:
-            self._speech.flush()
+            self._chunks.flush()
 
-    def tell(self, update: dict[str, Any] | msgspec.Raw) -> None:
+    def send(self, update: dict[str, Any] | msgspec.Raw) -> None:
         if self._held is not None:
             self._hold(update)
             return
-        self._speech.flush()
-        self._line.update(self._session_id, update)
+        self._chunks.flush()
+        self._channel.update(self._session_id, update)
 
-    def call_of(self, question: Question) -> str | None:
-        """The tool call that a question is about, if the client was told of it and it still runs."""
+    def call_id_of(self, question: Question) -> str | None:
+        """The tool call that a question is about, if it was announced to the client and still runs."""
         key = key_of(question, self._open)
         if key is None:
             return None
         return tool_call_id(key[0], self._open[key].activity.turn_id, key[1])
 
-    def _own_id(self) -> str:
-        """Of a message that is ours and not the model's. A client may have older ones of the session."""
+    def _new_message_id(self) -> str:
+        """A new id for a message of ours. Unique over restarts: the client may have older ones."""
         return new_id("laneway")
 
-    # ── handed on as it is ─────────────────────────────────────────────────
+    # ── events for the listener ────────────────────────────────────────────
 
     def _settings(self, event: SettingsChanged) -> None:
         self._listener.on_settings(event.settings)
@@ -147,10 +147,10 @@ class UpdateBase(ABC):
         self._listener.on_gone()
 
 
-HANDED_ON: Handlers = {
+COMMON_HANDLERS: Handlers = {
     SettingsChanged: UpdateBase._settings,
     Diff: UpdateBase._diff,
     ThreadKnown: UpdateBase._thread,
     EngineGone: UpdateBase._gone,
 }
-"""What all versions treat alike."""
+"""The handlers that are the same in all versions."""

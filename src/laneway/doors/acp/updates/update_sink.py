@@ -1,4 +1,4 @@
-"""What a session says to its client, in whichever version of the protocol: `Narrator` and its like."""
+"""The port by which a session sends updates to its client, in any version of the protocol."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from laneway.doors.acp.questions.permission_request import PermissionRequest
 
 
 class UpdateListener(Protocol):
-    """Who else wants to know: the room. Called on the engine's reader."""
+    """Gets the events that are more than updates: `SessionEvents`. Called on the engine's reader."""
 
     def on_question(self, question: Question) -> None: ...
 
@@ -32,36 +32,38 @@ class UpdateListener(Protocol):
 
 
 class UpdateSink(Reader, Protocol):
+    """`UpdatesV1` or `UpdatesV2`."""
+
     def open(self, session_id: str, thread_id: str, cwd: str, listener: UpdateListener) -> None:
-        """The session is there, and its client knows its id: tell what has happened meanwhile."""
+        """Send what was held, and everything from now on: the client knows the session's id."""
         ...
 
     def flush(self) -> None:
-        """Say what is gathered, because something else follows."""
+        """Send the text gathered so far, because something else follows."""
         ...
 
-    def tell(self, update: dict[str, Any] | msgspec.Raw) -> None:
-        """An update that is the same in all versions."""
+    def send(self, update: dict[str, Any] | msgspec.Raw) -> None:
+        """Send an update that is the same in all versions."""
         ...
 
-    def tell_options(self, options: list[dict[str, Any]]) -> None: ...
+    def send_options(self, options: list[dict[str, Any]]) -> None: ...
 
-    def say(self, text: str) -> None:
-        """A message that is ours and not the model's."""
+    def send_message(self, text: str) -> None:
+        """Send a message of ours, not of the model."""
         ...
 
-    def notice(self, level: str, title: str) -> None:
-        """For the user's eyes."""
+    def send_notice(self, level: str, title: str) -> None:
+        """Send a notice for the user."""
         ...
 
-    def call_of(self, question: Question) -> str | None:
-        """The tool call that a question is about, if the client was told of it and it still runs."""
+    def call_id_of(self, question: Question) -> str | None:
+        """The tool call that a question is about, if it was announced to the client and still runs."""
         ...
 
-    def permits(self, call_id: str | None) -> PermissionRequest:
-        """How to ask for a permission, about this tool call if there is one."""
+    def permission_request(self, call_id: str | None) -> PermissionRequest:
+        """A new permission request, about this tool call if there is one."""
         ...
 
-    def retell(self, call_id: str) -> None:
-        """A question about this call is over."""
+    def restore_call(self, call_id: str) -> None:
+        """Show this tool call again after a question about it."""
         ...

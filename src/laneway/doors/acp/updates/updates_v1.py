@@ -1,7 +1,7 @@
-"""A session's events as the `session/update`s of protocol 1: each tool call begun once and ended once.
+"""Sends a session's events as the `session/update`s of protocol 1.
 
-A command that outlives its turn ends with it all the same, so that no call stays open; when it has
-really ended, it is told once more: all that it printed, and how it went.
+Each tool call is opened once and ended once. A command that outlives its turn is ended with the turn,
+so that no call stays open; when it has really ended, one more update has its status and output.
 """
 
 from __future__ import annotations
@@ -36,110 +36,110 @@ from laneway.doors.acp.questions.permission_request import PermissionRequest, Pe
 from laneway.doors.acp.updates import tool_calls
 from laneway.doors.acp.updates.open_calls import Key, OpenCall
 from laneway.doors.acp.updates.text_chunks import chunk
-from laneway.doors.acp.updates.update_base import HANDED_ON, UpdateBase
+from laneway.doors.acp.updates.update_base import COMMON_HANDLERS, UpdateBase
 from laneway.rendering.activities import is_verdict
-from laneway.rendering.engine_news import words_of
+from laneway.rendering.engine_notices import notice_text
 from laneway.rendering.outputs import PacedOutputs
 
 log = logging.getLogger(__name__)
 
 CHANGE_EVERY_S = 0.1
-"""Between two tellings of a tool call that changes: an edit that is being written."""
+"""Between two updates of a tool call that changes: an edit that is being written."""
 
 
 class UpdatesV1(UpdateBase):
-    """`laneway.doors.acp.updates.update_sink.Voice`, for protocol 1."""
+    """The `UpdateSink` of protocol 1."""
 
-    def __init__(self, line: ClientChannel, client: EditorClient, clock: Clock) -> None:
-        super().__init__(line, clock)
+    def __init__(self, channel: ClientChannel, client: EditorClient, clock: Clock) -> None:
+        super().__init__(channel, clock)
         self._client = client
 
     def _make_outputs(self) -> PacedOutputs:
         return PacedOutputs(
             self._clock,
-            self._tell_output,
-            whole=self._client.takes_terminal_output,
-            is_behind=lambda: self._line.is_behind,
+            self._send_output,
+            sends_all=self._client.takes_terminal_output,
+            is_behind=lambda: self._channel.is_behind,
         )
 
-    def permits(self, call_id: str | None) -> PermissionRequest:
+    def permission_request(self, call_id: str | None) -> PermissionRequest:
         return PermissionRequestV1(
-            self._line, self._client, self._session_id, self._thread_id, self._cwd, call_id
+            self._channel, self._client, self._session_id, self._thread_id, self._cwd, call_id
         )
 
-    def retell(self, call_id: str) -> None:
-        """A question has stood in the place of a tool call: show the call again."""
+    def restore_call(self, call_id: str) -> None:
+        """Show a tool call again whose fields a permission request has replaced."""
         for (thread_id, item_id), call in self._open.items():
             if tool_call_id(thread_id, call.activity.turn_id, item_id) == call_id:
-                call.told.clear()
+                call.sent.clear()
                 client = self._client_for(thread_id)
                 update = tool_calls.changed(call.activity, thread_id, client, cwd=self._cwd)
-                call.tell(self.tell, update)
+                call.send(self.send, update)
 
-    # ── what we say ourselves ──────────────────────────────────────────────
+    # ── updates of our own ─────────────────────────────────────────────────
 
-    def tell_options(self, options: list[dict[str, Any]]) -> None:
-        self.tell({"sessionUpdate": "config_option_update", "configOptions": options})
+    def send_options(self, options: list[dict[str, Any]]) -> None:
+        self.send({"sessionUpdate": "config_option_update", "configOptions": options})
 
-    def say(self, text: str) -> None:
-        """A message that is ours and not the model's."""
-        self.tell(chunk("agent_message_chunk", self._own_id(), plain(text)))
+    def send_message(self, text: str) -> None:
+        """Send a message of ours, not of the model."""
+        self.send(chunk("agent_message_chunk", self._new_message_id(), plain(text)))
 
-    def notice(self, level: str, title: str) -> None:
-        """For the user's eyes. Where there are no notices, a thought: it is no part of any answer."""
+    def send_notice(self, level: str, title: str) -> None:
+        """Send a notice; to a client without notices as a thought, which is not part of an answer."""
         title = plain(title)
         if self._client.takes_notices:
-            self.tell({"sessionUpdate": "notice", "severity": level, "title": title or level})
+            self.send({"sessionUpdate": "notice", "severity": level, "title": title or level})
         else:
-            self.tell(chunk("agent_thought_chunk", self._own_id(), f"{title}\n\n"))
+            self.send(chunk("agent_thought_chunk", self._new_message_id(), f"{title}\n\n"))
 
-    # ── event by event ─────────────────────────────────────────────────────
+    # ── events ─────────────────────────────────────────────────────────────
 
     def _turn(self, event: Any) -> None:
         self._listener.on_turn(event)
 
     def _activity(self, activity: Activity, thread_id: str = "") -> None:
         if activity.kind == "compaction" and self._client.takes_compaction:
-            self._tell_compaction(activity)
+            self._send_compaction(activity)
         elif not is_verdict(activity):  # the text of a review follows as a message
-            self._tell_call(activity, thread_id or self._thread_id)
+            self._send_call(activity, thread_id or self._thread_id)
         if activity.kind == "edit":
             self._listener.on_edit(activity)
 
-    def _tell_call(self, activity: Activity, thread_id: str) -> None:
+    def _send_call(self, activity: Activity, thread_id: str) -> None:
         key, client = (thread_id, activity.item_id), self._client_for(thread_id)
         self._log(activity, thread_id)
         call = self._open.get(key)
         if call is None:
             call = self._open[key] = OpenCall(activity)
-            call.tell(self.tell, tool_calls.opened(activity, thread_id, client, cwd=self._cwd))
+            call.send(self.send, tool_calls.opened(activity, thread_id, client, cwd=self._cwd))
         elif activity.status == "running":
             call.activity = activity
-            if call.later is None:
-                call.later = self._clock.after(CHANGE_EVERY_S, lambda: self._tell_change(key))
+            if call.cancel_change is None:
+                call.cancel_change = self._clock.after(CHANGE_EVERY_S, lambda: self._send_change(key))
         if activity.status != "running":
-            call.drop_later()
+            call.drop_change()
             if client.takes_terminal_output:
                 self._outputs.flush(activity.item_id)
             self._outputs.drop(activity.item_id)
             del self._open[key]
-            call.tell(self.tell, tool_calls.ended(activity, thread_id, client, cwd=self._cwd))
+            call.send(self.send, tool_calls.ended(activity, thread_id, client, cwd=self._cwd))
 
     def _outlived(self, event: Outlived, thread_id: str = "") -> None:
         thread_id = thread_id or self._thread_id
         activity, client = event.activity, self._client_for(thread_id)
         self._log(activity, thread_id)
-        self.tell(tool_calls.ended(activity, thread_id, client, cwd=self._cwd, rest=event.rest))
+        self.send(tool_calls.ended(activity, thread_id, client, cwd=self._cwd, rest=event.rest))
 
-    def _tell_change(self, key: Key) -> None:
-        """Codex tells an edit whole for every few words of it; the client is told now and then."""
+    def _send_change(self, key: Key) -> None:
+        """Send the last state of an edit. Codex repeats all of it for every few words, so this is paced."""
         call = self._open[key]
-        call.drop_later()
+        call.drop_change()
         client = self._client_for(key[0])
-        call.tell(self.tell, tool_calls.changed(call.activity, key[0], client, cwd=self._cwd))
+        call.send(self.send, tool_calls.changed(call.activity, key[0], client, cwd=self._cwd))
 
     def _log(self, activity: Activity, thread_id: str) -> None:
-        """Every tool call can be followed from the editor to the thread, the turn and the item."""
+        """Log the tool call with its session, thread, turn and item."""
         if not log.isEnabledFor(logging.DEBUG):
             return
         ids = {"session": self._session_id, "thread": thread_id}
@@ -148,21 +148,24 @@ class UpdatesV1(UpdateBase):
             log.debug("tool call %s is %s", call_id, activity.status)
 
     def _client_for(self, thread_id: str) -> EditorClient:
-        """What subagents print is not told piece by piece, so it is never a terminal."""
+        """The client's capabilities for calls of a thread: none for terminals of subagents.
+
+        The output of subagents does not come in pieces.
+        """
         if thread_id == self._thread_id:
             return self._client
         return msgspec.structs.replace(self._client, takes_terminal_output=False)
 
-    def _tell_output(self, item_id: str, turn_id: str, text: str) -> None:
+    def _send_output(self, item_id: str, turn_id: str, text: str) -> None:
         call = self._open.get((self._thread_id, item_id))
         if call is not None:
             activity, thread_id = call.activity, self._thread_id
             update = tool_calls.printed(activity, thread_id, self._client, text, cwd=self._cwd)
-            call.tell(self.tell, update)
+            call.send(self.send, update)
 
-    def _tell_compaction(self, activity: Activity) -> None:
+    def _send_compaction(self, activity: Activity) -> None:
         status = {"running": "in_progress", "completed": "completed", "interrupted": "cancelled"}
-        self.tell(
+        self.send(
             {
                 "sessionUpdate": "compaction_update",
                 "compactionId": activity.item_id,
@@ -171,7 +174,7 @@ class UpdatesV1(UpdateBase):
         )
 
     def _subagent(self, event: FromSubagent) -> None:
-        """What subagents do is shown; what they say is for their parent."""
+        """Activities of subagents are shown; their messages are for the parent thread."""
         if isinstance(event.inner, Activity):
             self._activity(event.inner, event.thread_id)
         elif isinstance(event.inner, Outlived):
@@ -184,51 +187,51 @@ class UpdatesV1(UpdateBase):
             {"content": plain(step.text), "priority": "medium", "status": _step_status(step)}
             for step in plan.steps
         ]
-        self.tell({"sessionUpdate": "plan", "entries": entries})
+        self.send({"sessionUpdate": "plan", "entries": entries})
 
     def _usage(self, usage: Usage) -> None:
         if usage.window:
-            self.tell({"sessionUpdate": "usage_update", "used": usage.last.total, "size": usage.window})
+            self.send({"sessionUpdate": "usage_update", "used": usage.last.total, "size": usage.window})
 
-    def _titled(self, event: Titled) -> None:
+    def _title(self, event: Titled) -> None:
         if event.title:
-            self.tell({"sessionUpdate": "session_info_update", "title": label(event.title)})
+            self.send({"sessionUpdate": "session_info_update", "title": label(event.title)})
 
     def _notice(self, event: Notice) -> None:
         if event.will_retry:
-            self.notice("warning", f"Trying again: {event.message}")
+            self.send_notice("warning", f"Trying again: {event.message}")
         elif event.level != "error":  # an error ends the turn, and is the answer to the prompt
-            self.notice(event.level, event.message)
+            self.send_notice(event.level, event.message)
 
     def _asked(self, event: Asked) -> None:
         for key, call in list(self._open.items()):
-            if call.later is not None:
-                self._tell_change(key)  # what is asked about is shown before
+            if call.cancel_change is not None:
+                self._send_change(key)  # the client sees the call as it is before the question about it
         self._listener.on_question(event.question)
 
     def _withdrawn(self, event: Withdrawn) -> None:
         self._listener.on_withdrawn(event)
 
     def _other(self, event: Other) -> None:
-        text = words_of(event)
+        text = notice_text(event)
         if text:
-            self.notice("warning", text)
+            self.send_notice("warning", text)
 
     def _end_all(self, why: str, thread_id: str | None = None) -> None:
-        """Whatever the client still takes for running ends here."""
+        """End all tool calls that are still open, or those of one thread."""
         for (thread, item_id), call in list(self._open.items()):
             if thread_id in (None, thread):
                 del self._open[thread, item_id]
-                call.drop_later()
+                call.drop_change()
                 self._outputs.drop(item_id)
                 call_id = tool_call_id(thread, call.activity.turn_id, item_id)
                 client = self._client_for(thread)
                 update = tool_calls.ended_without(call_id, why, client, last=call.activity, cwd=self._cwd)
-                call.tell(self.tell, update)
+                call.send(self.send, update)
 
 
 UpdatesV1.handlers = {
-    **HANDED_ON,
+    **COMMON_HANDLERS,
     TurnStarted: UpdatesV1._turn,
     TurnDone: UpdatesV1._turn,
     Activity: UpdatesV1._activity,
@@ -236,13 +239,13 @@ UpdatesV1.handlers = {
     FromSubagent: UpdatesV1._subagent,
     Plan: UpdatesV1._plan,
     Usage: UpdatesV1._usage,
-    Titled: UpdatesV1._titled,
+    Titled: UpdatesV1._title,
     Notice: UpdatesV1._notice,
     Asked: UpdatesV1._asked,
     Withdrawn: UpdatesV1._withdrawn,
     Other: UpdatesV1._other,
 }
-"""Left out on purpose: `Accepted`, `UserSaid` (the client has just said it), `Compacted` (told as an
+"""Left out on purpose: `Accepted`, `UserSaid` (the client has just sent it), `Compacted` (sent as an
 activity), `EngineBack`, `Closed`."""
 
 

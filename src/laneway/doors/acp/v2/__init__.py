@@ -1,6 +1,6 @@
-"""The draft of ACP 2, for those who start `laneway acp --v2` and whose client offers it.
+"""The draft of ACP 2, served by `laneway acp --v2` to clients that offer it.
 
-Not a translation of protocol 1: its own methods (`agent`), its own way from events to updates
-(`narrator`), its own words for calls, edits and requests. The session behind them is the same
-(`laneway.doors.acp.sessions.room`). As the schema of SDK 2.4.0 has it; drafts change.
+Has its own methods (`agent`), updates (`updates_v2`), tool calls, patches and permission requests; the
+sessions behind them are the same as in protocol 1 (`laneway.doors.acp.sessions.editor_session`).
+Follows the schema of SDK 2.4.0; the draft may change.
 """

@@ -1,7 +1,7 @@
-"""The methods of protocol 2 for one client.
+"""The methods of ACP 2 of one client.
 
-`session/load`, modes and `session/fork` are not in it; `tool_call/cancel` and `terminal/cancel` are
-not offered, for Codex ends a turn and no single call.
+Protocol 2 has no `session/load`, modes or `session/fork`; `tool_call/cancel` and `terminal/cancel` are
+not offered, because Codex can stop a turn but not a single call.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from laneway.base.errors import LanewayError, RemoteError, SessionUnknown
 from laneway.doors.acp import agent
-from laneway.doors.acp.agent import Params, no_method, session_of
+from laneway.doors.acp.agent import Params, session_id_of, unknown_method
 from laneway.doors.acp.faults import NOT_FOUND, LoginNeeded, bad_params, fault, wire_error
 from laneway.doors.acp.history import replay
 from laneway.doors.acp.sessions.editor_session import EditorSession
@@ -21,69 +21,71 @@ from laneway.doors.acp.v2.updates_v2 import UpdatesV2
 
 
 class AgentV2(agent.Agent):
-    def _voice(self) -> UpdateSink:
-        return UpdatesV2(self._line, self._house.clock)
+    """Serves one client of protocol 2 after its `initialize`."""
+
+    def _new_sink(self) -> UpdateSink:
+        return UpdatesV2(self._channel, self._shared.clock)
 
     async def _dispatch(self, method: str, params: Params, request_id: bytes) -> Any:
         if method == "auth/login":
             return await self._authenticate(params, request_id)
         handler = _METHODS.get(method)
         if handler is None:
-            raise no_method(method)
+            raise unknown_method(method)
         try:
             return await handler(self, params)
         except SessionUnknown as unknown:
-            raise fault(NOT_FOUND, str(unknown), sessionId=session_of(params)) from unknown
+            raise fault(NOT_FOUND, str(unknown), sessionId=session_id_of(params)) from unknown
 
     # ── sessions ───────────────────────────────────────────────────────────
 
-    async def _create(self, params: Params) -> dict[str, Any]:
+    async def _new(self, params: Params) -> dict[str, Any]:
         session = await self._new_session(params)
         return {"sessionId": session.session_id, **_state(session)}
 
-    async def _take_up(self, params: Params) -> dict[str, Any]:
-        """The conversation if it is asked for, then the state, then the answer."""
-        whole = _wants_replay(params)
-        session, is_new = await self._reopened(params)
-        if whole:
-            await self._tell_past(session, is_new=is_new)
+    async def _resume(self, params: Params) -> dict[str, Any]:
+        """Send the history if the client asks for it, then the state; then answer."""
+        wants_replay = _wants_replay(params)
+        session, is_new = await self._open_existing(params)
+        if wants_replay:
+            await self._send_history(session, is_new=is_new)
         elif is_new:
-            self._introduce(session)
-        _narrator(session).foreground.tell()
+            self._start_updates(session)
+        _sink(session).state.send()
         return _state(session)
 
     async def _replay(self, session: EditorSession) -> None:
-        engine, cwd = self._house.engine, str(session.cwd)
+        engine, cwd = self._shared.engine, str(session.cwd)
         await replay.replay(
             engine,
             session.session_id,
             session.thread_id,
             session.client,
-            self._line,
+            self._channel,
             cwd=cwd,
             render=past_updates.updates,
         )
 
-    def _introduce(self, session: EditorSession) -> None:
-        session.introduce()
+    def _start_updates(self, session: EditorSession) -> None:
+        session.start_updates()
         for note in session.notes:
-            session.narrator.notice("warning", note)
+            session.sink.send_notice("warning", note)
 
-    async def _shut(self, params: Params) -> dict[str, Any]:
-        """One that is not open is closed already."""
-        session = self._sessions.pop(session_of(params), None)
+    async def _close(self, params: Params) -> dict[str, Any]:
+        """Close a session; not an error if it is not open."""
+        session = self._sessions.pop(session_id_of(params), None)
         if session is not None:
             await session.close()
         return {}
 
-    async def _say(self, params: Params) -> dict[str, Any]:
+    async def _prompt(self, params: Params) -> dict[str, Any]:
         session = self._session(params)
-        return await prompts.prompt(session, _narrator(session), params.get("prompt"), self._told)
+        return await prompts.prompt(session, _sink(session), params.get("prompt"), self._prompt_error)
 
-    async def _told(self, error: LanewayError) -> RemoteError:
-        return await self._refused(error) if isinstance(error, LoginNeeded) else wire_error(error)
+    async def _prompt_error(self, error: LanewayError) -> RemoteError:
+        return await self._login_error(error) if isinstance(error, LoginNeeded) else wire_error(error)
 
-    async def _choose(self, params: Params) -> dict[str, Any]:
+    async def _set_option(self, params: Params) -> dict[str, Any]:
         session = self._session(params)
         match params:
             case {"type": "id", "value": str(value)} | {"type": "boolean", "value": bool(value)}:
@@ -97,13 +99,13 @@ class AgentV2(agent.Agent):
 
 _METHODS: dict[str, Callable[[AgentV2, Params], Awaitable[dict[str, Any]]]] = {
     "auth/logout": AgentV2._logout,
-    "session/new": AgentV2._create,
-    "session/resume": AgentV2._take_up,
+    "session/new": AgentV2._new,
+    "session/resume": AgentV2._resume,
     "session/list": AgentV2._list,
-    "session/close": AgentV2._shut,
+    "session/close": AgentV2._close,
     "session/delete": AgentV2._delete,
-    "session/prompt": AgentV2._say,
-    "session/set_config_option": AgentV2._choose,
+    "session/prompt": AgentV2._prompt,
+    "session/set_config_option": AgentV2._set_option,
 }
 
 
@@ -114,9 +116,9 @@ def _state(session: EditorSession) -> dict[str, Any]:
     }
 
 
-def _narrator(session: EditorSession) -> UpdatesV2:
-    assert isinstance(session.narrator, UpdatesV2)
-    return session.narrator
+def _sink(session: EditorSession) -> UpdatesV2:
+    assert isinstance(session.sink, UpdatesV2)
+    return session.sink
 
 
 def _wants_replay(params: Params) -> bool:

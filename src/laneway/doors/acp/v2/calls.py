@@ -1,8 +1,8 @@
-"""Activities as the tool calls and terminals of protocol 2.
+"""Renders activities as the tool calls and terminals of ACP 2.
 
-Pure. A tool call is one upsert: the same function tells its beginning, its middle and its end, and
-whoever sends it leaves out what is known. What a command prints goes to a terminal of ours that
-bears the id of the call.
+Pure. An update of a tool call is an upsert: the same function renders its beginning, its changes and its
+end, and `OpenCall` leaves out the fields that the client has. The output of a command goes to a terminal
+with the id of the call.
 """
 
 from __future__ import annotations
@@ -36,60 +36,60 @@ def call_id(activity: Activity, thread_id: str) -> str:
 
 
 def call(activity: Activity, thread_id: str, *, cwd: str, max_chars: int = MAX_OUTPUT_CHARS) -> Update:
-    """All of a tool call as it stands."""
-    shown = view(activity, cwd, max_chars)
-    note = _note(activity, shown)
+    """A tool call with all its fields."""
+    call_view = view(activity, cwd, max_chars)
+    note = _note(activity, call_view)
     update: Update = {
         "sessionUpdate": "tool_call_update",
         "toolCallId": call_id(activity, thread_id),
-        "title": shown.title,
-        "kind": shown.kind,
-        "status": _status(activity, shown),
+        "title": call_view.title,
+        "kind": call_view.kind,
+        "status": _status(activity, call_view),
         "content": [
-            *_content(activity, shown, thread_id, cwd, max_chars),
+            *_content(activity, call_view, thread_id, cwd, max_chars),
             *([blocks.text(note)] if note else []),
         ],
     }
-    if shown.name:
-        update["name"] = shown.name
-    if shown.locations:
-        update["locations"] = list(shown.locations)
-    if shown.raw_input is not None:
-        update["rawInput"] = shown.raw_input
-    if shown.raw_output is not None:
-        update["rawOutput"] = shown.raw_output
+    if call_view.name:
+        update["name"] = call_view.name
+    if call_view.locations:
+        update["locations"] = list(call_view.locations)
+    if call_view.raw_input is not None:
+        update["rawInput"] = call_view.raw_input
+    if call_view.raw_output is not None:
+        update["rawOutput"] = call_view.raw_output
     return update
 
 
 def ended_without(activity: Activity, thread_id: str, why: str, *, cwd: str) -> Update:
-    """The end of a call whose end nobody will tell."""
+    """The end of a call whose activity will not end."""
     last = call(activity, thread_id, cwd=cwd)
     return last | {"status": "failed", "content": [*last["content"], blocks.text(why)]}
 
 
 def _content(
-    activity: Activity, shown: ActivityView, thread_id: str, cwd: str, max_chars: int
+    activity: Activity, call_view: ActivityView, thread_id: str, cwd: str, max_chars: int
 ) -> list[blocks.Content]:
     if activity.kind == "edit":
         return patches.contents(activity.changes, cwd, max_chars)
     if has_terminal(activity) and activity.status != "declined":
         return [{"type": "terminal", "terminalId": call_id(activity, thread_id)}]
-    return list(shown.content)
+    return list(call_view.content)
 
 
-def _status(activity: Activity, shown: ActivityView) -> str:
-    if activity.status in ("completed", "detached") and shown.has_failed:
+def _status(activity: Activity, call_view: ActivityView) -> str:
+    if activity.status in ("completed", "detached") and call_view.has_failed:
         return "failed"
     return _STATUS.get(activity.status, "completed")
 
 
-def _note(activity: Activity, shown: ActivityView) -> str | None:
-    """What neither the status nor the terminal says by itself."""
+def _note(activity: Activity, call_view: ActivityView) -> str | None:
+    """A sentence about the outcome, where neither the status nor the terminal shows it."""
     if activity.status == "interrupted":
         return None
     if has_terminal(activity) and activity.status not in ("declined", "detached"):
         return None
-    return outcome(activity, has_content=bool(shown.content))
+    return outcome(activity, has_content=bool(call_view.content))
 
 
 # ── terminals ──────────────────────────────────────────────────────────────
@@ -100,7 +100,7 @@ def has_terminal(activity: Activity) -> bool:
 
 
 def terminal(activity: Activity, thread_id: str, *, cwd: str) -> Update:
-    """A terminal begins: what runs, and where."""
+    """The first update of a terminal: its command and folder."""
     update: Update = {
         "sessionUpdate": "terminal_update",
         "terminalId": call_id(activity, thread_id),
@@ -117,7 +117,7 @@ def printed(terminal_id: str, text: str) -> Update:
 def exited(
     activity: Activity, thread_id: str, *, is_whole: bool, max_chars: int = MAX_OUTPUT_CHARS
 ) -> Update:
-    """A terminal ends. `is_whole`: all that was printed is told, in the place of the pieces."""
+    """The last update of a terminal. `is_whole`: with the whole output, in place of the pieces."""
     update: Update = {"sessionUpdate": "terminal_update", "terminalId": call_id(activity, thread_id)}
     if is_whole and activity.output:
         update["output"] = {"data": encoded(shortened(activity.output, max_chars))}

@@ -1,4 +1,4 @@
-"""`initialize` in protocol 2: what the client can do, and what we can. Pure, and quick to load."""
+"""`initialize` in ACP 2: reads the client's capabilities and renders the answer. Pure, and quick to load."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PROTOCOL = 2
 
 
 def client_of(params: dict[str, Any]) -> EditorClient:
-    """Whatever is missing or odd counts as not there. Notices and switches need no word of the client's."""
-    info, can = _dict(params.get("info")), _dict(params.get("capabilities"))
-    elicitation = _dict(can.get("elicitation"))
+    """The client's capabilities; malformed ones count as absent. All clients take notices and booleans."""
+    info, capabilities = _dict(params.get("info")), _dict(params.get("capabilities"))
+    elicitation = _dict(capabilities.get("elicitation"))
     return EditorClient(
         protocol=PROTOCOL,
         name=str(info.get("name") or ""),
@@ -24,7 +24,7 @@ def client_of(params: dict[str, Any]) -> EditorClient:
         takes_notices=True,
         takes_compaction=True,
         takes_booleans=True,
-        logs_in_by_terminal=isinstance(_dict(can.get("auth")).get("terminal"), dict),
+        logs_in_by_terminal=isinstance(_dict(capabilities.get("auth")).get("terminal"), dict),
     )
 
 

@@ -1,4 +1,7 @@
-"""Which prompts wait for Codex to record them, by the tickets under which they were handed over."""
+"""Prompts of ACP 2 that wait until Codex has recorded them, by the ticket they were sent with.
+
+A prompt is answered with the id of its message, which Codex tells when it records the message.
+"""
 
 from __future__ import annotations
 
@@ -7,76 +10,76 @@ import asyncio
 from laneway.base.errors import RemoteError
 from laneway.doors.acp.faults import CANCELLED, INTERNAL_ERROR, fault
 
-Inserted = asyncio.Future[str]
-"""The id of a prompt's message, once Codex has recorded it."""
+MessageId = asyncio.Future[str]
+"""The id of a prompt's message, set once Codex has recorded the message."""
 
 
 class PendingPrompts:
     def __init__(self) -> None:
         self.is_serving = False
-        """Whether a prompt is being served: it tells when all of it is done."""
-        self._served: Inserted | None = None
-        self._waiting: dict[str, Inserted | None] = {}
-        """By ticket, the oldest first. None: what Codex is told because of a command or an answer."""
+        """Whether a prompt is being served; it sends the idle state itself when it is done."""
+        self._served: MessageId | None = None
+        self._waiting: dict[str, MessageId | None] = {}
+        """By ticket, the oldest first. None for input that a command or an answer sends to Codex."""
         self._last_id = ""
 
-    def begin(self, inserted: Inserted | None) -> None:
-        """A prompt is served. None: it is no message to Codex, whatever Codex is told because of it."""
+    def begin(self, message_id: MessageId | None) -> None:
+        """A prompt is served. None if it is not itself a message to Codex: a command, an answer."""
         self.is_serving = True
-        self._served = inserted
+        self._served = message_id
 
-    def turn(self, ticket: str | None) -> None:
-        """A turn has begun; by a ticket of ours, it is what the served prompt has led to."""
+    def on_turn(self, ticket: str | None) -> None:
+        """A turn has begun; if it has a ticket, the prompt that is served started it."""
         if self.is_serving and ticket is not None:
             self._waiting[ticket] = self._served
 
-    def join(self, ticket: str) -> Inserted:
-        """A prompt that goes into the running turn."""
-        inserted: Inserted = asyncio.get_running_loop().create_future()
-        inserted.add_done_callback(_look_at)
-        self._waiting[ticket] = inserted
-        return inserted
+    def add(self, ticket: str) -> MessageId:
+        """A prompt is put into the running turn."""
+        message_id: MessageId = asyncio.get_running_loop().create_future()
+        message_id.add_done_callback(_retrieve_exception)
+        self._waiting[ticket] = message_id
+        return message_id
 
-    def leave(self, ticket: str) -> None:
+    def remove(self, ticket: str) -> None:
         self._waiting.pop(ticket, None)
 
-    def said(self, message_id: str) -> bool:
-        """Codex has a message; whether the client should see it."""
+    def on_message(self, message_id: str) -> bool:
+        """Codex has a user's message; returns whether the client should see it."""
         self._last_id = message_id
         is_own = self.is_serving and self._served is None
         return not is_own or next(iter(self._waiting.values()), None) is not None
 
-    def recorded(self, ticket: str | None) -> None:
-        """Codex will not lose it: who sent it is told its id."""
-        if ticket is None:  # an older Codex does not say whose it is, but keeps the order
+    def on_recorded(self, ticket: str | None) -> None:
+        """Codex has recorded the last message: its prompt gets the id."""
+        if ticket is None:  # an older Codex sends no ticket, but keeps the order
             ticket = next(iter(self._waiting), "")
-        inserted = self._waiting.pop(ticket, None)
-        if inserted is not None and not inserted.done():
-            inserted.set_result(self._last_id)
+        message_id = self._waiting.pop(ticket, None)
+        if message_id is not None and not message_id.done():
+            message_id.set_result(self._last_id)
 
-    def end(self, why: RemoteError | None) -> None:
-        """The prompt has been served; whoever still waits was not taken.
+    def end(self, error: RemoteError | None) -> None:
+        """The prompt has been served; prompts that still wait fail with `error`.
 
-        None: its turn goes on, and may still take what was put into it.
+        None if the turn goes on, and may still record prompts that were put into it.
         """
         served, self._served = self._served, None
         self.is_serving = False
-        if why is None:
+        if error is None:
             return
-        for inserted in (served, *self._waiting.values()):
-            if inserted is not None and not inserted.done():
-                inserted.set_exception(why)
+        for message_id in (served, *self._waiting.values()):
+            if message_id is not None and not message_id.done():
+                message_id.set_exception(error)
         self._waiting.clear()
 
 
-def not_taken(stop: str) -> RemoteError:
-    """Why a prompt is refused whose turn came to this end."""
+def not_recorded(stop: str) -> RemoteError:
+    """The error for a prompt that was not recorded before its turn ended with this stop reason."""
     if stop == "cancelled":
         return fault(CANCELLED, "The prompt was cancelled before it was in the conversation.")
     return fault(INTERNAL_ERROR, "The turn ended before it took this prompt. Send it again.")
 
 
-def _look_at(inserted: Inserted) -> None:
-    """Nobody need wait for it any more: its request was cancelled, or is a prompt of its own now."""
-    if not inserted.cancelled():
-        inserted.exception()
+def _retrieve_exception(message_id: MessageId) -> None:
+    """Mark a failure as seen, so that asyncio does not log it: the request may have been cancelled."""
+    if not message_id.cancelled():
+        message_id.exception()

@@ -1,4 +1,4 @@
-"""A permission request of protocol 2: a title and words of its own, and what it is about."""
+"""Sends `session/request_permission` of ACP 2, which has a title, a description and a subject."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from laneway.doors.acp.questions.permission_request import Options
 from laneway.doors.acp.updates import diffs, tool_calls
 from laneway.doors.acp.v2 import patches
 from laneway.rendering.diffs import absolute, edit_kind
-from laneway.rendering.question_words import NO_CHANGES, conditions, explanation, question_title
+from laneway.rendering.question_texts import NO_CHANGES, conditions, explanation, question_title
 
 
 class PermissionRequestV2:
-    """`laneway.doors.acp.questions.permission_request.Permits`."""
+    """The `PermissionRequest` of protocol 2."""
 
     def __init__(
-        self, line: ClientChannel, session_id: str, thread_id: str, cwd: str, call_id: str | None
+        self, channel: ClientChannel, session_id: str, thread_id: str, cwd: str, call_id: str | None
     ) -> None:
-        self._line = line
+        self._channel = channel
         self._session_id = session_id
         self._thread_id = thread_id
         self._cwd = cwd
         self._call_id = call_id
 
-    async def decide(self, question: Question, offered: Options) -> Any:
+    async def request_decision(self, question: Question, offered: Options) -> Any:
         match question.kind:
             case "command" if question.command:
                 subject = self._command(question)
-                return await self._request(_headed("Allow this command?", question, subject), offered)
+                return await self._request(_header("Allow this command?", question, subject), offered)
             case "patch":
                 return await self._decide_patch(question, offered)
             case _:
-                # Who asks, for what, and why: in words, for there is no subject like it.
-                words = explanation(question, question.cwd or self._cwd)
-                head = {"title": question_title(question), **_described(words)}
+                # Who asks, for what, and why: as text, because the protocol has no subject for it.
+                paragraphs = explanation(question, question.cwd or self._cwd)
+                header = {"title": question_title(question), **_description(paragraphs)}
                 if self._call_id is not None:
-                    head["subject"] = {"type": "tool_call", "toolCall": {"toolCallId": self._call_id}}
-                return await self._request(head, offered)
+                    header["subject"] = {"type": "tool_call", "toolCall": {"toolCallId": self._call_id}}
+                return await self._request(header, offered)
 
-    async def pick(self, call_id: str, title: str, words: str, offered: Options) -> Any:
-        return await self._request({"title": title, "description": plain(words)}, offered)
+    async def request_choice(self, call_id: str, title: str, text: str, offered: Options) -> Any:
+        return await self._request({"title": title, "description": plain(text)}, offered)
 
     def _command(self, question: Question) -> dict[str, Any] | None:
         cwd = absolute(question.cwd or self._cwd, self._cwd)
@@ -66,33 +66,33 @@ class PermissionRequestV2:
             "locations": diffs.locations(question.changes, base),
         }
         subject = {"type": "tool_call", "toolCall": call}
-        head = _headed("Allow these changes?", question, subject)
+        header = _header("Allow these changes?", question, subject)
         status = "failed"
         try:
-            reply = await self._request(head, offered)
+            reply = await self._request(header, offered)
             picked = permission_options.chosen(reply, offered)
             if picked is not None and picked["kind"].startswith("allow"):
                 status = "completed"
             return reply
         finally:
-            if self._call_id is None:  # the client knows it by this request alone
-                ended = {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "status": status}
-                self._line.update(self._session_id, ended)
+            if self._call_id is None:  # the client knows the call only by this request
+                end_update = {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "status": status}
+                self._channel.update(self._session_id, end_update)
 
-    async def _request(self, head: dict[str, Any], offered: Options) -> Any:
-        params = {"sessionId": self._session_id, **head, "options": offered}
-        return await self._line.call("session/request_permission", params)
+    async def _request(self, header: dict[str, Any], offered: Options) -> Any:
+        params = {"sessionId": self._session_id, **header, "options": offered}
+        return await self._channel.call("session/request_permission", params)
 
 
-def _headed(words: str, question: Question, subject: dict[str, Any] | None) -> dict[str, Any]:
-    said = conditions(question)
+def _header(title: str, question: Question, subject: dict[str, Any] | None) -> dict[str, Any]:
+    paragraphs = conditions(question)
     if question.kind == "patch" and not question.changes:
-        said.append(NO_CHANGES)
+        paragraphs.append(NO_CHANGES)
     if subject is None:
-        said.insert(0, prefixed(plain_code(question.command or "")))
-    head = {"title": words, **_described(said)}
-    return head if subject is None else head | {"subject": subject}
+        paragraphs.insert(0, prefixed(plain_code(question.command or "")))
+    header = {"title": title, **_description(paragraphs)}
+    return header if subject is None else header | {"subject": subject}
 
 
-def _described(said: list[str]) -> dict[str, Any]:
-    return {"description": "\n\n".join(said)} if said else {}
+def _description(paragraphs: list[str]) -> dict[str, Any]:
+    return {"description": "\n\n".join(paragraphs)} if paragraphs else {}

@@ -1,4 +1,4 @@
-"""Small things of protocol 1 in the form that protocol 2 has for them. Pure."""
+"""Small updates and fields in the form of ACP 2: options, commands, plans, messages, errors. Pure."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from laneway.core.model import Activity, Plan
 from laneway.core.offers import Offers
 
 PLAN_ID = "plan"
-"""A session has one plan; Codex replaces it."""
+"""The id of the only plan of a session, which Codex replaces as a whole."""
 
 
-def options(rendered: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """`configOptions`."""
-    return [_renamed(option, "configId") for option in rendered]
+def options(options_v1: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """`configOptions`, from those of protocol 1."""
+    return [_renamed(option, "configId") for option in options_v1]
 
 
 def available_commands(offers: Offers) -> list[dict[str, Any]]:
-    shown: list[dict[str, Any]] = []
+    commands: list[dict[str, Any]] = []
     for command in slash.available(offers):
         entry = {"type": "command", "name": command.name, "description": command.description}
-        shown.append(entry | ({"input": {"type": "text", "hint": command.hint}} if command.hint else {}))
-    return shown
+        commands.append(entry | ({"input": {"type": "text", "hint": command.hint}} if command.hint else {}))
+    return commands
 
 
-def plan(given: Plan) -> dict[str, Any]:
+def plan(plan: Plan) -> dict[str, Any]:
     entries = [
         {
             "content": plain(step.text),
             "priority": "medium",
             "status": "in_progress" if step.status == "running" else step.status,
         }
-        for step in given.steps
+        for step in plan.steps
     ]
     return {"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": PLAN_ID, "entries": entries}}
 
@@ -49,7 +49,7 @@ def compaction(activity: Activity) -> dict[str, Any]:
 
 
 def message(kind: str, message_id: str, content: list[dict[str, Any]]) -> dict[str, Any]:
-    """A whole message; told again, it takes the place of the first telling."""
+    """A whole message; sent again with the same id, it replaces the first."""
     return {"sessionUpdate": kind, "messageId": message_id, "content": content}
 
 

@@ -1,8 +1,7 @@
-"""A session's events as the updates of protocol 2: messages, upserts, terminals, states.
+"""Sends a session's events as the updates of ACP 2: messages, upserts, terminals, states.
 
-The session's reader (`core.audience.Reader`), called on the engine's reader: it renders and posts,
-and waits for nobody. It also knows which message of the user's Codex has recorded last: by that a
-prompt is accepted (`laneway.doors.acp.v2.prompts`).
+It also knows which message of the user Codex has recorded last, which answers the prompt
+(`laneway.doors.acp.v2.prompts`).
 """
 
 from __future__ import annotations
@@ -32,146 +31,147 @@ from laneway.doors.acp.client_channel import ClientChannel
 from laneway.doors.acp.history import user_blocks
 from laneway.doors.acp.questions.permission_request import PermissionRequest
 from laneway.doors.acp.updates.open_calls import OpenCall
-from laneway.doors.acp.updates.update_base import HANDED_ON, UpdateBase
+from laneway.doors.acp.updates.update_base import COMMON_HANDLERS, UpdateBase
 from laneway.doors.acp.v2 import calls, shapes
-from laneway.doors.acp.v2.foreground import Foreground, how_it_ended
-from laneway.doors.acp.v2.pending_prompts import PendingPrompts, not_taken
+from laneway.doors.acp.v2.pending_prompts import PendingPrompts, not_recorded
 from laneway.doors.acp.v2.permission_request import PermissionRequestV2
+from laneway.doors.acp.v2.session_state import ForegroundState, outcome_of
 from laneway.rendering.activities import is_verdict
-from laneway.rendering.engine_news import words_of
+from laneway.rendering.engine_notices import notice_text
 from laneway.rendering.outputs import PacedOutputs
 
 
 class UpdatesV2(UpdateBase):
-    """`laneway.doors.acp.updates.update_sink.Voice`."""
+    """The `UpdateSink` of protocol 2."""
 
-    def __init__(self, line: ClientChannel, clock: Clock) -> None:
-        super().__init__(line, clock)
-        self.foreground = Foreground(self.tell)
-        self.inserts = PendingPrompts()
+    def __init__(self, channel: ClientChannel, clock: Clock) -> None:
+        super().__init__(channel, clock)
+        self.state = ForegroundState(self.send)
+        self.pending_prompts = PendingPrompts()
 
     def _make_outputs(self) -> PacedOutputs:
-        return PacedOutputs(self._clock, self._print, whole=True)
+        return PacedOutputs(self._clock, self._send_output, sends_all=True)
 
     # ── questions ──────────────────────────────────────────────────────────
 
-    def permits(self, call_id: str | None) -> PermissionRequest:
-        return PermissionRequestV2(self._line, self._session_id, self._thread_id, self._cwd, call_id)
+    def permission_request(self, call_id: str | None) -> PermissionRequest:
+        return PermissionRequestV2(self._channel, self._session_id, self._thread_id, self._cwd, call_id)
 
-    def retell(self, call_id: str) -> None:
-        """Nothing to restore: a request has words of its own and leaves the call as it is."""
+    def restore_call(self, call_id: str) -> None:
+        """Nothing to restore: a permission request does not change the call."""
 
-    # ── what we say ourselves ──────────────────────────────────────────────
+    # ── updates of our own ─────────────────────────────────────────────────
 
-    def tell_options(self, options: list[dict[str, Any]]) -> None:
-        self.tell({"sessionUpdate": "config_option_update", "configOptions": shapes.options(options)})
+    def send_options(self, options: list[dict[str, Any]]) -> None:
+        self.send({"sessionUpdate": "config_option_update", "configOptions": shapes.options(options)})
 
-    def say(self, text: str) -> None:
-        self.tell(shapes.message("agent_message", self._own_id(), [shapes.text(plain(text))]))
-        if not self.inserts.is_serving:  # a question of a turn that no prompt waits for: the next one answers
-            self.foreground.rest("end_turn")
+    def send_message(self, text: str) -> None:
+        self.send(shapes.message("agent_message", self._new_message_id(), [shapes.text(plain(text))]))
+        if not self.pending_prompts.is_serving:
+            # A question of a turn that no prompt waits for; the next prompt answers it.
+            self.state.become_idle("end_turn")
 
-    def notice(self, level: str, title: str) -> None:
-        self.tell({"sessionUpdate": "notice", "severity": level, "title": plain(title) or level})
+    def send_notice(self, level: str, title: str) -> None:
+        self.send({"sessionUpdate": "notice", "severity": level, "title": plain(title) or level})
 
-    def insert(self, blocks: list[dict[str, Any]]) -> str:
-        """A message of the user's that Codex is not given as it stands: a command, an answer."""
-        message_id = self._own_id()
-        self.tell(shapes.message("user_message", message_id, blocks))
-        self.foreground.run()
+    def send_user_message(self, blocks: list[dict[str, Any]]) -> str:
+        """Send a user's message that Codex does not get as it is: a command, an answer. Returns its id."""
+        message_id = self._new_message_id()
+        self.send(shapes.message("user_message", message_id, blocks))
+        self.state.run()
         return message_id
 
     # ── turns ──────────────────────────────────────────────────────────────
 
     def _started(self, event: TurnStarted) -> None:
-        self.inserts.turn(event.ticket)
-        self.foreground.begin()
+        self.pending_prompts.on_turn(event.ticket)
+        self.state.begin_turn()
         self._listener.on_turn(event)
 
     def _done(self, event: TurnDone) -> None:
-        self.foreground.end()
+        self.state.end_turn()
         self._listener.on_turn(event)
-        if not self.inserts.is_serving:  # else the prompt tells: it may go on
-            self.end(*how_it_ended(event))
+        if not self.pending_prompts.is_serving:  # else the prompt calls `end`, since it may continue
+            self.end(*outcome_of(event))
 
     def end(self, stop: str, error: RemoteError | None, *, is_asking: bool = False) -> None:
-        """A prompt has been served, or a turn is over that none waits for.
+        """A prompt has been served, or a turn is over that no prompt waits for.
 
-        `is_asking`: the turn of that prompt goes on when another one has answered its question.
+        `is_asking`: the turn continues when another prompt has answered its question.
         """
-        self.foreground.rest(stop, error)
-        self.inserts.end(None if is_asking else error or not_taken(stop))
+        self.state.become_idle(stop, error)
+        self.pending_prompts.end(None if is_asking else error or not_recorded(stop))
 
     def close(self) -> None:
         super().close()
-        if not self.inserts.is_serving:  # a turn that no prompt waits for, and that did not stop
+        if not self.pending_prompts.is_serving:  # a turn that no prompt waits for, still running
             self.end("cancelled", None)
 
     def _user_said(self, event: UserSaid) -> None:
-        if self.inserts.said(event.item_id):
-            self.tell(shapes.message("user_message", event.item_id, user_blocks.blocks(event)))
+        if self.pending_prompts.on_message(event.item_id):
+            self.send(shapes.message("user_message", event.item_id, user_blocks.blocks(event)))
 
     def _accepted(self, event: Accepted) -> None:
-        self.inserts.recorded(event.client_id)
+        self.pending_prompts.on_recorded(event.client_id)
 
     def _asked(self, event: Asked) -> None:
-        self.foreground.ask(event.question.question_id, self.call_of(event.question))
-        self._look()
+        self.state.add_question(event.question.question_id, self.call_id_of(event.question))
+        self._update_state()
         self._listener.on_question(event.question)
 
     def _withdrawn(self, event: Withdrawn) -> None:
-        self.foreground.settle(event.question_id)
-        self._look()
+        self.state.remove_question(event.question_id)
+        self._update_state()
         self._listener.on_withdrawn(event)
 
-    def _look(self) -> None:
-        self.foreground.look([calls.call_id(call.activity, key[0]) for key, call in self._open.items()])
+    def _update_state(self) -> None:
+        self.state.update([calls.call_id(call.activity, key[0]) for key, call in self._open.items()])
 
     # ── activities ─────────────────────────────────────────────────────────
 
     def _activity(self, activity: Activity, thread_id: str = "") -> None:
         if activity.kind == "compaction":
-            self.tell(shapes.compaction(activity))
+            self.send(shapes.compaction(activity))
         elif not is_verdict(activity):  # the text of a review follows as a message
-            self._tell_call(activity, thread_id or self._thread_id)
+            self._send_call(activity, thread_id or self._thread_id)
         if activity.kind == "edit":
             self._listener.on_edit(activity)
 
-    def _tell_call(self, activity: Activity, thread_id: str) -> None:
+    def _send_call(self, activity: Activity, thread_id: str) -> None:
         key = (thread_id, activity.item_id)
         call = self._open.get(key)
         if call is None:
             call = self._open[key] = OpenCall(activity)
             if calls.has_terminal(activity):
-                self.tell(calls.terminal(activity, thread_id, cwd=self._cwd))
+                self.send(calls.terminal(activity, thread_id, cwd=self._cwd))
         call.activity = activity
         if activity.status != "running":
             self._outputs.flush(activity.item_id)
             self._outputs.drop(activity.item_id)
             del self._open[key]
-            self._tell_exit(activity, thread_id)
-        call.tell(self.tell, calls.call(activity, thread_id, cwd=self._cwd))
-        self._look()
+            self._send_exit(activity, thread_id)
+        call.send(self.send, calls.call(activity, thread_id, cwd=self._cwd))
+        self._update_state()
 
-    def _tell_exit(self, activity: Activity, thread_id: str) -> None:
+    def _send_exit(self, activity: Activity, thread_id: str) -> None:
         if calls.has_terminal(activity):
-            # What came late may belong further up, and what subagents print was not told at all.
+            # Late output may belong further up, and the output of subagents has not been sent at all.
             is_whole = bool(activity.late_output) or thread_id != self._thread_id
-            self.tell(calls.exited(activity, thread_id, is_whole=is_whole))
+            self.send(calls.exited(activity, thread_id, is_whole=is_whole))
 
     def _outlived(self, event: Outlived, thread_id: str = "") -> None:
-        """Its call has ended with its turn; its terminal exits now, and the call is told as it went."""
+        """The call was ended with its turn; now its terminal exits, and the call gets its real status."""
         thread_id = thread_id or self._thread_id
-        self._tell_exit(event.activity, thread_id)
-        self.tell(calls.call(event.activity, thread_id, cwd=self._cwd))
+        self._send_exit(event.activity, thread_id)
+        self.send(calls.call(event.activity, thread_id, cwd=self._cwd))
 
-    def _print(self, item_id: str, turn_id: str, text: str) -> None:
+    def _send_output(self, item_id: str, turn_id: str, text: str) -> None:
         call = self._open.get((self._thread_id, item_id))
         if call is not None:
-            self.tell(calls.printed(calls.call_id(call.activity, self._thread_id), text))
+            self.send(calls.printed(calls.call_id(call.activity, self._thread_id), text))
 
     def _subagent(self, event: FromSubagent) -> None:
-        """What subagents do is shown; what they say is for their parent."""
+        """Activities of subagents are shown; their messages are for the parent thread."""
         if isinstance(event.inner, Activity):
             self._activity(event.inner, event.thread_id)
         elif isinstance(event.inner, Outlived):
@@ -180,43 +180,43 @@ class UpdatesV2(UpdateBase):
             self._end_all("The subagent's turn is over.", event.thread_id)
 
     def _end_all(self, why: str, thread_id: str | None = None) -> None:
-        """Whatever the client still takes for running ends here."""
+        """End all tool calls that are still open, or those of one thread."""
         for (thread, item_id), call in list(self._open.items()):
             if thread_id in (None, thread):
                 self._outputs.flush(item_id)
                 self._outputs.drop(item_id)
                 del self._open[thread, item_id]
                 if calls.has_terminal(call.activity):
-                    self.tell(calls.exited(call.activity, thread, is_whole=False))
-                call.tell(self.tell, calls.ended_without(call.activity, thread, why, cwd=self._cwd))
+                    self.send(calls.exited(call.activity, thread, is_whole=False))
+                call.send(self.send, calls.ended_without(call.activity, thread, why, cwd=self._cwd))
 
     # ── the rest ───────────────────────────────────────────────────────────
 
     def _plan(self, plan: Plan) -> None:
-        self.tell(shapes.plan(plan))
+        self.send(shapes.plan(plan))
 
     def _usage(self, usage: Usage) -> None:
         if usage.window:
-            self.tell({"sessionUpdate": "usage_update", "used": usage.last.total, "size": usage.window})
+            self.send({"sessionUpdate": "usage_update", "used": usage.last.total, "size": usage.window})
 
-    def _titled(self, event: Titled) -> None:
+    def _title(self, event: Titled) -> None:
         if event.title:
-            self.tell({"sessionUpdate": "session_info_update", "title": label(event.title)})
+            self.send({"sessionUpdate": "session_info_update", "title": label(event.title)})
 
     def _notice(self, event: Notice) -> None:
         if event.will_retry:
-            self.notice("warning", f"Trying again: {event.message}")
-        elif event.level != "error":  # an error ends the turn, and is told with its state
-            self.notice(event.level, event.message)
+            self.send_notice("warning", f"Trying again: {event.message}")
+        elif event.level != "error":  # an error ends the turn, and is sent with its state
+            self.send_notice(event.level, event.message)
 
     def _other(self, event: Other) -> None:
-        text = words_of(event)
+        text = notice_text(event)
         if text:
-            self.notice("warning", text)
+            self.send_notice("warning", text)
 
 
 UpdatesV2.handlers = {
-    **HANDED_ON,
+    **COMMON_HANDLERS,
     TurnStarted: UpdatesV2._started,
     TurnDone: UpdatesV2._done,
     UserSaid: UpdatesV2._user_said,
@@ -226,7 +226,7 @@ UpdatesV2.handlers = {
     FromSubagent: UpdatesV2._subagent,
     Plan: UpdatesV2._plan,
     Usage: UpdatesV2._usage,
-    Titled: UpdatesV2._titled,
+    Titled: UpdatesV2._title,
     Notice: UpdatesV2._notice,
     Asked: UpdatesV2._asked,
     Withdrawn: UpdatesV2._withdrawn,

@@ -1,4 +1,4 @@
-"""What a user should know of an engine's news that are no events of ours. Pure."""
+"""Texts for engine notifications that are no events of ours but matter to the user. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from laneway.base.plain import code_label
 from laneway.core.model import Other
 
 
-def words_of(news: Other) -> str:
-    """Empty for the many that nobody need know."""
-    method, params = news.method, news.params
+def notice_text(notification: Other) -> str:
+    """Empty for most notifications, which the user need not see."""
+    method, params = notification.method, notification.params
     if not isinstance(params, dict):
         return ""
     if method == "mcpServer/startupStatus/updated" and params.get("status") == "failed":

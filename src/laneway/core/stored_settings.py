@@ -1,7 +1,7 @@
-"""What one session is set to, what the engine was told of it, and what is kept of both on disk.
+"""Settings of one live session: the user's choices, what the engine has of them, the record on disk.
 
-Only one write waits at most, and takes what holds then. A disk that will not take it is told to the
-session's user and is not fatal.
+At most one write is pending, and it saves the values of the moment when it runs. A failed write is
+reported to the session's user and is not fatal.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from laneway.core.session_settings import Choices, Facts
 log = logging.getLogger(__name__)
 
 
-class KeptSettings:
-    """`record` is the session's, but for what is known here; `warn` tells its user something."""
+class StoredSettings:
+    """`record` holds what this class does not know of the session; `warn` shows its user a warning."""
 
     def __init__(
         self,
@@ -41,65 +41,65 @@ class KeptSettings:
         self._record = record
         self._warn = warn
         self._empty_in = empty_in
-        """The Codex home in which nothing of its thread is written down yet; none once there is."""
-        self._is_kept_empty = False
+        """The Codex home, while Codex has not written the thread to disk; none afterwards."""
+        self._is_recorded_empty = False
         self._sending: Permit | None = None
         self._sent: Permit | None = None
-        # Nothing else changes so often that it would be worth waiting for.
+        # No lingering: settings change too rarely for several changes to share one write.
         self._writer = Coalescer(self._write, TaskSet(), "writing a session down", linger_s=0.0)
 
     async def change(self, choices: Choices) -> bool:
-        """Set it otherwise, for the next turn on; whether that changed the mode. Written down by then."""
-        before, self.choices = self.choices, choices
-        self.keep_soon()
+        """Change the settings from the next turn on and save them; returns whether the mode changed."""
+        old, self.choices = self.choices, choices
+        self.save_soon()
         await self._writer.wait()
-        return choices.mode != before.mode
+        return choices.mode != old.mode
 
-    # ── what the engine is told ────────────────────────────────────────────
+    # ── settings of the engine ─────────────────────────────────────────────
 
-    def equipped(self, turn: TurnSpec) -> TurnSpec:
-        """With what differs from what the engine has; what the turn itself says goes first."""
+    def turn_with_settings(self, turn: TurnSpec) -> TurnSpec:
+        """The turn with every setting that differs from the engine's; the turn's own values win."""
         self._sending = session_settings.policy(self.choices, self.facts)
-        return session_settings.equipped(turn, self.choices, self.facts)
+        return session_settings.turn_with_settings(turn, self.choices, self.facts)
 
     def on_turn_started(self) -> None:
-        """The engine has what the turn was equipped with."""
+        """The engine now has the settings that the turn brought."""
         self._sent = self._sending
-        self.keep_soon()
+        self.save_soon()
 
     def on_turn_done(self) -> None:
-        """The first one ends that the session is kept as an empty one."""
-        if self._is_kept_empty and self._empty_in() is None:
-            self.keep_soon()
+        """After the first turn the record must no longer say that the thread is empty."""
+        if self._is_recorded_empty and self._empty_in() is None:
+            self.save_soon()
 
     def on_thread(self, thread_id: str) -> None:
-        """Another than before, which was lost while it was empty."""
+        """The session has a new thread, because the old one was lost while it was empty."""
         self._record = msgspec.structs.replace(self._record, thread_id=thread_id)
-        self.keep_soon()
+        self.save_soon()
 
-    # ── what is kept ───────────────────────────────────────────────────────
+    # ── the record on disk ──────────────────────────────────────────────────
 
     @property
     def record(self) -> SessionRecord:
-        """What whoever goes on with this session has to know."""
+        """The record from which the session can be reopened."""
         defaults = session_settings.defaults(self.choices, self.facts, sent=self._sent)
         defaults = msgspec.structs.replace(defaults, empty_in=self._empty_in())
         return msgspec.structs.replace(self._record, defaults=defaults)
 
-    def keep_soon(self) -> None:
+    def save_soon(self) -> None:
         self._writer.stir()
 
     async def _write(self) -> None:
         record = self.record
-        self._is_kept_empty = record.defaults.empty_in is not None
+        self._is_recorded_empty = record.defaults.empty_in is not None
         try:
             await asyncio.to_thread(self._records.put, record)
         except StoreError as problem:
             log.error("a session could not be written down: %s", problem)
             self._warn(f"This session's options are not kept: {problem}")
 
-    async def wait_kept(self, timeout_s: float | None = None) -> None:
-        """Until it is written down, or that has failed; no longer than this."""
+    async def wait_saved(self, timeout_s: float | None = None) -> None:
+        """Wait until the record is written or the write has failed, or for `timeout_s`."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._writer.wait()

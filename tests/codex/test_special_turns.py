@@ -13,8 +13,8 @@ from laneway.core.turn import Turn
 from tests.codex.support import first, only, play, real
 
 
-def send(session: Session, errand: SpecialTurn) -> Turn:
-    return session.say(TurnSpec(parts=(), errand=errand))
+def send(session: Session, special_turn: SpecialTurn) -> Turn:
+    return session.say(TurnSpec(parts=(), special_turn=special_turn))
 
 
 async def test_a_compaction_is_a_turn_with_a_start_and_an_end() -> None:
@@ -31,11 +31,11 @@ async def test_a_compaction_is_a_turn_with_a_start_and_an_end() -> None:
         assert (await turn.result()).status == "completed"
 
 
-async def test_turns_and_errands_wait_for_each_other() -> None:
+async def test_turns_and_special_turns_wait_for_each_other() -> None:
     """A compaction during a turn would make Codex stop that turn: it comes after it."""
     async with real() as here:
         session = await here.session()
-        talk = session.say(TurnSpec(parts=(), errand=None, native={"input": []}))
+        talk = session.say(TurnSpec(parts=(), special_turn=None, native={"input": []}))
         compaction = send(session, Compaction())
         assert (await talk.result()).status == "completed"
         assert (await compaction.result()).status == "completed"
@@ -64,7 +64,7 @@ async def test_a_review_can_be_stopped() -> None:
         assert (await turn.result()).status == "interrupted"
 
 
-async def test_an_errand_that_codex_refuses_fails_and_the_session_goes_on() -> None:
+async def test_a_special_turn_that_codex_refuses_fails_and_the_session_goes_on() -> None:
     """The refusal is the turn's outcome; the next turn runs."""
     async with real() as here:
         session = await here.session()

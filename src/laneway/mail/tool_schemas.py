@@ -26,7 +26,7 @@ def joining(identity: str) -> str:
     )
 
 
-class Words(msgspec.Struct, frozen=True):
+class ToolSchema(msgspec.Struct, frozen=True):
     """A tool without its handler."""
 
     name: str
@@ -91,10 +91,10 @@ _BROADCAST_SCHEMA: dict[str, Any] = {
 _COUNT = "How many of your messages are unread. Changes nothing."
 _COUNT_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 
-SEND = Words("atm_send", "Send mail", _SEND, _SEND_SCHEMA)
-READ = Words("atm_read", "Read mail", _READ, _READ_SCHEMA)
-BROADCAST = Words("atm_broadcast", "Mail to all", _BROADCAST, _BROADCAST_SCHEMA)
-PENDING_COUNT = Words("atm_pending_count", "Count unread mail", _COUNT, _COUNT_SCHEMA, is_read_only=True)
+SEND = ToolSchema("atm_send", "Send mail", _SEND, _SEND_SCHEMA)
+READ = ToolSchema("atm_read", "Read mail", _READ, _READ_SCHEMA)
+BROADCAST = ToolSchema("atm_broadcast", "Mail to all", _BROADCAST, _BROADCAST_SCHEMA)
+PENDING_COUNT = ToolSchema("atm_pending_count", "Count unread mail", _COUNT, _COUNT_SCHEMA, is_read_only=True)
 
 ALL = (SEND, READ, BROADCAST, PENDING_COUNT)
 NAMES = tuple(words.name for words in ALL)

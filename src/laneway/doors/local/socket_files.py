@@ -36,7 +36,7 @@ OPENING = ".open"
 _NAME = re.compile(r"([0-9a-f]{4})-([0-9]{1,10})-[0-9a-f]{6}(\.sock|\.open)")
 
 
-class Spot(msgspec.Struct, frozen=True):
+class SocketFile(msgspec.Struct, frozen=True):
     """A socket file, as its name describes it."""
 
     path: Path
@@ -124,19 +124,19 @@ def _machine() -> str:
 # ── looking ────────────────────────────────────────────────────────────────
 
 
-def standing(environment: Mapping[str, str] | None = None) -> list[Spot]:
+def live_sockets(environment: Mapping[str, str] | None = None) -> list[SocketFile]:
     """The sockets that a process listens on. Those that dead processes left are removed."""
     live = []
-    for spot in _spots(folders(environment)):
-        answer = _try_connect(spot.path)
+    for socket_file in _socket_files(folders(environment)):
+        answer = _try_connect(socket_file.path)
         if answer == "refused":
-            _remove_stale(spot)
-        elif answer == "there" and spot.is_ready:
-            live.append(spot)
+            _remove_stale(socket_file)
+        elif answer == "there" and socket_file.is_ready:
+            live.append(socket_file)
     return live
 
 
-def _spots(places: list[Path]) -> Iterator[Spot]:
+def _socket_files(places: list[Path]) -> Iterator[SocketFile]:
     machine = _machine()
     for folder in places:
         if not is_private(folder):
@@ -148,7 +148,7 @@ def _spots(places: list[Path]) -> Iterator[Spot]:
         for path in paths:
             name = _NAME.fullmatch(path.name)
             if name is not None:
-                yield Spot(path, int(name[2]), is_ready=name[3] == READY, is_local=name[1] == machine)
+                yield SocketFile(path, int(name[2]), is_ready=name[3] == READY, is_local=name[1] == machine)
 
 
 def _try_connect(path: Path) -> str:
@@ -167,11 +167,11 @@ def _try_connect(path: Path) -> str:
         return "there"
 
 
-def _remove_stale(spot: Spot) -> None:
-    if not spot.is_local or (not spot.is_ready and _is_alive(spot.pid)):
+def _remove_stale(socket_file: SocketFile) -> None:
+    if not socket_file.is_local or (not socket_file.is_ready and _is_alive(socket_file.pid)):
         return  # another machine's, or about to be listened on
     try:
-        spot.path.unlink(missing_ok=True)
+        socket_file.path.unlink(missing_ok=True)
     except OSError:
         pass  # a read-only folder: the file stays, and is refused again
 

@@ -30,7 +30,7 @@ def main(gate: Path, *flags: str) -> int:
     @asynccontextmanager
     async def open_server() -> AsyncIterator[OpenServer]:
         if await asyncio.to_thread(gate.read_text) != "open":
-            raise StoreError("The house stays closed.")
+            raise StoreError("The server stays closed.")
         yield OpenServer(McpServer(FRONT.info, [Offer(TOOL, echo)]), nothing)
 
     try:

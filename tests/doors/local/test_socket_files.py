@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from laneway.base.errors import StoreError
-from laneway.doors.local.places import MAX_PATH_BYTES, folders, is_private, listen, standing
+from laneway.doors.local.socket_files import MAX_PATH_BYTES, folders, is_private, listen, live_sockets
 
 
 def environment(run: Path) -> dict[str, str]:
@@ -31,8 +31,8 @@ def test_a_socket_is_for_its_user_alone_and_named_by_its_process(run: Path) -> N
         assert path.parent == run / "laneway"
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        (spot,) = standing(environment(run))
-        assert (spot.path, spot.pid) == (path, os.getpid())
+        (socket_file,) = live_sockets(environment(run))
+        assert (socket_file.path, socket_file.pid) == (path, os.getpid())
 
 
 def test_a_path_that_is_too_long_leads_to_the_next_folder(run: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_path_that_is_too_long_leads_to_the_next_folder(run: Path) -> None:
     short, path = listen(nowhere)
     with short:
         assert path.parent == folders(nowhere)[-1]
-        assert [spot.path for spot in standing(nowhere)] == [path]
+        assert [socket_file.path for socket_file in live_sockets(nowhere)] == [path]
 
 
 def test_a_folder_that_others_can_enter_is_not_used(run: Path) -> None:
@@ -85,7 +85,7 @@ def test_what_a_dead_process_left_is_swept_and_the_living_stays(run: Path) -> No
         dead = path.with_name(f"{path.name[:4]}-{os.getpid()}-000000.sock")
         leave_behind(dead)
         for _ in range(2):
-            assert [spot.path for spot in standing(environment(run))] == [path]
+            assert [socket_file.path for socket_file in live_sockets(environment(run))] == [path]
         assert not dead.exists()
         assert path.exists()
 
@@ -99,7 +99,7 @@ def test_only_our_own_leavings_are_swept(run: Path) -> None:
     stays = [f"{other}-7-000000.sock", f"{machine}-{os.getpid()}-000000.open", "other.sock"]
     for name in (*stays, f"{machine}-4194305-000000.open"):
         leave_behind(path.with_name(name))
-    assert standing(environment(run)) == []
+    assert live_sockets(environment(run)) == []
     assert {each.name for each in path.parent.iterdir()} == set(stays)
 
 
@@ -120,7 +120,7 @@ def test_a_process_that_accepts_nobody_is_alive(run: Path) -> None:
                     break
             else:
                 pytest.fail("the queue never filled")
-            assert [spot.path for spot in standing(environment(run))] == [path]
+            assert [socket_file.path for socket_file in live_sockets(environment(run))] == [path]
     finally:
         for each in waiting:
             each.close()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from laneway.core import model
 from laneway.core.model import Event, FromSubagent, public
-from laneway.doors.local.retold import event_of
+from laneway.doors.local.event_decoding import event_of
 
 JSON = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3)
 KINDS = [kind for kind in Event.__subclasses__() if kind is not FromSubagent]

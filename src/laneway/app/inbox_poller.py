@@ -24,17 +24,17 @@ log = logging.getLogger(__name__)
 
 
 class InboxPoller:
-    """`async with InboxPoller(…):`. Mail that is unread at first is news: better twice than never."""
+    """`async with InboxPoller(…):`. Mail that is unread at first is reported too: better twice than never."""
 
     def __init__(
         self,
-        news: Subscriptions,
+        subscriptions: Subscriptions,
         identities: Callable[[], frozenset[str]],
         inbox: Callable[[str], Awaitable[Inbox]],
         clock: Clock,
         poll_s: float,
     ) -> None:
-        self._news = news
+        self._subscriptions = subscriptions
         self._identities = identities
         self._inbox = inbox
         self._clock = clock
@@ -70,5 +70,5 @@ class InboxPoller:
                 log.debug("the inbox of %s cannot be looked into: %s", identity, problem)
                 continue
             if count > self._counts.get(identity, 0):
-                self._news.notify(identity)
+                self._subscriptions.notify(identity)
             self._counts[identity] = count

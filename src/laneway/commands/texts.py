@@ -1,7 +1,6 @@
-"""What commands say to people. Pure: facts in, Markdown out.
+"""The answers of slash commands as Markdown: status, lists, results. Pure.
 
-Names and descriptions that others wrote are shown on one line, shortened, and without control
-characters.
+Foreign names and descriptions are shown on one line, shortened, and without control characters.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from laneway.rendering.refusals import too_old
 MAX_ABOUT_CHARS = 160
 """Of a foreign description in a list: one or two lines of an editor's panel."""
 MAX_LISTED = 100
-"""Entries of one list: more is looked up, not read."""
+"""Entries of one list: nobody reads more."""
 
 INIT_PROMPT = """\
 Write a file AGENTS.md into the top folder of this project: the guide that a coding agent needs to \
@@ -50,7 +49,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     is_planning: bool
     usage: Usage | None
     account: Account | None
-    """None if the engine did not tell."""
+    """None if the engine did not say."""
     limits: tuple[Limit, ...]
     engine_version: str
     laneway_version: str
@@ -74,11 +73,11 @@ def status(facts: Status) -> str:
 def _tokens(usage: Usage | None) -> str:
     if usage is None:
         return "none used yet"
-    used = f"{usage.total.total:,} used"
+    total = f"{usage.total.total:,} used"
     if not usage.window:
-        return used
+        return total
     share = 100 * usage.last.total // usage.window
-    return f"{used}; the context holds {usage.last.total:,} of {usage.window:,} ({share} %)"
+    return f"{total}; the context holds {usage.last.total:,} of {usage.window:,} ({share} %)"
 
 
 def _account(account: Account | None) -> str:
@@ -97,9 +96,9 @@ def _account(account: Account | None) -> str:
 
 def _limit(limit: Limit) -> str:
     minutes, resets = limit.window_minutes, limit.resets_at
-    of = f" of {_span(minutes)}" if minutes is not None and minutes > 0 else ""
+    window = f" of {_span(minutes)}" if minutes is not None and minutes > 0 else ""
     until = f", until {_moment(resets)}" if resets is not None else ""
-    return f"{'?' if limit.used_percent is None else limit.used_percent} %{of} used{until}"
+    return f"{'?' if limit.used_percent is None else limit.used_percent} %{window} used{until}"
 
 
 def _span(minutes: int) -> str:
@@ -116,22 +115,22 @@ def _moment(epoch_s: int) -> str:
         return "an unknown time"
 
 
-def mcp_servers(servers: tuple[McpServerStatus, ...]) -> str:
+def mcp_server_list(servers: tuple[McpServerStatus, ...]) -> str:
     if not servers:
         return "No MCP servers are set up. Add one to Codex with `codex mcp add`, or in your editor."
     return "\n".join(["MCP servers:", *_listed([_server(server) for server in servers])])
 
 
 def _server(server: McpServerStatus) -> str:
-    about = [_STATES.get(server.state, "state unknown")]
-    about.append(f"{len(server.tools)} tools" if len(server.tools) != 1 else "1 tool")
+    details = [_STATES.get(server.state, "state unknown")]
+    details.append(f"{len(server.tools)} tools" if len(server.tools) != 1 else "1 tool")
     if server.error:
-        about.append(one_line(server.error))
+        details.append(one_line(server.error))
     name = one_line(server.name)
     if server.needs_login:
-        about.append(f"needs a login: `codex mcp login {name}`")
+        details.append(f"needs a login: `codex mcp login {name}`")
     tools = ", ".join(f"`{one_line(tool)}`" for tool in server.tools[:MAX_LISTED])
-    return f"**{name}**: {', '.join(about)}{f': {tools}' if tools else ''}"
+    return f"**{name}**: {', '.join(details)}{f': {tools}' if tools else ''}"
 
 
 _STATES = {
@@ -146,49 +145,49 @@ _STATES = {
 }
 
 
-def skills(found: tuple[Skill, ...]) -> str:
-    if not found:
+def skill_list(skills: tuple[Skill, ...]) -> str:
+    if not skills:
         return "There are no skills here."
     lines = [
         f"`${one_line(skill.name)}`" + (f": {one_line(skill.about)}" if skill.about else "")
-        for skill in found
+        for skill in skills
     ]
     return "\n".join(["Skills. Use one by its name in a prompt:", *_listed(lines)])
 
 
-def models(known: tuple[Model, ...], current: str) -> str:
-    lines = [_model(model, current) for model in known if not model.is_hidden or model.model == current]
+def model_list(models: tuple[Model, ...], current: str) -> str:
+    lines = [_model(model, current) for model in models if not model.is_hidden or model.model == current]
     if not lines:
         return f"The model is {one_line(current)}. Codex names no others."
     return "\n".join(["Models. Choose one with `/model NAME`:", *_listed(lines)])
 
 
 def _model(model: Model, current: str) -> str:
-    mark = " (current)" if model.model == current else ""
-    about = f": {one_line(model.description)}" if model.description else ""
-    return f"`{one_line(model.model)}`{mark}{about}"
+    marker = " (current)" if model.model == current else ""
+    description = f": {one_line(model.description)}" if model.description else ""
+    return f"`{one_line(model.model)}`{marker}{description}"
 
 
-def undone(files: tuple[str, ...], why_left: str) -> str:
-    if why_left:
-        about = f"Its edits were left in the files, because {why_left}."
+def undone(files: tuple[str, ...], failure_reason: str) -> str:
+    if failure_reason:
+        result = f"Its edits were left in the files, because {failure_reason}."
     elif files:
-        about = (
+        result = (
             f"Its edits are out of the files again: {', '.join(quoted(name) for name in files[:MAX_LISTED])}."
         )
     else:
-        about = "It had edited no files."
+        result = "It had edited no files."
     return (
-        f"The last turn is taken back: Codex no longer knows of it. {about} "
+        f"The last turn is taken back: Codex no longer knows of it. {result} "
         "What shell commands changed is not undone; see what is there with /diff."
     )
 
 
 def not_undone(reason: str, *, has_edits: bool) -> str:
-    edits = " Its edits stay in the files." if has_edits else ""
+    edits_note = " Its edits stay in the files." if has_edits else ""
     return (
         f"Codex cannot take back this turn: {one_line(reason)}. Nothing was changed. "
-        f"The next /undo goes on with the turn before it, and takes this one along.{edits}"
+        f"The next /undo goes on with the turn before it, and takes this one along.{edits_note}"
     )
 
 
@@ -206,10 +205,10 @@ def refused(name: str, refusal: EngineRefused) -> str:
 
 
 def one_line(text: str) -> str:
-    """Foreign text that stays in its line."""
+    """Foreign text on one line, shortened."""
     return label(" ".join(text.split()), MAX_ABOUT_CHARS)
 
 
 def _listed(lines: list[str]) -> list[str]:
-    shown = [f"- {line}" for line in lines[:MAX_LISTED]]
-    return shown if len(lines) <= MAX_LISTED else [*shown, f"- and {len(lines) - MAX_LISTED} more"]
+    listed = [f"- {line}" for line in lines[:MAX_LISTED]]
+    return listed if len(lines) <= MAX_LISTED else [*listed, f"- and {len(lines) - MAX_LISTED} more"]

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from laneway.commands import git_words as a_git
-from laneway.commands import repo_diff, reviews, undo
+from laneway.commands import git_problems, repo_diff, reviews, undo
 from laneway.wire.git import git
 from tests.doors.acp.repos import Repo
 
@@ -48,7 +47,7 @@ def test_a_machine_without_git_is_told_by_review_too(tmp_path: Path, monkeypatch
 
 
 def test_no_repository_is_told_as_such(tmp_path: Path) -> None:
-    """The one complaint of git that has words of ours."""
+    """The one error of git that has a sentence of ours."""
     assert told(tmp_path) == f"{tmp_path} is not in a git repository."
 
 
@@ -71,10 +70,10 @@ def test_a_repository_that_git_cannot_read_is_told_in_gits_own_words(tmp_path: P
     assert told(repo.root) == (f"Git does not work in {repo.root}: not a git repository: /no/\\u202esuch.")
 
 
-def test_a_long_complaint_is_shortened(tmp_path: Path) -> None:
+def test_a_long_error_is_shortened(tmp_path: Path) -> None:
     """It may repeat a name."""
-    complaint = git(tmp_path, "x" * 4000).complaint
-    assert len(a_git.first_line(complaint)) == a_git.MAX_LINE_CHARS
+    error = git(tmp_path, "x" * 4000).error
+    assert len(git_problems.first_line(error)) == git_problems.MAX_LINE_CHARS
 
 
 @pytest.mark.parametrize("what", ["branch", "commit"])
@@ -92,4 +91,4 @@ def test_a_name_that_git_cannot_be_asked_for_is_that_of_nothing(tmp_path: Path, 
 def test_undo_says_that_the_folder_is_gone(tmp_path: Path) -> None:
     """And not that git is."""
     diff = "diff --git a/a b/a\nindex 1..2\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-old\n+new\n"
-    assert undo.check(diff, tmp_path / "gone") == undo.Left(f"there is no folder {tmp_path / 'gone'}")
+    assert undo.check(diff, tmp_path / "gone") == undo.CannotRevert(f"there is no folder {tmp_path / 'gone'}")
