@@ -144,7 +144,7 @@ async def test_calls_that_are_refused_give_no_event() -> None:
     """By a rule, for leaving the sandbox, for writing without being allowed to, for being wrong."""
     async with bench() as here:
         prompt = (
-            "%run rm -rf /nonexistent/x\n%run! touch /x\n%patch a b\n%tool nonsense\n%run rm -rf 'it'\n%say x"
+            "%run rm -rf /nonexistent/x\n%run! touch /x\n%patch a b\n%tool nonsense\n%run rm -rf it"
         )
         ended = await here.run(prompt)
         assert ended.verdict() == Verdict()

@@ -143,7 +143,7 @@ class Objects:
     def git(self, *words: str, stdin: bytes = b"", max_bytes: int = BATCH_BYTES) -> GitRun:
         """A command that reads, with all contents at hand."""
         return git_apart(
-            self.folder, *words, stdin=given, max_bytes=max_bytes, timeout_s=STORING_S, place=self._all
+            self.folder, *words, stdin=stdin, max_bytes=max_bytes, timeout_s=STORING_S, place=self._all
         )
 
     def _sizes(self, names: Iterable[str], *, own: bool) -> Mapping[str, int | None]:
@@ -169,7 +169,7 @@ class Objects:
         if not names:
             return
         given = "\n".join([*names, ""]).encode()
-        ran = self.git("cat-file", "--batch", stdin=given, max_bytes=size + len(names) * 128)
+        ran = self.git("cat-file", "--batch", stdin=stdin, max_bytes=size + len(names) * 128)
         place = 0
         for name in names:
             end = ran.stdout.find(b"\n", place)
