@@ -53,7 +53,7 @@ async def test_the_engines_tests_hold_on_this_version_but_for_what_it_lacks(code
     """The very tests of `make test`; what the table says is missing is skipped, and nothing else is."""
     env = {**os.environ, "LANEWAY_CODEX_BIN": codex}
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--timeout", "90"]
-    tests = [str(path) for path in sorted((ROOT / "tests" / "codex").glob("test_real_*.py"))]
+    tests = [str(path) for path in sorted((ROOT / "tests" / "codex").rglob("test_real_*.py"))]
     async with asyncio.timeout(500):
         process = await asyncio.create_subprocess_exec(
             *words, *tests, cwd=ROOT, env=env, stdout=PIPE, stderr=STDOUT

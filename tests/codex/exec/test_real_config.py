@@ -67,7 +67,7 @@ def look(here: Bench, folder: Path, **fields: Any) -> WorkerConfig:
 
 @pytest.mark.parametrize("kind", FOLDERS)
 async def test_a_worker_that_may_write_leaves_no_trust_behind(kind: str) -> None:
-    """Wherever it works; and what Codex would have written by itself is among what we mark."""
+    """Wherever it works."""
     async with bench() as here:
         folder = folder_of(here, kind)
         before = here.config.read_bytes()
@@ -79,9 +79,18 @@ async def test_a_worker_that_may_write_leaves_no_trust_behind(kind: str) -> None
         assert ended.verdict().has_succeeded
         assert (folder / "made").exists()
         assert here.config.read_bytes() == before
+
+
+@pytest.mark.needs("writer_lock")
+@pytest.mark.parametrize("kind", FOLDERS)
+async def test_what_codex_would_write_down_as_trusted_is_among_what_is_marked(kind: str) -> None:
+    """Or nothing is written: outside of git, and from 0.169 on."""
+    async with bench() as here:
+        folder = folder_of(here, kind)
         await here.run("%say x", sandbox="workspace-write", cwd=str(folder))
         projects = tomllib.loads(here.config.read_text()).get("projects", {})
-        assert projects in ({}, *({key: {"trust_level": "trusted"}} for key in marked))
+        keys = trust_keys(str(folder))
+        assert projects in ({}, *({key: {"trust_level": "trusted"}} for key in keys))
 
 
 @pytest.mark.parametrize("level", ["trusted", "untrusted"])

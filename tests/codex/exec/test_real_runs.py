@@ -43,6 +43,7 @@ async def test_a_worker_has_no_way_to_get_workers_of_its_own() -> None:
         assert not [name for name in tools if any(word in name for word in ("agent", "collab", "goal"))]
 
 
+@pytest.mark.needs("item_before_question")
 async def test_commands_and_patches_are_told_with_when_they_ran() -> None:
     """A shell's edits are in no event but its command."""
     async with bench() as here:
@@ -66,6 +67,7 @@ async def test_commands_and_patches_are_told_with_when_they_ran() -> None:
         assert plans[0]["items"] == [{"text": "x", "completed": False}, {"text": "y", "completed": False}]
 
 
+@pytest.mark.needs("item_before_question")
 async def test_a_command_in_the_background_has_no_end() -> None:
     """Codex ends it with the turn, and tells nothing of that."""
     async with bench() as here:
@@ -105,6 +107,7 @@ async def test_a_turn_that_fails_is_told_with_its_reason() -> None:
         assert (await here.run("%break")).verdict().reason == "network"
 
 
+@pytest.mark.needs("writer_lock")
 async def test_a_provider_out_of_reach_gives_no_sign_of_life() -> None:
     """Codex tries again for ever, and says so each time."""
     async with bench() as here:

@@ -143,9 +143,7 @@ async def test_a_command_line_that_is_not_understood() -> None:
 async def test_calls_that_are_refused_give_no_event() -> None:
     """By a rule, for leaving the sandbox, for writing without being allowed to, for being wrong."""
     async with bench() as here:
-        prompt = (
-            "%run rm -rf /nonexistent/x\n%run! touch /x\n%patch a b\n%tool nonsense\n%run rm -rf it"
-        )
+        prompt = "%run rm -rf /nonexistent/x\n%run! touch /x\n%patch a b\n%tool nonsense\n%run rm -rf it"
         ended = await here.run(prompt)
         assert ended.verdict() == Verdict()
         assert ended.contents("tool_call", "tool_result") == []

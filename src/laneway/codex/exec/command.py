@@ -70,7 +70,7 @@ def argv(command: WorkerCommand) -> list[str]:
         words.append(f"--output-schema={command.schema_file}")
     words += command.extra
     if command.thread_id is not None:
-        words += ["resume", command.thread_id]
+        words += ["resume", command.thread_id.lower()]  # 0.104 looks for it letter by letter
     return [*words, "-"]
 
 
