@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from laneway.jobs.rollback.model import Outcome, Return, Step
+from laneway.jobs.rollback.rollbacks import Rollbacks
 from laneway.jobs.shadow import Shadow
 from laneway.jobs.snapshots.model import Change, PathState, Snapshot
 from tests.doors.acp.repos import Repo
@@ -19,6 +21,7 @@ class Tree(Repo):
     def __init__(self, root: Path, *, name: str = "tree") -> None:
         super().__init__(root / name)
         self.shadow = Shadow(root / f"{name}-shadow", self.root)
+        self.rollbacks = Rollbacks(root / f"{name}-rollbacks", self.root)
 
     def snapshot(self, *, is_baseline: bool = False) -> Snapshot:
         return self.shadow.snapshot(is_baseline=is_baseline)
@@ -27,6 +30,20 @@ class Tree(Repo):
         """What was changed since then: path → what lay there before and now."""
         changes = self.shadow.changes(before, self.snapshot())
         return {change.path: self.both(change) for change in changes}
+
+    def returns(self, before: Snapshot, after: Snapshot | None = None) -> list[Return]:
+        """All that changed, to be given back."""
+        changes = self.shadow.changes(before, after or self.snapshot())
+        return [Return(change.path, (Step(change.before, change.after),)) for change in changes]
+
+    def roll_back(
+        self, before: Snapshot, after: Snapshot | None = None, *, may_merge: bool = False
+    ) -> Outcome:
+        """Give back all that changed between two snapshots, or since one."""
+        folders = self.shadow.folders(before)
+        return self.rollbacks.roll_back(
+            self.returns(before, after), self.shadow, folders, may_merge=may_merge
+        )
 
     def both(self, change: Change) -> tuple[bytes | str, bytes | str]:
         return self.told(change.before), self.told(change.after)

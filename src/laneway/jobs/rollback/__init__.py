@@ -1,1 +1,1 @@
-"""Giving back what jobs found: plan, journal, all paths or none, finished after a crash, undone on request."""
+"""Giving back what jobs found: planned, written down first, all paths or none, finished after a crash."""

@@ -122,7 +122,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a rollback ended."""
 
     ending: Ending
-    """`refused`: nothing was written. `given up`: all is as it was before. `partial`: `refused` has the rest."""
+    """`refused`: nothing was written. `given up`: all is as before. `partial`: `refused` has what is not."""
     rollback_id: str = ""
     paths: tuple[str, ...] = ()
     """Given back."""

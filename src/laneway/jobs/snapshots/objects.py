@@ -168,7 +168,7 @@ class Objects:
     def _read(self, names: list[str], size: int) -> Iterator[tuple[str, bytes]]:
         if not names:
             return
-        given = "\n".join([*names, ""]).encode()
+        stdin = "\n".join([*names, ""]).encode()
         ran = self.git("cat-file", "--batch", stdin=stdin, max_bytes=size + len(names) * 128)
         place = 0
         for name in names:

@@ -30,7 +30,8 @@ ATTEMPTS = 3
 """To read a file that is being written."""
 LARGE = "large "
 LOOK = "look:"
-"""Begins a fingerprint that is not made of the content."""
+HASHED = "sha256:"
+"""Begin a fingerprint that is not made of the content, and one that is."""
 UNREADABLE = "unreadable"
 _OTHERS = {
     stat.S_IFIFO: "pipe",
@@ -66,7 +67,12 @@ def take(folder: int, name: bytes, look: Look, store: Store) -> Taken | None:
         return None  # removed or replaced meanwhile: the next snapshot sees what is there then
     except OSError:
         return Taken(look, odd=UNREADABLE)
-    return Taken(look, odd=_OTHERS.get(kind, "unknown"))
+    return Taken(look, odd=special(kind))
+
+
+def special(mode: int) -> str:
+    """What is neither file, link nor folder."""
+    return _OTHERS.get(stat.S_IFMT(mode), "unknown")
 
 
 def is_settled(look: Look, read_ns: int) -> bool:
@@ -114,4 +120,4 @@ def fingerprint(fd: int, look: Look) -> str:
     digest = hashlib.sha256()
     while piece := os.read(fd, CHUNK_BYTES):
         digest.update(piece)
-    return f"sha256:{digest.hexdigest()}"
+    return f"{HASHED}{digest.hexdigest()}"
