@@ -15,7 +15,9 @@ from laneway.base.errors import RemoteError
 from laneway.doors.mcp.eras import MISSING_CAPABILITY
 from laneway.doors.mcp.http_exchange import App, Receive, Scope, Send
 from laneway.doors.mcp.server import INVALID_PARAMS, Call, Handler, McpServer, Offer
+from laneway.doors.mcp.tasks import TaskRequests
 from tests.doors.mcp.http_support import TOKEN
+from tests.peers import conformance_tasks
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 SOUND = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
@@ -242,6 +244,7 @@ async def missing_capability(call: Call, arguments: dict[str, Any]) -> Result:
 # ── all of it ──────────────────────────────────────────────────────────────
 
 HANDLERS: dict[str, Handler] = {
+    **conformance_tasks.HANDLERS,
     **{name: plain(result) for name, result in PLAIN.items()},
     "test_tool_with_logging": with_logging,
     "test_logging_tool": with_logging,
@@ -330,4 +333,5 @@ def server() -> McpServer:
         )
         for name, handler in HANDLERS.items()
     ]
-    return McpServer({"name": "laneway-conformance", "version": "1"}, offers, resources=Shelf())
+    tasks = TaskRequests(conformance_tasks.ConformanceTasks())
+    return McpServer({"name": "laneway-conformance", "version": "1"}, offers, resources=Shelf(), tasks=tasks)

@@ -13,7 +13,8 @@ NO_COMPLETION = "There are no prompts or templates with arguments to complete."
 NO_SUBSCRIPTIONS = (
     "The resources of this test cannot be subscribed to. A session's events arrive during its calls."
 )
-NO_TASKS = "The tasks extension is not declared. Long calls report progress instead."
+NO_TASK_QUESTIONS = "Laneway's tasks ask their clients nothing, so no task is ever `input_required`."
+TASK_NEWS_UNTESTED = "Skipped by this version of the suite, which still looks for them in the wrong place."
 NO_POLLING = "No stream ends before its answer, so there is nothing to poll for."
 NO_LISTENING = "The server of this test has no `subscriptions/listen`; all checks about it are skipped."
 NO_PARAM_HEADERS = "No tool takes arguments in headers (`x-mcp-header`), so the suite has nothing to try."
@@ -113,6 +114,12 @@ SUITES = (
             "input-required-result-capability-check",
             "input-required-result-ignore-extra-params",
             "input-required-result-validate-input",
+            "tasks-lifecycle",
+            "tasks-capability-negotiation",
+            "tasks-wire-fields",
+            "tasks-request-state-removal",
+            "tasks-request-headers",
+            "tasks-required-task-error",
         ),
         {
             "completion-complete": NO_COMPLETION,
@@ -121,17 +128,11 @@ SUITES = (
             "caching": f"All checks pass except the one of prompts/list. {UNDECLARED_PROMPTS}",
             "input-required-result-non-tool-request": NO_PROMPTS,
             "http-custom-header-server-validation": NO_PARAM_HEADERS,
-            "tasks-lifecycle": NO_TASKS,
-            "tasks-capability-negotiation": NO_TASKS,
-            "tasks-wire-fields": NO_TASKS,
-            "tasks-request-state-removal": NO_TASKS,
-            "tasks-mrtr-input": NO_TASKS,
-            "tasks-request-headers": NO_TASKS,
-            "tasks-dispatch-and-envelope": NO_TASKS,
-            "tasks-required-task-error": NO_TASKS,
-            "tasks-mrtr-composition": NO_TASKS,
+            "tasks-mrtr-input": NO_TASK_QUESTIONS,
+            "tasks-dispatch-and-envelope": f"All checks pass but the one of such a task. {NO_TASK_QUESTIONS}",
+            "tasks-mrtr-composition": NO_TASK_QUESTIONS,
         },
-        {"tasks-status-notifications": NO_TASKS},
+        {"tasks-status-notifications": TASK_NEWS_UNTESTED},
         {"server-stateless": NO_LISTENING},
     ),
 )
