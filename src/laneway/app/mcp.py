@@ -5,12 +5,14 @@ Opened when the first client has been answered.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import msgspec
 
+from laneway.app.jobs import BackgroundJobs
 from laneway.app.local_socket import local_socket
 from laneway.app.mail import TeamMail
 from laneway.app.options import McpOptions
@@ -45,6 +47,7 @@ from laneway.store.records import StoreRecords
 @asynccontextmanager
 async def opened(options: McpOptions, settings: Settings, names: Names) -> AsyncIterator[OpenServer]:
     """The MCP server with everything that it needs; Codex does not run yet."""
+    groups = tool_groups(settings)
     timing = Timing(
         turn_s=settings.request_timeout_secs,
         question_s=settings.approval_timeout_secs,
@@ -100,24 +103,43 @@ async def opened(options: McpOptions, settings: Settings, names: Names) -> Async
                 **session_tools.status(principal),
             },
         )
-        offered_tools = offers(names, session_tools, admin_tools, settings.tools)
+        offered_tools = offers(names, session_tools, admin_tools, groups)
         local_server = await stack.enter_async_context(
             local_socket(sessions, open_bridge=team_mail.serve_bridge if team_mail else None)
         )
         resources: Resources = Transcripts(sessions)
+        jobs = None
+        if "jobs" in groups:
+            jobs = BackgroundJobs(
+                settings,
+                options.codex,
+                clock,
+                cwd=cwd,
+                codex_home=runtime.codex_home,
+                state=runtime.state,
+                is_read_only=options.is_read_only,
+            )
         if team_mail is not None:
             team_mail.open(sessions, names, local_server)
             offered_tools += team_mail.offers()
             resources = ResourcesByScheme(laneway=resources, mail=team_mail.resources)
             await stack.enter_async_context(team_mail.delivering(settings, clock))
+        if jobs is not None:
+            offered_tools = jobs.joined(offered_tools)
+            await stack.enter_async_context(jobs.running())
         if names is CODEX:
             await runtime.engine.link()  # the older program `codex-mcp` starts Codex at once
         # Methods that we do not serve ourselves are passed on to a Codex that speaks MCP.
         mcp_engine = None if isinstance(runtime.engine, CodexEngine) else runtime.engine
         subscriptions = team_mail.subscriptions if team_mail else None
-        info = server_info(names, settings.tools).info
+        info = server_info(names, groups).info
         server = McpServer(
-            info, offered_tools, resources=resources, subscriptions=subscriptions, fallback=mcp_engine
+            info,
+            offered_tools,
+            resources=resources,
+            subscriptions=subscriptions,
+            fallback=mcp_engine,
+            tasks=jobs.tasks if jobs is not None else None,
         )
         yield OpenServer(server, sessions.shutdown)
 
@@ -142,6 +164,17 @@ def sessions_for(
         restart="never" if not options.serves_http else "reported",
         may_take=may_take,
     )
+
+
+def tool_groups(settings: Settings) -> tuple[str, ...]:
+    """The groups of tools that clients get. Below a worker of a background job there are no jobs."""
+    groups = settings.tools
+    if "jobs" in groups:
+        from laneway.jobs.lineage import is_in_worker
+
+        if is_in_worker(os.environ):
+            return tuple(group for group in groups if group != "jobs")
+    return groups
 
 
 def mail_for(settings: Settings) -> TeamMail | None:

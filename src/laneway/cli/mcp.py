@@ -158,7 +158,7 @@ async def serve(options: argparse.Namespace, names: Names) -> int:
             or names is CODEX
         )
         say_waiting("MCP server", "laneway setup claude")
-        await serve_stdio(server_info(names, settings.tools), open_server, opens_first=opens_first)
+        await serve_stdio(server_info(names, tool_groups(settings)), open_server, opens_first=opens_first)
     else:
         async with open_server() as opened_server:
             await serve_web(options, settings, opened_server)

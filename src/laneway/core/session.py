@@ -355,7 +355,11 @@ class Session:
 
     async def on_tool(self, name: str, arguments: Any, turn_id: str) -> ToolResult:
         caller = Caller(
-            agent_id=self.agent_id, identity=self.identity, thread_id=self.thread_id, turn_id=turn_id
+            agent_id=self.agent_id,
+            identity=self.identity,
+            thread_id=self.thread_id,
+            turn_id=turn_id,
+            principal=self.principal,
         )
         return await self._tools.call(caller, name, arguments)
 

@@ -17,6 +17,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     identity: str | None = None
     thread_id: str | None = None
     turn_id: str | None = None
+    principal: str = ""
+    """The owner of the session, or the client itself where it has none."""
 
 
 class ToolResult(msgspec.Struct, frozen=True):

@@ -40,8 +40,6 @@ DEFAULT_STALL_S = 15 * 60.0
 """Without an item. A reconnect message is no sign of life: Codex repeats it for ever."""
 TITLE_CHARS = 120
 """Of the prompt's first line, in lists."""
-MARKER = "LANEWAY_JOB"
-"""The variable in a worker's environment that names its job."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,6 +187,11 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     """`overlap`, `sequence` or `possible`."""
     jobs: tuple[str, ...]
     is_resolved: bool = False
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the run cannot be accepted because of it."""
+        return self.kind == "overlap" and not self.is_resolved
 
 
 @prepare

@@ -15,7 +15,8 @@ from laneway.codex.exec.command import WorkerCommand, argv
 from laneway.codex.exec.project_docs import project_docs
 from laneway.codex.locate import Binary
 from laneway.jobs.contract import compose
-from laneway.jobs.model import MARKER, MAX_PROMPT_CHARS, JobSpec
+from laneway.jobs.lineage import MARKER
+from laneway.jobs.model import MAX_PROMPT_CHARS, JobSpec
 from laneway.jobs.places import JobPlaces
 from laneway.store.files import read_whole, write_whole
 

@@ -1,6 +1,6 @@
 """Processes of jobs: starts supervisors, and ends what a dead supervisor and guardian left running.
 
-A worker's processes carry the job's id in their environment (`model.MARKER`). Blocking.
+A worker's processes carry the job's id in their environment (`lineage.MARKER`). Blocking.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.errors import LanewayError
-from laneway.jobs.model import MARKER, Limits
+from laneway.jobs.lineage import MARKER
+from laneway.jobs.model import Limits
 from laneway.jobs.places import Places
 from laneway.store.files import FILE_MODE, trouble
 from laneway.wire import guardian
-from laneway.wire.process_tree import lineage
 
 SUPERVISOR = "laneway.app.job_supervisor"
 """The program, which is composed where all programs are."""
@@ -128,11 +128,3 @@ def _marked_by_ps(mark: str) -> Iterator[int]:
         pid, _, words = line.strip().partition(" ")
         if pid.isdigit() and int(pid) != os.getpid() and mark in words.split(" "):
             yield int(pid)
-
-
-def is_in_worker(environment: Mapping[str, str]) -> bool:
-    """Whether we run below a worker: by the mark, or by a worker's guardian among our ancestors.
-
-    Codex gives MCP servers an environment of its own making, without the mark.
-    """
-    return MARKER in environment or any(each.is_worker for each in lineage(os.getppid()).processes)

@@ -47,6 +47,8 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True):
     """The server was started with `--readonly`."""
     model: str | None = None
     effort: str | None = None
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    stall_s: float = DEFAULT_STALL_S
     notify: bool = False
     """Whether the identity that spawns a job is sent team mail when it ends."""
 
@@ -110,8 +112,8 @@ def checked(request: Request, defaults: Defaults, *, thread_id: str | None = Non
         model=request.model or defaults.model,
         effort=request.effort or defaults.effort,
         output_schema=request.output_schema,
-        timeout_s=DEFAULT_TIMEOUT_S if request.timeout_ms is None else request.timeout_ms / 1000,
-        stall_s=DEFAULT_STALL_S if request.stall_ms is None else request.stall_ms / 1000,
+        timeout_s=defaults.timeout_s if request.timeout_ms is None else request.timeout_ms / 1000,
+        stall_s=defaults.stall_s if request.stall_ms is None else request.stall_ms / 1000,
         scope=_scope(request.scope, tree),
         retries=request.retries,
         isolation=_isolation(request, tree),
@@ -129,8 +131,8 @@ def _check_room(spec: JobSpec) -> None:
     # Only long ones: nobody should wait for the contract of every job.
     if len(spec.prompt) > MAX_PROMPT_CHARS // 2 and len(compose_prompt(spec)) > MAX_PROMPT_CHARS:
         raise UsageError(
-            f"The prompt has {len(spec.prompt):,} characters; with the worker's contract that is more than the"
-            f" {MAX_PROMPT_CHARS:,} that Codex takes."
+            f"The prompt has {len(spec.prompt):,} characters; with the worker's contract that is more than"
+            f" the {MAX_PROMPT_CHARS:,} that Codex takes."
         )
 
 

@@ -43,6 +43,10 @@ class RunLedger:
         rows = self._runs("WHERE run_id = ?", (run_id,))
         return rows[0] if rows else None
 
+    def last_run(self, tree: str) -> Run | None:
+        rows = self._runs("WHERE tree = ? ORDER BY created_at DESC LIMIT 1", (tree,))
+        return rows[0] if rows else None
+
     def open_runs(self) -> list[Run]:
         return self._runs("WHERE state = 'open' ORDER BY created_at")
 

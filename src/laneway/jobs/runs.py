@@ -20,6 +20,7 @@ from laneway.jobs.conflicts import conflicts
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import Border, Conflict, Job, ModifiedFile, Run
 from laneway.jobs.places import Places
+from laneway.jobs.rollback.rollbacks import Rollbacks
 from laneway.jobs.run_ledger import RunLedger
 from laneway.jobs.shadow import Shadow
 from laneway.jobs.slots import is_held
@@ -46,6 +47,8 @@ class Judged(msgspec.Struct, frozen=True):
     credits: Credits
     conflicts: tuple[Conflict, ...]
     shown: Mapping[str, Shown]
+    rolled_back: frozenset[str] = frozenset()
+    """Jobs whose edits were given back, and not restored since."""
 
     def claims(self, job_id: str) -> tuple[PathClaim, ...]:
         return tuple(claim for claim in self.credits.claims if claim.job_id == job_id)
@@ -67,6 +70,7 @@ class TreeRuns:
         self.tree = tree
         self.folder = places.tree(tree)
         self.shadow = Shadow(self.folder / "shadow", Path(tree), ours=(places.root,))
+        self.rollbacks = Rollbacks(self.folder / "rollbacks", Path(tree))
         self._ledger = ledger
         self._runs = RunLedger(ledger)
 
@@ -111,6 +115,11 @@ class TreeRuns:
         self.shadow.keep(_changes_of(judged))
         return judged
 
+    def add_quiet_border(self, run: Run) -> None:
+        """After something else than a job has written: nobody is credited with that."""
+        with self.gate():
+            self._add_border(run, self.shadow.snapshot(), self._active(run))
+
     def _active(self, run: Run | None) -> frozenset[str]:
         """Write jobs between their borders, as far as the last border knows."""
         borders = self._runs.borders(run.run_id) if run is not None else []
@@ -143,8 +152,19 @@ class TreeRuns:
         found = credit(intervals_of(times, self._changes(borders)), shown)
         ran = {job.job_id: (job.started_at, job.ended_at or None) for job in jobs}
         resolved = self._runs.resolved(run.run_id)
-        known = tuple(claim for claim in found.claims if claim.job_id in ran)
-        return Judged(run, tuple(jobs), found, conflicts(known, ran, resolved=resolved), shown)
+        gone = self._rolled_back()
+        known = [claim for claim in found.claims if claim.job_id in ran and claim.job_id not in gone]
+        return Judged(run, tuple(jobs), found, conflicts(known, ran, resolved=resolved), shown, gone)
+
+    def _rolled_back(self) -> frozenset[str]:
+        gone: set[str] = set()
+        for record in self.rollbacks.records():
+            if record.outcome is not None and record.outcome.ending == "done":
+                if record.journal.undoes:
+                    gone -= set(record.journal.jobs)
+                else:
+                    gone |= set(record.journal.jobs)
+        return frozenset(gone)
 
     def _changes(self, borders: list[Border]) -> list[tuple[Change, ...]]:
         snapshots = [snapshot_of(border.snapshot) for border in borders]
@@ -165,7 +185,7 @@ class TreeRuns:
         if any(not job.has_ended for job in jobs) or self._ledger.now() - last < expiry_s:
             return
         if not any(
-            conflict.kind == "overlap" and not conflict.is_resolved for conflict in self._conflicts(run)
+            conflict.blocks for conflict in self._conflicts(run)
         ):
             self._runs.close(run.run_id, "expired")
 

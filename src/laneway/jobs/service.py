@@ -85,6 +85,13 @@ class Jobs:
         last = self._last_of_thread(earlier)
         return self._queue(checked, request, owner, notify, after="" if last.has_ended else last.job_id)
 
+    def again(self, job: Job, owner: str = LOCAL, *, after: str = "") -> Job:
+        """Queue a job anew, with what it was asked for, behind another one."""
+        spec = self.spec(job)
+        request = _continuing(spec.prompt, job, spec)
+        notify = (spec.notify, spec.notify_team or "") if spec.notify else None
+        return self._queue(requests.checked(request, self.defaults), request, owner, notify, after)
+
     def dispatch(self) -> tuple[str, ...]:
         """Start what may start now."""
         return self._dispatcher.run()

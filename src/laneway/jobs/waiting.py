@@ -78,6 +78,17 @@ class Waiter:
             on_pending(waited.pending)
             await self._rest(rung, min(deadline, self._clock.now() + ROUND_S))
 
+    async def wait_until(self, is_over: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait until this holds, which may block; whether it does."""
+        deadline = self._clock.now() + timeout_s
+        while True:
+            rung = self._rung()
+            if await asyncio.to_thread(is_over):
+                return True
+            if self._clock.now() >= deadline:
+                return False
+            await self._rest(rung, min(deadline, self._clock.now() + ROUND_S))
+
     async def _rest(self, rung: int, until_time: float) -> None:
         """Until the bell rings, or this time is reached."""
         while self._rung() == rung and (left_s := until_time - self._clock.now()) > 0:

@@ -5,12 +5,9 @@ Separate from `tools`, which loads all of mail: a server that is only asked for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
-
-if TYPE_CHECKING:
-    from laneway.core.tools import Handler, Tool
+from laneway.core.tool_schema import ToolSchema
 
 PAGE_CHARS = 8000
 """Of a long text that is read in pieces: Codex shows some models 10,000 bytes of a result."""
@@ -24,21 +21,6 @@ def joining(identity: str) -> str:
         f"A session joins when it starts: ask Claude Code, or any client of `laneway mcp`, for a Codex "
         f"session with the identity {identity}."
     )
-
-
-class ToolSchema(msgspec.Struct, frozen=True):
-    """A tool without its handler."""
-
-    name: str
-    title: str
-    description: str
-    schema: dict[str, Any]
-    is_read_only: bool = False
-
-    def tool(self, handler: Handler) -> Tool:
-        from laneway.core.tools import Tool  # not loaded where only the definitions are needed
-
-        return Tool(self.name, self.description, self.schema, handler, self.title, self.is_read_only)
 
 
 _TEXT = {"type": "string"}

@@ -10,10 +10,12 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from laneway import __version__
+from laneway.core.tool_schema import ToolSchema
 from laneway.doors.mcp.names import Names
 from laneway.doors.mcp.schemas import CODEX_PROPERTIES, REPLY_PROPERTIES
 from laneway.doors.mcp.server_info import ServerInfo
-from laneway.mail.tool_schemas import ALL, ToolSchema
+from laneway.jobs import tool_schemas as job_tools
+from laneway.mail.tool_schemas import ALL
 
 if TYPE_CHECKING:
     from laneway.core.tools import Tool
@@ -22,6 +24,8 @@ SESSIONS_A_PAGE = 20
 """Of `agent_sessions` by default: some 12 kB for a model to read."""
 MAX_SESSIONS_A_PAGE = 100
 
+TASK_TOOLS = frozenset({job_tools.WAIT_ANY.name, job_tools.WAIT_ALL.name})
+"""Tools whose calls may be answered by a task."""
 _TEXT = {"type": "string"}
 
 
@@ -32,6 +36,7 @@ def server_info(names: Names, groups: Collection[str]) -> ServerInfo:
         tools=tuple(definitions(names, groups)),
         has_resources=True,
         has_subscriptions="mail" in groups,
+        task_tools=TASK_TOOLS if "jobs" in groups else frozenset(),
     )
 
 
@@ -45,7 +50,22 @@ def definitions(names: Names, groups: Collection[str]) -> list[dict[str, Any]]:
         tools += [_sessions(names), _status(names), _close(names)]
     if "mail" in groups:
         tools += [definition(words, of_caller(names)) for words in ALL]
+    if "jobs" in groups:
+        tools = with_jobs(tools)
     return tools
+
+
+def with_jobs(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """These tools and those of the group `jobs`. `codex-mcp` has a `codex_status`, which serves both then."""
+    jobs = [definition(schema, {}) for schema in job_tools.ALL]
+    for position, health in enumerate(tools):
+        job = next((each for each in jobs if each["name"] == health["name"]), None)
+        if job is not None:
+            jobs.remove(job)
+            schema = {key: value for key, value in job["inputSchema"].items() if key != "required"}
+            text = f"{job['description']} {job_tools.STATUS_WITHOUT_JOB}"
+            tools[position] = {**health, "description": text, "inputSchema": schema}
+    return [*tools, *jobs]
 
 
 def _output(names: Names) -> dict[str, Any]:

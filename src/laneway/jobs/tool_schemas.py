@@ -5,29 +5,11 @@ Separate from `tools`, which loads all of jobs: a server that is only asked for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
-
-if TYPE_CHECKING:
-    from laneway.core.tools import Handler, Tool
+from laneway.core.tool_schema import ToolSchema
 
 STATUS_WITHOUT_JOB = "Without jobId: the health of this server."
-
-
-class Words(msgspec.Struct, frozen=True):
-    """A tool without its handler."""
-
-    name: str
-    title: str
-    description: str
-    schema: dict[str, Any]
-    is_read_only: bool = False
-
-    def tool(self, handler: Handler) -> Tool:
-        from laneway.core.tools import Tool  # not loaded where only the definitions are needed
-
-        return Tool(self.name, self.description, self.schema, handler, self.title, self.is_read_only)
 
 
 def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
@@ -133,22 +115,22 @@ _RESOLVE = _object(
     "action",
 )
 
-SPAWN = Words(
+SPAWN = ToolSchema(
     "codex_spawn",
     "Start a background job",
     "Start a Codex worker in the background and return its jobId at once. Up to 8 read-only and 2 writing "
-    "workers run side by side, the rest is queued. Workers share one work tree and make no commits; edits are "
-    "tracked by git snapshots: codex_resolve shows conflicts and rolls back.",
+    "workers run side by side, the rest is queued. Workers share one work tree and make no commits; edits "
+    "are tracked by git snapshots: codex_resolve shows conflicts and rolls back.",
     _SPAWN,
 )
-STATUS = Words(
+STATUS = ToolSchema(
     "codex_status",
     "Status of a job",
     "Where a job stands, in a few words.",
     _object({"jobId": _JOB}, "jobId"),
     True,
 )
-RESULT = Words(
+RESULT = ToolSchema(
     "codex_result",
     "Result of a job",
     "What a job produced: last message, structured output, modified files with the evidence for each, "
@@ -156,42 +138,42 @@ RESULT = Words(
     _object({"jobId": _JOB}, "jobId"),
     True,
 )
-CANCEL = Words(
+CANCEL = ToolSchema(
     "codex_cancel",
     "Cancel a job",
     "Ask a job to end, or kill it with force. Check its edits with codex_resolve afterwards.",
     _object({"jobId": _JOB, "force": _FLAG}, "jobId"),
 )
-EVENTS = Words(
+EVENTS = ToolSchema(
     "codex_events",
     "Events of a job",
-    "What a job did since a cursor: messages, tool calls and results, errors. `done` when there is nothing more.",
+    "What a job did since a cursor: messages, tool calls and results, errors. `done` when there is no more.",
     _EVENTS,
     True,
 )
-WAIT_ANY = Words(
+WAIT_ANY = ToolSchema(
     "codex_wait_any",
     "Wait for any job",
     "Wait until one of these jobs has ended, and return it; call again with nextCursor for the next one.",
     _WAIT,
     True,
 )
-WAIT_ALL = Words(
+WAIT_ALL = ToolSchema(
     "codex_wait_all", "Wait for all jobs", "Wait until all of these jobs have ended.", _WAIT, True
 )
-LIST = Words("codex_list", "List jobs", "Jobs, newest first, with slots in use and tokens.", _LIST, True)
-SEND = Words(
+LIST = ToolSchema("codex_list", "List jobs", "Jobs, newest first, with slots in use and tokens.", _LIST, True)
+SEND = ToolSchema(
     "codex_send",
     "Continue a job",
     "Send a follow-up to the thread of a job: a new job, queued behind it if it still runs.",
     _object({"jobId": _JOB, "prompt": _TEXT}, "jobId", "prompt"),
 )
-RESOLVE = Words(
+RESOLVE = ToolSchema(
     "codex_resolve",
     "Resolve the edits of jobs",
-    "What the writing jobs of one run did to the work tree: show it with conflicts as three-way diffs, accept it, "
-    "roll back jobs or the whole run, rerun them one after the other, or undo a rollback.",
+    "What the writing jobs of one run did to the work tree: show it with conflicts as three-way diffs, "
+    "accept it, roll back jobs or the whole run, rerun them one after the other, or undo a rollback.",
     _RESOLVE,
 )
 ALL = (SPAWN, STATUS, RESULT, CANCEL, EVENTS, WAIT_ANY, WAIT_ALL, LIST, SEND, RESOLVE)
-NAMES = tuple(words.name for words in ALL)
+NAMES = tuple(tool.name for tool in ALL)

@@ -1,0 +1,223 @@
+"""Background jobs for an MCP server: tools, tasks, and the tick that keeps jobs going.
+
+Joins `laneway.jobs` with the MCP front end. The modules of jobs are loaded with the first call: a server
+whose client never uses them pays nothing.
+
+    jobs = BackgroundJobs(options, settings, clock, codex_home=…, state=…, work=…)
+    McpServer(…, jobs.joined(offers), tasks=jobs.tasks)
+    async with jobs.running():
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from laneway.app.options import CodexChoice
+from laneway.base.settings import Settings
+from laneway.codex import locate
+from laneway.core.background import TaskSet
+from laneway.core.ports import Clock
+from laneway.core.tool_arguments import BadArguments, checked
+from laneway.core.tools import Caller
+from laneway.doors.mcp.codes import proxy_error
+from laneway.doors.mcp.definitions import definition
+from laneway.doors.mcp.progress import with_progress
+from laneway.doors.mcp.server import INVALID_PARAMS, Call, Handler, Offer
+from laneway.doors.mcp.tasks import TaskRequests
+from laneway.doors.mcp.tool_offers import rendered
+from laneway.jobs import tool_schemas
+
+if TYPE_CHECKING:
+    from laneway.core.tool_schema import ToolSchema
+    from laneway.jobs.model import Sandbox
+    from laneway.jobs.service import Jobs
+    from laneway.jobs.tools import JobTools
+
+NOTIFY_S = 0.25
+"""Between two looks at tasks that clients are to be told of."""
+
+
+def open_jobs(
+    settings: Settings,
+    choice: CodexChoice,
+    *,
+    cwd: Path,
+    codex_home: str,
+    state: Path | None = None,
+    is_read_only: bool = False,
+) -> Jobs:
+    """The user's jobs, or those of a rehearsal in its folder for state. `BinaryError` without a Codex."""
+    from laneway.jobs.model import Limits
+    from laneway.jobs.places import Places
+    from laneway.jobs.requests import Defaults
+    from laneway.jobs.service import Jobs
+
+    binary = locate.find(choice.codex_bin, configured=choice.configured_bin)
+    defaults = Defaults(
+        cwd=cwd,
+        codex=os.path.abspath(binary.path),
+        codex_home=codex_home,
+        max_sandbox=cast("Sandbox", settings.jobs_max_sandbox),
+        is_read_only=is_read_only,
+        model=settings.model,
+        effort=settings.reasoning_effort,
+        timeout_s=settings.jobs_timeout_ms / 1000,
+        stall_s=settings.jobs_stall_ms / 1000,
+        notify=settings.jobs_mail,
+    )
+    limits = Limits(read=settings.jobs_k_read, write=settings.jobs_k_write, total=settings.jobs_max_jobs)
+    environment = {**os.environ, "CODEX_HOME": codex_home}
+    return Jobs(Places.of(state), defaults, limits, environment)
+
+
+class BackgroundJobs:
+    """The jobs of one server process."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        choice: CodexChoice,
+        clock: Clock,
+        *,
+        cwd: Path,
+        codex_home: str,
+        state: Path | None = None,
+        is_read_only: bool = False,
+    ) -> None:
+        self._open = lambda: open_jobs(
+            settings, choice, cwd=cwd, codex_home=codex_home, state=state, is_read_only=is_read_only
+        )
+        self._ends_with_us = state is not None
+        self._clock = clock
+        self._job_tools: JobTools | None = None
+        self._stack = AsyncExitStack()
+        self._background = TaskSet()
+        self._stopping = asyncio.Event()
+        self.tasks = TaskRequests(_LateTasks(self))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Look after jobs while the block runs. Jobs of a rehearsal end with it, all others outlive it."""
+        self._background.spawn(self._notify_clients(), "tasks of jobs")
+        try:
+            async with self._stack:
+                if await asyncio.to_thread(self._has_left_jobs):
+                    await self.loaded()  # those of an earlier server may have to be ended
+                yield
+                if self._ends_with_us and self._job_tools is not None:
+                    await asyncio.to_thread(_end_all, self._job_tools.jobs)
+        finally:
+            self._stopping.set()
+            await self._background.wait()
+
+    async def loaded(self) -> JobTools:
+        """The tools, with everything that they need."""
+        if self._job_tools is None:
+            from laneway.jobs.tools import JobTools
+
+            self._job_tools = JobTools(self._open, self._clock)
+            await self._stack.enter_async_context(self._job_tools.running())
+        return self._job_tools
+
+    def _has_left_jobs(self) -> bool:
+        from laneway.jobs.places import Places
+
+        return not self._ends_with_us and Places.of().jobs.exists()
+
+    async def _notify_clients(self) -> None:
+        """Tell clients of tasks that are over."""
+        while not self._stopping.is_set():
+            if self._job_tools is not None and self.tasks.watched():
+                await self._waits(self._job_tools).notify_ended(self.tasks)
+            await self._pause()
+
+    async def _pause(self) -> None:
+        over = asyncio.Event()
+        stop = self._clock.after(NOTIFY_S, over.set)
+        waiting = [asyncio.ensure_future(each.wait()) for each in (over, self._stopping)]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop()
+            for each in waiting:
+                each.cancel()
+
+    def _waits(self, tools: JobTools) -> Any:
+        from laneway.app.job_tasks import JobTasks
+
+        return JobTasks(tools, self._clock)
+
+    async def waits(self) -> Any:
+        """The waits that are MCP tasks."""
+        return self._waits(await self.loaded())
+
+    # ── tools ──────────────────────────────────────────────────────────────
+
+    def joined(self, offers: Iterable[Offer]) -> list[Offer]:
+        """These offers and ours. Where one has the name of ours, calls with a `jobId` are ours."""
+        theirs = {offer.name: offer for offer in offers}
+        for schema in tool_schemas.ALL:
+            handler = self._handler(schema)
+            other = theirs.get(schema.name)
+            if other is not None:
+                handler = _by_job_id(handler, other.handler)
+            theirs[schema.name] = Offer(other.definition if other else definition(schema, {}), handler)
+        return list(theirs.values())
+
+    def _handler(self, schema: ToolSchema) -> Handler:
+        async def handle(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+            try:
+                wanted = checked(schema.name, schema.schema, arguments)
+            except BadArguments as problem:
+                raise proxy_error(INVALID_PARAMS, str(problem)) from problem
+            serve = (await self.loaded()).handler(schema.name)
+            work = serve(Caller(agent_id="", principal=call.principal), wanted)
+            if schema.name in (tool_schemas.WAIT_ANY.name, tool_schemas.WAIT_ALL.name):
+                work = with_progress(call, work, self._clock, message=lambda: "waiting for background jobs")
+            return rendered(await work)
+
+        return handle
+
+
+class _LateTasks:
+    """The port of tasks, which loads what is behind it with the first call."""
+
+    def __init__(self, jobs: BackgroundJobs) -> None:
+        self._jobs = jobs
+
+    @property
+    def tools(self) -> frozenset[str]:
+        return frozenset({tool_schemas.WAIT_ANY.name, tool_schemas.WAIT_ALL.name})
+
+    async def create(self, call: Call, tool: str, arguments: dict[str, Any], *, ttl_ms: int | None) -> Any:
+        return await (await self._jobs.waits()).create(call, tool, arguments, ttl_ms=ttl_ms)
+
+    async def get(self, call: Call, task_id: str) -> Any:
+        return await (await self._jobs.waits()).get(call, task_id)
+
+    async def result(self, call: Call, task_id: str) -> Any:
+        return await (await self._jobs.waits()).result(call, task_id)
+
+    async def cancel(self, call: Call, task_id: str) -> Any:
+        return await (await self._jobs.waits()).cancel(call, task_id)
+
+    async def listed(self, call: Call, cursor: str | None) -> Any:
+        return await (await self._jobs.waits()).listed(call, cursor)
+
+
+def _by_job_id(ours: Handler, theirs: Handler) -> Handler:
+    async def handle(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+        return await (ours if arguments.get("jobId") is not None else theirs)(call, arguments)
+
+    return handle
+
+
+def _end_all(jobs: Jobs) -> None:
+    """A rehearsal is over: its model is gone, and so is its folder in a moment."""
+    for job in jobs.unfinished():
+        jobs.cancel(job.job_id, force=True)

@@ -1,0 +1,127 @@
+"""Which of a layer's new files git ignores, by the rules as the worker saw them.
+
+Git is asked in a folder of ours that has nothing but the rules: each `.gitignore`, from the layer where it is
+there, else from the user's tree. As in a snapshot, a folder in which no file is known is left out as a whole
+where a rule names it, and of other ignored files the small ones are not.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from laneway.base.foreign_files import read_open, read_regular
+from laneway.jobs.isolation.listing import Listing, folders_above, joined
+from laneway.jobs.snapshots.beneath import open_file, opened
+from laneway.wire.git import APART, GitRun, git_apart
+from laneway.wire.git_view import MAX_RULES_BYTES, git_view
+
+RULES = b".gitignore"
+ASKING_S = 120.0
+"""For some hundred thousand paths."""
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+
+
+class Ignoring:
+    """Asks about one layer. Every path is relative to the work tree."""
+
+    def __init__(self, tree: Path, upper: int, listing: Listing) -> None:
+        self._tree = tree
+        self._upper = upper
+        self._listing = listing
+        self._repositories: dict[bytes, bytes] = {}
+
+    def judge(
+        self, new: Collection[bytes], known_folders: Collection[bytes]
+    ) -> tuple[dict[bytes, bytes], frozenset[bytes]]:
+        """Files in an ignored folder, each with that folder, and other ignored files.
+
+        A folder that is known has files of the baseline in it.
+        """
+        by_repository: dict[bytes, list[bytes]] = {}
+        for path in new:
+            by_repository.setdefault(self._repository(path), []).append(path)
+        ignored: set[bytes] = set()
+        for repository, paths in by_repository.items():
+            ignored |= self._ask(repository, paths)
+        within: dict[bytes, bytes] = {}
+        for path in new:
+            folder = next(
+                (above for above in folders_above(path) if above in ignored and above not in known_folders),
+                None,
+            )
+            if folder is not None:
+                within[path] = folder
+        return within, frozenset(path for path in new if path in ignored and path not in within)
+
+    def _repository(self, path: bytes) -> bytes:
+        """The folder of the repository that a path is in; empty for the work tree itself."""
+        folder = path.rpartition(b"/")[0]
+        if not folder:
+            return b""
+        if folder not in self._repositories:
+            dot_git = joined(folder, b".git")
+            is_one = dot_git in self._listing.git or os.path.lexists(self._path(dot_git))
+            self._repositories[folder] = folder if is_one else self._repository(folder)
+        return self._repositories[folder]
+
+    def _ask(self, repository: bytes, paths: list[bytes]) -> set[bytes]:
+        prefix = repository + b"/" if repository else b""
+        folders = sorted(
+            {above for path in paths for above in folders_above(path) if above.startswith(prefix)}
+        )
+        with tempfile.TemporaryDirectory(prefix="laneway-rules-") as name:
+            rules = os.fsencode(name)
+            for folder in (repository, *folders):
+                self._copy_rules(folder, os.path.join(rules, folder[len(prefix) :]))
+            asked = [path[len(prefix) :] for path in (*folders, *paths)]
+            ran = self._run(repository, Path(name), b"\0".join([*asked, b""]))
+        if ran.exit_code not in (0, 1) or ran.is_cut:
+            return set()  # git cannot tell: then nothing is left out
+        return {prefix + path for path in ran.stdout.split(b"\0")[:-1]}
+
+    def _run(self, repository: bytes, rules: Path, asked: bytes) -> GitRun:
+        with git_view(Path(os.fsdecode(self._path(repository)))) as view:
+            place = APART if isinstance(view, GitRun) else view.place
+            if isinstance(view, GitRun) and repository:  # one that the job has made
+                with git_view(self._tree) as outer:
+                    place = APART if isinstance(outer, GitRun) else outer.place
+                    return self._check(rules, place, asked)
+            return self._check(rules, place, asked)
+
+    def _check(self, rules: Path, place: dict[str, str], asked: bytes) -> GitRun:
+        return git_apart(
+            rules,
+            *("check-ignore", "--no-index", "-z", "--stdin"),
+            stdin=asked,
+            max_bytes=MAX_ANSWER_BYTES,
+            timeout_s=ASKING_S,
+            place={**place, "GIT_WORK_TREE": os.fspath(rules), "GIT_LITERAL_PATHSPECS": "1"},
+        )
+
+    # ── the rules ──────────────────────────────────────────────────────────
+
+    def _copy_rules(self, folder: bytes, target: bytes) -> None:
+        try:
+            os.makedirs(target, exist_ok=True)
+            for data in self._rules(joined(folder, RULES)):
+                Path(os.fsdecode(os.path.join(target, RULES))).write_bytes(data)
+        except OSError:
+            pass  # too deep for a path, or no file that can be read: then it has no rules
+
+    def _rules(self, path: bytes) -> Iterator[bytes]:
+        if path in self._listing.files:
+            folder, _, name = path.rpartition(b"/")
+            with opened(self._upper, folder.split(b"/") if folder else []) as fd:
+                rules = open_file(fd, name)
+                try:
+                    yield read_open(rules, MAX_RULES_BYTES, os.fsdecode(path))
+                finally:
+                    os.close(rules)
+        elif not self._listing.hides(path):
+            yield read_regular(self._path(path), MAX_RULES_BYTES, follow_links=False)
+
+    def _path(self, path: bytes) -> str:
+        return os.path.join(self._tree, os.fsdecode(path))

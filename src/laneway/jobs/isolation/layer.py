@@ -1,0 +1,212 @@
+"""What a job wrote into its layer, told as changes against the job's baseline. Reads the layer; blocking.
+
+Exact: nothing but the job's own processes writes there. A path that the baseline knows is a change if it is
+not the same any more; a new one as far as a snapshot would record it. All else is named as left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from laneway.base.errors import TreeRefused
+from laneway.jobs.isolation.edits import NEW_REPOSITORY, Edits, state_of, store_of
+from laneway.jobs.isolation.git_own import index_is_same
+from laneway.jobs.isolation.ignoring import Ignoring
+from laneway.jobs.isolation.listing import Listing, folders_above, joined
+from laneway.jobs.isolation.overlay import INDEX, Overlay
+from laneway.jobs.shadow import Shadow
+from laneway.jobs.snapshots.beneath import open_root, opened
+from laneway.jobs.snapshots.beside import ROOT, folder_key
+from laneway.jobs.snapshots.model import ABSENT, Change, PathState, Snapshot, Unguarded
+from laneway.jobs.snapshots.objects import Objects
+from laneway.jobs.snapshots.paths import GIT, bytes_of, text_of
+from laneway.jobs.snapshots.reading import take
+from laneway.jobs.snapshots.scan import MAX_IGNORED, MAX_IGNORED_BYTES
+
+OBJECTS = b"objects/"
+
+
+def read_layer(overlay: Overlay, shadow: Shadow, baseline: Snapshot) -> Edits:
+    """`shadow` is that of the user's tree; the contents that the job has left are stored in it."""
+    upper = open_root(overlay.upper(overlay.tree))
+    try:
+        listing = Listing(upper)
+        reading = _Reading(overlay, upper, listing, shadow, baseline)
+        with store_of(shadow) as objects:
+            changes = reading.changes(objects)
+        return Edits(
+            changes=changes,
+            new_folders=reading.new_folders(),
+            removed_folders=reading.removed_folders(),
+            left_out=reading.left_out(),
+            git_writes=(*reading.git_writes(), *_writes_outside(overlay, shadow)),
+            source=os.fspath(overlay.upper(overlay.tree)),
+        )
+    except OSError as problem:
+        raise TreeRefused(f"The job's layer cannot be read ({problem.strerror}).", overlay.tree) from problem
+    finally:
+        os.close(upper)
+
+
+class _Reading:
+    """One layer beside one snapshot."""
+
+    def __init__(
+        self, overlay: Overlay, upper: int, listing: Listing, shadow: Shadow, baseline: Snapshot
+    ) -> None:
+        self._overlay = overlay
+        self._upper = upper
+        self._listing = listing
+        self._shadow = shadow
+        self._known = {bytes_of(path): state for path, state in shadow.states(baseline).items()}
+        self._folders = {_bytes_of_key(key) for key in shadow.folders(baseline)} - {b""}
+        self._unguarded = {bytes_of(item.path.removesuffix("/")): item for item in shadow.unguarded(baseline)}
+        self._left_out: dict[str, Unguarded] = {}
+
+    # ── files ──────────────────────────────────────────────────────────────
+
+    def changes(self, objects: Objects) -> tuple[Change, ...]:
+        kept = self._kept()
+        after = self._read(
+            [path for path in self._listing.files if path in self._known or path in kept], objects
+        )
+        for path in self._known:
+            if path not in after and self._listing.hides(path):
+                after[path] = ABSENT
+        changes = (
+            Change(text_of(path), self._known.get(path, ABSENT), state) for path, state in after.items()
+        )
+        return tuple(
+            sorted((item for item in changes if item.before != item.after), key=lambda item: item.path)
+        )
+
+    def _kept(self) -> set[bytes]:
+        """New files that a snapshot would record."""
+        new: set[bytes] = set()
+        for path in self._listing.files:
+            if path not in self._known and not self._is_unguarded(path):
+                new.add(path)
+        known_folders = {above for path in self._known for above in folders_above(path)}
+        judged = Ignoring(self._shadow.tree, self._upper, self._listing).judge(new, known_folders)
+        within, ignored = judged
+        for folder in within.values():
+            self._leave_out(folder_key(folder), "ignored")
+        kept = new - within.keys()
+        number = 0
+        for path in sorted(ignored):
+            size = self._listing.files[path][1]
+            why = "too large" if size > MAX_IGNORED_BYTES else "too many" if number >= MAX_IGNORED else ""
+            if why:
+                self._leave_out(text_of(path), why)
+                kept.remove(path)
+            number += not why
+        return kept
+
+    def _is_unguarded(self, path: bytes) -> bool:
+        """Whether the baseline does not cover it; then it is left out."""
+        for place in (*folders_above(path), path):
+            if place in self._unguarded:
+                self._leave_out(self._unguarded[place].path, self._unguarded[place].why)
+                return True
+        return False
+
+    def _read(self, paths: Iterable[bytes], objects: Objects) -> dict[bytes, PathState]:
+        by_folder: dict[bytes, list[bytes]] = {}
+        for path in paths:
+            folder, _, name = path.rpartition(b"/")
+            by_folder.setdefault(folder, []).append(name)
+        states = {}
+        for folder, names in by_folder.items():
+            with opened(self._upper, folder.split(b"/") if folder else []) as fd:
+                for name in names:
+                    path = joined(folder, name)
+                    taken = take(fd, name, self._listing.files[path], lambda data: _add(objects, data))
+                    states[path] = state_of(taken)
+        return states
+
+    # ── folders ────────────────────────────────────────────────────────────
+
+    def new_folders(self) -> dict[str, int]:
+        return {
+            folder_key(folder): mode
+            for folder, mode in self._listing.folders.items()
+            if folder not in self._folders
+        }
+
+    def removed_folders(self) -> tuple[str, ...]:
+        listing = self._listing
+        return tuple(
+            sorted(
+                folder_key(folder)
+                for folder in self._folders
+                if folder not in listing.folders and listing.hides(folder)
+            )
+        )
+
+    def left_out(self) -> tuple[Unguarded, ...]:
+        """To be called last."""
+        for path, item in self._unguarded.items():
+            if path not in self._listing.folders and self._listing.hides(path):
+                self._leave_out(item.path, item.why)
+        return tuple(item for _, item in sorted(self._left_out.items()))
+
+    def _leave_out(self, path: str, why: str) -> None:
+        self._left_out[path] = Unguarded(path, why)
+
+    # ── git's own ──────────────────────────────────────────────────────────
+
+    def git_writes(self) -> tuple[str, ...]:
+        """In repositories of the user's tree. Those in new ones are left out."""
+        found: list[bytes] = []
+        for dot_git, names in self._listing.git.items():
+            if not os.path.lexists(os.path.join(self._overlay.tree, os.fsdecode(dot_git))):
+                self._leave_out(f"{text_of(dot_git)}/", NEW_REPOSITORY)
+                continue
+            writes = git_files(names)
+            if dot_git == GIT and b"index" in writes and self._index_is_same():
+                writes.remove(b"index")
+            found += [joined(dot_git, name) if name else dot_git for name in writes]
+        return tuple(text_of(path) for path in sorted(found))
+
+    def _index_is_same(self) -> bool:
+        own = self._overlay.upper(self._overlay.tree) / ".git" / "index"
+        return index_is_same(self._shadow.folder, self._overlay.folder / INDEX, own)
+
+
+def git_files(names: Iterable[bytes]) -> set[bytes]:
+    """The files that were written in git's folder; contents as one."""
+    return {OBJECTS if name.startswith(OBJECTS) else name for name in names}
+
+
+def _writes_outside(overlay: Overlay, shadow: Shadow) -> tuple[str, ...]:
+    """In the repository of a linked work tree, or of a submodule."""
+    found: list[str] = []
+    for covered in overlay.covered:
+        if covered == overlay.tree:
+            continue
+        upper = overlay.upper(covered)
+        for name in git_files(_names(upper)):
+            path = os.path.join(covered, os.fsdecode(name))
+            is_index = path == os.path.join(overlay.git_dir, "index")
+            written = upper / os.fsdecode(name)
+            if not is_index or not index_is_same(shadow.folder, overlay.folder / INDEX, written):
+                found.append(path)
+    return tuple(text_of(os.fsencode(path)) for path in sorted(found))
+
+
+def _names(upper: os.PathLike[str]) -> list[bytes]:
+    root = open_root(upper)
+    try:
+        listing = Listing(root)
+    finally:
+        os.close(root)
+    return [*listing.files, *listing.gone]
+
+
+def _add(objects: Objects, data: bytes) -> bytes:
+    return bytes.fromhex(objects.add("blob", data))
+
+
+def _bytes_of_key(key: str) -> bytes:
+    return b"" if key == ROOT else bytes_of(key[:-1])

@@ -1,0 +1,303 @@
+"""Resolves a run: shows what its jobs did, accepts it, rolls back, reruns, undoes. `codex_resolve`. Blocking.
+
+Nothing is written to a tree while a write job of it runs, and no job starts while something is written: the
+tree's rollback lock, which the dispatcher looks at, is taken before anything is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from laneway.base.errors import JobUnknown, UsageError
+from laneway.base.plain import code_label
+from laneway.base.prepare import prepare
+from laneway.base.repo import find_repo
+from laneway.jobs.attribution import PathClaim
+from laneway.jobs.dispatch import GATE_S
+from laneway.jobs.model import Conflict, Job, Run
+from laneway.jobs.rollback.model import Outcome, Refusal
+from laneway.jobs.rollback.three_way import three_way
+from laneway.jobs.rollback.wanted import wanted
+from laneway.jobs.runs import ROLLBACK_LOCK, Judged, TreeRuns, snapshot_of
+from laneway.jobs.service import LOCAL, Jobs, may_see
+from laneway.jobs.slots import held
+from laneway.jobs.snapshots.model import PathState
+from laneway.store.files import make_folder
+from laneway.store.gates import gate
+
+Action: TypeAlias = Literal["show", "accept", "rollback", "rerun", "undo"]
+MAX_DIFFS = 50
+"""Of one answer; `paths` asks for others."""
+MAX_DIFF_CHARS = 200_000
+"""Of all of them together."""
+
+
+@prepare
+class Resolution(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """The arguments of `codex_resolve`."""
+
+    action: Action
+    run: str | None = None
+    cwd: str | None = None
+    job_ids: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    resolved: tuple[str, ...] = ()
+    merge: bool = False
+    rollback_id: str | None = None
+
+
+def resolve(jobs: Jobs, owner: str, request: Resolution) -> dict[str, Any]:
+    """`UsageError` with one sentence for what cannot be done; nothing is written then."""
+    run = _run_of(jobs, request)
+    runs = TreeRuns(jobs.places, jobs.ledger, run.tree)
+    judged = runs.judge(run)
+    _check_owner(judged, owner)
+    unknown = set(request.job_ids) - {job.job_id for job in judged.jobs}
+    if unknown:
+        raise UsageError(f"Job {code_label(min(unknown))} is none of run {run.run_id}.")
+    match request.action:
+        case "show":
+            return _show(runs, judged, request)
+        case "accept":
+            return _accept(jobs, runs, judged, request)
+        case "rollback":
+            with _alone(jobs, runs):
+                return _roll_back(jobs, runs, judged, request)
+        case "rerun":
+            return _rerun(jobs, runs, judged, request, owner)
+        case "undo":
+            with _alone(jobs, runs):
+                return _undo(jobs, runs, judged, request)
+
+
+# ── which run, and whose ───────────────────────────────────────────────────
+
+
+def _run_of(jobs: Jobs, request: Resolution) -> Run:
+    if request.run is not None:
+        run = jobs.runs.get(request.run)
+        if run is None:
+            raise UsageError(f"There is no run {code_label(request.run)}.")
+        return run
+    folder = Path(jobs.defaults.cwd, request.cwd or "")
+    repo = find_repo(folder)
+    if repo is None:
+        raise UsageError(f"{code_label(str(folder))} is not in a git repository: name a run, or another cwd.")
+    tree = str(repo.root)
+    run = jobs.runs.open_run(tree)
+    if run is None and request.action in ("undo", "show"):
+        run = jobs.runs.last_run(tree)
+    if run is None:
+        raise UsageError(f"{code_label(tree)} has no open run: there is nothing to {request.action}.")
+    return run
+
+
+def _check_owner(judged: Judged, owner: str) -> None:
+    """A run is a matter of all whose jobs are in it."""
+    for job in judged.jobs:
+        if not may_see(job, owner):
+            raise JobUnknown(judged.run.run_id if owner != LOCAL else job.job_id)
+
+
+@contextmanager
+def _alone(jobs: Jobs, runs: TreeRuns) -> Iterator[None]:
+    """While no write job of this tree runs, and none can start."""
+    make_folder(runs.folder)
+    with held(runs.folder / ROLLBACK_LOCK) as is_ours:
+        if not is_ours:
+            raise UsageError("Another process is rolling back in this tree: try again in a moment.")
+        # A dispatcher that looked before we had the lock has started its job when we have its gate.
+        with gate(jobs.places.dispatch_lock, patience_s=GATE_S):
+            pass
+        writers = [job.job_id for job in jobs.ledger.active() if job.tree == runs.tree]
+        if writers:
+            raise UsageError(
+                f"Job {writers[0]} is writing in {code_label(runs.tree)}: wait for it, or cancel it first."
+            )
+        runs.rollbacks.recover()
+        yield
+
+
+# ── show and accept ────────────────────────────────────────────────────────
+
+
+def _show(runs: TreeRuns, judged: Judged, request: Resolution) -> dict[str, Any]:
+    run = judged.run
+    chosen = request.job_ids or tuple(job.job_id for job in judged.jobs)
+    conflicts = [each for each in judged.conflicts if set(each.jobs) & set(chosen)]
+    return {
+        "run": run.run_id,
+        "state": run.state,
+        "tree": run.tree,
+        "head": run.head,
+        "jobs": [
+            {
+                "jobId": job.job_id,
+                "status": job.status,
+                "title": job.title,
+                "modifiedFiles": msgspec.to_builtins(judged.modified(job.job_id)),
+                **({"isRolledBack": True} if job.job_id in judged.rolled_back else {}),
+            }
+            for job in judged.jobs
+            if job.job_id in chosen
+        ],
+        "conflicts": [msgspec.to_builtins(each) for each in conflicts],
+        "changedByOthers": list(judged.credits.others),
+        "unguarded": snapshot_of(run.baseline).unguarded,
+        "rollbacks": [
+            {
+                "rollbackId": each.journal.rollback_id,
+                "jobs": list(each.journal.jobs),
+                "undoes": each.journal.undoes,
+            }
+            for each in runs.rollbacks.records()
+            if set(each.journal.jobs) & set(chosen)
+        ],
+        "diffs": _diffs(runs, judged, conflicts, request.paths, chosen),
+    }
+
+
+def _diffs(
+    runs: TreeRuns, judged: Judged, conflicts: list[Conflict], paths: tuple[str, ...], chosen: Collection[str]
+) -> list[dict[str, Any]]:
+    """Of conflicts what each two jobs made of the path; of other paths what the job changed."""
+    asked = paths or tuple(dict.fromkeys(conflict.path for conflict in conflicts))
+    shown: list[dict[str, Any]] = []
+    chars = 0
+    for path in asked[:MAX_DIFFS]:
+        claims = [claim for claim in judged.credits.claims if claim.path == path and claim.job_id in chosen]
+        if not claims:
+            continue
+        one, other = claims[0], claims[1] if len(claims) > 1 else claims[0]
+        versions = [_content(runs, state) for state in _three_states(one, other)]
+        compared = three_way(path, *versions, labels=("before", one.job_id, other.job_id))
+        facts: dict[str, Any] = msgspec.to_builtins(compared)
+        if one is other:
+            facts = {"path": path, "jobs": [one.job_id], "diff": compared.one, "isBinary": compared.is_binary}
+        else:
+            facts |= {"jobs": [one.job_id, other.job_id]}
+        chars += sum(len(value) for value in facts.values() if isinstance(value, str))
+        if chars > MAX_DIFF_CHARS and shown:
+            break
+        shown.append(facts)
+    return shown
+
+
+def _three_states(one: PathClaim, other: PathClaim) -> tuple[PathState, PathState, PathState]:
+    first = min((one, other), key=lambda claim: claim.spans[0].interval)
+    return first.spans[0].before, one.spans[-1].after, other.spans[-1].after
+
+
+def _content(runs: TreeRuns, state: PathState) -> bytes | None:
+    return runs.shadow.read(state) if state.blob else None
+
+
+def _accept(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) -> dict[str, Any]:
+    run = judged.run
+    if run.state != "open":
+        raise UsageError(f"Run {run.run_id} is {run.state.replace('_', ' ')} already.")
+    unfinished = [job.job_id for job in judged.jobs if not job.has_ended]
+    if unfinished:
+        raise UsageError(f"Job {unfinished[0]} of this run has not ended: wait for it, or cancel it.")
+    known = {conflict.path for conflict in judged.conflicts}
+    foreign = set(request.resolved) - known
+    if foreign:
+        raise UsageError(f"{code_label(min(foreign))} is no conflict of this run.")
+    jobs.runs.set_resolved(run.run_id, request.resolved)
+    judged = runs.judge(run)
+    blocking = [each for each in judged.conflicts if each.blocks]
+    if blocking:
+        return {
+            "run": run.run_id,
+            "accepted": False,
+            "conflicts": [msgspec.to_builtins(each) for each in blocking],
+            "text": "These paths were changed by two jobs that ran at the same time: merge them by hand and"
+            " name them in `resolved`, or roll back.",
+        }
+    jobs.runs.close(run.run_id, "accepted")
+    return {"run": run.run_id, "accepted": True}
+
+
+# ── rollback, rerun, undo ──────────────────────────────────────────────────
+
+
+def _roll_back(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) -> dict[str, Any]:
+    run = judged.run
+    all_of_it = tuple(job.job_id for job in judged.jobs if job.job_id not in judged.rolled_back)
+    chosen = request.job_ids or all_of_it
+    asked = wanted(judged.credits.claims, chosen, despite=request.resolved)
+    if asked.refused:
+        return _outcome_json(run, Outcome(ending="refused", refused=asked.refused), asked.left)
+    with runs.gate():
+        folders = runs.shadow.folders(snapshot_of(run.baseline))
+        outcome = runs.rollbacks.roll_back(
+            asked.returns, runs.shadow, folders, may_merge=request.merge, jobs=chosen
+        )
+    if outcome.ending == "done" and run.state == "open":
+        if set(all_of_it) <= set(chosen):
+            jobs.runs.close(run.run_id, "rolled_back")
+        else:
+            runs.add_quiet_border(run)
+    return _outcome_json(run, outcome, asked.left)
+
+
+def _rerun(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution, owner: str) -> dict[str, Any]:
+    """Roll the jobs back and queue them again, one behind the other."""
+    conflicting = {job_id for conflict in judged.conflicts if conflict.blocks for job_id in conflict.jobs}
+    chosen = request.job_ids or tuple(job.job_id for job in judged.jobs if job.job_id in conflicting)
+    if not chosen:
+        raise UsageError("This run has no conflict: name the jobs that are to run again in jobIds.")
+    with _alone(jobs, runs):
+        answer = _roll_back(jobs, runs, judged, msgspec.structs.replace(request, job_ids=chosen))
+    if answer["ending"] != "done":
+        return answer
+    again: list[Job] = []
+    for job in judged.jobs:
+        if job.job_id in chosen:
+            again.append(jobs.again(job, owner, after=again[-1].job_id if again else ""))
+    return {
+        **answer,
+        "jobs": [{"was": old, "jobId": new.job_id} for old, new in zip(chosen, again, strict=True)],
+    }
+
+
+def _undo(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) -> dict[str, Any]:
+    run = judged.run
+    rollback_id = request.rollback_id or _last_rollback(runs, judged)
+    outcome = runs.rollbacks.undo(rollback_id, may_merge=request.merge)
+    if outcome.ending == "done":
+        is_open = run.state == "open" or jobs.runs.reopen(run.run_id)
+        if is_open:
+            runs.add_quiet_border(run)
+    return _outcome_json(run, outcome, ())
+
+
+def _last_rollback(runs: TreeRuns, judged: Judged) -> str:
+    ours = {job.job_id for job in judged.jobs}
+    records = [each for each in runs.rollbacks.records() if set(each.journal.jobs) & ours]
+    undone = {each.journal.undoes for each in records}
+    for each in reversed(records):
+        if not each.journal.undoes and each.journal.rollback_id not in undone:
+            return each.journal.rollback_id
+    raise UsageError(f"Run {judged.run.run_id} was not rolled back: there is nothing to undo.")
+
+
+def _outcome_json(run: Run, outcome: Outcome, left: tuple[Refusal, ...]) -> dict[str, Any]:
+    return {
+        "run": run.run_id,
+        "ending": outcome.ending,
+        "rollbackId": outcome.rollback_id,
+        "paths": list(outcome.paths),
+        "merged": list(outcome.merged),
+        "refused": [_refusal_json(each) for each in outcome.refused],
+        "left": [_refusal_json(each) for each in left],
+    }
+
+
+def _refusal_json(refusal: Refusal) -> dict[str, str]:
+    return {"path": refusal.path, "why": refusal.text}

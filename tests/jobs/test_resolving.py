@@ -1,0 +1,167 @@
+"""Runs of real jobs: conflicts are found, rolled back, run again, undone, accepted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laneway.base.errors import JobUnknown, UsageError
+from laneway.jobs.model import Job
+from laneway.jobs.resolving import Resolution, resolve
+from laneway.jobs.service import Jobs
+from tests.jobs.stage import Stage, reading, spawn, stage, writing
+
+SEVEN = "a\nb\nc\nd\ne\nf\ng\n"
+
+
+def held(prompt: str, go: Path) -> str:
+    """A job that waits for the file `go` before it ends."""
+    return f"{prompt}\n%run until test -e {go}; do sleep 0.02; done\n%say Done."
+
+
+@asynccontextmanager
+async def together(here: Stage, jobs: Jobs, *prompts: str, **more: Any) -> AsyncIterator[list[Job]]:
+    """Write jobs that run at the same time: each has done its part when the block begins."""
+    go = here.state / "go"
+    go.unlink(missing_ok=True)
+    started = [spawn(jobs, writing(held(prompt, go), **more)) for prompt in prompts]
+    for job in started:
+        await here.until(jobs, job, lambda each: "until test" in each.activity)
+    yield started
+    go.touch()
+    ended = await here.ended(jobs, *started)
+    assert [job.status for job in ended] == ["succeeded"] * len(ended), here.log_of(started[0].job_id)
+
+
+def asked(jobs: Jobs, action: Any, owner: str = "local", **more: Any) -> dict[str, Any]:
+    return resolve(jobs, owner, Resolution(action=action, **more))
+
+
+async def test_edits_of_different_files_are_accepted_together(tmp_path: Path) -> None:
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        async with together(here, jobs, "%patch one.txt 1", "%patch two.txt 2") as both:
+            pass
+        shown = asked(jobs, "show")
+        assert shown["conflicts"] == []
+        assert [[file["path"] for file in job["modifiedFiles"]] for job in shown["jobs"]] == [
+            ["one.txt"],
+            ["two.txt"],
+        ]
+        assert asked(jobs, "accept") == {"run": shown["run"], "accepted": True}
+        assert (here.work / "one.txt").read_text().strip() == "1"
+        with pytest.raises(UsageError, match="no open run"):
+            asked(jobs, "accept")
+        assert jobs.get(both[0].job_id).run_id == shown["run"]
+
+
+async def test_one_file_twice_is_a_conflict_that_is_rolled_back_run_again_and_undone(tmp_path: Path) -> None:
+    """The scenario of the specification, with a person's own change in between, which nobody touches."""
+    async with stage(tmp_path) as here:
+        here.write(**{"b.txt": "my own, not committed\n"})
+        jobs = here.jobs()
+        async with together(here, jobs, "%edit a.txt a => one", "%patch other.txt 1"):
+            pass
+        async with together(here, jobs, "%edit a.txt one => two", "%patch third.txt 3"):
+            pass
+        shown = asked(jobs, "show")
+        assert [(each["path"], each["kind"]) for each in shown["conflicts"]] == [("a.txt", "sequence")]
+        assert "+two" in shown["diffs"][0]["other"]
+
+        answer = asked(jobs, "rollback")
+        assert (answer["ending"], answer["refused"]) == ("done", [])
+        assert (here.work / "a.txt").read_text() == "a\n"
+        assert (here.work / "b.txt").read_text() == "my own, not committed\n"
+        assert not (here.work / "other.txt").exists()
+
+        undone = asked(jobs, "undo")
+        assert undone["ending"] == "done"
+        assert (here.work / "a.txt").read_text() == "two\n"
+        assert (here.work / "other.txt").exists()
+        assert asked(jobs, "show")["state"] == "open"
+
+
+async def test_jobs_that_overlap_block_the_run_until_they_ran_again_or_somebody_merged(
+    tmp_path: Path,
+) -> None:
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        async with together(
+            here, jobs, "%run echo one >> a.txt\n%patch x1 1", "%run echo two >> a.txt\n%patch x2 2"
+        ):
+            pass
+        refused = asked(jobs, "accept")
+        shown = asked(jobs, "show")
+        kinds = {each["path"]: each["kind"] for each in shown["conflicts"]}
+        assert kinds.get("a.txt") in ("overlap", "possible"), shown
+        if kinds["a.txt"] == "overlap":
+            assert not refused["accepted"]
+            assert refused["conflicts"][0]["path"] == "a.txt"
+
+
+async def test_two_patches_of_one_file_overlap_and_are_run_again_in_sequence(tmp_path: Path) -> None:
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        (here.work / "a.txt").write_text(SEVEN)
+        async with together(here, jobs, "%edit a.txt a => one", "%edit a.txt g => two") as (first, second):
+            pass  # either edit may be lost by now: each worker writes the whole file
+        refused = asked(jobs, "accept")
+        assert not refused["accepted"]
+        assert [(each["path"], each["kind"]) for each in refused["conflicts"]] == [("a.txt", "overlap")]
+        again = asked(jobs, "rerun")
+        assert again["ending"] == "done", again
+        assert (here.work / "a.txt").read_text() == SEVEN
+        new = [each["jobId"] for each in again["jobs"]]
+        assert jobs.get(new[1]).after == new[0]
+        jobs.dispatch()
+        await here.ended(jobs, *new)
+        assert (here.work / "a.txt").read_text() == "one\nb\nc\nd\ne\nf\ntwo\n"
+        assert asked(jobs, "accept")["accepted"]
+        assert jobs.get(first.job_id).status == jobs.get(second.job_id).status == "succeeded"
+
+
+async def test_conflicts_that_a_person_has_merged_are_no_hindrance(tmp_path: Path) -> None:
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        here.write(**{"a.txt": SEVEN})
+        async with together(here, jobs, "%edit a.txt a => one", "%edit a.txt g => two"):
+            pass
+        with pytest.raises(UsageError, match="no conflict"):
+            asked(jobs, "accept", resolved=("b.txt",))
+        assert asked(jobs, "accept", resolved=("a.txt",))["accepted"]
+
+
+async def test_nothing_is_rolled_back_while_somebody_writes_or_what_was_edited_since(tmp_path: Path) -> None:
+    """The path is named, and nothing is written; a reverse merge takes only the job's part."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        (here.work / "a.txt").write_text("a\nb\nc\nd\ne\n")
+        async with together(here, jobs, "%edit a.txt a => one"):
+            with pytest.raises(UsageError, match="is writing"):
+                asked(jobs, "rollback")
+        (here.work / "a.txt").write_text("one\nb\nc\nd\nmine\n")
+        refused = asked(jobs, "rollback")
+        assert (refused["ending"], [each["path"] for each in refused["refused"]]) == ("refused", ["a.txt"])
+        assert (here.work / "a.txt").read_text() == "one\nb\nc\nd\nmine\n"
+        merged = asked(jobs, "rollback", merge=True)
+        assert (merged["ending"], merged["merged"]) == ("done", ["a.txt"])
+        assert (here.work / "a.txt").read_text() == "a\nb\nc\nd\nmine\n"
+
+
+async def test_nobody_resolves_the_jobs_of_another_caller(tmp_path: Path) -> None:
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        job = spawn(jobs, writing("%patch x 1"), owner="http:ann")
+        await here.ended(jobs, job)
+        for action in ("show", "accept", "rollback"):
+            with pytest.raises(JobUnknown):
+                asked(jobs, action, owner="http:bob")
+        assert asked(jobs, "show", owner="http:ann")["jobs"][0]["jobId"] == job.job_id
+        read = spawn(jobs, reading("%say x"))
+        await here.ended(jobs, read)
+        with pytest.raises(UsageError, match="none of run"):
+            asked(jobs, "rollback", job_ids=(read.job_id,))
