@@ -168,7 +168,7 @@ async def test_what_the_mark_hides_from_the_model_is_what_we_read() -> None:
         folder = folder_of(here, "main")
         (folder / "AGENTS.md").write_text("Use tabs.")
         found = look(here, folder)
-        fields = {"cwd": str(folder), "sandbox": "workspace-write"}
+        fields: dict[str, Any] = {"cwd": str(folder), "sandbox": "workspace-write"}
         ended = await here.run("%say x", untrusted=found.untrusted, **fields)
         assert "Use tabs." not in seen_by_model(here.requests[-1])
         assert project_docs(str(folder), found.user) == "Use tabs."
@@ -184,7 +184,7 @@ def document_of(here: Bench) -> str:
         if part.get("text", "").startswith("# AGENTS.md instructions")
     )
     # Codex adds the user's own text and a line before a project's.
-    return "\n\n" + text.split("<INSTRUCTIONS>\n", 1)[1].split("</INSTRUCTIONS>")[0]
+    return "\n\n" + str(text).split("<INSTRUCTIONS>\n", 1)[1].split("</INSTRUCTIONS>")[0]
 
 
 # ── servers ────────────────────────────────────────────────────────────────

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from asyncio.subprocess import Process
+from typing import Any
 
 import pytest
 
@@ -222,8 +223,8 @@ async def test_model_effort_and_more_options_reach_codex() -> None:
     async with bench() as here:
         beside = here.home.parent / "beside"
         beside.mkdir()
-        fields = {"model": "gpt-5.5", "effort": "low", "sandbox": "workspace-write"}
-        fields["extra"] = ("--add-dir", str(beside))  # type: ignore[assignment]
+        fields: dict[str, Any] = {"model": "gpt-5.5", "effort": "low", "sandbox": "workspace-write"}
+        fields["extra"] = ("--add-dir", str(beside))
         ended = await here.run(f"%run touch {beside}/made\n%say x", **fields)
         assert ended.verdict().has_succeeded
         assert (beside / "made").exists()

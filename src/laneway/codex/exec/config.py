@@ -102,7 +102,7 @@ def trust_keys(cwd: str) -> tuple[str, ...]:
 def trust_root(real: str) -> str | None:
     for level in _upward(real):
         dot_git = os.path.join(level, ".git")
-        if os.path.isdir(dot_git):
+        if os.path.lexists(os.path.join(dot_git, "HEAD")):  # Codex's sandbox leaves empty ones behind
             return level
         if os.path.isfile(dot_git):
             return _main_worktree(dot_git, level)

@@ -84,7 +84,7 @@ def _completed(returncode: int, state: WorkerState, schema_problem: str | None) 
     if schema_problem is not None:
         return Verdict("schema", "output", f"The output does not satisfy the schema: {schema_problem}")
     if not state.has_acted:  # a provider over its limit was seen to do this
-        return Verdict("empty", "", "The turn completed without a word or a deed of the model.")
+        return Verdict("empty", "", "The turn completed, but the model said and did nothing.")
     return Verdict()
 
 

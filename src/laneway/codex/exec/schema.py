@@ -7,6 +7,7 @@ imports the standard library only: `laneway.codex.exec.output` also runs this fi
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -43,11 +44,7 @@ _BOUNDS: dict[str, tuple[str, Test, str]] = {
     "maximum": ("number", lambda value, bound: value <= bound, "must be at most {}"),
     "exclusiveMinimum": ("number", lambda value, bound: value > bound, "must be more than {}"),
     "exclusiveMaximum": ("number", lambda value, bound: value < bound, "must be less than {}"),
-    "multipleOf": (
-        "number",
-        lambda value, of: _exactly(value) % _exactly(of) == 0,
-        "must be a multiple of {}",
-    ),
+    "multipleOf": ("number", lambda value, of: _is_multiple(value, of), "must be a multiple of {}"),
     "minLength": ("string", lambda value, bound: len(value) >= bound, "must have {} characters or more"),
     "maxLength": ("string", lambda value, bound: len(value) <= bound, "must have {} characters or less"),
     "pattern": ("string", lambda value, bound: re.search(bound, value) is not None, "must match {}"),
@@ -63,7 +60,7 @@ _CHOICES: dict[str, Test] = {
 _MAPS = ("properties", "$defs", "definitions")
 _INNER = {"$ref": "#"}
 _NAMES = {"enum": [*_TYPES]}
-_FORMS: dict[str, Any] = {
+FORMS: dict[str, Any] = {
     "type": {"anyOf": [_NAMES, {"type": "array", "items": _NAMES, "minItems": 1}]},
     "required": {"type": "array", "items": {"type": "string"}},
     "enum": {"type": "array", "minItems": 1},
@@ -76,10 +73,12 @@ _FORMS: dict[str, Any] = {
     **{name: {"type": "integer", "minimum": 0} for name in _BOUNDS if name[3:] in ("Length", "Items")},
     **{name: {"type": "object", "additionalProperties": _INNER} for name in _MAPS},
     **{name: {"type": "array", "minItems": 1, "items": _INNER} for name in _CHOICES},
-    **dict.fromkeys(("const", "default", "description", "examples"), True),
-    **dict.fromkeys(("format", "title", "$comment", "$schema"), True),
+    **{name: {"type": "string"} for name in ("description", "format", "title", "$comment", "$schema")},
+    "examples": {"type": "array"},
+    "default": True,
+    "const": True,
 }
-META = {"type": ["object", "boolean"], "properties": _FORMS, "additionalProperties": False}
+META = {"type": ["object", "boolean"], "properties": FORMS, "additionalProperties": False}
 """The schemas that are supported, as one of them."""
 
 
@@ -93,11 +92,8 @@ def check_schema(schema: Any) -> None:
         every = {id(each): each for each in _schemas(schema) if isinstance(each, dict)}
         for each in every.values():
             _check_pattern(each.get("pattern", ""))
-            if (
-                "$ref" in each
-                and not isinstance(to := _resolve(schema, each["$ref"]), bool)
-                and id(to) not in every
-            ):
+            target = _resolve(schema, each.get("$ref", "#"))
+            if not isinstance(target, bool) and id(target) not in every:
                 raise BadSchema(f"{each['$ref'][:200]} leads to no schema.")
         _check_ends(schema, every.values())
     except RecursionError:
@@ -136,7 +132,8 @@ def problems(root: Any, schema: Any, value: Any, at: str = "$") -> Iterator[str]
 def text_problem(schema: Any, text: str) -> str | None:
     """The first problem of a text that should be JSON, or None."""
     try:
-        return next(problems(schema, schema, json.loads(text, parse_constant=float.fromhex)), None)
+        value = json.loads(text, parse_constant=int)  # which NaN is not, nor Infinity
+        return next(problems(schema, schema, value), None)
     except ValueError:
         return "the last message is not JSON."
     except RecursionError:
@@ -167,7 +164,7 @@ def _check_ends(root: Any, every: Iterable[Any]) -> None:
         if isinstance(schema, bool) or id(schema) in done:
             return
         if id(schema) in passed:
-            raise BadSchema("a $ref leads back to itself")
+            raise BadSchema("#: a $ref leads back to itself.")
         leads_to = [each for keyword in _CHOICES for each in schema.get(keyword, ())]
         for each in leads_to + ([_resolve(root, schema["$ref"])] if "$ref" in schema else []):
             visit(each, passed | {id(schema)})
@@ -202,8 +199,9 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _exactly(number: float) -> Fraction:
-    return Fraction(repr(number))
+def _is_multiple(value: float, of: float) -> bool:
+    """By their decimal digits: 0.3 is one of 0.1."""
+    return math.isfinite(value) and Fraction(repr(value)) % Fraction(repr(of)) == 0
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ messages about refused calls; so launch faults are only looked for where no turn
 from __future__ import annotations
 
 import re
+import shlex
 from itertools import pairwise
 
 import msgspec
@@ -21,7 +22,9 @@ _LOGGED = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z +[A-Z]+ [\w:]+: ", re.MULTILINE
 """The head of a line of Codex's log."""
 _ROUTER = re.compile(r"^\S+ +ERROR codex_core::tools::router: error=")
 _CREATE = re.compile(r'CreateProcess \{ message: "Rejected\(\\"(.*)\\"\)" \}$', re.DOTALL)
-_COMMAND = re.compile(r"^`(?:\S+ -l?c )?(.*)` rejected: (.*)$", re.DOTALL)
+_COMMAND = re.compile(r"^`(.*)` rejected: (.*)$", re.DOTALL)
+_ESCAPE = re.compile(r"""\\(?:u\{([0-9a-f]{1,6})\}|([\\"'nrt0]))""")
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 
 
 class LaunchFault(msgspec.Struct, frozen=True):
@@ -98,9 +101,29 @@ def refused_calls(tail: str) -> list[RefusedCall]:
 def _refused(message: str) -> RefusedCall:
     message = message.strip()
     created = _CREATE.search(message)
-    inner = created[1].replace("\\\\", "\\").replace('\\"', '"') if created else message
+    inner = _unescaped(_unescaped(created[1])) if created else message
     command = _COMMAND.match(inner)
     if command is not None:
-        return RefusedCall(label(command[2], MAX_REASON_CHARS), command[1].strip("'\""))
-    is_rejected = "reject" in message
-    return RefusedCall(label(inner, MAX_REASON_CHARS), is_rejected=is_rejected)
+        return RefusedCall(label(command[2], MAX_REASON_CHARS), _without_shell(command[1]))
+    return RefusedCall(label(inner, MAX_REASON_CHARS), is_rejected="reject" in message)
+
+
+def _unescaped(text: str) -> str:
+    """Undo what Rust does to a text within a text."""
+
+    def character(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return _ESCAPES.get(found[2], found[2])
+        number = int(found[1], 16)
+        return chr(number) if number <= 0x10FFFF else found[0]
+
+    return _ESCAPE.sub(character, text)
+
+
+def _without_shell(line: str) -> str:
+    """What the shell was to run: `rm x` of `/bin/bash -lc 'rm x'`."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return line
+    return words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else line
