@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from laneway.base.errors import ContentGone
 from laneway.jobs.rollback.journal import Kept
 from laneway.jobs.rollback.model import Journal, Operation, Refusal, Why
 from laneway.jobs.rollback.names import Place, exchange, exists, move, replace
@@ -63,8 +64,8 @@ class Application:
                 self._take(operation)
         except Stopped as stopped:
             return stopped.refusal
-        except OSError as problem:
-            return Refusal(current, "failed", problem.strerror or type(problem).__name__)
+        except (OSError, ContentGone) as problem:
+            return _failed(current, problem)
         return None
 
     def tidy(self) -> tuple[Refusal, ...]:
@@ -86,8 +87,8 @@ class Application:
                 self._take_back(operation)
             except Stopped as stopped:
                 found.append(stopped.refusal)
-            except OSError as problem:
-                found.append(Refusal(operation.path, "failed", problem.strerror or ""))
+            except (OSError, ContentGone) as problem:
+                found.append(_failed(operation.path, problem))
         for operation in self._operations:
             if operation.aside:
                 found += self._clear(operation)
@@ -291,7 +292,7 @@ class Application:
                     return [Refusal(operation.path, "edited", f"kept as {operation.aside}")]
         except OSError as problem:
             if problem.errno not in NO_WAY:
-                return [Refusal(operation.path, "failed", problem.strerror or "")]
+                return [_failed(operation.path, problem)]
         return []
 
     def _sync(self) -> None:
@@ -307,6 +308,12 @@ class Application:
                     os.fsync(fd)
             except OSError:
                 pass  # it was removed
+
+
+def _failed(path: str, problem: OSError | ContentGone) -> Refusal:
+    if isinstance(problem, ContentGone):
+        return Refusal(path, "not kept")
+    return Refusal(path, "failed", problem.strerror or type(problem).__name__)
 
 
 def _give_owner(fd: int, like: Place) -> None:

@@ -106,6 +106,12 @@ class Record:
         write_whole(self.folder / OUTCOME, _encode(outcome))
 
     def discard(self) -> None:
+        """Nothing was begun. The journal goes first: without it nobody will try to finish this."""
+        try:
+            os.unlink(self.folder / JOURNAL)
+            sync_folder(self.folder)
+        except OSError:
+            pass  # there is none
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # ── reading ────────────────────────────────────────────────────────────
