@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from laneway.base.repo_rules import IF_TRUSTED, RULES, UNDECIDED, rule_of
-from laneway.base.schema import KEYS, TABLE_KEYS
+from laneway.base.named_tables import TABLE_KEYS
+from laneway.base.repo_rules import IF_TRUSTED, NEVER, RULES, UNDECIDED, rule_of
+from laneway.base.schema import KEYS
 from tests.base.folders import Folders
 
 NEVER_WITHOUT_TRUST = {
@@ -20,6 +21,16 @@ ONLY_WHAT_HOLDS_ANYWAY = {
     *("audit_files", "audit_age_days", "log_level", "log_format"),
 }
 FREE = {"reasoning_effort", "mail_poll_interval_ms"}
+# Neither trusted nor narrower than the user's own: a value, as in a file.
+NEVER_AT_ALL: dict[str, Any] = {
+    **dict.fromkeys(("jobs.k_read", "jobs.k_write", "jobs.max_jobs", "jobs.keep_days"), 1),
+    **dict.fromkeys(("jobs.timeout_ms", "jobs.stall_ms"), 1000),
+    "jobs.max_sandbox": "read-only",
+    "jobs.run_expiry_hours": 0,
+    "jobs.mail": False,
+    "jobs.executor": "local",
+    "jobs.address": "10.0.0.1:6379",
+}
 
 # The user's own value (none: their files say nothing), what narrows it or leaves it, what needs trust.
 COMPARED: dict[str, list[tuple[Any, list[Any], list[Any]]]] = {
@@ -68,18 +79,25 @@ def test_there_is_a_decision_with_a_reason_for_every_key_and_no_other() -> None:
     """A new setting must be thought about: here, in the rules, and on the page."""
     assert set(RULES) == {*KEYS, *TABLE_KEYS}
     assert all(rule.reason for rule in RULES.values())
-    decided = [NEVER_WITHOUT_TRUST, ONLY_WHAT_HOLDS_ANYWAY, FREE, set(COMPARED)]
+    decided = [NEVER_WITHOUT_TRUST, ONLY_WHAT_HOLDS_ANYWAY, FREE, set(COMPARED), set(NEVER_AT_ALL)]
     assert sum(map(len, decided)) == len(KEYS), "each key in one group"
     assert set().union(*decided) == set(KEYS)
     assert {name for name, rule in RULES.items() if rule.is_free} == FREE
     assert {name for name, rule in RULES.items() if rule.label == IF_TRUSTED} == (
         NEVER_WITHOUT_TRUST | ONLY_WHAT_HOLDS_ANYWAY
     )
+    assert {name for name, rule in RULES.items() if rule.is_never} == {
+        *(name for name, rule in RULES.items() if rule.label == NEVER),
+    }
+    assert {name for name, rule in RULES.items() if rule.is_never} == {
+        *NEVER_AT_ALL,
+        *("jobs.nodes", "jobs.repositories"),
+    }
 
 
 def test_a_key_without_a_decision_needs_trust() -> None:
     """Whatever its value."""
-    assert rule_of("not yet decided") is UNDECIDED
+    assert rule_of(("not yet decided",)) is rule_of(("jobs", "not yet decided")) is UNDECIDED
     assert not UNDECIDED.allows(1, 1)
     assert not UNDECIDED.is_free
 
@@ -139,6 +157,43 @@ def test_everything_else_needs_trust_in_either_direction(name: str, tmp_path: Pa
         folders.repo_file.write_text(toml(name, KEYS[name].default))
         assert bool(folders.load().ignored) is (name in NEVER_WITHOUT_TRUST)
         assert (folders.load().source(name).kind == "default") is (name in NEVER_WITHOUT_TRUST)
+
+
+@pytest.mark.parametrize("name", sorted(NEVER_AT_ALL))
+def test_what_applies_to_all_repositories_is_set_by_none_trusted_or_not(name: str, tmp_path: Path) -> None:
+    """Not even where it narrows, or says what applies anyway; the reason is given each time."""
+    folders = Folders(tmp_path)
+    folders.global_file.write_text("[laneway]\n")
+    for _ in range(2):
+        folders.repo_file.write_text(
+            '[laneway]\nmodel = "m"\n' + toml(name, NEVER_AT_ALL[name]).removeprefix("[laneway]\n")
+        )
+        settings = folders.load()
+        assert (settings.value(name), settings.source(name).kind) == (KEYS[name].default, "default")
+        (ignored,) = [each for each in settings.ignored if each.keys == KEYS[name].keys]
+        assert ignored.source.line == 3
+        assert ignored.why == (
+            "only your own settings can set this, because it applies to all your repositories"
+        )
+        folders.trust()
+    assert folders.load().model == "m", "the rest of a trusted file counts"
+    folders.global_file.write_text(toml(name, NEVER_AT_ALL[name]))
+    assert folders.load().value(name) == NEVER_AT_ALL[name]
+
+
+def test_trust_is_not_asked_for_what_no_trust_allows(tmp_path: Path) -> None:
+    """Machines and repositories by name are as much the user's own."""
+    folders = Folders(tmp_path)
+    folders.repo_file.write_text(
+        "[laneway.jobs]\nk_write = 30\n[laneway.jobs.nodes.gpu1]\ncommand = 'sh evil'\n"
+        "[laneway.jobs.repositories]\nsite = '/'\n"
+    )
+    settings = folders.load()
+    assert (settings.jobs_nodes, settings.jobs_repositories, settings.jobs_k_write) == ({}, {}, 2)
+    assert [".".join(each.keys) for each in settings.ignored] == [
+        *("jobs.k_write", "jobs.nodes.gpu1.command", "jobs.repositories.site"),
+    ]
+    assert [(file.trust_state, file.sensitive) for file in settings.repo_files] == [("asks for nothing", ())]
 
 
 def test_a_role_that_only_narrows_is_taken_and_any_other_is_not_taken_at_all(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from laneway.base.errors import SettingError
-from laneway.base.schema import KEYS
+from laneway.base.schema import KEYS, Node
 from laneway.base.settings import Role, Source, load
 from tests.base.folders import Folders, make_repository
 
@@ -215,6 +215,33 @@ def test_mail_is_switched_for_single_sessions_entry_by_entry(folders: Folders) -
     folders.global_file.write_text('[laneway.per_thread_auto_mail]\n"codex:1" = false\n"codex:2" = false\n')
     folders.say('[laneway]\nper_thread_auto_mail = { "codex:2" = true }\n')
     assert folders.load().per_thread_auto_mail == {"codex:1": False, "codex:2": True}
+
+
+def test_a_nested_table_is_read_in_every_way_of_writing_it(folders: Folders) -> None:
+    """Under the three names of ours, key by key from every layer, and as variables."""
+    folders.global_file.write_text("[plugins.codex-mcp.jobs]\nk_read = 1\nk_write = 1\nmax_jobs = 5\n")
+    folders.own_file.parent.mkdir(parents=True)
+    folders.own_file.write_text("[laneway]\njobs.k_write = 3\n[laneway.jobs.nodes]\nb.command = 'b'\n")
+    settings = folders.load(LANEWAY_JOBS_MAX_JOBS="7", LANEWAY_JOBS_MAIL="on")
+    assert (settings.jobs_k_read, settings.jobs_k_write, settings.jobs_max_jobs) == (1, 3, 7)
+    assert (settings.jobs_mail, settings.value("jobs.k_write")) == (True, 3)
+    assert settings.source("jobs.k_write") == Source("global", str(folders.own_file), 2)
+    assert settings.source("jobs.max_jobs") == Source("environment", "LANEWAY_JOBS_MAX_JOBS")
+    assert load({"jobs.k_read": 9}, {}, folders.repo, folders.home).jobs_k_read == 9
+
+
+def test_machines_and_repositories_have_names_of_the_users_own(folders: Folders) -> None:
+    """Entry by entry from the user's files; a path is relative to its file."""
+    folders.global_file.write_text(
+        '[laneway.jobs.nodes.gpu1]\ncommand = "ssh gpu1 laneway jobs node"\n'
+        '[laneway.jobs.repositories]\nsite = "~/site"\n"my.app" = "app"\n'
+    )
+    settings = folders.load()
+    assert settings.jobs_nodes == {"gpu1": Node("ssh gpu1 laneway jobs node")}
+    assert settings.jobs_repositories == {
+        "site": folders.home / "site",
+        "my.app": folders.global_file.parent / "app",
+    }
 
 
 def test_words_of_the_past_are_read_as_todays(folders: Folders) -> None:

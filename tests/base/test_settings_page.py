@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from laneway.base.kinds import to_text
+from laneway.base.named_tables import TABLE_KEYS
 from laneway.base.repo_rules import RULES
-from laneway.base.schema import KEYS, TABLE_KEYS, Key
-from laneway.base.settings import NAMES
+from laneway.base.schema import KEY_AT, KEYS, Key
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 HEAD = "| key | what it is | kind | default | variables |\n|---|---|---|---|---|\n"
@@ -39,8 +39,7 @@ def test_the_page_tells_for_every_key_what_a_repository_may_say_and_why() -> Non
 def test_the_page_names_the_tables_and_the_other_names() -> None:
     """Word for word."""
     text = PAGE.read_text()
-    for name, summary in TABLE_KEYS.items():
-        assert f"| `{name}` | {summary} |" in text
-    for also, name in NAMES.items():
-        assert f"`{also}`" in text
-        assert f"`{name}`" in text
+    for name, table in TABLE_KEYS.items():
+        assert f"| `{name}` | {table.summary} |" in text
+    for place in KEY_AT:
+        assert f"`{'.'.join(place)}`" in text

@@ -30,7 +30,10 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "max_mail_messages": st.integers(1, 1000),
     "request_timeout_secs": st.integers(1, 86400),
     "events": st.sampled_from(["full", "compact", "off"]),
+    "jobs.k_read": st.integers(1, 64),
+    "jobs.mail": st.booleans(),
 }
+OWN_ONLY = {"jobs.k_read", "jobs.mail"}
 Layers = dict[SourceKind, dict[str, Any]]
 some_layers = st.fixed_dictionaries({kind: st.fixed_dictionaries({}, optional=VALUES) for kind in LAYERS})
 
@@ -58,20 +61,23 @@ def test_the_highest_source_wins_key_by_key_and_no_key_touches_another(layers: L
         for path, kind in ((folders.global_file, "global"), (folders.repo_file, "repo"), (named, "named")):
             path.write_text(toml(layers[kind]))  # type: ignore[index]
         folders.trust(folders.deep)
-        environment = {f"LANEWAY_{name.upper()}": str(value) for name, value in layers["environment"].items()}
+        environment = {KEYS[name].variables[0]: str(value) for name, value in layers["environment"].items()}
         settings = load(
             layers["flag"], {**environment, "LANEWAY_CONFIG": str(named)}, folders.deep, folders.home
         )
     expected = {name: (key.default, "default") for name, key in KEYS.items()}
+    ignored = set(layers["repo"]) & OWN_ONLY
     for kind in LAYERS:
-        expected |= {name: (value, kind) for name, value in layers[kind].items()}
+        counted = {name for name in layers[kind] if kind != "repo" or name not in ignored}
+        expected |= {name: (layers[kind][name], kind) for name in counted}
     got = {name: (settings.value(name), settings.source(name).kind) for name in KEYS}
     assert got == expected
-    assert settings.ignored == ()
+    assert {".".join(each.keys) for each in settings.ignored} == ignored
 
 
 WORDS = [
     *("[laneway]", "[laneway.roles.a]", "[[laneway]]", "[plugins.codex-mcp]", "[core]", "plugins", "roles"),
+    *("[laneway.jobs]", "jobs", "jobs.k_read", "nodes", "jobs.repositories.a", "[laneway.jobs.nodes.gpu1]"),
     *("model", "identity", "default_team", "max_turns", "tools", "per_thread_auto_mail", "http_token"),
     *("=", "= 1", "= 'x'", "= {", "= [", "]", "}", "\n", "\n", "\n", ".", "true", "1979-05-27"),
     *("0xffffffffffffffffffffffffffffffffff", "'" * 3, '"' * 3, "\x00", "\x1b", "é", "\\", "#"),

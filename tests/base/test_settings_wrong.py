@@ -9,6 +9,7 @@ import pytest
 
 from laneway.base.config_files import MAX_FILE_BYTES
 from laneway.base.errors import SettingError
+from laneway.base.named_tables import names_in
 from laneway.base.schema import KEYS
 from laneway.base.settings import load
 from tests.base.folders import Folders
@@ -77,6 +78,21 @@ GROUPS = "a list of codex, sessions, mail"
         ("roles = { a = 3 }", "roles.a must be a table, not 3."),
         ("roles = { a = { model = 3 } }", f"roles.a.model must be {LINE}, not 3."),
         ("roles = { a = { modle = 3 } }", "there is no setting roles.a.modle; did you mean model?"),
+        ("jobs = 3", "jobs must be a table, not 3."),
+        ("jobs.k_read = 65", "jobs.k_read must be a whole number from 1 to 64, not 65."),
+        ("jobs.k_raed = 1", "there is no setting jobs.k_raed; did you mean k_read?"),
+        (
+            "'jobs.k_read' = 1",
+            f"there is no setting 'jobs.k_read'; known are {', '.join(sorted(names_in(())))}.",
+        ),
+        ("jobs.nodes = 3", "jobs.nodes must be a table with one table for each machine, not 3."),
+        ("jobs.nodes.a.comand = 'x'", "there is no setting jobs.nodes.a.comand; did you mean command?"),
+        (
+            "jobs.nodes.any = { command = 'x' }",
+            "jobs.nodes.any must be named by up to 64 letters, digits, dots, dashes and underscores, but not"
+            " `any`, not a table of 1.",
+        ),
+        ("jobs.repositories.a = 3", "jobs.repositories.a must be the path of a folder, not 3."),
         ("per_thread_auto_mail = { a = 3 }", "per_thread_auto_mail.a must be true or false, not 3."),
     ],
 )

@@ -100,6 +100,41 @@ async def test_unset_removes_a_key_by_all_its_names(folders: Folders) -> None:
     )
 
 
+async def test_keys_of_nested_tables_are_written_into_their_tables(folders: Folders) -> None:
+    """With a path, a name of the user's own, and the table as a whole."""
+    for key, value in (
+        ("jobs.k_read", "4"),
+        ("jobs.nodes.gpu1.command", "ssh gpu1 laneway jobs node"),
+        ("jobs.mail", "on"),
+        ('jobs.repositories."my.app"', "~/app"),
+    ):
+        ran = await config(folders, "set", key, value)
+        assert ran.code == 0, ran.err
+    assert folders.own_file.read_text() == (
+        "[laneway.jobs]\nk_read = 4\nmail = true\n\n"
+        '[laneway.jobs.nodes.gpu1]\ncommand = "ssh gpu1 laneway jobs node"\n\n'
+        '[laneway.jobs.repositories]\n"my.app" = "~/app"\n'
+    )
+    assert (await config(folders, "get", "jobs.k_read")).out == "4\n"
+    assert (await config(folders, "get", "jobs.k_read", LANEWAY_JOBS_K_READ="6")).out == "6\n"
+    assert (await config(folders, "unset", "jobs.nodes.gpu1")).code == 0
+    assert (await config(folders, "unset", "jobs.mail")).code == 0
+    assert folders.own_file.read_text().startswith("[laneway.jobs]\nk_read = 4\n")
+    assert (folders.load().jobs_nodes, folders.load().jobs_mail) == ({}, False)
+    assert (await config(folders, "unset", "jobs")).code == 0
+    assert (folders.load().jobs_k_read, folders.load().jobs_repositories) == (8, {})
+
+
+async def test_what_no_repository_can_set_is_not_written_into_its_file(folders: Folders) -> None:
+    """Where it would be ignored; taking it out is allowed."""
+    assert await refused(folders, "set", "--repo", "jobs.k_read", "4") == (
+        "Only your own settings can set jobs.k_read: leave out --repo."
+    )
+    folders.own_repo_file.write_text("[laneway.jobs]\nk_read = 4\n")
+    ran = await config(folders, "unset", "--repo", "jobs.k_read")
+    assert (ran.code, "k_read" in folders.own_repo_file.read_text()) == (0, False)
+
+
 async def test_wrong_keys_and_values_are_refused_with_a_suggestion(folders: Folders) -> None:
     """Before anything is written."""
     assert await refused(folders, "set", "modle", "x") == "There is no setting modle; did you mean model?"
@@ -108,6 +143,18 @@ async def test_wrong_keys_and_values_are_refused_with_a_suggestion(folders: Fold
     )
     assert await refused(folders, "set", "model.x", "y") == (
         "There is no setting model.x; did you mean model?"
+    )
+    assert await refused(folders, "set", "jobs.k_raed", "y") == (
+        "There is no setting jobs.k_raed; did you mean jobs.k_read?"
+    )
+    assert await refused(folders, "set", "k_read", "y") == (
+        "There is no setting k_read; did you mean jobs.k_read?"
+    )
+    assert (await refused(folders, "set", "jobs", "y")).startswith(
+        "jobs is a table of settings; use one of jobs.k_read, "
+    )
+    assert await refused(folders, "set", "jobs.nodes.any.command", "y") == (
+        "There is no setting jobs.nodes.any.command; use jobs.nodes.NAME.command."
     )
     assert await refused(folders, "set", "a b", "y") == "a b is not the name of a setting."
     assert await refused(folders, "set", "roles.x", "y") == (

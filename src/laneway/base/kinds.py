@@ -62,6 +62,14 @@ class Kind(Generic[T]):
         self.spell = spell
         """Converts the text of a variable into a TOML value."""
 
+    def accepts(self, value: object) -> bool:
+        """Whether a value that does not depend on a folder is valid."""
+        try:
+            self.take(value, PathBase(Path()))
+        except ValueError:
+            return False
+        return True
+
 
 def text(label: str = "text") -> Kind[str]:
     return Kind("a text of one line that is not empty", _line, label=label)
@@ -123,11 +131,11 @@ def several(
     return Kind(expected, take, spell, label=label)
 
 
-def path() -> Kind[Path]:
+def path(expected: str = "the path of a file") -> Kind[Path]:
     def take(value: object, base: PathBase) -> Path:
         return _resolved(value if isinstance(value, Path) else Path(_line(value, base)), base)
 
-    return Kind("the path of a file", take, label="path")
+    return Kind(expected, take, label="path")
 
 
 def program() -> Kind[str]:

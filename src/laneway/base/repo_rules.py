@@ -2,7 +2,8 @@
 
 A total table: `RULES` has one entry for each key of the schema, and a test compares the two. A key
 without an entry needs trust. A rule compares a value with that of the user's own files and the
-defaults: a repository may narrow it, and needs trust for anything else. Pure.
+defaults: a repository may narrow it, and needs trust for anything else. Some keys it may never set:
+they apply to all repositories of the user. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from typing import Any
 
 import msgspec
 
+from laneway.base.setting_values import Keys
+
 IF_TRUSTED = "if trusted"
+NEVER = "never"
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -29,6 +33,8 @@ class Rule(msgspec.Struct, frozen=True):
     """The key names a file whose content is used: trust includes that content."""
     is_run_or_written: bool = False
     """The key names a file that we run or write as the user, so it must be where no session can write."""
+    is_never: bool = False
+    """A repository may not set the key, trusted or not."""
 
 
 def free(reason: str) -> Rule:
@@ -43,6 +49,11 @@ def trusted(reason: str, *, is_file_content: bool = False, is_run_or_written: bo
         is_file_content=is_file_content,
         is_run_or_written=is_run_or_written,
     )
+
+
+def never(reason: str) -> Rule:
+    """A key that applies to all repositories of the user, so none of them may set it."""
+    return Rule(NEVER, reason, lambda value, own: False, is_never=True)
 
 
 def unchanged(reason: str) -> Rule:
@@ -90,6 +101,9 @@ def narrower(words: Sequence[str], label: str, reason: str) -> Rule:
 
 _MODEL = "behind a gateway, the model's name decides who gets your code and what it costs"
 _KEPT = "deletes records of earlier sessions, or fills your disk"
+_BUSY = "runs more jobs at once than you allow, in all your repositories"
+_LONG = "lets jobs run, and cost money, for longer than you allow"
+_ELSEWHERE = "sends your code and your prompts to other machines"
 _LOG = "hides warnings from your log, or logs what you did not want logged"
 
 RULES: dict[str, Rule] = {
@@ -147,6 +161,18 @@ RULES: dict[str, Rule] = {
     "mail_deny": more("more than your own", "lets senders you shut out start turns"),
     "mail_turns_per_hour": at_most("lets mail start more turns than you allow"),
     "mail_steer": only(False, "`false`", "lets mail interfere with a turn that is running"),
+    # Background jobs: one queue and one set of limits for all repositories
+    "jobs.k_read": never(_BUSY),
+    "jobs.k_write": never(_BUSY),
+    "jobs.max_jobs": never(_BUSY),
+    "jobs.max_sandbox": never("lets jobs write more than you allow"),
+    "jobs.timeout_ms": never(_LONG),
+    "jobs.stall_ms": never(_LONG),
+    "jobs.run_expiry_hours": never("closes runs of jobs before you have looked at their edits"),
+    "jobs.keep_days": never("deletes jobs, and with them the way back, before you want it"),
+    "jobs.mail": never("sends mail that you did not want sent, or keeps back what you wait for"),
+    "jobs.executor": never(_ELSEWHERE),
+    "jobs.address": never(_ELSEWHERE),
     # What is kept
     "session_age_days": unchanged(_KEPT),
     "registry_max_sessions": unchanged(_KEPT),
@@ -164,10 +190,16 @@ RULES: dict[str, Rule] = {
         lambda value, own: False,
     ),
     "per_thread_auto_mail": only(False, "`false`", "lets mail start turns where you turned that off"),
+    "jobs.nodes": never("starts any program as you, outside any sandbox"),
+    "jobs.repositories": never("lets jobs of other machines work in any of your folders"),
 }
 
 UNDECIDED = trusted("nobody has thought about this key")
 
 
-def rule_of(name: str) -> Rule:
-    return RULES.get(name, UNDECIDED)
+def rule_of(keys: Keys) -> Rule:
+    """The rule of a key, or of the table that it is in."""
+    for length in range(1, len(keys) + 1):
+        if (rule := RULES.get(".".join(keys[:length]))) is not None:
+            return rule
+    return UNDECIDED

@@ -1,7 +1,8 @@
 """The schema of all settings: name, kind, default and environment variables of each.
 
 `Settings` is the schema and the result in one: a line declares a key and gives callers a typed
-attribute. A new setting needs a line here, a rule in `repo_rules` and a row in `docs/settings.md`.
+attribute; the key `jobs.k_read` of the nested table `[laneway.jobs]` is the attribute `jobs_k_read`.
+A new setting needs a line here, a rule in `repo_rules` and a row in `docs/settings.md`.
 Reads nothing: `settings.load` fills it.
 """
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 DAY_S = 24 * 60 * 60
 MAX_AGE_DAYS = 36_500
+JOBS: Keys = ("jobs",)
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 APPROVALS = ("untrusted", "on-request", "never")
 TOOL_GROUPS = ("codex", "sessions", "mail")
@@ -39,6 +41,13 @@ class Role(msgspec.Struct, frozen=True):
     reasoning_effort: str | None = None
 
 
+class Node(msgspec.Struct, frozen=True):
+    """Another machine that runs jobs."""
+
+    command: str | None = None
+    """Starts `laneway jobs node` there, with our standard streams: `ssh gpu1 laneway jobs node`."""
+
+
 class Key(Generic[T]):
     """One setting. As an attribute of loaded `Settings` it is its value."""
 
@@ -48,26 +57,30 @@ class Key(Generic[T]):
         default: T,
         summary: str,
         *,
+        table: Keys = (),
         also: tuple[str, ...] = (),
         variables: tuple[str, ...] = (),
     ) -> None:
         self.kind = kind
         self.default = default
         self.summary = summary
+        self.table = table
+        """The nested table that it is in: `("jobs",)`."""
         self.also = also
-        """Other names for it in files."""
+        """Other names for it in files, in the same table."""
         self.variables = variables
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-        self.variables = (f"LANEWAY_{name.upper()}", *self.variables)
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.keys: Keys = (*self.table, attribute.removeprefix("".join(f"{part}_" for part in self.table)))
+        self.name = ".".join(self.keys)
+        self.variables = (f"LANEWAY_{attribute.upper()}", *self.variables)
 
     @overload
     def __get__(self, settings: None, owner: type) -> Key[T]: ...
     @overload
     def __get__(self, settings: Settings, owner: type) -> T: ...
     def __get__(self, settings: Settings | None, owner: type) -> Key[T] | T:
-        return self if settings is None else settings.values[(self.name,)].value
+        return self if settings is None else settings.values[self.keys].value
 
 
 def _atm(name: str) -> tuple[str, ...]:
@@ -210,6 +223,44 @@ class Settings(msgspec.Struct, frozen=True):
     mail_turns_per_hour = Key[int](kinds.whole(0, 10_000), 60, "mail turns per session and hour")
     mail_steer = Key[bool](kinds.switch(), False, "let urgent mail reach a turn that is running")
 
+    # Background jobs: see `laneway.jobs`
+    jobs_k_read = Key[int](kinds.whole(1, 64), 8, "read-only jobs that run at once", table=JOBS)
+    jobs_k_write = Key[int](kinds.whole(1, 32), 2, "writing jobs that run at once", table=JOBS)
+    jobs_max_jobs = Key[int](kinds.whole(1, 96), 10, "jobs of either kind that run at once", table=JOBS)
+    jobs_max_sandbox = Key[str](
+        kinds.choice(*SANDBOXES), "workspace-write", "the widest sandbox that a job may ask for", table=JOBS
+    )
+    jobs_timeout_ms = Key[int](
+        kinds.whole(1000, DAY_S * 1000), 3_600_000, "milliseconds a job may take, by default", table=JOBS
+    )
+    jobs_stall_ms = Key[int](
+        kinds.whole(1000, DAY_S * 1000),
+        900_000,
+        "milliseconds a job may go without any progress, by default",
+        table=JOBS,
+    )
+    jobs_run_expiry_hours = Key[int](
+        kinds.whole(0, 24 * 365),
+        24,
+        "hours after its last job when a run without conflicts closes by itself; 0: never",
+        table=JOBS,
+    )
+    jobs_keep_days = Key[int](
+        kinds.whole(1, MAX_AGE_DAYS), 30, "days that `laneway jobs gc` keeps ended jobs", table=JOBS
+    )
+    jobs_mail = Key[bool](
+        kinds.switch(), False, "send team mail to the identity that started a job when it ends", table=JOBS
+    )
+    jobs_executor = Key[str](
+        kinds.choice("local", "ray"),
+        "local",
+        "where jobs run: on this machine or on a Ray cluster",
+        table=JOBS,
+    )
+    jobs_address = Key[str | None](
+        kinds.text(), None, "the address of the Ray cluster; by default Ray finds it", table=JOBS
+    )
+
     # What is kept: see `store.retention`, which gives the reasons for the defaults
     session_age_days = Key[int](
         kinds.whole(0, MAX_AGE_DAYS),
@@ -234,33 +285,47 @@ class Settings(msgspec.Struct, frozen=True):
 
     def value(self, name: str) -> Any:
         """A value by the name of its key."""
-        return self.values[(name,)].value
+        return self.values[KEYS[name].keys].value
 
     def source(self, name: str) -> Source:
-        return self.values[(name,)].source
+        return self.values[KEYS[name].keys].source
 
     @property
     def roles(self) -> dict[str, Role]:
         """Presets by name, from `[laneway.roles.NAME]`."""
-        fields: dict[str, dict[str, str]] = {}
-        for keys, setting in self.values.items():
-            if keys[0] == "roles":
-                fields.setdefault(keys[1], {})[keys[2]] = setting.value
-        return {name: Role(**role_fields) for name, role_fields in fields.items()}
+        return {name: Role(**fields) for name, fields in self._entries("roles").items()}
 
     @property
     def per_thread_auto_mail(self) -> dict[str, bool]:
         """`auto_mail` for single sessions, by agent id."""
-        return {
-            keys[1]: setting.value
-            for keys, setting in self.values.items()
-            if keys[0] == "per_thread_auto_mail"
-        }
+        return self._entries("per_thread_auto_mail")
+
+    @property
+    def jobs_nodes(self) -> dict[str, Node]:
+        """Other machines by name, from `[laneway.jobs.nodes.NAME]`."""
+        return {name: Node(**fields) for name, fields in self._entries("jobs", "nodes").items()}
+
+    @property
+    def jobs_repositories(self) -> dict[str, Path]:
+        """The checkouts on this machine that jobs of other machines may ask for, by name."""
+        return self._entries("jobs", "repositories")
+
+    def _entries(self, *table: str) -> dict[str, Any]:
+        """The values of a table of the user's own names, or the fields of each, by name."""
+        entries: dict[str, Any] = {}
+        for keys, setting in self.values.items():
+            if keys[: len(table)] == table:
+                name, *field = keys[len(table) :]
+                if field:
+                    entries.setdefault(name, {})[field[0]] = setting.value
+                else:
+                    entries[name] = setting.value
+        return entries
 
 
-KEYS: dict[str, Key[Any]] = {name: key for name, key in vars(Settings).items() if isinstance(key, Key)}
-TABLE_KEYS = {
-    "roles": "presets for sessions, one table each: model, sandbox, approval_policy, reasoning_effort",
-    "per_thread_auto_mail": "`auto_mail` for single sessions, by agent id",
+KEYS: dict[str, Key[Any]] = {key.name: key for key in vars(Settings).values() if isinstance(key, Key)}
+"""By name, as people write it: `model`, `jobs.k_read`."""
+KEY_AT: dict[Keys, Key[Any]] = {
+    (*key.table, name): key for key in KEYS.values() for name in (*key.also, key.keys[-1])
 }
-"""Keys that hold a table of a user's own names; they have no variable."""
+"""By its place in a file, under all its names."""

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from laneway.base import config_files
 from laneway.base.config_files import ConfigFile, RepoPlace
 from laneway.base.errors import SettingError
-from laneway.base.kinds import IDENTITY, PathBase, to_text
+from laneway.base.kinds import Kind, PathBase, to_text
 from laneway.base.layers import FoundValue, Layer
-from laneway.base.schema import KEYS, TABLE_KEYS, Key, Role, Settings
+from laneway.base.named_tables import TABLES, NamedTable, names_in, table_at
+from laneway.base.schema import KEY_AT, KEYS, Role, Settings
 from laneway.base.setting_values import (
     Ignored,
     Keys,
@@ -45,8 +46,6 @@ SHARED_NAMES = {"default_team": "team", "identity": "identity"}
 SHARED_VARIABLES = ("ATM_TEAM", "ATM_IDENTITY")
 NOBODY = "human"
 """ATM's identity for a person without a name."""
-ROLE_KEYS: tuple[str, ...] = Role.__struct_fields__
-NAMES = {also: name for name, key in KEYS.items() for also in (*key.also, name)}
 MAX_SHOWN_CHARS = 60
 """Of a wrong value, in the error message."""
 
@@ -59,7 +58,7 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str], cwd: Path,
         "laneway_global": config_files.own_path(environment, home),
     }
     values: dict[Keys, SettingValue] = {
-        (name,): SettingValue(key.default, Source("default")) for name, key in KEYS.items()
+        key.keys: SettingValue(key.default, Source("default")) for key in KEYS.values()
     }
     layers = [_read_file("global", path, home) for path in paths.values()]
     for layer in layers:
@@ -120,10 +119,9 @@ def _read_flags(flags: Mapping[str, object], home: Path) -> Layer:
     layer = Layer([], [])
     for name, value in flags.items():
         if value is not None:
-            source = Source("flag", "--" + name.replace("_", "-"))
-            layer.values.append(
-                FoundValue((name,), _taken(KEYS[name], (name,), value, source, PathBase(home)), source)
-            )
+            source, key = Source("flag", "--" + name.replace("_", "-")), KEYS[name]
+            taken = _taken(key.kind, key.keys, value, source, PathBase(home))
+            layer.values.append(FoundValue(key.keys, taken, source))
     return layer
 
 
@@ -133,12 +131,12 @@ def _read_environment(environment: Mapping[str, str], home: Path) -> Layer:
         for variable in reversed(key.variables):
             text = environment.get(variable, "").strip()  # an empty one is an unset one
             if text:
-                source, keys = Source("environment", variable), (name,)
+                source = Source("environment", variable)
                 if variable in SHARED_VARIABLES:
                     _take_shared(layer, name, text, source)
                 else:
-                    value = _taken(key, keys, key.kind.spell(text), source, PathBase(home))
-                    layer.values.append(FoundValue(keys, value, source))
+                    value = _taken(key.kind, key.keys, key.kind.spell(text), source, PathBase(home))
+                    layer.values.append(FoundValue(key.keys, value, source))
     return layer
 
 
@@ -155,7 +153,8 @@ def _read_file(kind: SourceKind, path: Path, home: Path) -> Layer:
     for where in OUR_TABLES:
         table = _dig(file.data, where)
         if table is not None:
-            layer.values.extend(_read_table(kind, file, where, table, PathBase(home, path.parent)))
+            reader = _TableReader(kind, file, where, PathBase(home, path.parent))
+            layer.values.extend(reader.read((), table))
     return layer
 
 
@@ -179,64 +178,70 @@ def _source(kind: SourceKind, file: ConfigFile, keys: Keys) -> Source:
     return Source(kind, str(file.path), file.lines.find(keys))
 
 
-def _read_table(
-    kind: SourceKind, file: ConfigFile, where: Keys, table: Any, place: PathBase
-) -> Iterator[FoundValue]:
-    if not isinstance(table, dict):
-        _refuse(_source(kind, file, where), where, "a table", table)
-    # Other names first, so that a key's own name wins where both are given.
-    for name_in_file in sorted(
-        table, key=lambda name_in_file: NAMES.get(name_in_file, name_in_file) == name_in_file
-    ):
-        source = _source(kind, file, (*where, name_in_file))
-        if name_in_file == "roles":
-            yield from _read_roles(kind, file, (*where, name_in_file), table[name_in_file], place)
-        elif name_in_file == "per_thread_auto_mail":
-            yield from _read_switches(kind, file, (*where, name_in_file), table[name_in_file], place)
-        elif name_in_file in NAMES:
-            key = KEYS[NAMES[name_in_file]]
-            value = _taken(key, (name_in_file,), table[name_in_file], source, place)
-            yield FoundValue((key.name,), value, source)
-        else:
-            _unknown(source, (name_in_file,), [*NAMES, *TABLE_KEYS])
+class _TableReader:
+    """Reads one of our tables of a file. Keys are places in that table: `("jobs", "k_read")`."""
+
+    def __init__(self, kind: SourceKind, file: ConfigFile, where: Keys, place: PathBase) -> None:
+        self._kind = kind
+        self._file = file
+        self._where = where
+        self._place = place
+
+    def read(self, at: Keys, table: Any) -> Iterator[FoundValue]:
+        """The settings of our table, or of a table in it."""
+        if not isinstance(table, dict):
+            _refuse(self._source(at), at or self._where, "a table", table)
+        # Other names first, so that a key's own name wins where both are given.
+        for name in sorted(table, key=lambda name: _is_own_name((*at, name))):
+            keys = (*at, name)
+            if (key := KEY_AT.get(keys)) is not None:
+                yield self._found(key.keys, key.kind, table[name], keys)
+            elif (named := table_at(keys)) is not None:
+                yield from self._entries(named, table[name])
+            elif keys in TABLES:
+                yield from self.read(keys, table[name])
+            else:
+                _unknown(self._source(keys), keys, names_in(at))
+
+    def _entries(self, table: NamedTable, entries: Any) -> Iterator[FoundValue]:
+        if not isinstance(entries, dict):
+            _refuse(self._source(table.place), table.place, table.expected, entries)
+        for name, entry in entries.items():
+            keys = (*table.place, name)
+            if table.name is not None and not table.name.accepts(name):
+                _refuse(
+                    self._source(keys),
+                    keys,
+                    f"named by {table.name.expected.removeprefix('a name of ')}",
+                    entry,
+                )
+            if table.kind is not None:
+                yield self._found(keys, table.kind, entry, keys)
+                continue
+            if not isinstance(entry, dict):
+                _refuse(self._source(keys), keys, "a table", entry)
+            for field, value in entry.items():
+                if field not in table.fields:
+                    _unknown(self._source((*keys, field)), (*keys, field), table.fields)
+                yield self._found((*keys, field), table.fields[field], value, (*keys, field))
+
+    def _found(self, keys: Keys, kind: Kind[Any], value: object, keys_in_file: Keys) -> FoundValue:
+        source = self._source(keys_in_file)
+        return FoundValue(keys, _taken(kind, keys_in_file, value, source, self._place), source)
+
+    def _source(self, keys: Keys) -> Source:
+        return _source(self._kind, self._file, (*self._where, *keys))
 
 
-def _read_roles(
-    kind: SourceKind, file: ConfigFile, where: Keys, table: Any, place: PathBase
-) -> Iterator[FoundValue]:
-    if not isinstance(table, dict):
-        _refuse(_source(kind, file, where), ("roles",), "a table with one table for each role", table)
-    for name, role in table.items():
-        source, keys = _source(kind, file, (*where, name)), ("roles", name)
-        if not IDENTITY.fullmatch(name):
-            _refuse(
-                source, keys, f"named by {KEYS['identity'].kind.expected.removeprefix('a name of ')}", role
-            )
-        if not isinstance(role, dict):
-            _refuse(source, keys, "a table", role)
-        for name_in_file, value in role.items():
-            source = _source(kind, file, (*where, name, name_in_file))
-            if name_in_file not in ROLE_KEYS:
-                _unknown(source, (*keys, name_in_file), ROLE_KEYS)
-            taken = _taken(KEYS[name_in_file], (*keys, name_in_file), value, source, place)
-            yield FoundValue((*keys, name_in_file), taken, source)
+def _is_own_name(keys: Keys) -> bool:
+    return keys not in KEY_AT or KEY_AT[keys].keys == keys
 
 
-def _read_switches(
-    kind: SourceKind, file: ConfigFile, where: Keys, table: Any, place: PathBase
-) -> Iterator[FoundValue]:
-    if not isinstance(table, dict):
-        _refuse(_source(kind, file, where), where[-1:], "a table of agent ids, each true or false", table)
-    for name, value in table.items():
-        source, keys = _source(kind, file, (*where, name)), (where[-1], name)
-        yield FoundValue(keys, _taken(KEYS["auto_mail"], keys, value, source, place), source)
-
-
-def _taken(key: Key[Any], keys: Keys, value: object, source: Source, place: PathBase) -> Any:
+def _taken(kind: Kind[Any], keys: Keys, value: object, source: Source, place: PathBase) -> Any:
     try:
-        return key.kind.take(value, place)
+        return kind.take(value, place)
     except ValueError:
-        _refuse(source, keys, key.kind.expected, value)
+        _refuse(source, keys, kind.expected, value)
 
 
 def _refuse(source: Source, keys: Keys, expected: str, value: object) -> NoReturn:

@@ -31,6 +31,8 @@ MAX_CONTENT_BYTES = 256 * 1024
 MAX_LINKS = 40
 """Links that one path may lead through, as in Linux; more is a loop."""
 OF_ROLES = "roles"
+STANDS_FOR = {OF_ROLES: "", "per_thread_auto_mail": "auto_mail"}
+"""Tables whose entries stand for a key; a field of a role stands for the key of its name."""
 
 
 class Vetted(NamedTuple):
@@ -62,9 +64,11 @@ def vet(
     ignored = list(layer.ignored)
     folders = _where_sessions_write(root, environment)
     for keys, each in list(values.items()):
-        if rule_of(keys[0]).is_run_or_written and _is_reachable(each.value, folders, environment):
+        if rule_of(keys).is_never:
+            ignored.append(_ignored(values.pop(keys), _OWN_ONLY))
+        elif rule_of(keys).is_run_or_written and _is_reachable(each.value, folders, environment):
             ignored.append(_ignored(values.pop(keys), _WRITABLE))
-    sensitive = tuple(each for each in values.values() if not rule_of(each.keys[0]).is_free)
+    sensitive = tuple(each for each in values.values() if not rule_of(each.keys).is_free)
     need_trust = _needing(sensitive, own)
     if not need_trust:
         file = RepoFile(path, root, sensitive, "asks for nothing", {})
@@ -95,7 +99,7 @@ def request_of(file: RepoFile) -> TrustRequest:
     contents: dict[Path, bytes] = {}
     for each in file.sensitive:
         content = None
-        if rule_of(each.keys[0]).is_file_content:
+        if rule_of(each.keys).is_file_content:
             content = contents[each.value] = read_content(each.value)
         settings[spell(each.keys)] = _fingerprint(each, content)
     return TrustRequest(settings, contents)
@@ -145,13 +149,12 @@ def _needing(sensitive: Sequence[FoundValue], own: Mapping[Keys, SettingValue]) 
 
 
 def _is_allowed(setting: FoundValue, own: Mapping[Keys, SettingValue]) -> bool:
-    first, last = setting.keys[0], setting.keys[-1]
-    if len(setting.keys) == 1:
-        return rule_of(first).allows(setting.value, own[setting.keys].value)
-    # Inside a table: the rule of the key that it stands for, compared with that key's own value.
-    stands_for = (last,) if first == OF_ROLES else ("auto_mail",)
-    own_value = own.get(setting.keys) or own[stands_for]
-    return rule_of(stands_for[0]).allows(setting.value, own_value.value)
+    rule, own_value = rule_of(setting.keys), own.get(setting.keys)
+    if setting.keys[0] in STANDS_FOR:
+        # The rule of the key that it stands for, compared with that key's own value.
+        stands_for = (STANDS_FOR[setting.keys[0]] or setting.keys[-1],)
+        rule, own_value = rule_of(stands_for), own_value or own[stands_for]
+    return own_value is not None and rule.allows(setting.value, own_value.value)
 
 
 def _digests(settings: Mapping[str, Fingerprint]) -> dict[str, str]:
@@ -163,6 +166,9 @@ def _digests(settings: Mapping[str, Fingerprint]) -> dict[str, str]:
 _WRITABLE = (
     "it names a file in a folder that sessions can write; name it in your own settings or move it elsewhere"
 )
+
+
+_OWN_ONLY = "only your own settings can set this, because it applies to all your repositories"
 
 
 def why_never(root: Path, trust_file: Path) -> str | None:

@@ -12,7 +12,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from laneway.base.schema import KEYS, TABLE_KEYS
+from laneway.base.named_tables import TABLE_KEYS
+from laneway.base.schema import KEYS
 from laneway.cli.complete_names import COMMAND, KINDS
 from laneway.cli.main import build_parser
 

@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 
 from laneway.base import config_files
 from laneway.base.errors import SettingError, UsageError
-from laneway.base.kinds import IDENTITY, Kind, PathBase, to_text
+from laneway.base.kinds import Kind, PathBase, to_text
+from laneway.base.named_tables import TABLE_KEYS, TABLES, kind_at, names_in, table_at
 from laneway.base.plain import plain
-from laneway.base.schema import KEYS, TABLE_KEYS, Settings
+from laneway.base.repo_rules import rule_of
+from laneway.base.schema import KEY_AT, KEYS, Settings
 from laneway.base.setting_values import Keys, display, is_secret, spell
-from laneway.base.settings import NAMES, OUR_TABLES, ROLE_KEYS, load
+from laneway.base.settings import OUR_TABLES, load
 from laneway.base.toml_lines import dotted
 from laneway.cli.clients import edit, files
 from laneway.cli.command_settings import settings_in
@@ -59,6 +61,8 @@ def get(options: argparse.Namespace) -> int:
 
 def set_value(options: argparse.Namespace) -> int:
     setting = _parse_key(options.key)
+    if options.repo and rule_of(setting.keys).is_never:
+        raise UsageError(f"Only your own settings can set {spell(setting.keys)}: leave out --repo.")
     target = _target(options)
     typed = sys.stdin.readline().rstrip("\n") if options.value == "-" else options.value
     value = _value(setting, typed, target, is_repo=options.repo)
@@ -86,11 +90,11 @@ def unset(options: argparse.Namespace) -> int:
     target = _target(options)
     snapshot = files.read(target, files.PRIVATE)
     text = snapshot.text
-    names = [also for also, name in NAMES.items() if name == setting.keys[0]] or [setting.keys[0]]
+    places = [place for place, key in KEY_AT.items() if key.keys == setting.keys] or [setting.keys]
     try:
         for table in OUR_TABLES:
-            for name in names:
-                keys = (*table, name, *setting.keys[1:])
+            for place in places:
+                keys = (*table, *place)
                 if edit.look(parse(text, target), keys) is not None:
                     text = edit.drop(text, target, keys)
     except ValueError as problem:
@@ -110,28 +114,35 @@ def _parse_key(key: str, *, may_be_table: bool = False) -> NamedSetting:
     parts, end = dotted(key, 0)
     if not parts or end != len(key):
         raise UsageError(f"{plain(key)} is not the name of a setting.")
-    first = NAMES.get(parts[0], parts[0])
-    if first in KEYS and len(parts) == 1:
-        return NamedSetting((first,), KEYS[first].kind)
-    if first == "per_thread_auto_mail" and len(parts) == 2:
-        return NamedSetting(parts, KEYS["auto_mail"].kind)
-    if first == "roles" and len(parts) == 3 and parts[2] in ROLE_KEYS and IDENTITY.fullmatch(parts[1]):
-        return NamedSetting(parts, KEYS[parts[2]].kind)
-    if first in TABLE_KEYS and may_be_table and len(parts) <= 2:
+    kind = kind_at(parts)
+    if kind is not None:
+        return NamedSetting(KEY_AT[parts].keys if parts in KEY_AT else parts, kind)
+    table = table_at(parts)
+    is_entry = table is not None and len(parts) <= len(table.place) + 1
+    if may_be_table and (is_entry or parts in TABLES):
         return NamedSetting(parts, None)
-    raise UsageError(_unknown(parts))
+    raise UsageError(f"{_problem(parts)}; {_remedy(parts)}")
 
 
-def _unknown(parts: Keys) -> str:
+def _problem(parts: Keys) -> str:
+    name = plain(spell(parts))
+    return f"{name} is a table of settings" if parts in TABLES else f"There is no setting {name}"
+
+
+def _remedy(parts: Keys) -> str:
     import difflib
 
-    if parts[0] in TABLE_KEYS:
-        roles = f"roles.NAME.FIELD, where FIELD is one of {', '.join(ROLE_KEYS)}"
-        example = roles if parts[0] == "roles" else 'per_thread_auto_mail."AGENT ID"'
-        return f"There is no setting {plain(spell(parts))}; use {example}."
-    near = difflib.get_close_matches(parts[0], [*NAMES, *TABLE_KEYS], n=1)
-    remedy = f"did you mean {near[0]}?" if near else "`laneway config --all` lists them."
-    return f"There is no setting {plain(spell(parts))}; {remedy}"
+    if (table := table_at(parts)) is not None:
+        return f"use {table.usage}."
+    if parts in TABLES:
+        return f"use one of {', '.join(spell((*parts, name)) for name in names_in(parts))}."
+    # Within the table that is named, else among all.
+    inside = max((parts[:length] for length in range(len(parts)) if parts[:length] in TABLES), default=())
+    near = difflib.get_close_matches(parts[len(inside)], names_in(inside), n=1)
+    if near:
+        return f"did you mean {spell((*inside, *near))}?"
+    near = difflib.get_close_matches(spell(parts), [*KEYS, *TABLE_KEYS], n=1)
+    return f"did you mean {near[0]}?" if near else "`laneway config --all` lists them."
 
 
 def _value(setting: NamedSetting, typed: str, target: Path, *, is_repo: bool) -> Any:
