@@ -173,6 +173,7 @@ def _diffs(
         claims = [claim for claim in judged.credits.claims if claim.path == path and claim.job_id in chosen]
         if not claims:
             continue
+        claims.sort(key=lambda claim: (claim.spans[0].interval, claim.job_id))
         one, other = claims[0], claims[1] if len(claims) > 1 else claims[0]
         versions = [_content(runs, state) for state in _three_states(one, other)]
         compared = three_way(path, *versions, labels=("before", one.job_id, other.job_id))
@@ -189,8 +190,7 @@ def _diffs(
 
 
 def _three_states(one: PathClaim, other: PathClaim) -> tuple[PathState, PathState, PathState]:
-    first = min((one, other), key=lambda claim: claim.spans[0].interval)
-    return first.spans[0].before, one.spans[-1].after, other.spans[-1].after
+    return one.spans[0].before, one.spans[-1].after, other.spans[-1].after
 
 
 def _content(runs: TreeRuns, state: PathState) -> bytes | None:

@@ -184,9 +184,7 @@ class TreeRuns:
         last = max((job.ended_at for job in jobs), default=run.created_at)
         if any(not job.has_ended for job in jobs) or self._ledger.now() - last < expiry_s:
             return
-        if not any(
-            conflict.blocks for conflict in self._conflicts(run)
-        ):
+        if not any(conflict.blocks for conflict in self._conflicts(run)):
             self._runs.close(run.run_id, "expired")
 
     def _conflicts(self, run: Run) -> tuple[Conflict, ...]:

@@ -31,6 +31,7 @@ from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import Failure, Job, JobSpec, Result
 from laneway.jobs.places import Places
 from laneway.jobs.preparation import prepare_worker, spawners_environment, work_folder
+from laneway.jobs.repo_state import RepoState, breaches, present_litter, remove_litter, repo_state
 from laneway.jobs.runs import Judged, TreeRuns
 from laneway.jobs.worker import JobWorker, usage_of
 from laneway.store.files import write_whole
@@ -59,6 +60,8 @@ class Supervisor:
         self._workers: list[JobWorker] = []
         self._thread_id = spec.thread_id
         self._order: Order | None = None
+        self._repo = RepoState("", {})
+        self._litter: frozenset[str] = frozenset()
 
     async def run(self) -> None:
         """To the end, and the end is written. Only a full disk or a kill can prevent that."""
@@ -79,6 +82,8 @@ class Supervisor:
         if self._runs is not None:
             run = await asyncio.to_thread(self._runs.begin, self._job, require_clean=self._spec.require_clean)
             self._run_id = run.run_id
+            self._repo = await asyncio.to_thread(repo_state, self._runs.tree)
+            self._litter = present_litter(self._spec.cwd)
         wall_at = self._now() + self._spec.timeout_s
         number = 0
         while True:
@@ -220,6 +225,7 @@ class Supervisor:
         """What the job is credited with; or why that is not known, as a sentence."""
         if self._runs is None or not self._run_id:
             return None, ""
+        remove_litter(self._spec.cwd, self._litter)
         shown = Shown(
             windows=tuple(self._windows),
             scope=self._spec.scope,
@@ -233,7 +239,9 @@ class Supervisor:
 
     def _result(self, failure: Failure | None, judged: Judged | None) -> Result:
         message = self._last_message()
-        result = Result(last_message=message, failure=failure, warnings=self._warnings())
+        result = Result(
+            last_message=message, failure=failure, warnings=self._warnings(), breaches=self._breaches()
+        )
         if failure is None and self._spec.output_schema is not None:
             result = msgspec.structs.replace(
                 result, structured_output=msgspec.json.decode(message), has_structured_output=True
@@ -248,6 +256,12 @@ class Supervisor:
             not_reported=differences.not_reported,
             outside_scope=differences.outside_scope,
         )
+
+    def _breaches(self) -> tuple[str, ...]:
+        """Also of other jobs that ran meanwhile, and of a person: they cannot be told apart."""
+        if self._runs is None or not self._run_id:
+            return ()
+        return breaches(self._repo, repo_state(self._runs.tree))
 
     def _last_message(self) -> str:
         return self._workers[-1].output.state.last_message or "" if self._workers else ""

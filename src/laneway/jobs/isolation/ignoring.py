@@ -15,6 +15,7 @@ from pathlib import Path
 from laneway.base.foreign_files import read_open, read_regular
 from laneway.jobs.isolation.listing import Listing, folders_above, joined
 from laneway.jobs.snapshots.beneath import open_file, opened
+from laneway.jobs.snapshots.work_tree import refused
 from laneway.wire.git import APART, GitRun, git_apart
 from laneway.wire.git_view import MAX_RULES_BYTES, git_view
 
@@ -76,11 +77,12 @@ class Ignoring:
             rules = os.fsencode(name)
             for folder in (repository, *folders):
                 self._copy_rules(folder, os.path.join(rules, folder[len(prefix) :]))
-            asked = [path[len(prefix) :] for path in (*folders, *paths)]
-            ran = self._run(repository, Path(name), b"\0".join([*asked, b""]))
+            # With a dot in front, or a colon at the beginning would have a meaning.
+            asked = b"".join(b"./%s\0" % path[len(prefix) :] for path in (*folders, *paths))
+            ran = self._run(repository, Path(name), asked)
         if ran.exit_code not in (0, 1) or ran.is_cut:
-            return set()  # git cannot tell: then nothing is left out
-        return {prefix + path for path in ran.stdout.split(b"\0")[:-1]}
+            raise refused(self._tree, ran)
+        return {prefix + path[2:] for path in ran.stdout.split(b"\0")[:-1]}
 
     def _run(self, repository: bytes, rules: Path, asked: bytes) -> GitRun:
         with git_view(Path(os.fsdecode(self._path(repository)))) as view:
@@ -98,7 +100,7 @@ class Ignoring:
             stdin=asked,
             max_bytes=MAX_ANSWER_BYTES,
             timeout_s=ASKING_S,
-            place={**place, "GIT_WORK_TREE": os.fspath(rules), "GIT_LITERAL_PATHSPECS": "1"},
+            place={**place, "GIT_WORK_TREE": os.fspath(rules)},
         )
 
     # ── the rules ──────────────────────────────────────────────────────────

@@ -35,12 +35,13 @@ def read_layer(overlay: Overlay, shadow: Shadow, baseline: Snapshot) -> Edits:
         reading = _Reading(overlay, upper, listing, shadow, baseline)
         with store_of(shadow) as objects:
             changes = reading.changes(objects)
+        git_writes = (*reading.git_writes(), *_writes_outside(overlay, shadow))
         return Edits(
             changes=changes,
             new_folders=reading.new_folders(),
             removed_folders=reading.removed_folders(),
             left_out=reading.left_out(),
-            git_writes=(*reading.git_writes(), *_writes_outside(overlay, shadow)),
+            git_writes=git_writes,
             source=os.fspath(overlay.upper(overlay.tree)),
         )
     except OSError as problem:

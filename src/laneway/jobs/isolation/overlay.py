@@ -1,4 +1,4 @@
-"""A layer above a work tree for one job (Linux): the worker has the tree at its own path, and changes nothing.
+"""A layer above a work tree for one job (Linux): the worker has the tree at its own path, and changes none.
 
 The mounts belong to the worker's processes (`laneway.jobs.isolation.overlay_mount`) and end with them;
 what is left is the folder with all that they wrote, which `laneway.jobs.isolation.layer` reads. Where

@@ -1,0 +1,1 @@
+"""Tests of jobs that work apart from the user's tree."""
