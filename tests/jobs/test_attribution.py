@@ -223,11 +223,11 @@ def test_what_is_gone_is_judged_by_the_latest_time_that_it_can_have_gone() -> No
     """The folder's: other names in it may have changed later."""
     alone = {"A": Shown((command(5, 20),))}
     both = {**alone, "B": Shown((command(60, 70),))}
-    assert one(gone("x", 10), **alone) == {"A": "alone"}
+    assert one(gone("x", 10), **alone) == {"A": "likely"}
     assert one(gone("x", 3), **alone) == {}
     assert one(gone("x", 50), **alone) == {"A": "uncertain"}
     assert one(gone("x", None), **alone) == {"A": "uncertain"}
-    assert one(gone("x", 10), **both) == {"A": "alone"}
+    assert one(gone("x", 10), **both) == {"A": "likely"}
     assert one(gone("x", 65), **both) == {"A": "uncertain", "B": "uncertain"}
     both["A"] = Shown((command(5, 20, "rm x"),))
     assert one(gone("x", 65), **both) == {"A": "likely"}
@@ -236,7 +236,7 @@ def test_what_is_gone_is_judged_by_the_latest_time_that_it_can_have_gone() -> No
 
 def test_what_came_with_its_folder_is_judged_by_the_folder() -> None:
     """A file keeps its own time when a folder above it is renamed."""
-    assert one(changed("new/x", latest=10), A=Shown((command(5, 20, "mv old new"),))) == {"A": "alone"}
+    assert one(changed("new/x", latest=10), A=Shown((command(5, 20, "mv old new"),))) == {"A": "likely"}
 
 
 # ── claims over several intervals ──────────────────────────────────────────

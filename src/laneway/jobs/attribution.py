@@ -6,7 +6,8 @@ itself are the windows in which it had a command or a patch under way. A certain
     overlay     the path was merged from a layer in which only this job wrote
     patch       a completed patch of the job names the path
     alone       it was changed while only this job had a command or a patch under way
-    likely      several had; only this one names the path in its commands, its scope or its report
+    likely      several had; only this one names the path in its commands, its scope or its report. Or
+                only one had, but when exactly the path changed is not known, as of one that is gone
     uncertain   the job may have changed it: several may have, or it names a path that was changed later
 
 What was changed outside of every window is somebody else's, and credited to nobody. In a tree that a
@@ -273,11 +274,11 @@ class _Scene:
         if latest is None:  # nothing tells when: not even one job alone is sure to have done it
             return self._among(there, "likely" if self._naming(there, change) else "uncertain", change), False
         last = self._under_way(latest)
-        if there == last:
-            return self._among(there, "alone", change), False
         named = self._naming(there, change)
         if len(named) == 1:
             return dict.fromkeys(named, "likely"), False
+        if there == last and len(there) == 1:  # it may have gone before, by a person's hand
+            return dict.fromkeys(there, "likely"), False
         return dict.fromkeys(named or there, "uncertain"), not last
 
     def _among(self, there: Sequence[str], single: Certainty, change: Change) -> dict[str, Certainty]:
