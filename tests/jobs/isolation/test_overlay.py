@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from laneway.base.errors import TreeRefused
-from laneway.jobs.isolation.listing import MAX_DEPTH
 from laneway.jobs.snapshots.model import Unguarded
-from laneway.jobs.snapshots.scan import MAX_IGNORED_BYTES
+from laneway.jobs.snapshots.scan import MAX_DEPTH, MAX_IGNORED_BYTES
 from tests.jobs.isolation.support import layered, linux_only
 from tests.jobs.trees import Tree, git_files, things
 
