@@ -25,6 +25,8 @@ _COLUMNS = (
     " is_inconsistent"
 )
 MAX_LISTED = 200
+LAST_ENDED = "jobs_last_ended"
+"""Of the facts about the file: the last ended number of jobs that have been removed."""
 
 
 class _Facts(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -176,7 +178,7 @@ class Ledger:
         """Write the end; false if the job had ended before. Gives it the next ended number."""
 
         def work(connection: sqlite3.Connection) -> bool:
-            last = connection.execute("SELECT coalesce(max(ended_number), 0) FROM jobs").fetchone()[0]
+            last = _last_ended(connection)
             columns = {
                 "status": status,
                 "failure": "" if failure is None else _json(failure),
@@ -190,12 +192,14 @@ class Ledger:
         return self.database.write(work)
 
     def remove(self, job_ids: Sequence[str]) -> None:
-        """Delete ended jobs."""
+        """Delete ended jobs. Their ended numbers are not given again: cursors of waits may have them."""
         statement = "DELETE FROM jobs WHERE ended_number > 0 AND job_id IN (SELECT value FROM json_each(?))"
         evidence = "DELETE FROM evidence WHERE job_id IN (SELECT value FROM json_each(?))"
         ids = _json(list(job_ids))
 
         def work(connection: sqlite3.Connection) -> None:
+            last = _last_ended(connection)
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (LAST_ENDED, str(last)))
             connection.execute(statement, (ids,))
             connection.execute(evidence, (ids,))
 
@@ -204,6 +208,15 @@ class Ledger:
     def _select(self, rest: str, values: tuple[Any, ...] = (), *, distinct: bool = False) -> list[Job]:
         query = f"SELECT {'DISTINCT ' if distinct else ''}{_COLUMNS} FROM jobs {rest}"
         return [_job(row) for row in self.database.read(lambda c: c.execute(query, values).fetchall())]
+
+
+def _last_ended(connection: sqlite3.Connection) -> int:
+    """The highest number that was ever given to an ended job."""
+    query = (
+        "SELECT max((SELECT coalesce(max(ended_number), 0) FROM jobs),"
+        " (SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM meta WHERE key = ?))"
+    )
+    return int(connection.execute(query, (LAST_ENDED,)).fetchone()[0])
 
 
 def _change(

@@ -95,16 +95,19 @@ class JobTools:
         return tuple(schema.tool(self.handler(schema.name)) for schema in tool_schemas.ALL)
 
     def handler(self, name: str) -> Handler:
-        serve = getattr(self, "_" + name.removeprefix("codex_"))
-
         async def handle(caller: Caller, arguments: Mapping[str, Any]) -> ToolResult:
             try:
-                answer: dict[str, Any] = await serve(caller, arguments)
+                answer = await self.answer(name, caller, arguments)
             except LanewayError as problem:
                 return ToolResult(str(problem), is_error=True)
             return ToolResult(msgspec.json.encode(answer).decode(), data=answer)
 
         return handle
+
+    async def answer(self, name: str, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """What a tool answers, as data; a `LanewayError` if it cannot."""
+        answer: dict[str, Any] = await getattr(self, "_" + name.removeprefix("codex_"))(caller, arguments)
+        return answer
 
     async def _spawn(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
         request = converted(arguments, Request)
