@@ -5,7 +5,6 @@ Opened when the first client has been answered.
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ import msgspec
 from laneway.app.jobs import BackgroundJobs
 from laneway.app.local_socket import local_socket
 from laneway.app.mail import TeamMail
-from laneway.app.options import McpOptions
+from laneway.app.options import McpOptions, tool_groups
 from laneway.app.runtime import Runtime, open_runtime, raw_events, script
 from laneway.app.stores import store_of
 from laneway.base.clock import LoopClock
@@ -164,17 +163,6 @@ def sessions_for(
         restart="never" if not options.serves_http else "reported",
         may_take=may_take,
     )
-
-
-def tool_groups(settings: Settings) -> tuple[str, ...]:
-    """The groups of tools that clients get. Below a worker of a background job there are no jobs."""
-    groups = settings.tools
-    if "jobs" in groups:
-        from laneway.jobs.lineage import is_in_worker
-
-        if is_in_worker(os.environ):
-            return tuple(group for group in groups if group != "jobs")
-    return groups
 
 
 def mail_for(settings: Settings) -> TeamMail | None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+if TYPE_CHECKING:
+    from laneway.base.settings import Settings
 
 
 class CodexChoice(msgspec.Struct, frozen=True):
@@ -44,3 +48,14 @@ class DropInOptions(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     sandbox: str | None = None
     approval_policy: str | None = None
+
+
+def tool_groups(settings: Settings) -> tuple[str, ...]:
+    """The groups of tools that clients get. Below a worker of a background job there are no jobs."""
+    groups = settings.tools
+    if "jobs" in groups:
+        from laneway.jobs.lineage import is_in_worker
+
+        if is_in_worker(os.environ):
+            return tuple(group for group in groups if group != "jobs")
+    return groups

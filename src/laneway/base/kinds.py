@@ -114,16 +114,13 @@ def switch() -> Kind[bool]:
     return Kind("true or false", take, lambda text: BOOLEANS.get(text.lower(), text), label="true or false")
 
 
-def several(
-    kind: Kind[str], expected: str, label: str, skipped: tuple[str, ...] = ()
-) -> Kind[tuple[str, ...]]:
-    """A list; words that are `skipped` are left out, but a list of only those is wrong."""
+def several(kind: Kind[str], expected: str, label: str) -> Kind[tuple[str, ...]]:
+    """A list."""
 
     def take(value: object, base: PathBase) -> tuple[str, ...]:
         if not isinstance(value, (list, tuple)):
             _reject()
-        items = tuple(kind.take(item, base) for item in value if item not in skipped)
-        return items if items or not value else _reject()
+        return tuple(kind.take(item, base) for item in value)
 
     def spell(text: str) -> object:
         return [piece.strip() for piece in text.split(",") if piece.strip()]

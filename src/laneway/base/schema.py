@@ -27,9 +27,7 @@ MAX_AGE_DAYS = 36_500
 JOBS: Keys = ("jobs",)
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 APPROVALS = ("untrusted", "on-request", "never")
-TOOL_GROUPS = ("codex", "sessions", "mail")
-FUTURE_TOOL_GROUPS = ("jobs",)
-"""Not implemented. An earlier default named them, so settings files may: they are ignored in a list."""
+TOOL_GROUPS = ("codex", "sessions", "mail", "jobs")
 
 
 class Role(msgspec.Struct, frozen=True):
@@ -188,7 +186,6 @@ class Settings(msgspec.Struct, frozen=True):
             kinds.choice(*TOOL_GROUPS),
             f"a list of {', '.join(TOOL_GROUPS)}",
             "list of tool groups",
-            skipped=FUTURE_TOOL_GROUPS,
         ),
         TOOL_GROUPS,
         "groups of tools offered to MCP clients",

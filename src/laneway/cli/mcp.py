@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from laneway.app import prestart
-from laneway.app.options import McpOptions
+from laneway.app.options import McpOptions, tool_groups
 from laneway.base.errors import UsageError
-from laneway.base.schema import FUTURE_TOOL_GROUPS, TOOL_GROUPS
+from laneway.base.schema import TOOL_GROUPS
 from laneway.base.settings import Settings
 from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, overrides
 from laneway.cli.command_settings import codex_choice, settings_for
@@ -116,13 +116,7 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
 
 
 def _groups(text: str) -> list[str]:
-    groups = [piece.strip() for piece in text.split(",")]
-    for group in FUTURE_TOOL_GROUPS:
-        if group in groups:
-            raise argparse.ArgumentTypeError(
-                f"there are no {group} tools yet: choose from {', '.join(TOOL_GROUPS)}"
-            )
-    return groups
+    return [piece.strip() for piece in text.split(",")]
 
 
 def settings_of(options: argparse.Namespace, folder: Path) -> Settings:

@@ -19,7 +19,7 @@ from laneway.base.errors import LanewayError
 from laneway.base.foreign_files import read_regular
 from laneway.codex.exec.events import Normaliser
 from laneway.codex.exec.outcome import verdict
-from laneway.codex.exec.schema import text_problem
+from laneway.codex.exec.output import output_problem, structured_output
 from laneway.codex.exec.stderr import refused_calls
 from laneway.jobs import rules
 from laneway.jobs.attempt import Attempt, AttemptEnd, Bounds, Order
@@ -128,7 +128,7 @@ class Supervisor:
             self._windows += worker.windows(self._runs.tree)
         for call in refused_calls(end.stderr):
             events.append("error", {"kind": "refused", "message": call.reason, "command": call.command})
-        return self._failure_of(end, worker.output)
+        return await asyncio.to_thread(self._failure_of, end, worker.output)
 
     def _failure_of(self, end: AttemptEnd, output: Normaliser) -> Failure | None:
         match end.stopped:
@@ -145,7 +145,7 @@ class Supervisor:
             output.state,
             end.stderr,
             thread_id=self._spec.thread_id,
-            schema_problem=None if schema is None else text_problem(schema, message),
+            schema_problem=None if schema is None else output_problem(schema, message),
             budget=self._spec.token_budget if end.stopped == "budget" else None,
         )
         return None if judged.kind is None else Failure(judged.kind, judged.text)
@@ -244,7 +244,7 @@ class Supervisor:
         )
         if failure is None and self._spec.output_schema is not None:
             result = msgspec.structs.replace(
-                result, structured_output=msgspec.json.decode(message), has_structured_output=True
+                result, structured_output=structured_output(message), has_structured_output=True
             )
         if judged is None:
             return result
