@@ -135,7 +135,7 @@ def test_what_a_job_changed_is_kept_when_the_users_commits_are_thrown_away(tree:
     tree.write("only.txt", "by the job\n")
     after = tree.snapshot()
     changes = tree.shadow.changes(before, after)
-    tree.shadow.keep(changes)
+    assert tree.shadow.keep(changes) == ()
     tree.git("reset", "--quiet", "--hard", "HEAD~1")
     tree.git("reflog", "expire", "--expire=now", "--all")
     tree.git("gc", "--quiet", "--prune=now")
@@ -143,6 +143,38 @@ def test_what_a_job_changed_is_kept_when_the_users_commits_are_thrown_away(tree:
     assert [tree.both(change) for change in changes] == [
         (b"only in the commit that is dropped\n", b"by the job\n")
     ]
+
+
+def throw_away_the_last_commit(tree: Tree) -> None:
+    """Its contents are gone from the user's repository; the files stay."""
+    tree.git("reset", "--quiet", "--soft", "HEAD~1")
+    tree.git("reset", "--quiet")
+    tree.git("reflog", "expire", "--expire=now", "--all")
+    tree.git("gc", "--quiet", "--prune=now")
+
+
+def test_a_new_run_records_again_what_the_users_commit_has_no_more(tree: Tree) -> None:
+    """The file lies there as it did, and nobody else has its content."""
+    tree.write("only.txt", "was committed once\n")
+    tree.commit()
+    tree.snapshot()
+    throw_away_the_last_commit(tree)
+    before = tree.snapshot(is_baseline=True)
+    tree.write("only.txt", "by the job\n")
+    assert tree.since(before) == {"only.txt": (b"was committed once\n", b"by the job\n")}
+
+
+def test_what_was_thrown_away_before_it_could_be_kept_is_named(tree: Tree) -> None:
+    """The rest is kept."""
+    tree.write("only.txt", "in the commit that is dropped\n")
+    tree.commit()
+    before = tree.snapshot()
+    tree.write("only.txt", "by the job\n")
+    tree.write("a.txt", "by the job\n")
+    throw_away_the_last_commit(tree)
+    changes = tree.shadow.changes(before, tree.snapshot())
+    assert tree.shadow.keep(changes) == ("only.txt",)
+    assert tree.both(changes[0]) == (b"one\n", b"by the job\n")
 
 
 def test_all_bits_of_a_mode_are_recorded(tree: Tree) -> None:

@@ -76,11 +76,20 @@ class Shadow:
         """The same for many, with the id of each: much faster than one by one."""
         return self._objects().contents(state.blob for state in states if state.blob)
 
-    def keep(self, changes: Iterable[Change]) -> None:
-        """Copy what was changed, before and after, out of the user's repository, which may throw it away."""
-        blobs = {state.blob for change in changes for state in (change.before, change.after) if state.blob}
+    def keep(self, changes: Iterable[Change]) -> tuple[str, ...]:
+        """Copy what was changed, before and after, out of the user's repository, which may throw it away.
+
+        Paths of which it has thrown something away already.
+        """
+        paths = {
+            state.blob: change.path
+            for change in changes
+            for state in (change.before, change.after)
+            if state.blob
+        }
         with gate(self.folder / "gate", patience_s=PATIENCE_S):
-            self._objects().keep(sorted(blobs))
+            gone = self._objects().keep(sorted(paths))
+        return tuple(sorted({paths[blob] for blob in gone}))
 
     def states(self, snapshot: Snapshot, paths: Iterable[str] | None = None) -> dict[str, PathState]:
         """What lay at these paths, or at all paths."""
@@ -104,11 +113,14 @@ class Shadow:
         rules = ignored_in(facts.top)
         if rules is None:
             raise TreeRefused(f"{code_label(str(self.tree))} is not the top of a work tree.", str(self.tree))
+        lent = _lent(objects, rules.head) if index is None or is_baseline else frozenset()
+        if index is not None and is_baseline:
+            _read_unkept_again(objects, index, lent)
         scan = Scan(
             index.folders if index else {},
             objects,
             self._rules_within,
-            lent=() if index else _lent(objects, rules.head),
+            lent=lent,
             ours=self._ours_within(facts.top),
             keeps_known=not is_baseline,
         )
@@ -185,6 +197,16 @@ def _walk(scan: Scan, top: Path, rules: Ignored) -> None:
         raise TreeRefused(
             f"The work tree {code_label(str(top))} cannot be read ({why}).", str(top)
         ) from problem
+
+
+def _read_unkept_again(objects: Objects, index: Index, lent: frozenset[str]) -> None:
+    """Contents that the user's commit had once, and has no more: nobody else may have them soon."""
+    blobs = {blob.hex() for folder in index.folders.values() for blob in folder.blobs.values()}
+    unkept = {bytes.fromhex(name) for name in objects.missing(sorted(blobs - lent), own=True)}
+    if unkept:
+        for folder in index.folders.values():
+            names = frozenset(name for name, blob in folder.blobs.items() if blob in unkept)
+            folder.unsettled |= names
 
 
 def _lent(objects: Objects, head: str) -> frozenset[str]:

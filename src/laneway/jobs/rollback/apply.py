@@ -19,8 +19,8 @@ from laneway.base.errors import ContentGone
 from laneway.jobs.rollback.journal import Kept
 from laneway.jobs.rollback.model import Journal, Operation, Refusal, Why
 from laneway.jobs.rollback.names import Place, exchange, exists, move, replace
-from laneway.jobs.rollback.present import NO_WAY, at_place, place_of
-from laneway.jobs.snapshots.beneath import FOLDER, opened
+from laneway.jobs.rollback.present import at_place, place_of
+from laneway.jobs.snapshots.beneath import FOLDER, NO_WAY, opened
 from laneway.jobs.snapshots.model import ABSENT, PathState
 from laneway.jobs.snapshots.paths import parts_of
 from laneway.store.files import write_all

@@ -15,9 +15,9 @@ import msgspec
 
 from laneway.jobs.rollback.journal import Keeper
 from laneway.jobs.rollback.model import Operation, Refusal, Return, Step, Why
-from laneway.jobs.rollback.present import NO_WAY, at_path, place_of
+from laneway.jobs.rollback.present import at_path, place_of
 from laneway.jobs.rollback.three_way import MAX_BYTES, merge
-from laneway.jobs.snapshots.beneath import open_file, opened, read_all
+from laneway.jobs.snapshots.beneath import NO_WAY, open_file, opened, read_all
 from laneway.jobs.snapshots.beside import folder_key
 from laneway.jobs.snapshots.model import PathState
 from laneway.jobs.snapshots.objects import object_id

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -10,14 +9,11 @@ from contextlib import contextmanager
 
 from laneway.base.foreign_files import NotRegular, TooLarge
 from laneway.jobs.rollback.names import Place
-from laneway.jobs.snapshots.beneath import look_of, open_file, opened, read_all
+from laneway.jobs.snapshots.beneath import NO_WAY, look_of, open_file, opened, read_all
 from laneway.jobs.snapshots.model import ABSENT, PathState
 from laneway.jobs.snapshots.objects import object_id
 from laneway.jobs.snapshots.paths import parts_of
 from laneway.jobs.snapshots.reading import ATTEMPTS, MAX_KEPT_BYTES, UNREADABLE, fingerprint, special
-
-NO_WAY = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
-"""A folder on the way is missing, is a file, or is a link."""
 
 
 @contextmanager

@@ -28,8 +28,8 @@ def wanted(claims: Iterable[PathClaim], jobs: Collection[str], *, despite: Colle
                 steps.append(Step(same[0].before, same[0].after))
             else:
                 (refused if is_in_the_way else left).append(Refusal(path, why))
-        if steps:
-            returns.append(Return(path, joined(steps)))
+        if net := joined(steps):
+            returns.append(Return(path, net))
     return Wanted(tuple(returns), _once(refused), _once(left))
 
 

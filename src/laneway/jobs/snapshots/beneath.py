@@ -16,6 +16,8 @@ from laneway.base.foreign_files import NotRegular, TooLarge
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+NO_WAY = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+"""A folder on the way is missing, is a file, or is a link."""
 CHUNK_BYTES = 1024 * 1024
 
 Look = tuple[int, int, int, int, int]

@@ -104,12 +104,14 @@ class Objects:
             raise _failed(self.folder, ran)
         self._new, self._size = {}, 0
 
-    def keep(self, names: Iterable[str]) -> None:
-        """Copy contents that only a lender has: it may throw them away. `ContentGone` if one is missing."""
+    def keep(self, names: Iterable[str]) -> list[str]:
+        """Copy contents that only a lender has: it may throw them away. Those that it has thrown away."""
         lent = self.missing(names, own=True)
-        for name, data in self.contents(lent):
+        gone = self.missing(lent)
+        for name, data in self.contents(name for name in lent if name not in gone):
             self.add("blob", data, name=name)
         self.flush()
+        return gone
 
     # ── reading ────────────────────────────────────────────────────────────
 

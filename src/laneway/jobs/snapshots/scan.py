@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from laneway.base.errors import TreeRefused
-from laneway.jobs.snapshots.beneath import FOLDER, Look, look_of
+from laneway.jobs.snapshots.beneath import FOLDER, NO_WAY, Look, look_of
 from laneway.jobs.snapshots.ignored import Ignored
 from laneway.jobs.snapshots.index import Folder
 from laneway.jobs.snapshots.objects import Objects
@@ -136,7 +136,9 @@ class Scan:
             new.unguarded[name + b"/"] = "unreadable"
             new.folders[name] = self._empty
             return
-        except (FileNotFoundError, NotADirectoryError):
+        except OSError as problem:
+            if problem.errno not in NO_WAY:
+                raise
             return  # removed, or replaced by a link, since it was listed
         try:
             why = why or self._why_not(inner, below, rules)
