@@ -20,8 +20,8 @@ from laneway.jobs.isolation.files import Files
 from laneway.jobs.isolation.own_repository import make_own_repository, writes_to_own
 from laneway.jobs.isolation.removal import remove
 from laneway.jobs.shadow import Shadow
-from laneway.jobs.snapshots.beside import ROOT
-from laneway.jobs.snapshots.model import Snapshot, Unguarded
+from laneway.jobs.snapshots.beside import ROOT, parents_of
+from laneway.jobs.snapshots.model import PathState, Snapshot, Unguarded
 from laneway.jobs.snapshots.paths import bytes_of
 from laneway.jobs.snapshots.scan import MAX_REPOSITORIES
 from laneway.store.files import make_folder, read_whole, trouble, write_whole
@@ -59,9 +59,9 @@ class Copy(msgspec.Struct, frozen=True):
         remove(self.folder)
         try:
             make_folder(self.top)
-            states = shadow.states(baseline)
+            states, unguarded = shadow.states(baseline), shadow.unguarded(baseline)
+            folders = _without_empty(shadow.folders(baseline), unguarded, states)
             with Files(self.top, Path(self.tree)) as files:
-                folders = shadow.folders(baseline)
                 files.make_folders(folders)
                 files.make_files(states, shadow)
                 self._make_repositories(folders)
@@ -72,7 +72,7 @@ class Copy(msgspec.Struct, frozen=True):
         special = (
             Unguarded(path, state.fingerprint) for path, state in states.items() if state.kind == "other"
         )
-        return (*shadow.unguarded(baseline), *special)
+        return (*unguarded, *special)
 
     def place_of(self, path: str) -> str:
         """Where a path of the original lies in the copy; `TreeRefused` for one that is not in the tree."""
@@ -125,3 +125,12 @@ class Copy(msgspec.Struct, frozen=True):
             inside = os.fsdecode(bytes_of(key[:-1])) if key != ROOT else ""
             if inside and os.path.lexists(os.path.join(self.tree, inside, ".git")):
                 yield inside
+
+
+def _without_empty(
+    folders: Mapping[str, int], unguarded: Sequence[Unguarded], states: Mapping[str, PathState]
+) -> dict[str, int]:
+    """Without folders of which nothing is known but that they are there: an empty one would deceive."""
+    within = {key for path in states for key in parents_of(path)}
+    empty = {item.path for item in unguarded} - within
+    return {key: mode for key, mode in folders.items() if key not in empty}
