@@ -213,6 +213,18 @@ def test_a_folder_in_the_place_of_a_file_is_refused_if_it_has_more_in_it(tree: T
     assert (tree.root / "a.txt/job").exists()
 
 
+def test_empty_folders_in_the_place_of_a_file_are_no_obstacle(tree: Tree) -> None:
+    """The job put files there, and deleted them again; an undo makes the folders again."""
+    before = tree.snapshot()
+    (tree.root / "a.txt").unlink()
+    (tree.root / "a.txt/one/two").mkdir(parents=True)
+    there = things(tree.root)
+    outcome = tree.roll_back(before)
+    assert (tree.root / "a.txt").read_text() == "one\n"
+    assert tree.rollbacks.undo(outcome.rollback_id).ending == "done"
+    assert things(tree.root) == there
+
+
 def test_a_file_in_the_place_of_a_folder_is_refused(tree: Tree) -> None:
     """It is a person's; the job had deleted the folder."""
     before = tree.snapshot()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -44,6 +44,8 @@ class Folders(msgspec.Struct, frozen=True):
     modes: Mapping[str, int]
     is_new: Callable[[str], bool]
     """Whether a folder may be removed when it is empty: it was not there before."""
+    shall: frozenset[str] = frozenset()
+    """Folders that shall be there in the end, also empty ones."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -195,6 +197,8 @@ class _Layout:
         self._missing: dict[bytes, int] = {}
         for path in sorted(self._put):
             self._make_way(path)
+        for key in sorted(folders.shall):
+            self._make_folder(bytes_of(key.removesuffix("/")))
 
     def operations(self, rollback_id: str) -> tuple[Operation, ...]:
         removes = sorted(self._removed)
@@ -219,8 +223,10 @@ class _Layout:
             above
             for path in self._removed
             for above in _above(path)
-            if above not in self._needed and (self._folders.is_new(folder_key(above)) or self._is_put(above))
+            if above not in self._needed and self._folders.is_new(folder_key(above))
         }
+        for path in self._put:
+            candidates.update(self._folders_at(path))
         leaving: dict[bytes, int] = {}
         for folder in sorted(candidates, key=_depth, reverse=True):
             names, mode = self._listing(folder)
@@ -229,9 +235,13 @@ class _Layout:
                 leaving[folder] = mode
         return leaving
 
-    def _is_put(self, folder: bytes) -> bool:
-        """Whether a file shall lie where the folder is, or where a folder above it is."""
-        return folder in self._put or any(above in self._put for above in _above(folder))
+    def _folders_at(self, path: bytes) -> Iterator[bytes]:
+        """The folder that lies where a file shall lie, and all in it: empty, they stand in nobody's way."""
+        mode = self._mode(path)
+        if mode is not None and stat.S_ISDIR(mode):
+            yield path
+            for name in self._listing(path)[0] or ():
+                yield from self._folders_at(path + b"/" + name)
 
     def _make_way(self, path: bytes) -> None:
         """Find the folders that are missing above a path; refuse if something else is there."""
@@ -245,6 +255,15 @@ class _Layout:
         mode = self._mode(path)
         if mode is not None and stat.S_ISDIR(mode) and path not in self._leaving:
             self.refused.append(Refusal(text_of(path), "folder"))
+
+    def _make_folder(self, path: bytes) -> None:
+        """One that shall be there; unless something else is, which is left alone."""
+        for folder in (*_above(path), path):
+            mode = self._mode(folder)
+            if mode is None or folder in self._removed:
+                self._missing[folder] = self._folders.modes.get(folder_key(folder), FOLDER_MODE)
+            elif not stat.S_ISDIR(mode):
+                return
 
     def _aside(self, path: bytes, name: bytes) -> bytes:
         """A place for a file that waits: in the nearest folder that is there and stays."""

@@ -103,7 +103,7 @@ class Rollbacks:
             returns = [Return(item.path, (Step(item.old, item.new),)) for item in files]
             made = {f"{item.path}/" for item in journal.operations if item.kind == "mkdir"}
             modes = {f"{item.path}/": item.mode for item in journal.operations if item.kind == "rmdir"}
-            known = Folders(modes, made.__contains__)
+            known = Folders(modes, made.__contains__, frozenset(modes))
             source = Kept(record, journal)
             return self._do(
                 facts,
