@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from laneway.jobs.isolation.edits import Edits
-from laneway.jobs.isolation.layer import read_layer
 from laneway.jobs.isolation.overlay import Overlay, available
 from laneway.jobs.isolation.removal import remove
+from laneway.jobs.isolation.worktree import Copy
 from laneway.jobs.snapshots.model import Snapshot
 from tests.jobs.trees import Tree
 
@@ -34,6 +34,9 @@ class Layered:
         self.overlay = Overlay.of(tree.root, folder)
         self.baseline = baseline
 
+    def begin(self) -> None:
+        assert self.overlay.begin(self.tree.shadow, self.baseline) == ()
+
     def sh(self, script: str, *, cwd: str = "", check: bool = True) -> str:
         """Run a script for which the tree is covered."""
         words = self.overlay.wrap(["bash", "-c", script], str(self.tree.root / cwd))
@@ -47,7 +50,7 @@ class Layered:
         return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
     def edits(self) -> Edits:
-        return read_layer(self.overlay, self.tree.shadow, self.baseline)
+        return self.overlay.read(self.tree.shadow, self.baseline)
 
     def changed(self) -> dict[str, tuple[bytes | str, bytes | str]]:
         """Path → what lay there before and now."""
@@ -59,9 +62,34 @@ def layered(tree: Tree, folder: Path) -> Iterator[Layered]:
     folder.parent.mkdir(exist_ok=True)
     need_overlay(tree.root, folder.parent)
     made = Layered(tree, folder, tree.snapshot(is_baseline=True))
-    made.overlay.begin()
+    made.begin()
     try:
         yield made
     finally:
         remove(folder)
         assert not folder.exists()
+
+
+class Copied:
+    """A tree and the copy for one job."""
+
+    def __init__(self, tree: Tree, folder: Path) -> None:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        self.tree = tree
+        self.baseline: Snapshot = tree.snapshot(is_baseline=True)
+        self.copy = Copy.of(tree.root, folder)
+        self.missing = self.copy.begin(tree.shadow, self.baseline)
+        self.top = self.copy.top
+
+    def changed(self) -> dict[str, tuple[bytes | str, bytes | str]]:
+        return {change.path: self.tree.both(change) for change in self.edits().changes}
+
+    def edits(self) -> Edits:
+        return self.copy.read(self.tree.shadow, self.baseline)
+
+    def git(self, *words: str, inside: str = "") -> str:
+        return looked(self.top / inside, *words)
+
+
+def looked(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout

@@ -202,7 +202,7 @@ def test_an_attempt_begins_with_an_empty_layer(tree: Tree, tmp_path: Path) -> No
     with layered(tree, tmp_path / "state" / "work") as job:
         job.sh("echo x > a.txt; mkdir locked; echo y > locked/y; chmod 0 locked locked/y")
         assert job.changed().keys() >= {"a.txt"}
-        job.overlay.begin()
+        job.begin()
         assert job.sh("cat a.txt") == "one\n"
         assert job.changed() == {}
 

@@ -163,7 +163,7 @@ async def test_a_worker_never_starts_without_its_layer(tree: Tree, tmp_path: Pat
         assert was_not_started(how.code, child.stderr_tail)
         assert failure(child.stderr_tail, job.overlay.folder) == "No overlay: layer failed (ENOENT)."
         assert not (tree.root / "made").exists()
-        job.overlay.begin()
+        job.begin()
 
 
 async def test_what_a_worker_says_itself_is_no_failure_of_ours(tree: Tree, tmp_path: Path) -> None:

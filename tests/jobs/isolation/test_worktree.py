@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from laneway.base.errors import TreeRefused
-from laneway.jobs.isolation.edits import Edits
 from laneway.jobs.isolation.removal import remove
 from laneway.jobs.isolation.worktree import Copy
-from laneway.jobs.snapshots.model import Snapshot, Unguarded
+from laneway.jobs.snapshots.model import Unguarded
 from laneway.jobs.snapshots.reading import MAX_KEPT_BYTES
+from tests.jobs.isolation.support import Copied, looked
 from tests.jobs.trees import Tree, git_files, things
 
 LOOKS = (
@@ -26,31 +26,6 @@ LOOKS = (
     ("submodule", "status"),
 )
 """What a worker asks of git."""
-
-
-class Copied:
-    """A tree and the copy for one job."""
-
-    def __init__(self, tree: Tree, folder: Path) -> None:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        self.tree = tree
-        self.baseline: Snapshot = tree.snapshot(is_baseline=True)
-        self.copy = Copy.of(tree.root, folder)
-        self.missing = self.copy.begin(tree.shadow, self.baseline)
-        self.top = self.copy.top
-
-    def changed(self) -> dict[str, tuple[bytes | str, bytes | str]]:
-        return {change.path: self.tree.both(change) for change in self.edits().changes}
-
-    def edits(self) -> Edits:
-        return self.copy.read(self.tree.shadow, self.baseline)
-
-    def git(self, *words: str, inside: str = "") -> str:
-        return looked(self.top / inside, *words)
-
-
-def looked(folder: Path, *words: str) -> str:
-    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
 
 from laneway.base.errors import TreeRefused
 from laneway.jobs.isolation.edits import NEW_REPOSITORY, Edits, state_of, store_of
 from laneway.jobs.isolation.git_own import index_is_same
 from laneway.jobs.isolation.ignoring import Ignoring
 from laneway.jobs.isolation.listing import Listing, folders_above, joined
-from laneway.jobs.isolation.overlay import INDEX, Overlay
 from laneway.jobs.shadow import Shadow
 from laneway.jobs.snapshots.beneath import open_root, opened
 from laneway.jobs.snapshots.beside import ROOT, folder_key
@@ -27,25 +29,38 @@ from laneway.jobs.snapshots.scan import MAX_IGNORED, MAX_IGNORED_BYTES
 OBJECTS = b"objects/"
 
 
-def read_layer(overlay: Overlay, shadow: Shadow, baseline: Snapshot) -> Edits:
+class Layers(msgspec.Struct, frozen=True):
+    """Where the layers of a job lie."""
+
+    tree: str
+    """The work tree; links resolved."""
+    uppers: dict[str, Path]
+    """By the folder that is covered: the tree, and git's own if that lies outside of it."""
+    git_dir: str
+    index: Path
+    """A copy of git's index as it was at the start, if there was one."""
+
+
+def read_layers(layers: Layers, shadow: Shadow, baseline: Snapshot) -> Edits:
     """`shadow` is that of the user's tree; the contents that the job has left are stored in it."""
-    upper = open_root(overlay.upper(overlay.tree))
+    source = layers.uppers[layers.tree]
+    upper = open_root(source)
     try:
         listing = Listing(upper)
-        reading = _Reading(overlay, upper, listing, shadow, baseline)
+        reading = _Reading(layers, upper, listing, shadow, baseline)
         with store_of(shadow) as objects:
             changes = reading.changes(objects)
-        git_writes = (*reading.git_writes(), *_writes_outside(overlay, shadow))
+        git_writes = (*reading.git_writes(), *_writes_outside(layers, shadow))
         return Edits(
             changes=changes,
             new_folders=reading.new_folders(),
             removed_folders=reading.removed_folders(),
             left_out=reading.left_out(),
             git_writes=git_writes,
-            source=os.fspath(overlay.upper(overlay.tree)),
+            source=os.fspath(source),
         )
     except OSError as problem:
-        raise TreeRefused(f"The job's layer cannot be read ({problem.strerror}).", overlay.tree) from problem
+        raise TreeRefused(f"The job's layer cannot be read ({problem.strerror}).", layers.tree) from problem
     finally:
         os.close(upper)
 
@@ -54,9 +69,9 @@ class _Reading:
     """One layer beside one snapshot."""
 
     def __init__(
-        self, overlay: Overlay, upper: int, listing: Listing, shadow: Shadow, baseline: Snapshot
+        self, layers: Layers, upper: int, listing: Listing, shadow: Shadow, baseline: Snapshot
     ) -> None:
-        self._overlay = overlay
+        self._layers = layers
         self._upper = upper
         self._listing = listing
         self._shadow = shadow
@@ -161,7 +176,7 @@ class _Reading:
         """In repositories of the user's tree. Those in new ones are left out."""
         found: list[bytes] = []
         for dot_git, names in self._listing.git.items():
-            if not os.path.lexists(os.path.join(self._overlay.tree, os.fsdecode(dot_git))):
+            if not os.path.lexists(os.path.join(self._layers.tree, os.fsdecode(dot_git))):
                 self._leave_out(f"{text_of(dot_git)}/", NEW_REPOSITORY)
                 continue
             writes = git_files(names)
@@ -171,8 +186,8 @@ class _Reading:
         return tuple(text_of(path) for path in sorted(found))
 
     def _index_is_same(self) -> bool:
-        own = self._overlay.upper(self._overlay.tree) / ".git" / "index"
-        return index_is_same(self._shadow.folder, self._overlay.folder / INDEX, own)
+        own = self._layers.uppers[self._layers.tree] / ".git" / "index"
+        return index_is_same(self._shadow.folder, self._layers.index, own)
 
 
 def git_files(names: Iterable[bytes]) -> set[bytes]:
@@ -180,18 +195,17 @@ def git_files(names: Iterable[bytes]) -> set[bytes]:
     return {OBJECTS if name.startswith(OBJECTS) else name for name in names}
 
 
-def _writes_outside(overlay: Overlay, shadow: Shadow) -> tuple[str, ...]:
+def _writes_outside(layers: Layers, shadow: Shadow) -> tuple[str, ...]:
     """In the repository of a linked work tree, or of a submodule."""
     found: list[str] = []
-    for covered in overlay.covered:
-        if covered == overlay.tree:
+    for covered, upper in layers.uppers.items():
+        if covered == layers.tree:
             continue
-        upper = overlay.upper(covered)
         for name in git_files(_names(upper)):
             path = os.path.join(covered, os.fsdecode(name))
-            is_index = path == os.path.join(overlay.git_dir, "index")
+            is_index = path == os.path.join(layers.git_dir, "index")
             written = upper / os.fsdecode(name)
-            if not is_index or not index_is_same(shadow.folder, overlay.folder / INDEX, written):
+            if not is_index or not index_is_same(shadow.folder, layers.index, written):
                 found.append(path)
     return tuple(text_of(os.fsencode(path)) for path in sorted(found))
 

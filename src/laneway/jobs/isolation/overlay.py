@@ -24,8 +24,12 @@ import msgspec
 from laneway.base.errors import TreeRefused
 from laneway.base.foreign_files import read_regular
 from laneway.base.plain import code_label
+from laneway.jobs.isolation.edits import Edits
+from laneway.jobs.isolation.layer import Layers, read_layers
 from laneway.jobs.isolation.overlay_mount import FAILED, MARK
 from laneway.jobs.isolation.removal import remove
+from laneway.jobs.shadow import Shadow
+from laneway.jobs.snapshots.model import Snapshot, Unguarded
 from laneway.jobs.snapshots.work_tree import refused, work_tree
 from laneway.store.files import make_folder, trouble
 from laneway.wire.git import git
@@ -71,25 +75,32 @@ class Overlay(msgspec.Struct, frozen=True):
         """The folder with what was written: deleted files are devices, replaced folders have an attribute."""
         return self.layer(covered) / "upper"
 
-    def begin(self) -> None:
-        """Make empty layers; what an earlier attempt left is removed."""
-        remove(self.folder)
+    def begin(self, shadow: Shadow, baseline: Snapshot) -> tuple[Unguarded, ...]:
+        """Make empty layers; what an earlier attempt left is removed. Nothing of the tree is missing."""
+        self._make()
         try:
-            for covered in self.covered:
-                make_folder(self.layer(covered))
-                (self.layer(covered) / "work").mkdir(0o700)
-                self.upper(covered).mkdir(0o700)
-                _be_like(self.upper(covered), covered)
             self._copy_index()
         except OSError as problem:
             raise trouble(self.folder, problem) from problem
+        return ()
+
+    def place_of(self, path: str) -> str:
+        """Where the worker has what lies at a path: there."""
+        return path
 
     def wrap(self, argv: Sequence[str], cwd: str) -> list[str]:
         """The words of a program that becomes `argv` in place, with the layers mounted."""
         return [*self._words("run"), cwd, *self._pairs(), "--", *argv]
 
+    def read(self, shadow: Shadow, baseline: Snapshot) -> Edits:
+        """What the job changed. `shadow` is that of the tree: what the job has left is stored in it."""
+        uppers = {covered: self.upper(covered) for covered in self.covered}
+        layers = Layers(self.tree, uppers, self.git_dir, self.folder / INDEX)
+        return read_layers(layers, shadow, baseline)
+
     def try_out(self) -> str:
         """Why this does not work here; empty if it does."""
+        self._make()
         try:
             ran = subprocess.run(
                 [*self._words("probe"), *self._pairs()],
@@ -102,6 +113,17 @@ class Overlay(msgspec.Struct, frozen=True):
             return "An overlay could not be tried out: the trial did not end."
         said = ran.stderr.decode("utf-8", "replace")
         return "" if ran.returncode == 0 else failure(said, self.folder) or _unknown(said)
+
+    def _make(self) -> None:
+        remove(self.folder)
+        try:
+            for covered in self.covered:
+                make_folder(self.layer(covered))
+                (self.layer(covered) / "work").mkdir(0o700)
+                self.upper(covered).mkdir(0o700)
+                _be_like(self.upper(covered), covered)
+        except OSError as problem:
+            raise trouble(self.folder, problem) from problem
 
     def _words(self, mode: str) -> list[str]:
         return [sys.executable, "-I", "-S", PROGRAM, mode]
@@ -134,9 +156,7 @@ def available(tree: Path, near: Path) -> str:
     make_folder(near)
     folder = Path(tempfile.mkdtemp(prefix="probe-", dir=near))
     try:
-        overlay = Overlay.of(tree, folder / "layers")
-        overlay.begin()
-        return overlay.try_out()
+        return Overlay.of(tree, folder / "layers").try_out()
     except TreeRefused as problem:
         return str(problem)
     finally:
