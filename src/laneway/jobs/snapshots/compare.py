@@ -15,13 +15,12 @@ from laneway.jobs.snapshots.beside import ROOT, folder_key, parents_of
 from laneway.jobs.snapshots.model import ABSENT, Beside, Change, PathState, Snapshot
 from laneway.jobs.snapshots.objects import Objects
 from laneway.jobs.snapshots.paths import text_of
+from laneway.jobs.snapshots.reading import tick_of
 
 FILES = "files"
 BESIDE = "beside"
 """The two entries of a snapshot's tree."""
 MAX_LISTED_BYTES = 512 * 1024 * 1024
-CLOCK_S = 1.0
-"""A change that is dated earlier than this before the first snapshot came with its folder."""
 _LINK = "120000"
 _PROGRAM = "100755"
 
@@ -171,10 +170,12 @@ def _items(facts: Mapping[str, object]) -> set[tuple[str, object]]:
 def _change(
     path: str, before: PathState, after: PathState, times: Mapping[str, int], started_at: float
 ) -> Change:
-    earliest = started_at - CLOCK_S
-    at = times.get(path, 0) / 1e9
-    if after.kind != "absent" and at >= earliest:
-        return Change(path, before, after, changed_at=at)
-    # A folder's time tells when names in it, or its own, were last changed.
-    latest = next((times[key] / 1e9 for key in parents_of(path) if key in times), 0.0)
-    return Change(path, before, after, latest=latest if latest >= earliest else None)
+    def is_since(changed_ns: int) -> bool:
+        return changed_ns + tick_of(changed_ns) >= started_at * 1e9
+
+    at = times.get(path, 0)
+    if after.kind != "absent" and is_since(at):
+        return Change(path, before, after, changed_at=at / 1e9)
+    # What is dated earlier came with its folder. A folder's time tells when names in it, or its own, changed.
+    latest = next((times[key] for key in parents_of(path) if key in times), 0)
+    return Change(path, before, after, latest=latest / 1e9 if is_since(latest) else None)

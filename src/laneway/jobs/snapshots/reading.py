@@ -77,9 +77,12 @@ def special(mode: int) -> str:
 
 def is_settled(look: Look, read_ns: int) -> bool:
     """Whether a change after it was read would show."""
-    changed_ns = look[3]
-    tick_ns = TICK_NS if changed_ns % 1_000_000_000 else COARSE_TICK_NS
-    return changed_ns < read_ns - tick_ns
+    return look[3] < read_ns - tick_of(look[3])
+
+
+def tick_of(changed_ns: int) -> int:
+    """How much later than this the change may have been: the time is of a clock that goes in ticks."""
+    return TICK_NS if changed_ns % 1_000_000_000 else COARSE_TICK_NS
 
 
 def _take_file(folder: int, name: bytes, store: Store) -> Taken:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from laneway.base.errors import TreeRefused
@@ -29,6 +30,7 @@ MAX_IGNORED_BYTES = 1024 * 1024
 """Of a file that git ignores: settings such as `.env`, not results of a build."""
 MAX_IGNORED = 1000
 
+_CODEC = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 _FORMAT = 0o170000
 _FOLDER = stat.S_IFDIR
 NOTHING = Folder()
@@ -104,7 +106,7 @@ class Scan:
         is_repository = False
         with os.scandir(fd) as entries:
             for entry in entries:
-                name = os.fsencode(entry.name)
+                name = entry.name.encode(*_CODEC)  # as `os.fsencode`, which takes a fifth of all time
                 if name == GIT:
                     is_repository = True
                     continue
