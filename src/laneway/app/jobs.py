@@ -50,17 +50,24 @@ def open_jobs(
     codex_home: str,
     state: Path | None = None,
     is_read_only: bool = False,
+    needs_codex: bool = True,
 ) -> Jobs:
-    """The user's jobs, or those of a rehearsal in its folder for state. `BinaryError` without a Codex."""
+    """The user's jobs, or those of a rehearsal in its folder for state.
+
+    `BinaryError` without a Codex, unless none is needed: to look at jobs, and to start queued ones, which
+    know their own.
+    """
     from laneway.jobs.model import Limits
     from laneway.jobs.places import Places
     from laneway.jobs.requests import Defaults
     from laneway.jobs.service import Jobs
 
-    binary = locate.find(choice.codex_bin, configured=choice.configured_bin)
+    codex = ""
+    if needs_codex:
+        codex = os.path.abspath(locate.find(choice.codex_bin, configured=choice.configured_bin).path)
     defaults = Defaults(
         cwd=cwd,
-        codex=os.path.abspath(binary.path),
+        codex=codex,
         codex_home=codex_home,
         max_sandbox=cast("Sandbox", settings.jobs_max_sandbox),
         is_read_only=is_read_only,
@@ -68,6 +75,7 @@ def open_jobs(
         effort=settings.reasoning_effort,
         timeout_s=settings.jobs_timeout_ms / 1000,
         stall_s=settings.jobs_stall_ms / 1000,
+        run_expiry_s=settings.jobs_run_expiry_hours * 3600.0,
         notify=settings.jobs_mail,
     )
     limits = Limits(read=settings.jobs_k_read, write=settings.jobs_k_write, total=settings.jobs_max_jobs)

@@ -135,6 +135,9 @@ class Ledger:
         """Those that ended after the one with this ended number, in the order of their ends."""
         return self._select("WHERE ended_number > ? ORDER BY ended_number", (number,))
 
+    def ended_before(self, moment: float) -> list[Job]:
+        return self._select("WHERE ended_number > 0 AND ended_at < ? ORDER BY number", (moment,))
+
     def position(self, job: Job) -> int:
         """How many queued jobs of its mode go before a queued one, counted from one."""
         query = (

@@ -38,6 +38,8 @@ MAX_PROMPT_CHARS = 1_048_576
 DEFAULT_TIMEOUT_S = 60 * 60.0
 DEFAULT_STALL_S = 15 * 60.0
 """Without an item. A reconnect message is no sign of life: Codex repeats it for ever."""
+DEFAULT_RUN_EXPIRY_S = 24 * 60 * 60.0
+"""After its last job a run without conflicts closes by itself. Zero: never."""
 TITLE_CHARS = 120
 """Of the prompt's first line, in lists."""
 
@@ -75,6 +77,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     isolation: Isolation = "shared"
     token_budget: int | None = None
     require_clean: bool = False
+    run_expiry_s: float = DEFAULT_RUN_EXPIRY_S
     thread_id: str | None = None
     """The thread of an ended job that this one continues."""
     notify: str | None = None

@@ -16,6 +16,7 @@ from laneway.base.errors import UsageError
 from laneway.base.plain import code_label
 from laneway.base.repo import find_repo
 from laneway.jobs.model import (
+    DEFAULT_RUN_EXPIRY_S,
     DEFAULT_STALL_S,
     DEFAULT_TIMEOUT_S,
     MAX_PROMPT_CHARS,
@@ -49,6 +50,7 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True):
     effort: str | None = None
     timeout_s: float = DEFAULT_TIMEOUT_S
     stall_s: float = DEFAULT_STALL_S
+    run_expiry_s: float = DEFAULT_RUN_EXPIRY_S
     notify: bool = False
     """Whether the identity that spawns a job is sent team mail when it ends."""
 
@@ -119,6 +121,7 @@ def checked(request: Request, defaults: Defaults, *, thread_id: str | None = Non
         isolation=_isolation(request, tree),
         token_budget=request.token_budget,
         require_clean=request.require_clean,
+        run_expiry_s=defaults.run_expiry_s,
         thread_id=thread_id,
     )
     _check_room(spec)

@@ -47,6 +47,9 @@ class RunLedger:
         rows = self._runs("WHERE tree = ? ORDER BY created_at DESC LIMIT 1", (tree,))
         return rows[0] if rows else None
 
+    def all_runs(self) -> list[Run]:
+        return self._runs("ORDER BY created_at")
+
     def open_runs(self) -> list[Run]:
         return self._runs("WHERE state = 'open' ORDER BY created_at")
 

@@ -18,7 +18,7 @@ from laneway.base.plain import code_label
 from laneway.jobs.attribution import Credits, Differences, PathClaim, Shown, credit, differences, intervals_of
 from laneway.jobs.conflicts import conflicts
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import Border, Conflict, Job, ModifiedFile, Run
+from laneway.jobs.model import DEFAULT_RUN_EXPIRY_S, Border, Conflict, Job, ModifiedFile, Run
 from laneway.jobs.places import Places
 from laneway.jobs.rollback.rollbacks import Rollbacks
 from laneway.jobs.run_ledger import RunLedger
@@ -32,8 +32,6 @@ from laneway.wire.git_view import git_view
 
 BORDER_S = 300.0
 """To wait for the border of another job: the first snapshot of a large tree may take a minute."""
-EXPIRY_S = 24 * 60 * 60.0
-"""After its last job a run without conflicts closes by itself."""
 
 _encode = msgspec.json.encode
 _decode_snapshot = msgspec.json.Decoder(Snapshot).decode
@@ -83,11 +81,13 @@ class TreeRuns:
 
     # ── borders ────────────────────────────────────────────────────────────
 
-    def begin(self, job: Job, *, require_clean: bool) -> Run:
+    def begin(self, job: Job, *, require_clean: bool, expiry_s: float = DEFAULT_RUN_EXPIRY_S) -> Run:
         """Take the border at which a job starts; opens a run if the tree has none. `LanewayError` if not."""
         with self.gate():
-            self.close_expired()
             run = self._runs.open_run(self.tree)
+            if run is not None and self.is_expired(run, expiry_s):
+                self._runs.close(run.run_id, "expired")
+                run = None
             if job.run_id and (run is None or run.run_id != job.run_id):
                 raise UsageError(f"The run {code_label(job.run_id)} was closed before this job could start.")
             active = self._active(run)
@@ -175,17 +175,13 @@ class TreeRuns:
 
     # ── closing ────────────────────────────────────────────────────────────
 
-    def close_expired(self, expiry_s: float = EXPIRY_S) -> None:
-        """Close the open run if its last job ended long ago and nothing conflicts. Under the gate."""
-        run = self._runs.open_run(self.tree)
-        if run is None:
-            return
+    def is_expired(self, run: Run, expiry_s: float) -> bool:
+        """Whether an open run is to be closed: its last job ended long ago and nothing conflicts."""
         jobs = self._ledger.of_run(run.run_id)
         last = max((job.ended_at for job in jobs), default=run.created_at)
-        if any(not job.has_ended for job in jobs) or self._ledger.now() - last < expiry_s:
-            return
-        if not any(conflict.blocks for conflict in self._conflicts(run)):
-            self._runs.close(run.run_id, "expired")
+        if not expiry_s or any(not job.has_ended for job in jobs) or self._ledger.now() - last < expiry_s:
+            return False
+        return not any(conflict.blocks for conflict in self._conflicts(run))
 
     def _conflicts(self, run: Run) -> tuple[Conflict, ...]:
         try:
