@@ -264,6 +264,8 @@ class Game:
 
     def _folder(self, path: str) -> list[str]:
         """A folder with a file takes the place of a file."""
+        if path.endswith(".env"):
+            return []  # git would ignore the folder, and nobody sees what happens in it
         (self.tree.root / path).unlink()
         self.tree.write(f"{path}/inside.txt", self._content())
         return [path, f"{path}/inside.txt"]

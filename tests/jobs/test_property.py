@@ -86,6 +86,7 @@ def expected(now: dict[str, Thing], baseline: dict[str, Thing], given_back: set[
 @pytest.mark.timeout(1800)
 def test_a_run_that_is_rolled_back_is_the_baseline_and_the_persons_work(tmp_path: Path) -> None:
     """And an undo gives back every byte."""
+    done = 0
     for number in range(GAMES):
         seed = random.randrange(2**32)
         where = f"seed {seed}"
@@ -94,11 +95,17 @@ def test_a_run_that_is_rolled_back_is_the_baseline_and_the_persons_work(tmp_path
         check_credits(game, found, where)
         now = game.files()
         outcome, paths, left = roll_back(game, found, {"A", "B", "C"})
+        if outcome.ending == "refused":  # a guess that is wrong, and would have cost the person's files
+            assert {refusal.path for refusal in outcome.refused} <= guessed(found), (where, outcome)
+            assert game.files() == now, where
+            continue
+        done += 1
         assert outcome.ending == "done", (where, outcome)
         assert game.files() == expected(now, game.baseline, paths - left), where
         if outcome.rollback_id:
             assert game.tree.rollbacks.undo(outcome.rollback_id).ending == "done", where
         assert game.files() == now, where
+    assert done > GAMES * 0.8
 
 
 @pytest.mark.chaos

@@ -303,6 +303,18 @@ def test_changes_have_the_time_at_which_they_were_made(tree: Tree) -> None:
         assert began <= latest <= ended
 
 
+def test_a_folder_in_the_place_of_a_file_tells_when_the_file_had_gone(tree: Tree) -> None:
+    """Whatever happened later beside it."""
+    before = tree.snapshot(is_baseline=True)
+    (tree.root / "a.txt").unlink()
+    (tree.root / "a.txt").mkdir()
+    gone = (tree.root / "a.txt").stat().st_ctime
+    while tree.write("later", "x").stat().st_ctime <= gone + 0.05:
+        (tree.root / "later").unlink()
+    changes = {change.path: change for change in tree.shadow.changes(before, tree.snapshot())}
+    assert changes["a.txt"].latest == pytest.approx(gone, abs=1e-6)
+
+
 def test_times_are_kept_over_snapshots_that_saw_the_change_before(tree: Tree) -> None:
     """Two snapshots may be compared that were not taken one after the other."""
     before = tree.snapshot(is_baseline=True)

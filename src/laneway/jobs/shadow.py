@@ -5,6 +5,9 @@ ends, hooks, attributes, monitors and flags of the user's index have no part in 
 lies on disk. Of the user's repository only contents are read, and nothing is written to it.
 
 Blocking, and for one process at a time: others wait at a gate. A crash leaves the last snapshot whole.
+
+Not seen: what a program writes through a mapping of memory after a snapshot has read the file, until the
+system dates it again; changes of a folder's mode, of extended attributes, and of what is unguarded.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Everything that is overwritten, and everything that is written, is on disk before the first path is
 touched. Either all paths are given back or none. Blocking, and one at a time: others wait at a gate.
+
+A file that is given back is a new file: its mode, and its owner as far as we may, are those from before;
+extended attributes and further hard links of the old one are not.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from laneway.base.errors import ContentGone
 from laneway.jobs.snapshots.beside import ROOT, folder_key, parents_of
 from laneway.jobs.snapshots.model import ABSENT, Beside, Change, PathState, Snapshot
 from laneway.jobs.snapshots.objects import Objects
-from laneway.jobs.snapshots.paths import text_of
+from laneway.jobs.snapshots.paths import bytes_of, text_of
 from laneway.jobs.snapshots.reading import tick_of
 
 FILES = "files"
@@ -176,6 +176,8 @@ def _change(
     at = times.get(path, 0)
     if after.kind != "absent" and is_since(at):
         return Change(path, before, after, changed_at=at / 1e9)
-    # What is dated earlier came with its folder. A folder's time tells when names in it, or its own, changed.
-    latest = next((times[key] for key in parents_of(path) if key in times), 0)
+    # What is dated earlier came with its folder. A folder's time tells when names in it, or its own, changed;
+    # that of a folder in a file's place, when the file had gone.
+    folders = (folder_key(bytes_of(path)), *parents_of(path))
+    latest = next((times[key] for key in folders if key in times), 0)
     return Change(path, before, after, latest=latest / 1e9 if is_since(latest) else None)
