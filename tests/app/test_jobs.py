@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 
 from laneway.jobs import tool_schemas
+from tests.core.support import LOOK_S
 from tests.doors.mcp.support import Client, Stage, stage
 
 TASKS: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
@@ -21,14 +23,21 @@ async def place(tmp_path: Path) -> AsyncIterator[Stage]:
     """A folder in git, and nothing left running at the end."""
     async with stage(tmp_path) as here:
         here.environment["XDG_STATE_HOME"] = str(tmp_path / "xdg")
-        subprocess.run(["git", "init", "--quiet"], cwd=here.work, check=True)
-        yield here
-        async with here.server("mcp") as client:
-            left = await client.content("codex_list", status="unfinished")
-            for job in left["jobs"]:
-                await client.content("codex_cancel", jobId=job["jobId"], force=True)
-            if left["jobs"]:
-                await client.content("codex_wait_all")
+        await asyncio.to_thread(subprocess.run, ["git", "init", "--quiet"], cwd=here.work, check=True)
+        try:
+            yield here
+        finally:
+            await ended(here)
+
+
+async def ended(here: Stage) -> None:
+    """End what a test has left running."""
+    async with here.server("mcp") as client:
+        left = await client.content("codex_list", status="unfinished")
+        for job in left["jobs"]:
+            await client.content("codex_cancel", jobId=job["jobId"], force=True)
+        if left["jobs"]:
+            await client.content("codex_wait_all")
 
 
 async def spawned(client: Client, prompt: str, **more: Any) -> str:
@@ -90,8 +99,8 @@ async def test_jobs_outlive_their_server_and_another_one_finds_them(tmp_path: Pa
         async with here.server("mcp") as client:
             go = tmp_path / "go"
             job_id = await spawned(client, f"%run until test -e {go}; do sleep 0.02; done\n%say went on")
-            while (await client.content("codex_status", jobId=job_id))["status"] != "running":
-                pass
+            while (await client.content("codex_status", jobId=job_id))["status"] in ("queued", "starting"):
+                await asyncio.sleep(LOOK_S)
             client.process.kill()
             await client.process.wait()
         go.touch()
@@ -117,6 +126,7 @@ async def test_a_wait_is_a_task_for_clients_that_take_tasks_and_survives_the_ser
             assert state["status"] == "working"
             go.touch()
             while state["status"] == "working":
+                await asyncio.sleep(LOOK_S)
                 state = (await client.stateless("tasks/get", task, TASKS))["result"]
             assert state["status"] == "completed"
             ended = state["result"]["structuredContent"]["ended"]
@@ -140,10 +150,10 @@ async def test_codex_mcp_keeps_its_status_and_has_that_of_jobs_too(tmp_path: Pat
 
 
 async def test_a_server_below_a_worker_offers_no_jobs(tmp_path: Path) -> None:
-    async with place(tmp_path) as here:
-        async with here.server("mcp", env={"LANEWAY_JOB": "job-0000000000000000"}) as client:
-            listed = await client.ask("tools/list")
-            names = {tool["name"] for tool in listed["result"]["tools"]}
-            assert names.isdisjoint(tool_schemas.NAMES)
-            answer = await client.call("codex_spawn", prompt="x")
-            assert "error" in answer
+    below = {"LANEWAY_JOB": "job-0000000000000000"}
+    async with place(tmp_path) as here, here.server("mcp", env=below) as client:
+        listed = await client.ask("tools/list")
+        names = {tool["name"] for tool in listed["result"]["tools"]}
+        assert names.isdisjoint(tool_schemas.NAMES)
+        answer = await client.call("codex_spawn", prompt="x")
+        assert "error" in answer

@@ -282,11 +282,9 @@ def test_variables_spell_every_kind(folders: Folders) -> None:
     assert (settings.tools, settings.log_file) == (("codex", "mail"), folders.home / "l.log")
 
 
-def test_a_list_of_tools_with_jobs_goes_on_to_work(folders: Folders) -> None:
-    """It was the default once, and people copy defaults; nothing is offered for it."""
-    folders.say('[laneway]\ntools = ["codex", "sessions", "mail", "jobs"]\n')
-    assert folders.load().tools == ("codex", "sessions", "mail") == KEYS["tools"].default
-    assert folders.load(LANEWAY_TOOLS="codex,jobs").tools == ("codex",)
+def test_all_groups_of_tools_are_offered_unless_a_list_says_otherwise(folders: Folders) -> None:
+    assert folders.load().tools == ("codex", "sessions", "mail", "jobs") == KEYS["tools"].default
+    assert folders.load(LANEWAY_TOOLS="codex,jobs").tools == ("codex", "jobs")
 
 
 def test_loading_needs_no_folder_and_makes_none(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_a_key_like_no_other_gets_the_list(folders: Folders) -> None:
 
 SECONDS = "a whole number from 1 to 86400"
 LINE = "a text of one line that is not empty"
-GROUPS = "a list of codex, sessions, mail"
+GROUPS = "a list of codex, sessions, mail, jobs"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,6 @@ GROUPS = "a list of codex, sessions, mail"
         ("default_team = '../x'", f"default_team must be {KEYS['team'].kind.expected}, not '../x'."),
         ("tools = 'codex'", f"tools must be {GROUPS}, not 'codex'."),
         ("tools = ['hammer']", f"tools must be {GROUPS}, not hammer."),
-        ("tools = ['jobs']", f"tools must be {GROUPS}, not jobs."),
         ("roles = 3", "roles must be a table with one table for each role, not 3."),
         ("roles = { a = 3 }", "roles.a must be a table, not 3."),
         ("roles = { a = { model = 3 } }", f"roles.a.model must be {LINE}, not 3."),

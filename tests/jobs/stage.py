@@ -48,6 +48,7 @@ class Stage:
         """The jobs as one process sees them; each call is another process, as far as they can tell."""
         known: dict[str, Any] = {
             "cwd": self.work,
+            "work_near": self.places.jobs,
             "codex": locate.find().path,
             "codex_home": str(self.home),
         }

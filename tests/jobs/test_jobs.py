@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,3 +135,45 @@ async def test_bad_input_is_a_sentence_and_starts_nothing(tmp_path: Path) -> Non
                 jobs.get(job_id)
         assert jobs.ledger.listed() == []
         assert not here.places.jobs.exists()
+
+
+@pytest.mark.parametrize("isolation", ["overlay", "worktree"])
+async def test_a_job_apart_is_merged_when_it_has_succeeded(tmp_path: Path, isolation: Any) -> None:
+    """Until then the user's tree is as it was; afterwards every path is certain."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        go = here.state / "go"
+        prompt = f"%patch new.txt one\n%run echo more >> a.txt\n%run until test -e {go}; do sleep 0.02; done"
+        job = spawn(jobs, writing(prompt, isolation=isolation))
+        await here.until(jobs, job, lambda each: "until test" in each.activity)
+        assert not (here.work / "new.txt").exists()
+        assert (here.work / "a.txt").read_text() == "a\n"
+        (here.work / "b.txt").write_text("by a person\n")
+        go.touch()
+        (ended,) = await here.ended(jobs, job)
+        assert ended.status == "succeeded", (ended, here.log_of(job.job_id), here.result(jobs, ended))
+        assert (here.work / "a.txt").read_text() == "a\nmore\n"
+        assert (here.work / "b.txt").read_text() == "by a person\n"
+        result = here.result(jobs, ended)
+        assert [(each.path, each.certainty) for each in result.modified_files] == [
+            ("a.txt", "overlay"),
+            ("new.txt", "overlay"),
+        ]
+
+
+async def test_a_job_apart_whose_edits_conflict_is_not_merged_at_all(tmp_path: Path) -> None:
+    """Nothing is written, the paths are named, and the files can be looked at."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        go = here.state / "go"
+        prompt = f"%patch new.txt one\n%edit a.txt a => mine\n%run until test -e {go}; do sleep 0.02; done"
+        job = spawn(jobs, writing(prompt, isolation="worktree"))
+        await here.until(jobs, job, lambda each: "until test" in each.activity)
+        (here.work / "a.txt").write_text("theirs\n")
+        go.touch()
+        (ended,) = await here.ended(jobs, job)
+        assert (ended.status, ended.failure and ended.failure.kind) == ("failed", "merge")
+        assert ended.failure is not None
+        assert "a.txt" in ended.failure.text
+        assert (here.work / "a.txt").read_text() == "theirs\n"
+        assert not (here.work / "new.txt").exists()

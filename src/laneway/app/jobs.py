@@ -65,8 +65,10 @@ def open_jobs(
     codex = ""
     if needs_codex:
         codex = os.path.abspath(locate.find(choice.codex_bin, configured=choice.configured_bin).path)
+    places = Places.of(state)
     defaults = Defaults(
         cwd=cwd,
+        work_near=places.jobs,
         codex=codex,
         codex_home=codex_home,
         max_sandbox=cast("Sandbox", settings.jobs_max_sandbox),
@@ -80,7 +82,7 @@ def open_jobs(
     )
     limits = Limits(read=settings.jobs_k_read, write=settings.jobs_k_write, total=settings.jobs_max_jobs)
     environment = {**os.environ, "CODEX_HOME": codex_home}
-    return Jobs(Places.of(state), defaults, limits, environment)
+    return Jobs(places, defaults, limits, environment)
 
 
 class BackgroundJobs:

@@ -12,6 +12,7 @@ import logging
 import msgspec
 
 from laneway.base.errors import LanewayError
+from laneway.jobs.apart import merge_of_lost
 from laneway.jobs.attribution import Shown
 from laneway.jobs.dispatch import ring
 from laneway.jobs.event_log import FINAL, EventWriter, last_event
@@ -82,7 +83,10 @@ def _with_edits(places: Places, ledger: Ledger, job: Job, result: Result) -> Res
     try:
         if run is None or not runs.is_active(run, job.job_id):
             return result
-        windows = windows_in(places.job(job.job_id).events, job.job_id, job.tree)
+        if job.isolation == "shared":
+            windows = windows_in(places.job(job.job_id).events, job.job_id, job.tree)
+        else:
+            windows = merge_of_lost(runs, job)
         judged = runs.end(job, job.run_id, Shown(windows=windows, scope=job.scope))
     except (LanewayError, OSError) as problem:
         log.warning("The edits of the lost job %s are not known: %s", job.job_id, problem)

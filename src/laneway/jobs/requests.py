@@ -43,6 +43,8 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True):
     cwd: Path
     codex: str
     codex_home: str
+    work_near: Path
+    """A folder on the file system where layers and copies of work trees will be."""
     max_sandbox: Sandbox = "workspace-write"
     is_read_only: bool = False
     """The server was started with `--readonly`."""
@@ -118,7 +120,7 @@ def checked(request: Request, defaults: Defaults, *, thread_id: str | None = Non
         stall_s=defaults.stall_s if request.stall_ms is None else request.stall_ms / 1000,
         scope=_scope(request.scope, tree),
         retries=request.retries,
-        isolation=_isolation(request, tree),
+        isolation=_isolation(request, tree, defaults),
         token_budget=request.token_budget,
         require_clean=request.require_clean,
         run_expiry_s=defaults.run_expiry_s,
@@ -226,11 +228,16 @@ def _relative(scope: str, tree: str) -> str:
     return "**" if str(relative) == "." else str(relative)
 
 
-def _isolation(request: Request, tree: str) -> Isolation:
+def _isolation(request: Request, tree: str, defaults: Defaults) -> Isolation:
     if request.isolation == "shared":
         return "shared"
     if not tree:
         raise UsageError("A read-only job needs no isolation: leave it out.")
     if request.isolation == "overlay" and sys.platform != "linux":
         raise UsageError("isolation overlay needs Linux: use worktree, or shared.")
+    from laneway.jobs.isolation.isolated import why_not  # only where a job asks for it
+
+    problem = why_not(request.isolation, Path(tree), defaults.work_near)
+    if problem:
+        raise UsageError(problem)
     return request.isolation

@@ -120,6 +120,10 @@ class TreeRuns:
         with self.gate():
             self._add_border(run, self.shadow.snapshot(), self._active(run))
 
+    def last_snapshot(self, run: Run) -> Snapshot:
+        """Of its last border."""
+        return snapshot_of(self._runs.borders(run.run_id)[-1].snapshot)
+
     def _active(self, run: Run | None) -> frozenset[str]:
         """Write jobs between their borders, as far as the last border knows."""
         borders = self._runs.borders(run.run_id) if run is not None else []

@@ -22,6 +22,7 @@ from laneway.codex.exec.outcome import verdict
 from laneway.codex.exec.output import output_problem, structured_output
 from laneway.codex.exec.stderr import refused_calls
 from laneway.jobs import rules
+from laneway.jobs.apart import ApartEnd, ApartWork
 from laneway.jobs.attempt import Attempt, AttemptEnd, Bounds, Order
 from laneway.jobs.attribution import Shown, Window
 from laneway.jobs.contract import reported_files
@@ -60,6 +61,7 @@ class Supervisor:
         self._workers: list[JobWorker] = []
         self._thread_id = spec.thread_id
         self._order: Order | None = None
+        self._apart: ApartWork | None = None
         self._repo = RepoState("", {})
         self._litter: frozenset[str] = frozenset()
 
@@ -89,6 +91,9 @@ class Supervisor:
             self._run_id = run.run_id
             self._repo = await asyncio.to_thread(repo_state, self._runs.tree)
             self._litter = present_litter(self._spec.cwd)
+            if self._spec.isolation != "shared":
+                self._apart = ApartWork(self._runs, self._job, self._spec, self._files.work)
+                await asyncio.to_thread(self._apart.begin, self._runs.last_snapshot(run))
         wall_at = self._now() + self._spec.timeout_s
         number = 0
         while True:
@@ -108,9 +113,10 @@ class Supervisor:
         worker = JobWorker(events, self._now, self._spec.codex_home, self._thread_id, self._on_thread)
         worker.used_before = sum(earlier.usage().total for earlier in self._workers)
         self._workers.append(worker)
-        prepared = await asyncio.to_thread(
-            prepare_worker, self._spec, self._files, environment, self._thread_id
-        )
+        spec = self._spec if self._apart is None else self._apart.spec_within(self._spec)
+        prepared = await asyncio.to_thread(prepare_worker, spec, self._files, environment, self._thread_id)
+        if self._apart is not None:
+            prepared = msgspec.structs.replace(prepared, argv=self._apart.wrap(prepared.argv, spec.cwd))
         bounds = Bounds(wall_at, self._spec.stall_s, self._spec.token_budget)
         attempt = Attempt(worker, bounds, self._read_order)
         noting = asyncio.ensure_future(self._note(worker))
@@ -129,7 +135,7 @@ class Supervisor:
             noting.cancel()
             await asyncio.gather(noting, return_exceptions=True)
         write_whole(self._files.stderr, end.stderr.encode()[-MAX_STDERR_BYTES:])
-        if self._runs is not None:
+        if self._runs is not None and self._apart is None:
             self._windows += worker.windows(self._runs.tree)
         for call in refused_calls(end.stderr):
             events.append("error", {"kind": "refused", "message": call.reason, "command": call.command})
@@ -156,6 +162,7 @@ class Supervisor:
         return None if judged.kind is None else Failure(judged.kind, judged.text)
 
     def _may_have_edited(self) -> bool:
+        """Apart from the tree, another attempt goes on where this one stopped; nobody else sees that."""
         return self._runs is not None and bool(self._windows)
 
     def _read_order(self) -> Order | None:
@@ -208,11 +215,16 @@ class Supervisor:
     # ── the end ────────────────────────────────────────────────────────────
 
     def _finish(self, events: EventWriter, failure: Failure | None) -> None:
+        apart = self._end_apart(failure)
+        failure = failure or apart.failure
         judged, problem = self._end_border()
         usage = usage_of(worker.usage() for worker in self._workers)
         result = self._result(failure, judged)
-        if problem:
-            result = msgspec.structs.replace(result, warnings=(*result.warnings, problem))
+        result = msgspec.structs.replace(
+            result,
+            warnings=(*result.warnings, *apart.warnings, *((problem,) if problem else ())),
+            breaches=(*result.breaches, *apart.breaches),
+        )
         write_whole(self._files.result, msgspec.json.encode(msgspec.structs.replace(result, usage=usage)))
         status = rules.status_of_end(failure.kind if failure else None)
         content: dict[str, Any] = {"status": status, "lastMessage": result.last_message}
@@ -225,6 +237,17 @@ class Supervisor:
         is_inconsistent = self._runs is not None and status in ("cancelled", "timed_out")
         self._ledger.end(self._job.job_id, status, failure, is_inconsistent=is_inconsistent)
         ring(self.places)
+
+    def _end_apart(self, failure: Failure | None) -> ApartEnd:
+        if self._apart is None:
+            return ApartEnd()
+        try:
+            end = self._apart.end(has_succeeded=failure is None)
+        except (LanewayError, OSError) as problem:
+            log.warning("The changes of job %s are not merged: %s", self._job.job_id, problem)
+            return ApartEnd(Failure("merge", f"The job's changes were not merged: {problem}"))
+        self._windows += end.windows
+        return end
 
     def _end_border(self) -> tuple[Judged | None, str]:
         """What the job is credited with; or why that is not known, as a sentence."""

@@ -18,6 +18,7 @@ from laneway.base.plain import code_label
 from laneway.jobs.shadow import Shadow
 from laneway.jobs.snapshots.beneath import CHUNK_BYTES, FOLDER, look_of, open_file, open_root, opened
 from laneway.jobs.snapshots.beside import ROOT
+from laneway.jobs.snapshots.index import Folder
 from laneway.jobs.snapshots.model import PathState
 from laneway.jobs.snapshots.paths import bytes_of
 from laneway.jobs.snapshots.reading import fingerprint
@@ -35,6 +36,8 @@ class Files:
         self._root = -1
         self._folder = b""
         self._fd = -1
+        self.written: dict[bytes, Folder] = {b"": Folder(looks={}, blobs={})}
+        """By folder, what the files looked like when they were written."""
 
     def __enter__(self) -> Self:
         self._root = open_root(self._top)
@@ -52,6 +55,7 @@ class Files:
         for path in sorted(bytes_of(key[:-1]) for key in folders if key != ROOT):
             folder, name = self._enter(path)
             os.mkdir(name, 0o700, dir_fd=folder)
+            self.written[path] = Folder(looks={}, blobs={})
 
     def make_files(self, states: Mapping[str, PathState], shadow: Shadow) -> None:
         by_blob: dict[str, list[str]] = {}
@@ -77,13 +81,20 @@ class Files:
         folder, name = self._enter(bytes_of(path))
         if state.kind == "link":
             os.symlink(data, name, dir_fd=folder)
+            self._note(name, state, os.stat(name, dir_fd=folder, follow_symlinks=False))
             return
         fd = os.open(name, _NEW, 0o600, dir_fd=folder)
         try:
             write_all(fd, data)
             os.fchmod(fd, state.mode)
+            self._note(name, state, os.fstat(fd))
         finally:
             os.close(fd)
+
+    def _note(self, name: bytes, state: PathState, status: os.stat_result) -> None:
+        files = self.written[self._folder]
+        files.looks[name] = look_of(status)
+        files.blobs[name] = bytes.fromhex(state.blob)
 
     def _copy_large(self, path: str, state: PathState) -> None:
         folder, name = self._enter(bytes_of(path))

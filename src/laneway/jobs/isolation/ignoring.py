@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from laneway.base.foreign_files import read_open, read_regular
 from laneway.jobs.isolation.listing import Listing, folders_above, joined
 from laneway.jobs.snapshots.beneath import open_file, opened
 from laneway.jobs.snapshots.work_tree import refused
-from laneway.wire.git import APART, GitRun, git_apart
+from laneway.wire.git import GitRun, git_apart
 from laneway.wire.git_view import MAX_RULES_BYTES, git_view
 
 RULES = b".gitignore"
@@ -34,28 +35,33 @@ class Ignoring:
         self._listing = listing
         self._repositories: dict[bytes, bytes] = {}
 
-    def judge(
-        self, new: Collection[bytes], known_folders: Collection[bytes]
-    ) -> tuple[dict[bytes, bytes], frozenset[bytes]]:
-        """Files in an ignored folder, each with that folder, and other ignored files.
-
-        A folder that is known has files of the baseline in it.
-        """
+    def judge(self, new: Collection[bytes]) -> tuple[dict[bytes, bytes], frozenset[bytes]]:
+        """Files in an ignored folder, each with that folder, and other ignored files."""
         by_repository: dict[bytes, list[bytes]] = {}
         for path in new:
             by_repository.setdefault(self._repository(path), []).append(path)
         ignored: set[bytes] = set()
+        tracked: set[bytes] = set()
         for repository, paths in by_repository.items():
-            ignored |= self._ask(repository, paths)
+            found = self._ask(repository, paths)
+            if found:
+                ignored |= found
+                tracked |= self._tracked(repository)
+        folders_of_tracked = {above for path in tracked for above in folders_above(path)}
         within: dict[bytes, bytes] = {}
+        others: set[bytes] = set()
         for path in new:
+            above = folders_above(path)
+            if path not in ignored or not tracked.isdisjoint(above):
+                continue  # of a folder in place of a tracked file git says nothing
             folder = next(
-                (above for above in folders_above(path) if above in ignored and above not in known_folders),
-                None,
+                (each for each in above if each in ignored and each not in folders_of_tracked), None
             )
-            if folder is not None:
+            if folder is None:
+                others.add(path)
+            else:
                 within[path] = folder
-        return within, frozenset(path for path in new if path in ignored and path not in within)
+        return within, frozenset(others)
 
     def _repository(self, path: bytes) -> bytes:
         """The folder of the repository that a path is in; empty for the work tree itself."""
@@ -69,39 +75,53 @@ class Ignoring:
         return self._repositories[folder]
 
     def _ask(self, repository: bytes, paths: list[bytes]) -> set[bytes]:
+        """What rules name, of these paths and the folders that they are in."""
         prefix = repository + b"/" if repository else b""
         folders = sorted(
             {above for path in paths for above in folders_above(path) if above.startswith(prefix)}
         )
-        with tempfile.TemporaryDirectory(prefix="laneway-rules-") as name:
+        # With a dot in front, or a colon at the beginning would have a meaning.
+        asked = b"".join(b"./%s\0" % path[len(prefix) :] for path in (*folders, *paths))
+        with tempfile.TemporaryDirectory(prefix="laneway-rules-") as name, self._place(repository) as place:
             rules = os.fsencode(name)
             for folder in (repository, *folders):
                 self._copy_rules(folder, os.path.join(rules, folder[len(prefix) :]))
-            # With a dot in front, or a colon at the beginning would have a meaning.
-            asked = b"".join(b"./%s\0" % path[len(prefix) :] for path in (*folders, *paths))
-            ran = self._run(repository, Path(name), asked)
+            ran = git_apart(
+                Path(name),
+                *("check-ignore", "--no-index", "-z", "--stdin"),
+                stdin=asked,
+                max_bytes=MAX_ANSWER_BYTES,
+                timeout_s=ASKING_S,
+                place={**place, "GIT_WORK_TREE": name},
+            )
         if ran.exit_code not in (0, 1) or ran.is_cut:
             raise refused(self._tree, ran)
         return {prefix + path[2:] for path in ran.stdout.split(b"\0")[:-1]}
 
-    def _run(self, repository: bytes, rules: Path, asked: bytes) -> GitRun:
-        with git_view(Path(os.fsdecode(self._path(repository)))) as view:
-            place = APART if isinstance(view, GitRun) else view.place
-            if isinstance(view, GitRun) and repository:  # one that the job has made
-                with git_view(self._tree) as outer:
-                    place = APART if isinstance(outer, GitRun) else outer.place
-                    return self._check(rules, place, asked)
-            return self._check(rules, place, asked)
+    def _tracked(self, repository: bytes) -> set[bytes]:
+        """The files that git has: no rule ignores them, nor the folders that they are in."""
+        prefix = repository + b"/" if repository else b""
+        if prefix and not os.path.lexists(self._path(joined(repository, b".git"))):
+            return set()  # one that the job has made
+        with git_view(Path(self._path(repository))) as view:
+            if isinstance(view, GitRun):
+                raise refused(self._tree, view)
+            ran = view.git("ls-files", "-z", max_bytes=MAX_ANSWER_BYTES, timeout_s=ASKING_S)
+        if ran.exit_code != 0 or ran.is_cut:
+            raise refused(self._tree, ran)
+        return {prefix + name for name in ran.stdout.split(b"\0")[:-1]}
 
-    def _check(self, rules: Path, place: dict[str, str], asked: bytes) -> GitRun:
-        return git_apart(
-            rules,
-            *("check-ignore", "--no-index", "-z", "--stdin"),
-            stdin=asked,
-            max_bytes=MAX_ANSWER_BYTES,
-            timeout_s=ASKING_S,
-            place={**place, "GIT_WORK_TREE": os.fspath(rules)},
-        )
+    @contextmanager
+    def _place(self, repository: bytes) -> Iterator[dict[str, str]]:
+        """Where git finds rules that are in no work tree. A repository that the job has made has the tree's."""
+        with git_view(Path(self._path(repository))) as view:
+            if not isinstance(view, GitRun):
+                yield view.place
+            elif not repository:
+                raise refused(self._tree, view)
+            else:
+                with self._place(b"") as place:
+                    yield place
 
     # ── the rules ──────────────────────────────────────────────────────────
 

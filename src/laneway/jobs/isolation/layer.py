@@ -103,9 +103,7 @@ class _Reading:
         for path in self._listing.files:
             if path not in self._known and not self._is_unguarded(path):
                 new.add(path)
-        known_folders = {above for path in self._known for above in folders_above(path)}
-        judged = Ignoring(self._shadow.tree, self._upper, self._listing).judge(new, known_folders)
-        within, ignored = judged
+        within, ignored = Ignoring(self._shadow.tree, self._upper, self._listing).judge(new)
         for folder in within.values():
             self._leave_out(folder_key(folder), "ignored")
         kept = new - within.keys()

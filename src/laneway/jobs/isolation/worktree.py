@@ -8,6 +8,7 @@ user's repository or tree.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -19,11 +20,13 @@ from laneway.jobs.isolation.edits import Edits, store_of
 from laneway.jobs.isolation.files import Files
 from laneway.jobs.isolation.own_repository import make_own_repository, writes_to_own
 from laneway.jobs.isolation.removal import remove
+from laneway.jobs.isolation.seed import seed
 from laneway.jobs.shadow import Shadow
 from laneway.jobs.snapshots.beside import ROOT, parents_of
 from laneway.jobs.snapshots.model import PathState, Snapshot, Unguarded
 from laneway.jobs.snapshots.paths import bytes_of
 from laneway.jobs.snapshots.scan import MAX_REPOSITORIES
+from laneway.jobs.snapshots.work_tree import work_tree
 from laneway.store.files import make_folder, read_whole, trouble, write_whole
 
 MAX_SNAPSHOT_BYTES = 64 * 1024
@@ -57,6 +60,7 @@ class Copy(msgspec.Struct, frozen=True):
         `shadow` is that of the original.
         """
         remove(self.folder)
+        started_ns = time.time_ns()
         try:
             make_folder(self.top)
             states, unguarded = shadow.states(baseline), shadow.unguarded(baseline)
@@ -66,7 +70,9 @@ class Copy(msgspec.Struct, frozen=True):
                 files.make_files(states, shadow)
                 self._make_repositories(folders)
                 files.set_modes(folders)
-            write_whole(self.folder / START, msgspec.json.encode(self.shadow.snapshot(is_baseline=True)))
+            own = self.shadow
+            seed(own.folder, work_tree(self.top).algorithm, files.written, started_ns)
+            write_whole(self.folder / START, msgspec.json.encode(own.snapshot()))
         except OSError as problem:
             raise trouble(self.folder, problem) from problem
         special = (

@@ -1,0 +1,92 @@
+"""A write job that works apart from the user's tree: its own view of it, and the merge when it has succeeded.
+
+Joins `laneway.jobs.isolation` to the runs of the tree. Used by the supervisor, and by whoever ends a lost
+job. Blocking.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from laneway.jobs.attribution import Window
+from laneway.jobs.isolation.edits import Edits
+from laneway.jobs.isolation.isolated import Isolated, isolated
+from laneway.jobs.isolation.merge import Merges
+from laneway.jobs.model import Failure, Job, JobSpec
+from laneway.jobs.runs import TreeRuns
+from laneway.jobs.snapshots.model import Snapshot
+
+
+class ApartEnd(msgspec.Struct, frozen=True):
+    """How the work apart ended."""
+
+    failure: Failure | None = None
+    """Why it was not merged."""
+    windows: tuple[Window, ...] = ()
+    """Of the merge, as evidence."""
+    warnings: tuple[str, ...] = ()
+    breaches: tuple[str, ...] = ()
+
+
+class ApartWork:
+    """One job's own view of the work tree."""
+
+    def __init__(self, runs: TreeRuns, job: Job, spec: JobSpec, work: Path) -> None:
+        assert spec.isolation != "shared"
+        self._runs = runs
+        self._job = job
+        self._isolated: Isolated = isolated(spec.isolation, Path(runs.tree), work)
+        self._baseline: Snapshot | None = None
+        self.warnings: tuple[str, ...] = ()
+        """What of the tree the worker does not have."""
+
+    def begin(self, baseline: Snapshot) -> None:
+        self._baseline = baseline
+        missing = self._isolated.begin(self._runs.shadow, baseline)
+        if missing:
+            named = ", ".join(each.path for each in missing[:5])
+            self.warnings = (f"{len(missing)} files or folders were not there for the worker: {named}.",)
+
+    def spec_within(self, spec: JobSpec) -> JobSpec:
+        """The same work, in the folder that the worker has."""
+        return msgspec.structs.replace(spec, cwd=self._isolated.place_of(spec.cwd))
+
+    def wrap(self, argv: Sequence[str], cwd: str) -> tuple[str, ...]:
+        return tuple(self._isolated.wrap(argv, cwd))
+
+    def end(self, *, has_succeeded: bool) -> ApartEnd:
+        """Merge what a job that succeeded has done; of any other its files stay where they are."""
+        if self._baseline is None:
+            return ApartEnd()
+        edits: Edits = self._isolated.read(self._runs.shadow, self._baseline)
+        warnings = list(self.warnings)
+        if edits.left_out:
+            named = ", ".join(f"{each.path} ({each.why})" for each in edits.left_out[:5])
+            warnings.append(f"{len(edits.left_out)} changes are not merged: {named}.")
+        if not has_succeeded:
+            if edits.changes:
+                warnings.append(f"{len(edits.changes)} changes were not merged; they lie in {edits.source}.")
+            return ApartEnd(warnings=tuple(warnings), breaches=edits.git_writes)
+        start = time.time()
+        merged = merges_of(self._runs).merge(edits, self._runs.shadow, job_id=self._job.job_id)
+        failure = None if merged.is_done else Failure("merge", merged.sentence)
+        if failure is not None:
+            warnings.append(f"The job's files lie in {edits.source}.")
+        windows = (merged.window(start, time.time()),) if merged.paths else ()
+        return ApartEnd(failure, windows, tuple(warnings), edits.git_writes)
+
+
+def merges_of(runs: TreeRuns) -> Merges:
+    return Merges(runs.folder / "merges", Path(runs.tree))
+
+
+def merge_of_lost(runs: TreeRuns, job: Job) -> tuple[Window, ...]:
+    """The merge of a job whose supervisor died, after one that was cut off was finished."""
+    merges = merges_of(runs)
+    merges.recover()
+    merged = merges.of_job(job.job_id)
+    return () if merged is None else (merged.window(job.started_at, time.time()),)
