@@ -62,6 +62,12 @@ async def _supervise(places: Places, ledger: Ledger, job_id: str, locks: list[in
     supervisor = Supervisor(places, ledger, job, spec, locks)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.cancel)
     await supervisor.run()
+    if spec.notify is not None:
+        from laneway.app.job_mail import send_end  # most jobs tell nobody
+
+        ended = ledger.get(job_id)
+        if ended is not None:
+            await asyncio.to_thread(send_end, spec, ended, supervisor.last_message)
 
 
 def _start_next(places: Places, ledger: Ledger, limits: Limits) -> None:

@@ -103,6 +103,8 @@ class BackgroundJobs:
             settings, choice, cwd=cwd, codex_home=codex_home, state=state, is_read_only=is_read_only
         )
         self._ends_with_us = state is not None
+        # Somebody's own name, not the one that a session gets for want of another.
+        self._identity = settings.identity if settings.source("identity").kind != "default" else None
         self._clock = clock
         self._job_tools: JobTools | None = None
         self._stack = AsyncExitStack()
@@ -130,7 +132,7 @@ class BackgroundJobs:
         if self._job_tools is None:
             from laneway.jobs.tools import JobTools
 
-            self._job_tools = JobTools(self._open, self._clock)
+            self._job_tools = JobTools(self._open, self._clock, self._identity)
             await self._stack.enter_async_context(self._job_tools.running())
         return self._job_tools
 

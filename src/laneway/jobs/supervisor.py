@@ -257,7 +257,7 @@ class Supervisor:
         shown = Shown(
             windows=tuple(self._windows),
             scope=self._spec.scope,
-            reported=reported_files(self._last_message()),
+            reported=reported_files(self.last_message),
         )
         try:
             return self._runs.end(self._job, self._run_id, shown), ""
@@ -266,7 +266,7 @@ class Supervisor:
             return None, f"The edits are not known: {problem}"
 
     def _result(self, failure: Failure | None, judged: Judged | None) -> Result:
-        message = self._last_message()
+        message = self.last_message
         result = Result(
             last_message=message, failure=failure, warnings=self._warnings(), breaches=self._breaches()
         )
@@ -291,7 +291,9 @@ class Supervisor:
             return ()
         return breaches(self._repo, repo_state(self._runs.tree))
 
-    def _last_message(self) -> str:
+    @property
+    def last_message(self) -> str:
+        """Of the worker."""
         return self._workers[-1].output.state.last_message or "" if self._workers else ""
 
     def _warnings(self) -> tuple[str, ...]:

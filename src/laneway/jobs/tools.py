@@ -45,8 +45,12 @@ def owner_of(caller: Caller) -> str:
 class JobTools:
     """Serves calls of the job tools."""
 
-    def __init__(self, open_jobs: Callable[[], Jobs], clock: Clock) -> None:
-        """`open_jobs` is called with the first call; it may raise a `LanewayError`."""
+    def __init__(self, open_jobs: Callable[[], Jobs], clock: Clock, identity: str | None = None) -> None:
+        """`open_jobs` is called with the first call; it may raise a `LanewayError`.
+
+        `identity` is told of ended jobs by mail, where the settings want that and the caller has none.
+        """
+        self._identity = identity
         self._open_jobs = open_jobs
         self._clock = clock
         self._jobs: Jobs | None = None
@@ -111,13 +115,17 @@ class JobTools:
 
     async def _spawn(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
         request = converted(arguments, Request)
-        notify = (caller.identity, "") if caller.identity and self.jobs.defaults.notify else None
+        notify = self._notify(caller)
         job = await asyncio.to_thread(self.jobs.spawn, request, owner_of(caller), notify=notify)
         self._dispatching.stir()
         return {"jobId": job.job_id}
 
+    def _notify(self, caller: Caller) -> tuple[str, str] | None:
+        identity = caller.identity or self._identity
+        return (identity, "") if identity and self.jobs.defaults.notify else None
+
     async def _send(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        notify = (caller.identity, "") if caller.identity and self.jobs.defaults.notify else None
+        notify = self._notify(caller)
         job = await asyncio.to_thread(
             self.jobs.send, arguments["jobId"], arguments["prompt"], owner_of(caller), notify=notify
         )

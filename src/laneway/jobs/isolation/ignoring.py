@@ -51,12 +51,10 @@ class Ignoring:
         within: dict[bytes, bytes] = {}
         others: set[bytes] = set()
         for path in new:
-            above = folders_above(path)
-            if path not in ignored or not tracked.isdisjoint(above):
-                continue  # of a folder in place of a tracked file git says nothing
-            folder = next(
-                (each for each in above if each in ignored and each not in folders_of_tracked), None
-            )
+            above = [folder for folder in folders_above(path) if folder in ignored]
+            if path not in ignored or (above and above[0] in tracked):
+                continue  # of an ignored folder in place of a tracked file git says nothing
+            folder = next((each for each in above if each not in folders_of_tracked), None)
             if folder is None:
                 others.add(path)
             else:
@@ -113,7 +111,7 @@ class Ignoring:
 
     @contextmanager
     def _place(self, repository: bytes) -> Iterator[dict[str, str]]:
-        """Where git finds rules that are in no work tree. A repository that the job has made has the tree's."""
+        """Where git finds rules that are in no work tree. A repository made by the job has the tree's."""
         with git_view(Path(self._path(repository))) as view:
             if not isinstance(view, GitRun):
                 yield view.place

@@ -88,7 +88,8 @@ class _Reading:
             [path for path in self._listing.files if path in self._known or path in kept], objects
         )
         for path in self._known:
-            if path not in after and self._listing.hides(path):
+            # One that gave way to a folder that is left out is as little merged as that.
+            if path not in after and self._listing.hides(path) and folder_key(path) not in self._left_out:
                 after[path] = ABSENT
         changes = (
             Change(text_of(path), self._known.get(path, ABSENT), state) for path, state in after.items()
