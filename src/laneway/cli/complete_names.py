@@ -1,4 +1,4 @@
-"""`laneway __complete KIND CURRENT [WORD …]`: prints session names, one per line, for completion scripts.
+"""`laneway __complete KIND CURRENT [WORD …]`: prints names, one per line, for completion scripts.
 
 A shell runs it while the user waits after pressing Tab: it reads the stored records and asks no
 process, imports little, and on any error prints nothing.
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from laneway.store.registry import Entry
 
 COMMAND = "__complete"
-KINDS = ("live", "ended", "threads")
-"""Sessions that run, sessions that do not, and threads of Codex that can be continued."""
+KINDS = ("live", "ended", "threads", "jobs", "runs")
+"""Sessions that run, sessions that do not, threads of Codex that can be continued, background jobs and runs."""
+UNFINISHED_VERBS = ("cancel", "wait", "watch")
+"""Verbs of `laneway jobs` that are for jobs which have not ended."""
 MAX_NAMES = 200
 """More than anybody reads; a shell would ask whether to show them."""
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -42,7 +44,10 @@ def run(arguments: list[str]) -> int:
 
 
 def names_of(kind: str, current: str, words: list[str]) -> Iterator[str]:
-    """Names of this kind, the latest session first. Thread ids only once one is begun."""
+    """Names of this kind, the latest first. Thread ids only once one is begun."""
+    if kind in ("jobs", "runs"):
+        yield from filter(_is_safe, _job_names(kind, words))
+        return
     entries = sorted(_entries(_team(words)), key=lambda entry: entry.last_active, reverse=True)
     if kind == "threads":
         yield from filter(_is_safe, (*_ask_thread_ids(), *(entry.backend_id for entry in entries)))
@@ -53,6 +58,24 @@ def names_of(kind: str, current: str, words: list[str]) -> Iterator[str]:
             names += [entry.agent_id]
             names += [entry.backend_id] if current and entry.backend_id else []
             yield from filter(_is_safe, names)
+
+
+def _job_names(kind: str, words: list[str]) -> list[str]:
+    """Ids of jobs that a verb is for, or of open runs."""
+    from laneway.jobs.ledger import Ledger
+    from laneway.jobs.model import UNFINISHED
+    from laneway.jobs.run_ledger import RunLedger
+    from laneway.store.database import Database, database_path
+
+    if not database_path().exists():
+        return []
+    with Database(database_path()) as database:
+        ledger = Ledger(database)
+        if kind == "runs":
+            return [run.run_id for run in reversed(RunLedger(ledger).open_runs())]
+        is_for_unfinished = any(verb in words for verb in UNFINISHED_VERBS)
+        rows = ledger.listed(statuses=UNFINISHED if is_for_unfinished else (), limit=MAX_NAMES)
+        return [job.job_id for job in rows]
 
 
 def _is_safe(name: str | None) -> bool:

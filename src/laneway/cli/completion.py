@@ -1,7 +1,7 @@
 """`laneway completion bash|zsh|fish`: prints a script that completes every command, flag and choice.
 
-Generated from the argparse parser, so it is always complete. Only for the names of sessions does
-the script call `laneway` when Tab is pressed (see `complete_names`); the rest starts no Python.
+Generated from the argparse parser, so it is always complete. Only for the names of sessions and jobs
+does the script call `laneway` when Tab is pressed (see `complete_names`); the rest starts no Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Put the script where your shell looks for it:
   laneway completion fish > ~/.config/fish/completions/laneway.fish
 """
 
-Files: TypeAlias = Literal["no", "files", "folders", "live", "ended", "threads"]
+Files: TypeAlias = Literal["no", "files", "folders", "live", "ended", "threads", "jobs", "runs"]
 """What is offered for a value besides fixed words: files, or names that only `laneway` knows."""
 VALUES: dict[str, Files] = {
     "DIR": "folders",
@@ -34,6 +34,8 @@ VALUES: dict[str, Files] = {
     "WHO": "live",
     "SESSION": "ended",
     "THREAD": "threads",
+    "JOB": "jobs",
+    "RUN": "runs",
 }
 """By metavar."""
 ASKED_KINDS = "|".join(KINDS)

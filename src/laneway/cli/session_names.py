@@ -44,10 +44,10 @@ def _is_part(who: str, whole: str | None) -> bool:
     return whole is not None and (whole.endswith(who) or whole.startswith(who))
 
 
-def ambiguous(who: str, candidates: Iterable[tuple[str, str]]) -> UsageError:
+def ambiguous(who: str, candidates: Iterable[tuple[str, str]], noun: str = "sessions") -> UsageError:
     """The error for an ambiguous name. `candidates` are ids, each with a description."""
     ordered = sorted(candidates)
     rows = [code_label(f"  {whole}  {about}".rstrip(), CANDIDATE_CHARS) for whole, about in ordered]
     more = [f"  and {len(rows) - MAX_CANDIDATES} more"] if len(rows) > MAX_CANDIDATES else []
-    head = f"{code_label(who)} can mean {len(ordered)} sessions. Name one of them by its id:"
+    head = f"{code_label(who)} can mean {len(ordered)} {noun}. Name one of them by its id:"
     return UsageError("\n".join([head, *rows[:MAX_CANDIDATES], *more]))

@@ -88,6 +88,11 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
 
+    def resize(self, rows: int, columns: int) -> None:
+        """As a person resizes a window: the program is told. Long lines are cut, as in xterm."""
+        self._screen.resize(rows, columns)
+        _set_size(self._master, rows, columns)
+
     def press(self, *keys: str) -> None:
         """Press keys by their names in `KEYS`."""
         for key in keys:
@@ -177,7 +182,7 @@ async def terminal(
     # We keep the program's side open, too: the program opens it only after its start.
     master, slave = pty.openpty()
     try:
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        _set_size(slave, rows, columns)
         os.set_blocking(slave, False)
         screen = Terminal(master, slave, rows, columns, on_output)
         into = [sys.executable, "-I", "-S", "-c", _INTO_TERMINAL, os.ttyname(slave), *argv]
@@ -193,6 +198,10 @@ async def terminal(
     finally:
         os.close(slave)
         os.close(master)
+
+
+def _set_size(fd: int, rows: int, columns: int) -> None:
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
 def _dense(text: str) -> str:

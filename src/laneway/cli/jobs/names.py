@@ -1,0 +1,37 @@
+"""Finds jobs by what people type: an id, or six characters of its beginning or its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from laneway.base.errors import UsageError
+from laneway.base.plain import code_label, label
+from laneway.cli.session_names import ambiguous, matching
+from laneway.jobs.model import Job
+from laneway.jobs.service import Jobs
+
+MAX_SEARCHED = 2000
+"""Jobs that are looked through for a part of an id, the newest first."""
+ID_START = "job-"
+
+
+def find_job(jobs: Jobs, who: str) -> Job:
+    """The job that is meant; a `UsageError` if there is none, or more than one."""
+    exact = jobs.ledger.get(who)
+    if exact is not None:
+        return exact
+    found = matching(who, jobs.ledger.listed(limit=MAX_SEARCHED), _ids)
+    if not found:
+        raise UsageError(f"There is no job {code_label(who)}: `laneway jobs list` shows them.")
+    if len(found) > 1:
+        raise ambiguous(who, ((job.job_id, label(job.title)) for job in found), "jobs")
+    return found[0]
+
+
+def find_ids(jobs: Jobs, names: Iterable[str]) -> list[str]:
+    """In this order, each once."""
+    return list(dict.fromkeys(find_job(jobs, who).job_id for who in names))
+
+
+def _ids(job: Job) -> tuple[str, ...]:
+    return job.job_id, job.job_id.removeprefix(ID_START)

@@ -1,0 +1,215 @@
+"""`laneway jobs spawn|send`: starts jobs, and continues the threads of earlier ones."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, get_args
+
+from laneway.base.errors import UsageError
+from laneway.base.schema import SANDBOXES
+from laneway.cli.ask.inputs import FROM_STDIN, read_stdin, schema_of
+from laneway.cli.jobs.calls import JobCalls, add_cwd, add_job, add_json, print_json, run_verb
+from laneway.cli.jobs.durations import milliseconds
+from laneway.cli.jobs.looking import number, show_result
+from laneway.cli.jobs.names import find_job
+from laneway.cli.jobs.waiting import wait_for
+from laneway.jobs import tool_schemas
+from laneway.jobs.model import Isolation
+
+SPAWN_EPILOG = """\
+Prints the id of the job at once; the job runs on when this command, and everything else of Laneway, has
+ended. A worker sees only the prompt and the folder: say all that it has to know.
+
+exit codes: 0 started, or with --wait: succeeded, 1 it did not succeed, 2 the command line or a setting is
+            wrong, 3 no usable Codex was found, 130 interrupted while waiting; the job goes on
+
+  laneway jobs spawn "find out why test_x fails"
+  laneway jobs spawn - < task.md --sandbox workspace-write --scope 'src/parser/**'
+  laneway jobs spawn "summarise CHANGELOG.md" --wait --timeout 10m
+  laneway jobs spawn --rehearse --wait "%say hello"     the real Codex, a scripted model
+"""
+
+
+def add_spawn(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Start a Codex worker in the background."
+    parser.epilog = SPAWN_EPILOG
+    parser.add_argument("prompt", nargs="?", help="the whole task; - or none reads it from standard input")
+    add_cwd(parser, "the folder to work in (default: the current one)")
+    parser.add_argument(
+        "-s",
+        "--sandbox",
+        choices=SANDBOXES,
+        metavar="MODE",
+        help=f"{', '.join(SANDBOXES)} (default: read-only)",
+    )
+    parser.add_argument("-m", "--model", metavar="NAME", help="the model")
+    parser.add_argument("--effort", metavar="LEVEL", help="how long the model thinks")
+    parser.add_argument(
+        "--output-schema", metavar="FILE", help="a JSON Schema that the final message must follow"
+    )
+    _add_limits(parser)
+    _add_edits(parser)
+    parser.add_argument(
+        "--priority", type=_signed, metavar="N", help="higher starts first (default: 0, from -100 to 100)"
+    )
+    parser.add_argument(
+        "--tag", dest="tags", action="append", metavar="TAG", help="to find it again by (repeatable)"
+    )
+    parser.add_argument(
+        "--node", metavar="NAME", help="a machine of your settings, or any (default: this one)"
+    )
+    parser.add_argument("--wait", action="store_true", help="wait until it has ended, and print its result")
+    parser.add_argument(
+        "--rehearse",
+        action="store_true",
+        help="real Codex, scripted model on loopback; with --wait, as the job ends with this command",
+    )
+    parser.add_argument(
+        "--codex-bin", metavar="PATH", help="the codex executable (default: found automatically)"
+    )
+    add_json(parser)
+    parser.set_defaults(run=spawn)
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timeout", type=milliseconds, metavar="TIME", help="end it after 90s, 30m, 2h … (default: 1 hour)"
+    )
+    parser.add_argument(
+        "--stall",
+        type=milliseconds,
+        metavar="TIME",
+        help="end it when it has made no progress for so long (default: 15 minutes)",
+    )
+    parser.add_argument(
+        "--retries", type=_signed, metavar="N", help="new attempts after failures without edits (default: 0)"
+    )
+    parser.add_argument(
+        "--token-budget", type=number_of_tokens, metavar="N", help="stop it when it has used more tokens"
+    )
+
+
+def _add_edits(parser: argparse.ArgumentParser) -> None:
+    edits = parser.add_argument_group("jobs that may write")
+    edits.add_argument(
+        "--scope",
+        action="append",
+        metavar="GLOB",
+        help="a path or glob that it will edit (repeatable); jobs whose scopes meet run one after the other",
+    )
+    edits.add_argument(
+        "--overlap", choices=("queue", "allow"), help="what to do about scopes that meet (default: queue)"
+    )
+    edits.add_argument(
+        "--isolation",
+        choices=get_args(Isolation),
+        metavar="HOW",
+        help="shared, overlay, worktree (default: shared, all jobs edit one work tree)",
+    )
+    edits.add_argument("--run", dest="in_run", metavar="RUN", help="only if this is the open run of the tree")
+    edits.add_argument("--require-clean", action="store_true", help="refuse a tree with uncommitted changes")
+
+
+def spawn(options: argparse.Namespace) -> int:
+    if options.rehearse and not options.wait:
+        raise UsageError("A rehearsal ends with this command, and its jobs with it: add --wait.")
+    arguments: dict[str, Any] = {
+        "cwd": str(options.cwd) if options.cwd else None,
+        "sandbox": options.sandbox,
+        "model": options.model,
+        "effort": options.effort,
+        "outputSchema": schema_of(options.output_schema),
+        "timeoutMs": options.timeout,
+        "stallMs": options.stall,
+        "scope": options.scope,
+        "priority": options.priority,
+        "retries": options.retries,
+        "isolation": options.isolation,
+        "tags": options.tags,
+        "tokenBudget": options.token_budget,
+        "run": options.in_run,
+        "requireClean": options.require_clean or None,
+        "overlap": options.overlap,
+        "node": options.node,
+    }
+    # Read last: errors in the flags are reported before somebody has typed a long prompt.
+    arguments["prompt"] = prompt_of(options.prompt)
+
+    async def work(calls: JobCalls) -> int:
+        return await _begin(calls, tool_schemas.SPAWN.name, arguments, options)
+
+    return run_verb(options, work, needs_codex=True, left=_left(options))
+
+
+def prompt_of(argument: str | None) -> str:
+    """The argument; else standard input. Where there is an argument, the input is left to others."""
+    if argument is not None and argument != FROM_STDIN:
+        return argument
+    if argument is None and sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError("Say what the job is to do, or - to type it or read it from standard input.")
+    return read_stdin()
+
+
+def _left(options: argparse.Namespace) -> str:
+    return (
+        "the job has ended with its rehearsal" if getattr(options, "rehearse", False) else "the job goes on"
+    )
+
+
+async def _begin(calls: JobCalls, tool: str, arguments: dict[str, Any], options: argparse.Namespace) -> int:
+    answer = await calls.answer(tool, arguments)
+    if options.json:
+        print_json(answer)
+    else:
+        print(answer["jobId"], flush=True)
+    if not options.wait:
+        return 0
+    await wait_for(calls, "all", [answer["jobId"]])
+    return await show_result(calls, answer["jobId"], options)
+
+
+# ── send ───────────────────────────────────────────────────────────────────
+
+SEND_EPILOG = """\
+A new job with the settings of the earlier one, on its thread: the worker knows what it did before. Behind a
+job that still runs it is queued.
+
+  laneway jobs send 89abcdef "and now the tests"
+"""
+
+
+def add_send(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Continue the thread of a job, with a new job."
+    parser.epilog = SEND_EPILOG
+    add_job(parser)
+    parser.add_argument("prompt", nargs="?", help="what to do next; - or none reads it from standard input")
+    parser.add_argument("--wait", action="store_true", help="wait until it has ended, and print its result")
+    parser.add_argument(
+        "--codex-bin", metavar="PATH", help="the codex executable (default: found automatically)"
+    )
+    add_json(parser)
+    parser.set_defaults(run=send)
+
+
+def send(options: argparse.Namespace) -> int:
+    prompt = prompt_of(options.prompt)
+
+    async def work(calls: JobCalls) -> int:
+        job = find_job(calls.tools.jobs, options.job)
+        return await _begin(calls, tool_schemas.SEND.name, {"jobId": job.job_id, "prompt": prompt}, options)
+
+    return run_verb(options, work, needs_codex=True, left=_left(options))
+
+
+def number_of_tokens(text: str) -> int:
+    """`200000`, `200k`, `2M`."""
+    factor = {"k": 1000, "M": 1_000_000}.get(text[-1:], 1)
+    return number(text[:-1] if factor > 1 else text) * factor
+
+
+def _signed(text: str) -> int:
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 6):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)

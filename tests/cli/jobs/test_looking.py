@@ -1,0 +1,128 @@
+"""`laneway jobs list|status|result|events`: for people, and word for word what the tools answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from laneway.base.clock import LoopClock
+from laneway.core.tools import Caller
+from laneway.jobs.tools import JobTools
+from tests.cli.jobs.support import Shell, shell
+from tests.cli.support import start
+from tests.jobs.stage import reading, spawn, writing
+
+ANN = Caller(agent_id="", principal="local")
+
+
+async def tool(person: Shell, name: str, **arguments: object) -> dict[str, object]:
+    """What the MCP tool answers to the same."""
+    result = await JobTools(lambda: person.jobs, LoopClock()).handler(name)(ANN, arguments)
+    answer: dict[str, object] = json.loads(result.text)
+    return answer
+
+
+async def test_an_empty_list_says_how_to_begin_and_a_filter_that_nothing_matches(tmp_path: Path) -> None:
+    async with shell(tmp_path) as person:
+        assert await person.out() == 'There are no background jobs: `laneway jobs spawn "…"` starts one.\n'
+        assert await person.out("list", "--tag", "x") == "No job matches.\n"
+        assert (await person.data("list"))["jobs"] == []
+
+
+async def test_the_list_has_a_row_for_each_job_and_the_slots_in_use(tmp_path: Path) -> None:
+    """Whatever a prompt holds; failures with their reason; filters and pages."""
+    async with shell(tmp_path) as person:
+        jobs = person.jobs
+        good = spawn(jobs, writing("%patch new.txt one\n%say Done.", tags=("x",)))
+        bad = spawn(jobs, reading("%fail 400 no \x1b[31mluck"))
+        await person.here.ended(jobs, good, bad)
+        lines = (await person.out()).splitlines()
+        assert lines[0].split() == ["JOB", "STATUS", "MODE", "TIME", "TOKENS", "TITLE", "NOTE"]
+        assert lines[1].startswith(f"{bad.job_id}  failed     read")
+        assert "%fail 400 no \\x1b[31mluck" in lines[1]
+        assert lines[2].startswith(f"{good.job_id}  succeeded  write")
+        assert lines[3].startswith("read 0 of 8 · write 0 of 2 · total 0 of 10 · 0 queued · ")
+        assert "\x1b" not in "".join(lines)
+        assert await person.data("list") == await tool(person, "codex_list")
+        assert [row["jobId"] for row in (await person.data("list", "--tag", "x"))["jobs"]] == [good.job_id]
+        assert bad.job_id in await person.out("list", "--status", "failed")
+        page = await person.data("list", "--limit", "1")
+        assert f"older ones: --cursor {page['nextCursor']}" in await person.out("list", "--limit", "1")
+        rest = await person.data("list", "--cursor", page["nextCursor"])
+        assert [row["jobId"] for row in rest["jobs"]] == [good.job_id]
+
+
+async def test_status_and_result_are_what_the_tools_answer(tmp_path: Path) -> None:
+    """And for people the same, fenced; the exit code of a result says how the job ended."""
+    async with shell(tmp_path) as person:
+        jobs = person.jobs
+        good = spawn(jobs, writing("%patch new.txt one\n%run echo more >> a.txt\n%say Done.\nTruly.\x07"))
+        bad = spawn(jobs, reading("%fail 400 no luck"))
+        await person.here.ended(jobs, good, bad)
+        assert await person.data("status", good.job_id) == await tool(
+            person, "codex_status", jobId=good.job_id
+        )
+        both = (await person.out("status", good.job_id, bad.job_id[-6:])).splitlines()
+        assert [line.split("  ")[:2] for line in both] == [
+            [good.job_id, "succeeded"],
+            [bad.job_id, "failed"],
+        ]
+        result = await person.data("result", good.job_id)
+        assert result == await tool(person, "codex_result", jobId=good.job_id)
+        rows = (await person.out("result", good.job_id)).splitlines()
+        assert rows[1:3] == ["  │ Done.", "2 files changed:"] or rows[1] == "  │ Done."
+        assert "  modified  a.txt  (alone)" in rows
+        assert "  added     new.txt  (patch)" in rows
+        assert (await person.run("result", good.job_id, "--message")).out == f"{result['lastMessage']}\n"
+        failed = await person.run("result", bad.job_id)
+        assert (failed.code, "  ! turn: " in failed.out) == (1, True), failed.out
+        unknown = await person.run("result", "job-0123456789abcdef")
+        assert (unknown.code, unknown.err) == (
+            2,
+            "laneway: There is no job job-0123456789abcdef: `laneway jobs list` shows them.\n",
+        )
+
+
+async def test_events_are_told_page_by_page_and_to_people_in_rows(tmp_path: Path) -> None:
+    """Filters and limits of the tool; long output is cut unless all of it is asked for."""
+    async with shell(tmp_path) as person:
+        jobs = person.jobs
+        job = spawn(jobs, reading("%run seq 1 30\n%say Seen.\x1b[31m"))
+        await person.here.ended(jobs, job)
+        assert await person.data("events", job.job_id) == await tool(person, "codex_events", jobId=job.job_id)
+        rows = (await person.out("events", job.job_id)).splitlines()
+        kinds = [row[10:21].strip() for row in rows if row[2:3] == ":"]
+        assert kinds[-1] == "final"
+        assert {"progress", "tool call", "tool result", "message"} <= set(kinds)
+        assert "  │ Seen.\\x1b[31m" in rows
+        assert "  … 20 more lines: --full" in rows
+        assert "  │ 30" in (await person.out("events", job.job_id, "--full")).splitlines()
+        only = await person.data("events", job.job_id, "--type", "message", "--type", "final")
+        assert [event["type"] for event in only["events"]] == ["message", "final"]
+        first = await person.data("events", job.job_id, "--limit", "1")
+        assert len(first["events"]) == 1
+        rest = await person.data("events", job.job_id, "--cursor", first["nextCursor"])
+        assert rest["done"]
+        wrong = await person.run("events", job.job_id, "--cursor", "broken")
+        assert (wrong.code, wrong.out) == (1, "")
+
+
+async def test_events_are_followed_until_the_job_has_ended(tmp_path: Path) -> None:
+    """Started before the job does anything; the last line is its end."""
+    async with shell(tmp_path) as person:
+        go = person.here.state / "go"
+        job = spawn(person.jobs, reading(f"%run until test -e {go}; do sleep 0.02; done\n%say Over."))
+        await person.here.until(person.jobs, job, lambda each: "until test" in each.activity)
+        words = ("jobs", "events", job.job_id, "--follow", "--json")
+        async with asyncio.timeout(60):
+            process = await start(*words, env=person.env)
+            assert process.stdout is not None
+            first = json.loads(await process.stdout.readline())
+            go.touch()
+            told = [first, *map(json.loads, (await process.stdout.read()).splitlines())]
+            assert await process.wait() == 0
+        assert [page["done"] for page in told][-1]
+        kinds = [event["type"] for page in told for event in page["events"]]
+        assert ("message" in kinds, kinds[-1]) == (True, "final")
+        assert [page["done"] for page in told].count(True) == 1
