@@ -105,6 +105,7 @@ class BackgroundJobs:
         self._ends_with_us = state is not None
         # Somebody's own name, not the one that a session gets for want of another.
         self._identity = settings.identity if settings.source("identity").kind != "default" else None
+        self._team = settings.team if settings.source("team").kind != "default" else ""
         self._clock = clock
         self._job_tools: JobTools | None = None
         self._stack = AsyncExitStack()
@@ -132,7 +133,7 @@ class BackgroundJobs:
         if self._job_tools is None:
             from laneway.jobs.tools import JobTools
 
-            self._job_tools = JobTools(self._open, self._clock, self._identity)
+            self._job_tools = JobTools(self._open, self._clock, self._identity, self._team)
             await self._stack.enter_async_context(self._job_tools.running())
         return self._job_tools
 

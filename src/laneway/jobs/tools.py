@@ -45,12 +45,16 @@ def owner_of(caller: Caller) -> str:
 class JobTools:
     """Serves calls of the job tools."""
 
-    def __init__(self, open_jobs: Callable[[], Jobs], clock: Clock, identity: str | None = None) -> None:
+    def __init__(
+        self, open_jobs: Callable[[], Jobs], clock: Clock, identity: str | None = None, team: str = ""
+    ) -> None:
         """`open_jobs` is called with the first call; it may raise a `LanewayError`.
 
-        `identity` is told of ended jobs by mail, where the settings want that and the caller has none.
+        `identity` is told of ended jobs by mail, where the settings want that and the caller has none; an
+        empty `team` is found when there is something to tell.
         """
         self._identity = identity
+        self._team = team
         self._open_jobs = open_jobs
         self._clock = clock
         self._jobs: Jobs | None = None
@@ -122,7 +126,7 @@ class JobTools:
 
     def _notify(self, caller: Caller) -> tuple[str, str] | None:
         identity = caller.identity or self._identity
-        return (identity, "") if identity and self.jobs.defaults.notify else None
+        return (identity, self._team) if identity and self.jobs.defaults.notify else None
 
     async def _send(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
         notify = self._notify(caller)
