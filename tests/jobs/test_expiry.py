@@ -7,7 +7,9 @@ from pathlib import Path
 from tests.jobs.stage import spawn, stage, writing
 
 
-async def test_a_run_without_conflicts_closes_after_a_time_unless_that_is_switched_off(tmp_path: Path) -> None:
+async def test_a_run_without_conflicts_closes_after_a_time_unless_that_is_switched_off(
+    tmp_path: Path,
+) -> None:
     """When the next job of the tree starts; by the setting of whoever asked for that one."""
     async with stage(tmp_path) as here:
         jobs = here.jobs(run_expiry_s=0)

@@ -123,6 +123,7 @@ async def test_bad_input_is_a_sentence_and_starts_nothing(tmp_path: Path) -> Non
             (writing("x", scope=("../other",)), "outside"),
             (writing("x", run="run-1"), "no open run"),
             (reading("x", isolation="overlay"), "isolation"),
+            (reading("x", node="gpu1"), "no machine gpu1"),
             (reading("x", timeout_ms=5), "timeoutMs"),
             (reading("x", sandbox="danger-full-access"), "workspace-write"),
         ):

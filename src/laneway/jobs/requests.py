@@ -29,6 +29,8 @@ from laneway.jobs.model import (
 
 SANDBOXES: tuple[Sandbox, ...] = ("read-only", "workspace-write", "danger-full-access")
 """From the narrowest to the widest."""
+THIS_NODE = "local"
+"""The name of the machine that we run on."""
 MAX_TAGS, MAX_TAG_CHARS = 20, 64
 MAX_SCOPES, MAX_SCOPE_CHARS = 200, 1024
 MAX_RETRIES = 5
@@ -96,6 +98,8 @@ def checked(request: Request, defaults: Defaults, *, thread_id: str | None = Non
         raise UsageError(
             f"The prompt has {len(request.prompt):,} characters; Codex takes {MAX_PROMPT_CHARS:,} at most."
         )
+    if request.node not in (None, "any", THIS_NODE):
+        raise UsageError(f"There is no machine {code_label(request.node or '')}: jobs run on this one only.")
     cwd = _folder(request.cwd, defaults)
     _check_sandbox(request.sandbox, defaults)
     _check_numbers(request)

@@ -61,7 +61,7 @@ _SPAWN = _object(
             "enum": ["queue", "allow"],
             "description": "What to do about intersecting scopes; default queue.",
         },
-        "node": {"type": "string", "description": "A machine by name, or any; default: this one."},
+        "node": {"type": "string", "description": "any or local: jobs run on this machine."},
     },
     "prompt",
 )

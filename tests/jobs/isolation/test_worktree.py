@@ -11,7 +11,9 @@ import pytest
 from laneway.base.errors import TreeRefused
 from laneway.jobs.isolation.removal import remove
 from laneway.jobs.isolation.worktree import Copy
+from laneway.jobs.snapshots import reading
 from laneway.jobs.snapshots.model import Unguarded
+from laneway.jobs.snapshots.objects import Objects
 from laneway.jobs.snapshots.reading import MAX_KEPT_BYTES
 from tests.jobs.isolation.support import Copied, looked
 from tests.jobs.trees import Tree, git_files, things
@@ -220,6 +222,24 @@ def test_filters_are_not_run_for_a_copy(tree: Tree, folder: Path, tmp_path: Path
     job = Copied(tree, folder)
     job.edits()
     assert not marker.exists()
+
+
+def test_what_was_just_written_is_not_read_again(
+    tree: Tree, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Except what the clock is too coarse for; here it is fine. Changes show all the same."""
+    dirty(tree)
+    monkeypatch.setattr(reading, "TICK_NS", -1)
+    job = Copied(tree, folder)
+    blob = tree.shadow.states(job.baseline)["a.txt"].blob
+    assert Objects(job.copy.shadow.folder / "repository", "sha1").missing([blob], own=True) == [blob]
+    assert job.copy.shadow.states(job.copy.shadow.snapshot()) == tree.shadow.states(job.baseline)
+    (job.top / "a.txt").write_text("edited\n")
+    (job.top / "link").unlink()
+    assert job.changed() == {
+        "a.txt": ("changed\r\n\0\xff".encode(), b"edited\n"),
+        "link": (b"nowhere", "absent"),
+    }
 
 
 def test_git_needs_to_read_no_file_again(tree: Tree, folder: Path) -> None:
