@@ -15,7 +15,7 @@ from laneway.rehearsal.script import HELP
 from tests.cli.support import start
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 MADE = {".venv", ".venv/bin/pytest", "bench/results.json"}
 """Paths that exist only after set-up."""
@@ -140,7 +140,8 @@ async def test_a_command_line_that_needs_no_account_exits_as_documented(
 def test_every_page_is_in_the_index() -> None:
     """Whoever opens the folder finds it."""
     index = (ROOT / "docs" / "README.md").read_text()
-    pages = {page.name for page in ROOT.glob("docs/*.md")} - {"README.md"}
+    docs = ROOT / "docs"
+    pages = {str(page.relative_to(docs)) for page in docs.glob("**/*.md")} - {"README.md"}
     assert {page for page in pages if f"({page})" not in index} == set()
 
 

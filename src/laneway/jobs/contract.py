@@ -1,7 +1,8 @@
 """The worker's contract: what every worker is told before its task, and how its report is read.
 
 Pure. The task is somebody else's text, and so are a repository's documents: each stands between two lines
-with a number that its author cannot know, so that none can pass for the contract. docs/jobs.md prints it.
+with a number that its author cannot know, so that none can pass for the contract. It is printed in
+docs/reference/CODEX_SUBAGENTS_ORCHESTRATION.md.
 """
 
 from __future__ import annotations

@@ -167,13 +167,14 @@ def _diffs(
 ) -> list[dict[str, Any]]:
     """Of conflicts what each two jobs made of the path; of other paths what the job changed."""
     asked = paths or tuple(dict.fromkeys(conflict.path for conflict in conflicts))
+    ages = {job.job_id: job.number for job in judged.jobs}
     shown: list[dict[str, Any]] = []
     chars = 0
     for path in asked[:MAX_DIFFS]:
         claims = [claim for claim in judged.credits.claims if claim.path == path and claim.job_id in chosen]
         if not claims:
             continue
-        claims.sort(key=lambda claim: (claim.spans[0].interval, claim.job_id))
+        claims.sort(key=lambda claim: (claim.spans[0].interval, ages[claim.job_id]))
         one, other = claims[0], claims[1] if len(claims) > 1 else claims[0]
         versions = [_content(runs, state) for state in _three_states(one, other)]
         compared = three_way(path, *versions, labels=("before", one.job_id, other.job_id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from laneway.jobs.snapshots.model import Change
 from tests.jobs.isolation.support import linux_only, need_overlay
 from tests.jobs.trees import Thing, Tree, things
 
-ROUNDS = 100
+ROUNDS = 100 if os.environ.get("LANEWAY_CHAOS") else 8
 EDITOR = """
 import errno, os, random, shutil, sys
 chance = random.Random(int(sys.argv[1]))
@@ -122,7 +123,6 @@ def test_random_edits_are_the_same_in_both_and_in_the_tree_after_the_merge(tmp_p
             assert again.paths == (), f"seed {seed}"
         for job in jobs:
             remove(job.folder)
-    assert True
 
 
 @pytest.mark.parametrize("kind", ["overlay", "worktree"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -153,7 +154,7 @@ def test_writes_to_gits_own_are_told_and_never_merged(tree: Tree, tmp_path: Path
     inner.write("x", "x\n")
     inner.commit()
     with layered(tree, tmp_path / "state" / "work") as job:
-        job.sh("touch a.txt; git status --short; git diff")
+        job.sh("touch a.txt vendor/inner/x; git status --short; git diff; git -C vendor/inner status")
         assert job.edits().git_writes == ()
         job.sh("git add .; git -c user.name=x -c user.email=x@y commit -qm no --no-verify")
         job.sh("git -C vendor/inner tag no; git init -q made; echo m > made/m")
@@ -212,3 +213,25 @@ def test_folders_without_end_are_refused_and_removed(tree: Tree, tmp_path: Path)
         job.python(f"import os\nfor _ in range({3 * MAX_DEPTH}):\n    os.mkdir('d')\n    os.chdir('d')")
         with pytest.raises(TreeRefused, match="within each other"):
             job.edits()
+
+
+def test_a_tree_that_changes_below_does_no_harm(tree: Tree, tmp_path: Path) -> None:
+    """Another job is merged while this one works: it sees the old files or the new ones, and no error."""
+    for number in range(50):
+        tree.write(f"many/{number}", "before\n")
+    tree.commit()
+    with layered(tree, tmp_path / "state" / "work") as job:
+        script = "cat many/* >/dev/null; echo ready; read; for n in many/*; do echo job >>$n; done; ls many"
+        words = job.overlay.wrap(["bash", "-ec", script], str(tree.root))
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == "ready\n"
+            for number in range(50):
+                new = tree.write(f"many/new-{number}", "merged\n")
+                new.replace(tree.root / "many" / str(number))
+            out, _ = worker.communicate("go\n")
+        assert (worker.returncode, len(out.split())) == (0, 50)
+        changed = job.changed()
+        assert len(changed) == 50
+        assert {after for _, after in changed.values()} <= {b"before\njob\n", b"merged\njob\n"}
+    assert {path.read_text() for path in (tree.root / "many").iterdir()} == {"merged\n"}

@@ -178,6 +178,38 @@ async def test_what_a_worker_says_itself_is_no_failure_of_ours(tree: Tree, tmp_p
         assert not was_not_started(0, "laneway-overlay overlay 1\n")
 
 
+LANDLOCK = """
+import ctypes, os, struct
+libc = ctypes.CDLL(None, use_errno=True)
+writes = sum(1 << bit for bit in (1, *range(4, 13)))
+rules = libc.syscall(444, struct.pack("=Q", writes), 8, 0)
+if rules < 0:
+    print("none")
+    raise SystemExit
+here = os.open(os.getcwd(), os.O_PATH)
+assert libc.syscall(445, rules, 1, struct.pack("=Qi", writes, here), 0) == 0
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.syscall(446, rules, 0) == 0
+for path in ("in", "src/in", "../outside", "/tmp/laneway-outside"):
+    try:
+        open(path, "w").write("x")
+        print("ok")
+    except PermissionError:
+        print("refused")
+os.unlink("a.txt")
+"""
+
+
+def test_landlock_confines_a_worker_in_an_overlay(tree: Tree, tmp_path: Path) -> None:
+    """The other sandbox of Codex, for systems where it cannot mount anything."""
+    with layered(tree, tmp_path / "state" / "work") as job:
+        answers = job.python(LANDLOCK).split()
+        if answers == ["none"]:
+            pytest.skip("this kernel has no Landlock")
+        assert answers == ["ok", "ok", "refused", "refused"]
+        assert set(job.changed()) == {"in", "src/in", "a.txt"}
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs an administrator, who becomes nobody")
 def test_nobody_in_particular_can_have_an_overlay() -> None:
     """Their ids stay theirs, they have no rights inside, and cannot lift the layer off."""

@@ -51,10 +51,12 @@ class Ignoring:
         within: dict[bytes, bytes] = {}
         others: set[bytes] = set()
         for path in new:
-            above = [folder for folder in folders_above(path) if folder in ignored]
-            if path not in ignored or (above and above[0] in tracked):
+            above = (
+                each for each in folders_above(path) if each in ignored and each not in folders_of_tracked
+            )
+            folder = next(above, None)
+            if folder in tracked or path not in ignored:
                 continue  # of an ignored folder in place of a tracked file git says nothing
-            folder = next((each for each in above if each not in folders_of_tracked), None)
             if folder is None:
                 others.add(path)
             else:

@@ -22,7 +22,7 @@ from laneway.jobs.snapshots.beneath import open_root, opened
 from laneway.jobs.snapshots.beside import ROOT, folder_key
 from laneway.jobs.snapshots.model import ABSENT, Change, PathState, Snapshot, Unguarded
 from laneway.jobs.snapshots.objects import Objects
-from laneway.jobs.snapshots.paths import GIT, bytes_of, text_of
+from laneway.jobs.snapshots.paths import bytes_of, text_of
 from laneway.jobs.snapshots.reading import take
 from laneway.jobs.snapshots.scan import MAX_IGNORED, MAX_IGNORED_BYTES
 
@@ -178,20 +178,35 @@ class _Reading:
             if not os.path.lexists(os.path.join(self._layers.tree, os.fsdecode(dot_git))):
                 self._leave_out(f"{text_of(dot_git)}/", NEW_REPOSITORY)
                 continue
-            writes = git_files(names)
-            if dot_git == GIT and b"index" in writes and self._index_is_same():
-                writes.remove(b"index")
-            found += [joined(dot_git, name) if name else dot_git for name in writes]
+            written = [joined(dot_git, name) if name else dot_git for name in names]
+            found += _without_looks(self._layers, self._layers.tree, written, self._shadow)
         return tuple(text_of(path) for path in sorted(found))
 
-    def _index_is_same(self) -> bool:
-        own = self._layers.uppers[self._layers.tree] / ".git" / "index"
-        return index_is_same(self._shadow.folder, self._layers.index, own)
+
+def _without_looks(layers: Layers, covered: str, paths: Iterable[bytes], shadow: Shadow) -> set[bytes]:
+    """Of what was written to git's own, what is more than a look: `git status` writes the index, too.
+
+    Contents are one path, however many there are.
+    """
+    found: set[bytes] = set()
+    for path in paths:
+        before, objects, _ = path.rpartition(OBJECTS)
+        if objects:
+            found.add(before + objects)
+        elif path.rpartition(b"/")[2] != b"index" or not _is_look(layers, covered, path, shadow):
+            found.add(path)
+    return found
 
 
-def git_files(names: Iterable[bytes]) -> set[bytes]:
-    """The files that were written in git's folder; contents as one."""
-    return {OBJECTS if name.startswith(OBJECTS) else name for name in names}
+def _is_look(layers: Layers, covered: str, path: bytes, shadow: Shadow) -> bool:
+    """Whether an index holds what it held: now, or when the job began."""
+    name = os.fsdecode(path)
+    own = layers.uppers[covered] / name
+    users = os.path.join(covered, name)
+    is_trees = users == os.path.join(layers.git_dir, "index")
+    return index_is_same(shadow.folder, Path(users), own) or (
+        is_trees and index_is_same(shadow.folder, layers.index, own)
+    )
 
 
 def _writes_outside(layers: Layers, shadow: Shadow) -> tuple[str, ...]:
@@ -200,12 +215,8 @@ def _writes_outside(layers: Layers, shadow: Shadow) -> tuple[str, ...]:
     for covered, upper in layers.uppers.items():
         if covered == layers.tree:
             continue
-        for name in git_files(_names(upper)):
-            path = os.path.join(covered, os.fsdecode(name))
-            is_index = path == os.path.join(layers.git_dir, "index")
-            written = upper / os.fsdecode(name)
-            if not is_index or not index_is_same(shadow.folder, layers.index, written):
-                found.append(path)
+        names = _without_looks(layers, covered, _names(upper), shadow)
+        found += [os.path.join(covered, os.fsdecode(name)) for name in names]
     return tuple(text_of(os.fsencode(path)) for path in sorted(found))
 
 
