@@ -17,7 +17,7 @@ from laneway.jobs.snapshots.model import Change
 from tests.jobs.isolation.support import linux_only, need_overlay
 from tests.jobs.trees import Thing, Tree, things
 
-ROUNDS = 100 if os.environ.get("LANEWAY_CHAOS") else 8
+ROUNDS = 100 if os.environ.get("LANEWAY_CHAOS") else 2
 EDITOR = """
 import errno, os, random, shutil, sys
 chance = random.Random(int(sys.argv[1]))
