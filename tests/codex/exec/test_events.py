@@ -191,6 +191,15 @@ def test_warnings_are_bounded() -> None:
     assert len(told) == MAX_WARNINGS + 5
 
 
+def test_a_warning_about_features_that_we_switched_on_is_not_passed_on() -> None:
+    """Those of a rehearsal; of a feature that the user has chosen it is."""
+    text = "Under-development features enabled: {}. Under-development features are incomplete."
+    ours = text.format("default_mode_request_user_input")
+    theirs = text.format("default_mode_request_user_input, other")
+    output, told = fed(*(item("completed", type="error", message=each) for each in (ours, theirs)))
+    assert (output.warnings, len(told)) == ([theirs], 1)
+
+
 @pytest.mark.parametrize(
     ("message", "words"),
     [

@@ -20,6 +20,7 @@ import msgspec
 
 from laneway.codex.exec.activities import ActivityLog, text_of
 from laneway.codex.exec.tokens import TokenCount
+from laneway.codex.own_features import is_about_own_features
 
 WorkerEventType: TypeAlias = Literal["message", "progress", "tool_call", "tool_result", "error"]
 TurnPhase: TypeAlias = Literal["none", "running", "completed", "failed"]
@@ -77,7 +78,8 @@ class Normaliser:
         now = self._clock()
         event = self._too_long(line, now) if len(line) > MAX_LINE_BYTES else self._read(line, now)
         self._last_at = now
-        return (event,)
+        is_ours = event.content.get("kind") == "warning" and is_about_own_features(event.content["message"])
+        return () if is_ours else (event,)
 
     def _read(self, line: bytes, now: float) -> WorkerEvent:
         value = decoded(line)
@@ -129,7 +131,7 @@ class Normaliser:
         kind = text_of(item.get("type"))
         if kind == "error":
             message = error_text(item)
-            if len(self.warnings) < MAX_WARNINGS:
+            if len(self.warnings) < MAX_WARNINGS and not is_about_own_features(message):
                 self.warnings.append(message)
             return WorkerEvent("error", {"kind": "warning", "message": message}, now, False)
         self._set(has_acted=True)
