@@ -98,6 +98,24 @@ async def test_many_tasks_share_one_through_threads(tmp_path: Path) -> None:
         assert database.meta("n") == "0100"
 
 
+def test_two_of_one_process_lose_nothing_when_another_process_leaves(tmp_path: Path) -> None:
+    """Opening the second must not end the locks of the first: else who leaves takes the journal along."""
+    path = tmp_path / "laneway.db"
+    leave = f"""if True:
+        from pathlib import Path
+        from laneway.store.database import Database
+        with Database(Path({str(path)!r})) as database:
+            print(database.meta("word"))
+    """
+    with Database(path) as one, Database(path) as two:
+        put(one, "word", "first")
+        assert two.meta("word") == "first"
+        for word in ("first", "second"):
+            put(one, "word", word)
+            ran = subprocess.run([sys.executable, "-c", leave], capture_output=True, text=True, check=True)
+            assert ran.stdout == f"{word}\n"
+
+
 def test_closing_twice_is_harmless_and_the_next_use_opens_it_again(tmp_path: Path) -> None:
     """What was written is there."""
     database = Database(tmp_path / "db")

@@ -16,6 +16,7 @@ from laneway.jobs.attribution import Window
 from laneway.jobs.isolation.edits import Edits
 from laneway.jobs.isolation.isolated import Isolated, isolated
 from laneway.jobs.isolation.merge import Merges
+from laneway.jobs.isolation.overlay import failure, was_not_started
 from laneway.jobs.model import Failure, Job, JobSpec
 from laneway.jobs.runs import TreeRuns
 from laneway.jobs.snapshots.model import Snapshot
@@ -58,6 +59,12 @@ class ApartWork:
     def wrap(self, argv: Sequence[str], cwd: str) -> tuple[str, ...]:
         return tuple(self._isolated.wrap(argv, cwd))
 
+    def launch_fault(self, code: int | None, stderr: str) -> str:
+        """Why the worker was not started at all, if that is so: a sentence of the overlay's."""
+        if self._job.isolation == "overlay" and was_not_started(code, stderr):
+            return failure(stderr, self._isolated.folder)
+        return ""
+
     def end(self, *, has_succeeded: bool) -> ApartEnd:
         """Merge what a job that succeeded has done; of any other its files stay where they are."""
         if self._baseline is None:
@@ -71,13 +78,14 @@ class ApartWork:
             if edits.changes:
                 warnings.append(f"{len(edits.changes)} changes were not merged; they lie in {edits.source}.")
             return ApartEnd(warnings=tuple(warnings), breaches=edits.git_writes)
+        self._runs.rollbacks.recover()
         start = time.time()
         merged = merges_of(self._runs).merge(edits, self._runs.shadow, job_id=self._job.job_id)
-        failure = None if merged.is_done else Failure("merge", merged.sentence)
-        if failure is not None:
+        problem = None if merged.is_done else Failure("merge", merged.sentence)
+        if problem is not None:
             warnings.append(f"The job's files lie in {edits.source}.")
         windows = (merged.window(start, time.time()),) if merged.paths else ()
-        return ApartEnd(failure, windows, tuple(warnings), edits.git_writes)
+        return ApartEnd(problem, windows, tuple(warnings), edits.git_writes)
 
 
 def merges_of(runs: TreeRuns) -> Merges:

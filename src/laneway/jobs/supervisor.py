@@ -149,6 +149,9 @@ class Supervisor:
                 return Failure("wall", f"It ran for longer than its {self._spec.timeout_s:g} seconds.")
             case "stall":
                 return Failure("stall", f"Nothing happened for {self._spec.stall_s:g} seconds.")
+        fault = "" if self._apart is None else self._apart.launch_fault(end.exit.code, end.stderr)
+        if fault:
+            return Failure("launch", fault)
         schema = self._spec.output_schema
         message = output.state.last_message or ""
         judged = verdict(

@@ -18,9 +18,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from laneway.base.errors import FileDamaged, FileNewer, StoreError
-from laneway.base.foreign_files import NotRegular, open_regular
+from laneway.base.foreign_files import NotRegular
 from laneway.base.paths import state_home
-from laneway.store.files import NO_SPACE, keep_aside, make_folder, trouble
+from laneway.store.files import FILE_MODE, NO_SPACE, keep_aside, make_folder, trouble
 from laneway.store.gates import gate
 from laneway.store.migrations import MIGRATIONS
 from laneway.store.stamps import utc_now
@@ -116,9 +116,8 @@ class Database:
         import sqlite3
 
         try:
-            # SQLite gives its side files the permissions of this one.
-            os.close(open_regular(self.path, os.O_RDWR | os.O_CREAT))
-            self._check_side_files()
+            self._make_private()
+            self._check_files()
         except OSError as problem:
             raise trouble(Path(problem.filename or self.path), problem) from problem
         connection = sqlite3.connect(
@@ -136,12 +135,23 @@ class Database:
             raise
         return connection
 
-    def _check_side_files(self) -> None:
-        """Refuse side files that are, say, pipes, on which SQLite would hang. Not opened here: closing them
-        would end SQLite's locks."""
-        for side_file in self._side_files():
-            if os.path.lexists(side_file) and not os.path.isfile(side_file):
-                raise NotRegular(errno.ENXIO, "not a regular file", str(side_file))
+    def _make_private(self) -> None:
+        """Make the file, if it is missing: SQLite gives its side files the permissions of this one."""
+        if not os.path.lexists(self.path):
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            os.close(os.open(self.path, flags, FILE_MODE))
+
+    def _check_files(self) -> None:
+        """Refuse files that are, say, pipes, on which SQLite would hang.
+
+        No existing one is opened here: closing it would end the locks of this process's other connections,
+        and the next process to leave would remove the journal that they are writing to.
+        """
+        for file in (self.path, *self._side_files()):
+            if os.path.lexists(file) and not os.path.isfile(file):
+                raise NotRegular(errno.ENXIO, "not a regular file", str(file))
+        if not os.access(self.path, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self.path))
 
     def _side_files(self) -> list[Path]:
         return [self.path.with_name(self.path.name + end) for end in ("-wal", "-shm", "-journal")]
