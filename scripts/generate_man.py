@@ -25,7 +25,10 @@ HELP = "show the help, also of each command, and leave"
 FILES = (
     ("$XDG_CONFIG_HOME/laneway/config.toml", "your settings (default: ~/.config/laneway/config.toml)"),
     (".laneway.toml", "the settings of a repository"),
-    ("$XDG_STATE_HOME/laneway", "what you trust, what can be taken back (default: ~/.local/state/laneway)"),
+    (
+        "$XDG_STATE_HOME/laneway",
+        "what you trust, what can be taken back, background jobs (default: ~/.local/state/laneway)",
+    ),
     ("~/.config/atm/agent-sessions", "the records of sessions"),
 )
 

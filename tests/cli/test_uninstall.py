@@ -15,6 +15,9 @@ import pytest
 import laneway as package
 from laneway.base.server_words import is_ours
 from laneway.doors.local.socket_files import listen
+from laneway.jobs.ledger import Ledger
+from laneway.jobs.model import Job
+from laneway.store.database import Database, database_path
 from laneway.store.layout import AGENT_SESSIONS, CODEX_SESSIONS
 from laneway.store.store import Store
 from laneway.testing.terminal import terminal
@@ -235,6 +238,23 @@ async def test_nothing_goes_while_laneway_runs(here: Machine, run: Path) -> None
     assert ran.code == 1
     assert f"Laneway is still running (process {os.getpid()})" in ran.err
     assert (here.home / ".cache/laneway/x").exists()
+
+
+async def test_nothing_goes_while_a_background_job_needs_it(here: Machine, tmp_path: Path) -> None:
+    """Jobs outlive all servers."""
+    path = database_path({"XDG_STATE_HOME": str(tmp_path / "state")})
+    with Database(path) as database:
+        ledger = Ledger(database)
+        job = Job(job_id="job-0123456789abcdef", number=0, owner="local", mode="read", status="queued")
+        ledger.add(job)
+        ran = await uninstall(here, "--yes", XDG_STATE_HOME=str(tmp_path / "state"))
+        assert (ran.code, path.exists()) == (1, True)
+        assert ran.err == (
+            "laneway: Nothing was removed: 1 background job has not ended. `laneway jobs` shows them.\n"
+        )
+        ledger.end(job.job_id, "cancelled")
+    assert (await uninstall(here, "--yes", XDG_STATE_HOME=str(tmp_path / "state"))).code == 0
+    assert not path.exists()
 
 
 async def test_a_projects_entry_stays_and_the_way_to_remove_it_is_named(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 COMMAND = "__complete"
 KINDS = ("live", "ended", "threads", "jobs", "runs")
-"""Sessions that run and that do not, threads of Codex that can be continued, background jobs and runs."""
+"""Sessions that run, sessions that do not, threads of Codex to continue, background jobs, their open runs."""
 UNFINISHED_VERBS = ("cancel", "wait", "watch")
 """Verbs of `laneway jobs` that are for jobs which have not ended."""
 MAX_NAMES = 200

@@ -10,11 +10,13 @@ import argparse
 import asyncio
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from laneway.base.counting import counted
 from laneway.base.errors import LanewayError, UsageError
 from laneway.base.plain import plain
 
@@ -78,6 +80,9 @@ def run(options: argparse.Namespace) -> int:
     if goes and not options.dry_run:
         if running:
             raise LanewayError(f"Nothing was removed: {_running(running)}")
+        if jobs := _unfinished_jobs(around.environment):
+            what = counted(jobs, "background job has", "background jobs have")
+            raise LanewayError(f"Nothing was removed: {what} not ended. `laneway jobs` shows them.")
         if not options.yes and not asyncio.run(_is_agreed()):
             print("Nothing was removed.", file=sys.stderr)
             return 1
@@ -94,6 +99,21 @@ def find(around: Surroundings) -> list[Remnant]:
     remnants = [*clients.find(around), *teams.find(around), *folders.find(around)]
     order = list(TITLES)
     return sorted(remnants, key=lambda remnant: order.index(remnant.kind))
+
+
+def _unfinished_jobs(environment: Mapping[str, str]) -> int:
+    """They need our state, and no server of ours need be running for them."""
+    from laneway.jobs.ledger import Ledger
+    from laneway.store.database import Database, database_path
+
+    path = database_path(environment)
+    if not path.exists():
+        return 0
+    try:
+        with Database(path) as database:
+            return len(Ledger(database).unfinished())
+    except LanewayError:
+        return 0  # damaged, or of a newer Laneway: nobody can tell
 
 
 async def _is_agreed() -> bool:

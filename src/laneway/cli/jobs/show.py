@@ -50,7 +50,8 @@ def totals_row(answer: Data) -> str:
 
 def result_rows(answer: Data, style: Style, columns: int | None) -> Iterator[str]:
     """Everything that a job produced."""
-    yield status_row(answer, style) + (" (partial: it has not ended)" if answer["isPartial"] else "")
+    head = {name: value for name, value in answer.items() if name != "error"}  # which is told below, whole
+    yield status_row(head, style) + (" (partial: it has not ended)" if answer["isPartial"] else "")
     if error := answer.get("error"):
         yield from map(style.red, fenced(f"{error['kind']}: {error['text']}", columns, mark="  ! "))
     if answer["lastMessage"]:
@@ -95,11 +96,9 @@ def conflict_rows(conflicts: Any, style: Style) -> Iterator[str]:
 
 
 def _ids(answer: Data) -> Iterator[str]:
-    ids = [
-        f"{what} {answer[name]}"
-        for name, what in (("run", "run"), ("threadId", "thread"))
-        if answer.get(name)
-    ]
+    ids = [answer["run"]] if answer.get("run") else []
+    if answer.get("threadId"):
+        ids.append(f"thread {answer['threadId']}")
     if ids:
         yield "  ".join(ids)
 

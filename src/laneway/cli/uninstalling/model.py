@@ -19,7 +19,7 @@ TITLES: dict[Kind, str] = {
     "copies": "Copies of other programs' files from before a change",
     "shell": "Completion for your shell",
     "caches": "Caches",
-    "state": "State: what you trust, what can be taken back, databases",
+    "state": "State: what you trust, what can be taken back, background jobs, databases",
     "settings": "Settings",
 }
 """In the order in which they are removed: changes that can be undone before the records for undoing."""
