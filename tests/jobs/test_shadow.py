@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import time
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from laneway.base.errors import ContentGone, TreeRefused
 from laneway.jobs.snapshots import scan
 from laneway.jobs.snapshots.model import PathState, Snapshot
+from tests.adversary.odd_files import bound_socket
 from tests.jobs.trees import Tree, things
 
 
@@ -112,16 +112,14 @@ def test_pipes_sockets_and_devices_are_noted_and_never_opened(tree: Tree) -> Non
     """Also one that takes the place of a file."""
     before = tree.snapshot()
     os.mkfifo(tree.root / "pipe")
-    with socket.socket(socket.AF_UNIX) as listener:
-        os.chdir(tree.root)
-        listener.bind("socket")
-        (tree.root / "a.txt").unlink()
-        os.mkfifo(tree.root / "a.txt")
-        assert tree.since(before) == {
-            "pipe": ("absent", "pipe"),
-            "socket": ("absent", "socket"),
-            "a.txt": (b"one\n", "pipe"),
-        }
+    bound_socket(tree.root / "socket")
+    (tree.root / "a.txt").unlink()
+    os.mkfifo(tree.root / "a.txt")
+    assert tree.since(before) == {
+        "pipe": ("absent", "pipe"),
+        "socket": ("absent", "socket"),
+        "a.txt": (b"one\n", "pipe"),
+    }
 
 
 # ── what is not covered ────────────────────────────────────────────────────
