@@ -106,6 +106,10 @@ async def test_events_are_told_page_by_page_and_to_people_in_rows(tmp_path: Path
         assert len(first["events"]) == 1
         rest = await person.data("events", job.job_id, "--cursor", first["nextCursor"])
         assert rest["done"]
+        last = ("--type", "tool_call", "--cursor", rest["nextCursor"])
+        assert await person.out("events", job.job_id, *last) == "There are no such events.\n"
+        waiting = jobs.spawn(reading("%say later"))
+        assert await person.out("events", waiting.job_id) == "It has done nothing so far.\n"
         wrong = await person.run("events", job.job_id, "--cursor", "broken")
         assert (wrong.code, wrong.out) == (1, "")
 

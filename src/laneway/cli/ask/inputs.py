@@ -23,7 +23,7 @@ FROM_STDIN = "-"
 
 def prompt_of(argument: str | None) -> str:
     """The whole prompt: the argument, standard input, or both, joined as `codex exec` joins them."""
-    is_piped = not _is_terminal()
+    is_piped = not is_terminal()
     if argument is None and not is_piped:
         raise UsageError('There is nothing to ask. Try: laneway ask "what does this folder do?"')
     if argument is None or argument == FROM_STDIN:
@@ -66,7 +66,7 @@ def read_stdin() -> str:
 
 def _announce() -> None:
     """Say that we read standard input: with a silent pipe the program would seem to hang."""
-    if _is_terminal():
+    if is_terminal():
         if sys.stderr.isatty():
             print("Type what you want to ask; Ctrl-D on an empty line ends it.", file=sys.stderr)
     elif not select.select([sys.stdin], [], [], QUIET_S)[0]:
@@ -75,7 +75,8 @@ def _announce() -> None:
         )
 
 
-def _is_terminal() -> bool:
+def is_terminal() -> bool:
+    """Whether a person would type what standard input has."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 

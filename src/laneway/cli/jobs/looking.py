@@ -178,7 +178,7 @@ def events(options: argparse.Namespace) -> int:
         jobs = calls.tools.jobs
         job = find_job(jobs, options.job)
         marks = (jobs.places.job(job.job_id).events, jobs.places.bell)
-        cursor, left = options.cursor, options.limit
+        cursor, left, has_any = options.cursor, options.limit, False
         arguments = {"jobId": job.job_id, "types": options.types, "full": options.full or None}
         while True:
             seen = looks_of(marks)
@@ -187,9 +187,12 @@ def events(options: argparse.Namespace) -> int:
             is_at_end = answer["nextCursor"] == cursor
             if answer["events"] or answer["done"] or not is_at_end:
                 _print_events(answer, options)
+            has_any = has_any or bool(answer["events"])
             left = None if left is None else left - len(answer["events"])
             cursor = answer["nextCursor"]
             if answer["done"] or left == 0 or (is_at_end and not options.follow):
+                if not has_any and not options.json:
+                    print("There are no such events." if options.types else "It has done nothing so far.")
                 return 0
             if is_at_end:
                 await changed(marks, seen)

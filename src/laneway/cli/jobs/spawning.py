@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any, get_args
 
 from laneway.base.errors import UsageError
 from laneway.base.schema import SANDBOXES
-from laneway.cli.ask.inputs import FROM_STDIN, read_stdin, schema_of
+from laneway.cli.ask.inputs import FROM_STDIN, is_terminal, read_stdin, schema_of
 from laneway.cli.jobs.calls import JobCalls, add_cwd, add_job, add_json, print_json, run_verb
 from laneway.cli.jobs.durations import milliseconds
 from laneway.cli.jobs.looking import number, show_result
@@ -146,7 +145,7 @@ def prompt_of(argument: str | None) -> str:
     """The argument; else standard input. Where there is an argument, the input is left to others."""
     if argument is not None and argument != FROM_STDIN:
         return argument
-    if argument is None and sys.stdin is not None and sys.stdin.isatty():
+    if argument is None and is_terminal():
         raise UsageError("Say what the job is to do, or - to type it or read it from standard input.")
     return read_stdin()
 
