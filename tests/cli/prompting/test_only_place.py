@@ -8,7 +8,7 @@ from pathlib import Path
 import laneway.cli
 
 CLI = Path(laneway.cli.__file__).parent
-READS_PIPES = {"ask/inputs.py", "config_edit.py", "jobs/spawning.py", "mail.py", "waiting.py"}
+READS_PIPES = {"ask/inputs.py", "config_edit.py", "mail.py", "waiting.py"}
 """Read what is piped in (a prompt, a value, a message), or only look whether it is a terminal."""
 
 
