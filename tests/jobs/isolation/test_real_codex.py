@@ -106,7 +106,7 @@ async def test_a_worker_edits_its_own_view_and_nothing_else(kind: str) -> None:
         assert sorted(status.splitlines()) == [" M a.txt", " M src/b.txt", "?? src/new.txt"]
         assert "+zwei" in diff
         assert refused.count("Read-only file system") == 2
-        assert refused.endswith("refused\n")
+        assert "refused\n" in refused  # the two streams come in either order
         assert not (here.tree.root.parent / "outside").exists()
         assert (things(here.tree.root), git_files(here.tree.root)) == before
         edits = here.read(job)
