@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from laneway.jobs.model import Failure, Job
+from laneway.jobs.model import Job, JobFailure
 from laneway.mail.inbox import Inbox
 from laneway.mail.places import Places
 from tests.app.test_jobs import place, spawned
@@ -37,7 +37,7 @@ def test_a_failure_is_told_with_its_reason() -> None:
         owner="local",
         mode="read",
         status="failed",
-        failure=Failure("turn", "It broke."),
+        failure=JobFailure("turn", "It broke."),
     )
     assert text_of(job, "").splitlines() == [
         "Your background job job-1 has ended: failed. It broke.",

@@ -18,7 +18,7 @@ from laneway.jobs.event_log import FINAL
 from laneway.jobs.model import Job, Limits, Result
 from laneway.jobs.places import Places
 from laneway.jobs.processes import marked
-from laneway.jobs.requests import Defaults, Request
+from laneway.jobs.requests import JobDefaults, Request
 from laneway.jobs.service import Jobs
 from laneway.jobs.waiting import Waiter
 from tests.doors.stage import Message, scene
@@ -52,7 +52,7 @@ class Stage:
             "codex": locate.find().path,
             "codex_home": str(self.home),
         }
-        jobs = Jobs(self.places, Defaults(**(known | defaults)), limits, self.environment)
+        jobs = Jobs(self.places, JobDefaults(**(known | defaults)), limits, self.environment)
         self._open.append(jobs)
         return jobs
 

@@ -60,7 +60,7 @@ def open_jobs(
     """
     from laneway.jobs.model import Limits
     from laneway.jobs.places import Places
-    from laneway.jobs.requests import Defaults
+    from laneway.jobs.requests import JobDefaults
     from laneway.jobs.service import Jobs
 
     if settings.jobs_executor != "local":
@@ -72,7 +72,7 @@ def open_jobs(
     if needs_codex:
         codex = os.path.abspath(locate.find(choice.codex_bin, configured=choice.configured_bin).path)
     places = Places.of(state)
-    defaults = Defaults(
+    defaults = JobDefaults(
         cwd=cwd,
         work_near=places.jobs,
         codex=codex,

@@ -17,7 +17,7 @@ from laneway.jobs.isolation.edits import Edits
 from laneway.jobs.isolation.isolated import Isolated, isolated
 from laneway.jobs.isolation.merge import Merges
 from laneway.jobs.isolation.overlay import failure, was_not_started
-from laneway.jobs.model import Failure, Job, JobSpec
+from laneway.jobs.model import Job, JobFailure, JobSpec
 from laneway.jobs.runs import TreeRuns
 from laneway.jobs.snapshots.model import Snapshot
 
@@ -25,7 +25,7 @@ from laneway.jobs.snapshots.model import Snapshot
 class ApartEnd(msgspec.Struct, frozen=True):
     """How the work apart ended."""
 
-    failure: Failure | None = None
+    failure: JobFailure | None = None
     """Why it was not merged."""
     windows: tuple[Window, ...] = ()
     """Of the merge, as evidence."""
@@ -81,7 +81,7 @@ class ApartWork:
         self._runs.rollbacks.recover()
         start = time.time()
         merged = merges_of(self._runs).merge(edits, self._runs.shadow, job_id=self._job.job_id)
-        problem = None if merged.is_done else Failure("merge", merged.sentence)
+        problem = None if merged.is_done else JobFailure("merge", merged.sentence)
         if problem is not None:
             warnings.append(f"The job's files lie in {edits.source}.")
         windows = (merged.window(start, time.time()),) if merged.paths else ()

@@ -14,7 +14,7 @@ from laneway.base.errors import LanewayError
 from laneway.jobs import rules
 from laneway.jobs.event_log import FINAL, EventWriter
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import Failure, Job, Limits
+from laneway.jobs.model import Job, JobFailure, Limits
 from laneway.jobs.places import Places
 from laneway.jobs.processes import start_supervisor
 from laneway.jobs.slots import Slots, take_lock
@@ -77,7 +77,7 @@ class Dispatcher:
         except LanewayError as problem:
             log.warning("Job %s could not be started: %s", job.job_id, problem)
             if lock is not None:
-                end_unstarted(self._places, self._ledger, job, Failure("launch", str(problem)))
+                end_unstarted(self._places, self._ledger, job, JobFailure("launch", str(problem)))
             return False
         finally:
             for fd in (*slots, *(() if lock is None else (lock,))):
@@ -85,7 +85,7 @@ class Dispatcher:
         return True
 
 
-def end_unstarted(places: Places, ledger: Ledger, job: Job, failure: Failure) -> None:
+def end_unstarted(places: Places, ledger: Ledger, job: Job, failure: JobFailure) -> None:
     """End a job that has no supervisor. The caller has its lock."""
     status = rules.status_of_end(failure.kind)
     with EventWriter(places.job(job.job_id).events) as events:

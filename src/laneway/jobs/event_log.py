@@ -33,13 +33,13 @@ READ_BYTES = 256 * 1024
 """From the file at a time."""
 
 
-class Event(msgspec.Struct, frozen=True):
+class LoggedEvent(msgspec.Struct, frozen=True):
     type: str
     content: Any
     timestamp: str
 
 
-_decode_event = msgspec.json.Decoder(Event).decode
+_decode_event = msgspec.json.Decoder(LoggedEvent).decode
 _encode = msgspec.json.encode
 
 
@@ -105,7 +105,7 @@ class EventWriter:
         """Add an event; it survives the death of this process. After `final` nothing is added."""
         if self.has_final:
             return
-        record = _encode(Event(kind, content, stamp(self._now()))) + b"\n"
+        record = _encode(LoggedEvent(kind, content, stamp(self._now()))) + b"\n"
         try:
             write_all(self._fd, record)
             if kind == FINAL:
@@ -124,7 +124,7 @@ class EventWriter:
         self.has_final = last is not None and last.type == FINAL
 
 
-def _last_record(fd: int, size: int) -> tuple[int, Event | None]:
+def _last_record(fd: int, size: int) -> tuple[int, LoggedEvent | None]:
     """Where the last whole record ends, and the record itself."""
     tail = b""
     at = size
@@ -140,7 +140,7 @@ def _last_record(fd: int, size: int) -> tuple[int, Event | None]:
         return end, None  # the head
 
 
-def last_event(path: Path) -> Event | None:
+def last_event(path: Path) -> LoggedEvent | None:
     """The last whole event of a file that nobody writes any more."""
     try:
         fd = open_regular(path, follow_links=False)
@@ -252,7 +252,7 @@ class _Lines:
         return line is not None
 
 
-def _shown(event: Event, is_full: bool) -> dict[str, Any]:
+def _shown(event: LoggedEvent, is_full: bool) -> dict[str, Any]:
     """The event for an answer: a large content is cut, and its size is told."""
     shown: dict[str, Any] = {"type": event.type, "content": event.content, "timestamp": event.timestamp}
     if is_full:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from laneway.jobs.model import ACTIVE, UNFINISHED, Failure, Isolation, Job, Status
+from laneway.jobs.model import ACTIVE, UNFINISHED, Isolation, Job, JobFailure, Status
 from laneway.store.database import Database
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class _Facts(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _decode_facts = msgspec.json.Decoder(_Facts).decode
-_decode_failure = msgspec.json.Decoder(Failure).decode
+_decode_failure = msgspec.json.Decoder(JobFailure).decode
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -173,7 +173,7 @@ class Ledger:
         self,
         job_id: str,
         status: Status,
-        failure: Failure | None = None,
+        failure: JobFailure | None = None,
         *,
         expects: Collection[Status] = UNFINISHED,
         is_inconsistent: bool = False,

@@ -100,7 +100,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
 
 
 @prepare
-class Failure(msgspec.Struct, frozen=True):
+class JobFailure(msgspec.Struct, frozen=True):
     """Why a job did not succeed: a kind for programs and a sentence for people."""
 
     kind: str
@@ -141,7 +141,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: float = 0.0
     ended_number: int = 0
     """Grows with each job that ends; zero while it has not."""
-    failure: Failure | None = None
+    failure: JobFailure | None = None
     is_inconsistent: bool = False
     """It was ended from outside while it may have been writing a file."""
 
@@ -211,7 +211,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     """Paths that it modified and did not report."""
     outside_scope: tuple[str, ...] = ()
     usage: Usage = Usage()
-    failure: Failure | None = None
+    failure: JobFailure | None = None
     warnings: tuple[str, ...] = ()
     breaches: tuple[str, ...] = ()
     """What the worker's contract forbids and the repository shows: commits, moved references, stashes."""

@@ -18,7 +18,7 @@ from laneway.jobs.dispatch import ring
 from laneway.jobs.event_log import FINAL, EventWriter, last_event
 from laneway.jobs.evidence import windows_in
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import ENDED, Failure, Job, Result, Status
+from laneway.jobs.model import ENDED, Job, JobFailure, Result, Status
 from laneway.jobs.places import Places
 from laneway.jobs.processes import end_marked
 from laneway.jobs.run_ledger import RunLedger
@@ -28,7 +28,7 @@ from laneway.store.files import write_whole
 
 log = logging.getLogger(__name__)
 
-LOST = Failure(
+LOST = JobFailure(
     "lost", "Its supervisor and its guardian were killed, or the machine was; how far it got is unknown."
 )
 
@@ -56,12 +56,12 @@ def end_lost(places: Places, ledger: Ledger, job: Job) -> bool:
 def _finish(ledger: Ledger, job: Job, content: object) -> None:
     """Write into the ledger what the supervisor had written into the log when it was killed."""
     status: Status = "lost"
-    failure: Failure | None = LOST
+    failure: JobFailure | None = LOST
     if isinstance(content, dict) and content.get("status") in ENDED:
         status = content["status"]
         failure = None
         if status != "succeeded":
-            failure = Failure(str(content.get("kind") or "exit"), str(content.get("error") or ""))
+            failure = JobFailure(str(content.get("kind") or "exit"), str(content.get("error") or ""))
     ledger.end(job.job_id, status, failure)
 
 

@@ -39,7 +39,7 @@ MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
 MIN_TIMEOUT_MS = 1000
 
 
-class Defaults(msgspec.Struct, frozen=True, kw_only=True):
+class JobDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """What a request that does not say otherwise gets, and what no request may exceed."""
 
     cwd: Path
@@ -90,7 +90,7 @@ class Checked(msgspec.Struct, frozen=True):
     """The root of the work tree; empty for a read job."""
 
 
-def checked(request: Request, defaults: Defaults, *, thread_id: str | None = None) -> Checked:
+def checked(request: Request, defaults: JobDefaults, *, thread_id: str | None = None) -> Checked:
     """`UsageError` with one sentence for anything that cannot be done."""
     if not request.prompt.strip():
         raise UsageError("The prompt is empty: say what the job is to do.")
@@ -169,7 +169,7 @@ def queued(checked_request: Checked, request: Request, job_id: str, owner: str, 
     )
 
 
-def _folder(named: str | None, defaults: Defaults) -> str:
+def _folder(named: str | None, defaults: JobDefaults) -> str:
     path = os.path.join(defaults.cwd, os.path.expanduser(named or ""))
     try:
         real = os.path.realpath(path)
@@ -181,7 +181,7 @@ def _folder(named: str | None, defaults: Defaults) -> str:
     return real
 
 
-def _check_sandbox(sandbox: Sandbox, defaults: Defaults) -> None:
+def _check_sandbox(sandbox: Sandbox, defaults: JobDefaults) -> None:
     if defaults.is_read_only and sandbox != "read-only":
         raise UsageError("This server was started with --readonly: its jobs may only read.")
     if SANDBOXES.index(sandbox) > SANDBOXES.index(defaults.max_sandbox):
@@ -232,7 +232,7 @@ def _relative(scope: str, tree: str) -> str:
     return "**" if str(relative) == "." else str(relative)
 
 
-def _isolation(request: Request, tree: str, defaults: Defaults) -> Isolation:
+def _isolation(request: Request, tree: str, defaults: JobDefaults) -> Isolation:
     if request.isolation == "shared":
         return "shared"
     if not tree:

@@ -22,10 +22,10 @@ from laneway.jobs import event_log, requests
 from laneway.jobs.dispatch import Dispatcher, end_unstarted, ring
 from laneway.jobs.event_log import Page
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import Failure, Job, JobSpec, Limits, Result
+from laneway.jobs.model import Job, JobFailure, JobSpec, Limits, Result
 from laneway.jobs.places import JOB_ID, Places, new_job_id
 from laneway.jobs.recovery import end_lost
-from laneway.jobs.requests import Defaults, Request
+from laneway.jobs.requests import JobDefaults, Request
 from laneway.jobs.run_ledger import RunLedger
 from laneway.jobs.slots import held
 from laneway.store.database import Database
@@ -48,7 +48,7 @@ class Jobs:
     def __init__(
         self,
         places: Places,
-        defaults: Defaults,
+        defaults: JobDefaults,
         limits: Limits,
         environment: Mapping[str, str] | None = None,
         now: Callable[[], float] = time.time,
@@ -189,7 +189,7 @@ class Jobs:
             with held(files.lock) as is_ours:  # nobody can start it meanwhile
                 current = self.get(job_id, owner)
                 if is_ours and current.status == "queued":
-                    end_unstarted(self.places, self.ledger, current, Failure("cancelled", "Cancelled."))
+                    end_unstarted(self.places, self.ledger, current, JobFailure("cancelled", "Cancelled."))
                     return self.get(job_id, owner)
         job = self.get(job_id, owner)
         if not job.has_ended:

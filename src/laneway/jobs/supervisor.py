@@ -29,7 +29,7 @@ from laneway.jobs.contract import reported_files
 from laneway.jobs.dispatch import ring
 from laneway.jobs.event_log import FINAL, EventWriter
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import Failure, Job, JobSpec, Result
+from laneway.jobs.model import Job, JobFailure, JobSpec, Result
 from laneway.jobs.places import Places
 from laneway.jobs.preparation import prepare_worker, spawners_environment, work_folder
 from laneway.jobs.repo_state import RepoState, breaches, present_litter, remove_litter, repo_state
@@ -68,17 +68,19 @@ class Supervisor:
     async def run(self) -> None:
         """To the end, and the end is written. Only a full disk or a kill can prevent that."""
         with EventWriter(self._files.events) as events:
-            failure: Failure | None
+            failure: JobFailure | None
             try:
                 failure = await self._work(events)
             except LanewayError as problem:
-                failure = Failure("launch", str(problem))
+                failure = JobFailure("launch", str(problem))
             except Exception:
                 log.exception("job %s", self._job.job_id)
-                failure = Failure("internal", "Laneway failed; supervisor.log in the job's folder says how.")
+                failure = JobFailure(
+                    "internal", "Laneway failed; supervisor.log in the job's folder says how."
+                )
             await asyncio.to_thread(self._finish, events, failure)
 
-    async def _work(self, events: EventWriter) -> Failure | None:
+    async def _work(self, events: EventWriter) -> JobFailure | None:
         environment = await asyncio.to_thread(spawners_environment, self._files, self._job.job_id)
         self._files.environment.unlink(missing_ok=True)
         if self._runs is not None:
@@ -109,7 +111,7 @@ class Supervisor:
 
     async def _attempt(
         self, events: EventWriter, environment: dict[str, str], number: int, wall_at: float
-    ) -> Failure | None:
+    ) -> JobFailure | None:
         worker = JobWorker(events, self._now, self._spec.codex_home, self._thread_id, self._on_thread)
         worker.used_before = sum(earlier.usage().total for earlier in self._workers)
         self._workers.append(worker)
@@ -130,7 +132,7 @@ class Supervisor:
                 lambda: self._on_start(number),
             )
         except OSError as problem:
-            return Failure("launch", f"Codex cannot be started: {problem.strerror or problem}.")
+            return JobFailure("launch", f"Codex cannot be started: {problem.strerror or problem}.")
         finally:
             noting.cancel()
             await asyncio.gather(noting, return_exceptions=True)
@@ -141,17 +143,17 @@ class Supervisor:
             events.append("error", {"kind": "refused", "message": call.reason, "command": call.command})
         return await asyncio.to_thread(self._failure_of, end, worker.output)
 
-    def _failure_of(self, end: AttemptEnd, output: Normaliser) -> Failure | None:
+    def _failure_of(self, end: AttemptEnd, output: Normaliser) -> JobFailure | None:
         match end.stopped:
             case "cancelled":
-                return Failure("cancelled", "Cancelled.")
+                return JobFailure("cancelled", "Cancelled.")
             case "wall":
-                return Failure("wall", f"It ran for longer than its {self._spec.timeout_s:g} seconds.")
+                return JobFailure("wall", f"It ran for longer than its {self._spec.timeout_s:g} seconds.")
             case "stall":
-                return Failure("stall", f"Nothing happened for {self._spec.stall_s:g} seconds.")
+                return JobFailure("stall", f"Nothing happened for {self._spec.stall_s:g} seconds.")
         fault = "" if self._apart is None else self._apart.launch_fault(end.exit.code, end.stderr)
         if fault:
-            return Failure("launch", fault)
+            return JobFailure("launch", fault)
         schema = self._spec.output_schema
         message = output.state.last_message or ""
         judged = verdict(
@@ -162,7 +164,7 @@ class Supervisor:
             schema_problem=None if schema is None else output_problem(schema, message),
             budget=self._spec.token_budget if end.stopped == "budget" else None,
         )
-        return None if judged.kind is None else Failure(judged.kind, judged.text)
+        return None if judged.kind is None else JobFailure(judged.kind, judged.text)
 
     def _may_have_edited(self) -> bool:
         """Apart from the tree, another attempt goes on where this one stopped; nobody else sees that."""
@@ -217,7 +219,7 @@ class Supervisor:
 
     # ── the end ────────────────────────────────────────────────────────────
 
-    def _finish(self, events: EventWriter, failure: Failure | None) -> None:
+    def _finish(self, events: EventWriter, failure: JobFailure | None) -> None:
         apart = self._end_apart(failure)
         failure = failure or apart.failure
         judged, problem = self._end_border()
@@ -241,14 +243,14 @@ class Supervisor:
         self._ledger.end(self._job.job_id, status, failure, is_inconsistent=is_inconsistent)
         ring(self.places)
 
-    def _end_apart(self, failure: Failure | None) -> ApartEnd:
+    def _end_apart(self, failure: JobFailure | None) -> ApartEnd:
         if self._apart is None:
             return ApartEnd()
         try:
             end = self._apart.end(has_succeeded=failure is None)
         except (LanewayError, OSError) as problem:
             log.warning("The changes of job %s are not merged: %s", self._job.job_id, problem)
-            return ApartEnd(Failure("merge", f"The job's changes were not merged: {problem}"))
+            return ApartEnd(JobFailure("merge", f"The job's changes were not merged: {problem}"))
         self._windows += end.windows
         return end
 
@@ -268,7 +270,7 @@ class Supervisor:
             log.warning("The edits of job %s are not known: %s", self._job.job_id, problem)
             return None, f"The edits are not known: {problem}"
 
-    def _result(self, failure: Failure | None, judged: Judged | None) -> Result:
+    def _result(self, failure: JobFailure | None, judged: Judged | None) -> Result:
         message = self.last_message
         result = Result(
             last_message=message, failure=failure, warnings=self._warnings(), breaches=self._breaches()

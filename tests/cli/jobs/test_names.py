@@ -14,7 +14,7 @@ from laneway.cli.jobs.names import find_ids, find_job
 from laneway.codex import locate
 from laneway.jobs.model import Job, Limits
 from laneway.jobs.places import Places
-from laneway.jobs.requests import Defaults
+from laneway.jobs.requests import JobDefaults
 from laneway.jobs.service import Jobs
 from tests.cli.test_completion import complete
 
@@ -26,7 +26,7 @@ def jobs(tmp_path: Path) -> Jobs:
     """Three that were never started; the last one has ended."""
     state = tmp_path / ".local" / "state" / "laneway"
     places = Places(state / "jobs", state / "laneway.db")
-    defaults = Defaults(
+    defaults = JobDefaults(
         cwd=tmp_path, codex=locate.find().path, codex_home=str(tmp_path), work_near=places.jobs
     )
     made = Jobs(places, defaults, Limits())
