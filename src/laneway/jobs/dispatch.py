@@ -17,9 +17,9 @@ from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import Job, JobFailure, Limits
 from laneway.jobs.places import Places
 from laneway.jobs.processes import start_supervisor
-from laneway.jobs.slots import Slots, take_lock
+from laneway.jobs.slots import Slots
 from laneway.store.files import FILE_MODE, make_folder
-from laneway.store.gates import gate
+from laneway.store.gates import gate, take_lock
 
 log = logging.getLogger(__name__)
 

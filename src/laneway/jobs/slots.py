@@ -16,7 +16,7 @@ from pathlib import Path
 from laneway.base.errors import StoreError
 from laneway.jobs.model import Limits, Mode
 from laneway.store.files import make_folder, trouble
-from laneway.store.gates import is_at, open_lock, try_flock
+from laneway.store.gates import open_lock, take_lock, try_flock
 
 
 class Slots:
@@ -54,23 +54,6 @@ class Slots:
 
     def _path(self, kind: str, number: int) -> Path:
         return self._folder / f"{kind}-{number}"
-
-
-def take_lock(path: Path) -> int | None:
-    """An open, locked file that is made if it is missing; none if somebody else has the lock."""
-    while True:
-        fd = open_lock(path, os.O_RDWR | os.O_CREAT)
-        try:
-            is_ours = try_flock(fd, path, fcntl.LOCK_EX)
-            if is_ours and is_at(fd, path):
-                return fd
-        except BaseException:
-            os.close(fd)
-            raise
-        os.close(fd)
-        if not is_ours:
-            return None
-        # It was removed between opening and locking: lock the new one.
 
 
 def is_held(path: Path) -> bool:

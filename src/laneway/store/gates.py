@@ -73,6 +73,23 @@ def try_flock(fd: int, path: Path, kind: int) -> bool:
     return True
 
 
+def take_lock(path: Path) -> int | None:
+    """An open, locked file that is made if it is missing; none if somebody else has the lock."""
+    while True:
+        fd = open_lock(path, os.O_RDWR | os.O_CREAT)
+        try:
+            is_ours = try_flock(fd, path, fcntl.LOCK_EX)
+            if is_ours and is_at(fd, path):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+        if not is_ours:
+            return None
+        # It was removed between opening and locking: lock the new one.
+
+
 def is_at(fd: int, path: Path) -> bool:
     """Whether the open file is still the one at this path."""
     try:

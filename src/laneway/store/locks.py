@@ -28,7 +28,7 @@ import msgspec
 
 from laneway.base.errors import ClaimLost, IdentityHeld, StoreError
 from laneway.store.files import make_folder, trouble, write_all
-from laneway.store.gates import gate, is_at, open_lock, readers_gate, try_flock
+from laneway.store.gates import gate, is_at, open_lock, readers_gate, take_lock, try_flock
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ class Lock:
         make_folder(self._paths.home)
         with gate(self._gate_path):
             if not is_at(self._file_fd, self._paths.file):
-                self._file_fd = self._replaced(self._file_fd, _lock_file(self._paths.file))
+                self._file_fd = self._replaced(self._file_fd, take_lock(self._paths.file))
             if self._home_fd != NOT_LOCKED and not is_at(self._home_fd, self._paths.home):
                 self._home_fd = self._replaced(self._home_fd, _lock_home(self._paths.home))
             self._write_note(self._holder)
@@ -156,7 +156,7 @@ class Locks:
         """Lock an identity, or raise `IdentityHeld` at once."""
         make_folder(paths.home)
         with gate(self._gate_path):
-            file_fd = _lock_file(paths.file)
+            file_fd = take_lock(paths.file)
             if file_fd is None:
                 other = _note_in(paths.file)
                 raise IdentityHeld(identity, other.pid, other.agent_id, other.started_at)
@@ -207,22 +207,6 @@ def _look(paths: LockedPaths) -> Holder | None:
     if home_fd != NOT_LOCKED:
         os.close(home_fd)
     return None
-
-
-def _lock_file(path: Path) -> int | None:
-    """None if somebody else has it."""
-    while True:
-        fd = open_lock(path, os.O_RDWR | os.O_CREAT)
-        try:
-            is_ours = try_flock(fd, path, fcntl.LOCK_EX)
-            if is_ours and is_at(fd, path):
-                return fd
-        except BaseException:
-            os.close(fd)
-            raise
-        os.close(fd)
-        if not is_ours:
-            return None
 
 
 def _lock_home(path: Path, kind: int = fcntl.LOCK_EX) -> int | None:
