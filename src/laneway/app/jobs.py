@@ -27,6 +27,7 @@ from laneway.core.tool_arguments import BadArguments, checked
 from laneway.core.tools import Caller
 from laneway.doors.mcp.codes import proxy_error
 from laneway.doors.mcp.definitions import definition
+from laneway.doors.mcp.job_instructions import JobInstructions
 from laneway.doors.mcp.progress import with_progress
 from laneway.doors.mcp.server import INVALID_PARAMS, Call, Handler, Offer
 from laneway.doors.mcp.tasks import TaskRequests
@@ -118,6 +119,7 @@ class BackgroundJobs:
         self._background = TaskSet()
         self._stopping = asyncio.Event()
         self.tasks = TaskRequests(_LateTasks(self))
+        self.instructions = JobInstructions()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

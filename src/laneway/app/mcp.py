@@ -106,7 +106,7 @@ async def opened(options: McpOptions, settings: Settings, names: Names) -> Async
         local_server = await stack.enter_async_context(
             local_socket(sessions, open_bridge=team_mail.serve_bridge if team_mail else None)
         )
-        resources: Resources = Transcripts(sessions)
+        resources: dict[str, Resources] = {"laneway": Transcripts(sessions)}
         jobs = None
         if "jobs" in groups:
             jobs = BackgroundJobs(
@@ -121,10 +121,11 @@ async def opened(options: McpOptions, settings: Settings, names: Names) -> Async
         if team_mail is not None:
             team_mail.open(sessions, names, local_server)
             offered_tools += team_mail.offers()
-            resources = ResourcesByScheme(laneway=resources, mail=team_mail.resources)
+            resources["mail"] = team_mail.resources
             await stack.enter_async_context(team_mail.delivering(settings, clock))
         if jobs is not None:
             offered_tools = jobs.joined(offered_tools)
+            resources["docs"] = jobs.instructions
             await stack.enter_async_context(jobs.running())
         if names is CODEX:
             await runtime.engine.link()  # the older program `codex-mcp` starts Codex at once
@@ -135,7 +136,8 @@ async def opened(options: McpOptions, settings: Settings, names: Names) -> Async
         server = McpServer(
             info,
             offered_tools,
-            resources=resources,
+            resources=ResourcesByScheme(**resources),
+            prompts=jobs.instructions if jobs is not None else None,
             subscriptions=subscriptions,
             fallback=mcp_engine,
             tasks=jobs.tasks if jobs is not None else None,
