@@ -1,6 +1,7 @@
 """A tap on an MCP server: `python tap.py LOG COMMAND…` runs it and writes down all that passes.
 
-Each line of LOG is a JSON array: `">"` from the client or `"<"` from the server, and the line.
+Each line of LOG is a JSON array: `">"` from the client or `"<"` from the server, and the line. The first one
+is `"pid"` and the process id of the server.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import IO
 def main() -> int:
     log = os.open(sys.argv[1], os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
     server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    os.write(log, json.dumps(["pid", str(server.pid)]).encode() + b"\n")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda got, frame: server.send_signal(got))
     assert server.stdin
