@@ -36,7 +36,7 @@ from laneway.jobs import tool_schemas
 
 if TYPE_CHECKING:
     from laneway.core.tool_schema import ToolSchema
-    from laneway.jobs.model import Sandbox
+    from laneway.jobs.model import Job, JobSpec, Sandbox
     from laneway.jobs.service import Jobs
     from laneway.jobs.tools import JobTools
 
@@ -89,7 +89,15 @@ def open_jobs(
     )
     limits = Limits(read=settings.jobs_k_read, write=settings.jobs_k_write, total=settings.jobs_max_jobs)
     environment = {**os.environ, "CODEX_HOME": codex_home}
-    return Jobs(places, defaults, limits, environment)
+    return Jobs(places, defaults, limits, environment, on_lost=_tell_lost)
+
+
+def _tell_lost(spec: JobSpec, job: Job) -> None:
+    """In place of the job's supervisor, which has died."""
+    if spec.notify is not None:
+        from laneway.app.job_mail import send_end
+
+        send_end(spec, job, "")
 
 
 class BackgroundJobs:
