@@ -88,7 +88,10 @@ def open_jobs(
         notify=settings.jobs_mail,
     )
     limits = Limits(read=settings.jobs_k_read, write=settings.jobs_k_write, total=settings.jobs_max_jobs)
-    environment = {**os.environ, "CODEX_HOME": codex_home}
+    environment = dict(os.environ)
+    if codex_home != locate.codex_home(os.environ):
+        # Not the default one, which Codex makes for itself when it is not named.
+        environment["CODEX_HOME"] = codex_home
     return Jobs(places, defaults, limits, environment, on_lost=_tell_lost)
 
 

@@ -68,6 +68,8 @@ def result_rows(answer: Data, style: Style, columns: int | None) -> Iterator[str
     yield status_row(head, style) + (" (partial: it has not ended)" if answer["isPartial"] else "")
     if error := answer.get("error"):
         yield from map(style.red, fenced(f"{error['kind']}: {error['text']}", columns, mark="  ! "))
+        if wants_login(error):
+            yield "Log in with `laneway login`, or see what `laneway doctor` says."
     if answer["lastMessage"]:
         yield from fenced(answer["lastMessage"].rstrip("\n"), columns)
     yield from _files(answer)
@@ -85,6 +87,11 @@ def result_rows(answer: Data, style: Style, columns: int | None) -> Iterator[str
     if answer.get("isInconsistent"):
         yield style.yellow("It was ended while it may have been writing: check the files that it changed.")
     yield from (style.dim(row) for row in _ids(answer))
+
+
+def wants_login(error: Data) -> bool:
+    """Whether the model's provider refused for want of a login: only Codex's own sentence tells."""
+    return error["kind"] == "turn" and "unexpected status 401 Unauthorized" in error["text"]
 
 
 def _files(answer: Data) -> Iterator[str]:
