@@ -46,17 +46,14 @@ class Boss:
         self.go = home.work.parent / "go"
         """Workers wait for this file."""
 
-    def _tapped(self, way: str) -> list[Any]:
-        lines = self.tap.read_text().splitlines(keepends=True) if self.tap.exists() else []
-        whole = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [json.loads(each[1]) for each in whole if each[0] == way]
-
     def sent(self) -> list[Message]:
         """What Claude Code has sent to its servers so far."""
-        return self._tapped(">")
+        lines = self.tap.read_text().splitlines(keepends=True) if self.tap.exists() else []
+        whole = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [json.loads(frame) for way, frame in whole if way == ">"]
 
     async def kill_server(self) -> None:
-        pid = self._tapped("pid")[-1]
+        pid = int(Path(f"{self.tap}.pid").read_text())
         os.kill(pid, signal.SIGKILL)
         await wait_gone(pid)
 
