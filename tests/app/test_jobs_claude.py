@@ -52,8 +52,12 @@ class Boss:
         whole = [json.loads(line) for line in lines if line.endswith("\n")]
         return [json.loads(frame) for way, frame in whole if way == ">"]
 
+    @property
+    def server_pid(self) -> int:
+        return int(Path(f"{self.tap}.pid").read_text())
+
     async def kill_server(self) -> None:
-        pid = int(Path(f"{self.tap}.pid").read_text())
+        pid = self.server_pid
         os.kill(pid, signal.SIGKILL)
         await wait_gone(pid)
 
