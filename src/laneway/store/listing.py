@@ -104,12 +104,12 @@ def disowned(row: SessionRow) -> SessionRow:
     return msgspec.structs.replace(row, status="stale") if row.status == "active" else row
 
 
-class _File(msgspec.Struct):
+class _RegistryFile(msgspec.Struct):
     version: int
     sessions: list[SessionRow]
 
 
-_decoder = msgspec.json.Decoder(_File)
+_decoder = msgspec.json.Decoder(_RegistryFile)
 
 
 def rows_in(data: bytes, where: str) -> tuple[SessionRow, ...]:

@@ -21,7 +21,7 @@ import msgspec
 from laneway.base.errors import ContentGone
 from laneway.base.plain import code_label
 from laneway.base.prepare import prepare
-from laneway.jobs.attribution import Window
+from laneway.jobs.attribution import EditWindow
 from laneway.jobs.isolation.edits import Edits
 from laneway.jobs.rollback.journal import Keeper, key_of
 from laneway.jobs.rollback.model import WORDS, Outcome, Refusal, Return, Step
@@ -76,9 +76,9 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Somebody wrote at the same moment: what is written could not be taken back on all paths."""
     merge_id: str = ""
 
-    def window(self, start: float, end: float) -> Window:
+    def window(self, start: float, end: float) -> EditWindow:
         """For the attribution: what was written between these times was this job's, for certain."""
-        return Window(start=start, end=end, paths=self.paths, is_merge=True)
+        return EditWindow(start=start, end=end, paths=self.paths, is_merge=True)
 
     @property
     def sentence(self) -> str:

@@ -24,9 +24,9 @@ from laneway.base.ids import new_id
 from laneway.base.plain import code_label
 from laneway.base.repo import git_dir
 from laneway.jobs.rollback.apply import Application, Watch
-from laneway.jobs.rollback.journal import Keeper, Kept, Record, key_of
-from laneway.jobs.rollback.model import Journal, Operation, Outcome, Refusal, Return, Step
-from laneway.jobs.rollback.plan import Folders, Plan, Source, plan
+from laneway.jobs.rollback.journal import Keeper, Kept, StoredRollback, key_of
+from laneway.jobs.rollback.model import Operation, Outcome, Refusal, Return, RollbackJournal, Step
+from laneway.jobs.rollback.plan import ContentSource, Folders, RollbackPlan, plan
 from laneway.jobs.rollback.present import place_of
 from laneway.jobs.shadow import Shadow
 from laneway.jobs.snapshots.beneath import CHUNK_BYTES, open_file, open_root, read_all
@@ -49,7 +49,7 @@ def _ignore(step: str) -> None:
 class RollbackRecord(msgspec.Struct, frozen=True):
     """One rollback, for lists."""
 
-    journal: Journal
+    journal: RollbackJournal
     outcome: Outcome | None
     """None while it is not finished."""
 
@@ -98,7 +98,7 @@ class Rollbacks:
     def undo(self, rollback_id: str, *, may_merge: bool = False) -> Outcome:
         """Take a rollback back: the same thing backwards. It can be taken back itself."""
         with self._alone() as (facts, root):
-            record = Record(self.folder / rollback_id)
+            record = StoredRollback(self.folder / rollback_id)
             journal = record.journal() if _is_id(rollback_id) else None
             if journal is None:
                 raise UsageError(f"There is no rollback {code_label(rollback_id)}.")
@@ -154,7 +154,7 @@ class Rollbacks:
         facts: WorkTree,
         root: int,
         returns: Sequence[Return],
-        source: Source,
+        source: ContentSource,
         folders: Folders,
         *,
         may_merge: bool,
@@ -176,8 +176,8 @@ class Rollbacks:
             return Outcome(ending="refused", refused=decided.refused)
         if not decided.operations:
             return Outcome(ending="done")
-        record = Record(self.folder / rollback_id)
-        journal = Journal(
+        record = StoredRollback(self.folder / rollback_id)
+        journal = RollbackJournal(
             rollback_id=rollback_id,
             tree=str(facts.top),
             algorithm=facts.algorithm,
@@ -192,14 +192,19 @@ class Rollbacks:
         except BaseException:
             record.discard()
             raise
-        if not isinstance(kept, Journal):
+        if not isinstance(kept, RollbackJournal):
             record.discard()
             return Outcome(ending="refused", refused=kept)
         return self._apply(record, root, kept)
 
     def _keep(
-        self, record: Record, root: int, journal: Journal, decided: Plan, source: Source
-    ) -> Journal | tuple[Refusal, ...]:
+        self,
+        record: StoredRollback,
+        root: int,
+        journal: RollbackJournal,
+        decided: RollbackPlan,
+        source: ContentSource,
+    ) -> RollbackJournal | tuple[Refusal, ...]:
         """Everything on disk, then the journal: from here on the rollback is finished, whatever happens."""
         with Keeper(record.folder) as keeper:
             refused = [
@@ -220,7 +225,7 @@ class Rollbacks:
         self._watch("journal")
         return journal
 
-    def _apply(self, record: Record, root: int, journal: Journal) -> Outcome:
+    def _apply(self, record: StoredRollback, root: int, journal: RollbackJournal) -> Outcome:
         """From the start, or from wherever it was cut off."""
         work = Application(root, journal, Kept(record, journal), self._watch)
         obstacle = None if record.is_committed else work.forward()
@@ -270,15 +275,15 @@ class Rollbacks:
                 os.close(root)
         return tuple(outcomes)
 
-    def _pending(self) -> Iterator[Record]:
+    def _pending(self) -> Iterator[StoredRollback]:
         return (record for record in self._folders() if record.outcome() is None)
 
-    def _folders(self) -> list[Record]:
+    def _folders(self) -> list[StoredRollback]:
         try:
             names = sorted(os.listdir(self.folder))
         except FileNotFoundError:
             return []
-        return [Record(self.folder / name) for name in names if _is_id(name)]
+        return [StoredRollback(self.folder / name) for name in names if _is_id(name)]
 
 
 def _is_id(name: str) -> bool:
