@@ -62,12 +62,23 @@ class Tokens(Value, frozen=True):
     total: int = 0
 
 
+class LastingRule(Value, frozen=True):
+    """What holds from now on, beyond what the question asks. Neither field: a rule that nobody can judge."""
+
+    command: tuple[str, ...] = ()
+    """Every command that begins with these words is allowed."""
+    host: str = ""
+    """Connections to it are allowed; by a choice that grants nothing, they are blocked."""
+
+
 class Choice(Value, frozen=True):
     """One answer that a question allows. `grants` is the scope of a yes."""
 
     choice_id: str
     label: str
     grants: Literal["once", "session", "always", "nothing", "stop"]
+    rule: LastingRule | None = None
+    """The rule that it adds, if it adds one."""
 
 
 class Field(Value, frozen=True):
