@@ -145,6 +145,8 @@ class Accepted(Event, frozen=True, tag="accepted"):
     """The engine has recorded an input: from now on a crash does not lose it."""
 
     turn_id: str
+    item_id: str = ""
+    """That of its `UserSaid`."""
     client_id: str | None = None
     """The ticket that the input was sent under, if the engine reports it."""
 
@@ -155,6 +157,8 @@ class UserSaid(Event, frozen=True, tag="user_said"):
     text: str
     content: Any = None
     """The whole input in the engine's own form, including images."""
+    client_id: str | None = None
+    """As in `Accepted`."""
 
 
 class Text(Event, frozen=True, tag="text", gc=False):

@@ -108,11 +108,11 @@ class UpdatesV2(UpdateBase):
             self.end("cancelled", None)
 
     def _user_said(self, event: UserSaid) -> None:
-        if self.pending_prompts.on_message(event.item_id):
+        if self.pending_prompts.is_shown(event.client_id):
             self.send(shapes.message("user_message", event.item_id, user_blocks.blocks(event)))
 
     def _accepted(self, event: Accepted) -> None:
-        self.pending_prompts.on_recorded(event.client_id)
+        self.pending_prompts.on_recorded(event.client_id, event.item_id)
 
     def _asked(self, event: Asked) -> None:
         self.state.add_question(event.question.question_id, self.call_id_of(event.question))
