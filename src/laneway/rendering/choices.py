@@ -10,7 +10,7 @@ import shlex
 from typing import Any
 
 from laneway.base.plain import is_plain_code, label, quoted
-from laneway.core.model import DECLINE, Answer, Choice, LastingRule, Question
+from laneway.core.model import DECLINE, Choice, LastingRule, Question
 
 MAX_RULE_CHARS = 200
 """Of a lasting rule: more does not fit on a button, and nobody must grant a rule that is cut."""
@@ -22,20 +22,6 @@ def offered(question: Question) -> list[Choice]:
     """The choices to show, in the order: once, for longer, decline."""
     choices = [choice for choice in question.choices if _is_offered(question, choice)]
     return sorted(choices, key=lambda choice: _ORDER.index(choice.grants))
-
-
-def answer_granting(question: Question, *scopes: str, values: dict[str, Any] | None = None) -> Answer:
-    """The answer with the first of these scopes that the question offers, none wider; else a decline."""
-    for scope in scopes:
-        for choice in question.choices:
-            if choice.grants == scope:
-                return Answer(choice_id=choice.choice_id, values=values or {})
-    return DECLINE
-
-
-def stop_answer(question: Question) -> Answer:
-    """The answer that declines and ends the turn, where the question offers that; else a decline."""
-    return answer_granting(question, "stop")
 
 
 def _is_offered(question: Question, choice: Choice) -> bool:
