@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from laneway.jobs.model import Job, JobFailure
-from laneway.jobs.places import Places as JobPlaces
+from laneway.jobs.places import JobPlaces
 from laneway.jobs.processes import marked
 from laneway.jobs.slots import held
 from laneway.mail.inbox import Inbox
