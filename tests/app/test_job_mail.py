@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from laneway.jobs.model import Job, JobFailure
-from laneway.jobs.places import JobPlaces
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.processes import marked
 from laneway.jobs.slots import held
 from laneway.mail.inbox import Inbox
@@ -82,7 +82,7 @@ async def test_without_the_setting_nobody_is_told(tmp_path: Path) -> None:
         async with here.server("mcp", env=settings) as client:
             job_id = await spawned(client, "%say All is well.")
             await client.content("codex_wait_all", jobIds=[job_id])
-            lock = JobPlaces.of(tmp_path / "xdg" / "laneway").job(job_id).lock
+            lock = JobsLayout.of(tmp_path / "xdg" / "laneway").job(job_id).lock
             assert lock.exists()
 
             def is_free() -> bool:
