@@ -1,0 +1,1 @@
+"""Lanes: agents that take turns in one conversation, and how to write one."""
