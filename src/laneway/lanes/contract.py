@@ -1,4 +1,4 @@
-"""The contract of a lane: an agent that takes turns in a conversation. `Lane`, its `LaneHost` and their values.
+"""The contract of a lane (`Lane`), an agent that takes turns in a conversation, and of its host.
 
 Public, and the richer of two: a lane tells what it does as events (`laneway.core.model`), asks questions,
 can be steered, interrupted and resumed. Engines are lanes by it; a lane of the simpler
