@@ -179,11 +179,13 @@ class PluginLane:
         plugin: LanePlugin | None = None
         try:
             plugin = self._cls()
-            await plugin.start(str(self._cwd), self._platform, MarkdownFormatter())
+            # By keyword, as the document calls it.
+            await plugin.start(cwd=str(self._cwd), platform=self._platform, formatter=MarkdownFormatter())
         except BaseException as error:
-            if plugin is not None:
-                self._forget(plugin)
+            leaving = None if plugin is None else self._forget(plugin)
             if isinstance(error, (Exception, SystemExit)):
+                if leaving is not None:
+                    await asyncio.wait({leaving})
                 raise _NotStarted(f"Failed to start {self.name}: {words_of(error)}") from error
             raise
         return plugin

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from laneway.core.ports import Clock
 from laneway.lanes.protocol import LanePlugin
@@ -47,10 +47,13 @@ async def stop(name: str, plugin: LanePlugin, clock: Clock) -> None:
 
 async def ends_within(task: asyncio.Future[T], seconds: float, clock: Clock) -> bool:
     """Wait for a task, not longer than this. It goes on if it takes longer."""
-    time_up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    cancel = clock.after(seconds, lambda: time_up.done() or time_up.set_result(None))
+    time_up = asyncio.Event()
+    waiting = asyncio.ensure_future(time_up.wait())
+    cancel = clock.after(seconds, time_up.set)
     try:
-        await asyncio.wait({task, time_up}, return_when=asyncio.FIRST_COMPLETED)
+        both: list[asyncio.Future[Any]] = [task, waiting]
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
     finally:
         cancel()
+        waiting.cancel()
     return task.done()
