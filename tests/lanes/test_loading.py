@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -111,23 +113,20 @@ def test_a_module_that_prints_does_not_print_into_our_output(
     assert capsys.readouterr() == ("", "hello\n")
 
 
-def test_a_repositorys_own_module_of_that_name_is_not_imported(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`python -m laneway` has the folder it is in on its path; PYTHONPATH is the user's own word."""
-    real = load_lanes  # the name as the program has it
-    name = "lane_of_a_test_in_a_repository"
-    here = Path.cwd()
-    (tmp_path / "link").symlink_to(here)
-    monkeypatch.setattr(sys, "path", ["", str(here), str(tmp_path / "link"), str(tmp_path / "installed")])
-    seen: list[list[str]] = []
-    monkeypatch.setattr(loading.importlib, "import_module", lambda _: seen.append(list(sys.path)))
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-    real([name])
-    monkeypatch.setenv("PYTHONPATH", str(here))
-    real([name])
-    assert seen == [
-        [str(tmp_path / "installed")],
-        ["", str(here), str(tmp_path / "link"), str(tmp_path / "installed")],
-    ]
-    assert sys.path[0] == ""
+def test_a_repositorys_own_module_of_that_name_is_not_imported(tmp_path: Path) -> None:
+    """`python -m` and `-c` have the folder they are in on their path; PYTHONPATH is the user's own word."""
+    (tmp_path / "lane_of_a_repository.py").write_text(IMPORT_LINE + AIDER)
+    program = (
+        "from laneway.lanes import loading; print(*loading.load_lanes(['lane_of_a_repository']).commands)"
+    )
+
+    def commands(*more: str) -> str:
+        path = os.pathsep.join([*more, *(each for each in sys.path if each)])
+        environment = {**os.environ, "PYTHONPATH": path}
+        words = [sys.executable, "-c", program]
+        return subprocess.run(
+            words, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True, timeout=60
+        ).stdout
+
+    assert commands() == "\n"
+    assert commands(str(tmp_path)) == "lane_of_a_repository\n"

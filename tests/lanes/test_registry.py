@@ -133,7 +133,7 @@ def test_a_lane_of_the_richer_contract_must_be_whole_and_shares_the_names() -> N
         usage = "Usage: /half <task>"
         description = "Half a lane"
 
-    with pytest.raises(ValueError, match=r"Lane 'half' \(Half\) has no abilities, thread_id, probe, open"):
+    with pytest.raises(ValueError, match=r"Lane 'half' \(Half\) has no probe, open"):
         register_full_lane(Half)
     Half.name = "paint"
     with pytest.raises(ValueError, match="already registered by Painter"):

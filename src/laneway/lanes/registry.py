@@ -82,7 +82,8 @@ class Registered:
 
 # ── defaults ───────────────────────────────────────────────────────────────
 
-_METHODS = ("abilities", "thread_id", "probe", "open", "begin", "steer", "interrupt", "answer", "close")
+_METHODS = ("probe", "open", "begin", "steer", "interrupt", "answer", "close")
+"""Of `Lane`. Its properties may be attributes that a lane only has once it is made."""
 
 
 def hears_interrupts(plugin: LanePlugin) -> bool:

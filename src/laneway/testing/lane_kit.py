@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 import unittest
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
@@ -26,6 +27,8 @@ from laneway.wire.guardian import descendants
 
 DEADLINE_S = 90.0
 """For one test with real processes on a busy machine."""
+LEAVE_S = 10.0
+"""For the last process of a closed lane to be gone."""
 LOOK_S = 0.01
 """Between two looks at what other processes do."""
 
@@ -77,6 +80,8 @@ def plugin_stage(
 
 class LaneKit:
     """Derive a test class from it, and define `stage`."""
+
+    leave_s = LEAVE_S
 
     def stage(self) -> AbstractAsyncContextManager[LaneStage]:
         """How lanes of this kind are made; everything is gone at the end."""
@@ -259,14 +264,15 @@ class LaneKit:
                 await lane.close()
 
     def _open(self, here: LaneStage) -> AbstractAsyncContextManager[HeardLane]:
-        return _Opened(here)
+        return _Opened(here, self.leave_s)
 
 
 class _Opened:
     """An open lane, which leaves no process behind."""
 
-    def __init__(self, here: LaneStage) -> None:
+    def __init__(self, here: LaneStage, leave_s: float) -> None:
         self._here = here
+        self._leave_s = leave_s
         self._heard = HeardLane(here.make())
         self._before: set[int] = set()
 
@@ -277,8 +283,10 @@ class _Opened:
 
     async def __aexit__(self, *_: object) -> None:
         await self._heard.lane.close()
-        while self._here.owns_processes and set(descendants(os.getpid())) - self._before:  # noqa: ASYNC110
-            await asyncio.sleep(LOOK_S)  # another process tells nobody that it ends
+        until = time.monotonic() + self._leave_s
+        while self._here.owns_processes and (left := set(descendants(os.getpid())) - self._before):
+            assert time.monotonic() < until, f"a closed lane has left processes behind: {left}"
+            await asyncio.sleep(LOOK_S)
 
 
 @contextmanager
