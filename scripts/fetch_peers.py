@@ -1,8 +1,8 @@
 """Fetches the programs that `make test-peers` runs Laneway against.
 
 Older and newer versions of Codex; Node, MCP's Inspector and its conformance suite; `acpx`, JupyterLab's
-client and a provider of the AI SDK, which drive ACP agents; another MCP server and other ACP agents, which
-only `make bench` measures. Uses only pip and, if installed, npm. What cannot be fetched is reported and left
+client and a provider of the AI SDK, which drive ACP agents; basedpyright, which checks lane plugins; another
+MCP server and other ACP agents, which only `make bench` measures. Uses only pip and, if installed, npm. What cannot be fetched is reported and left
 out; the tests count it. Run by the system's Python, which has pip.
 """
 
@@ -18,7 +18,10 @@ from pathlib import Path
 
 FROM_PYPI = ("0.133.0", "0.153.4")
 FROM_NPM = ("0.104.0", "latest")
-CHATS = {"jupyter-ai-acp-client-0.3.3": "jupyter-ai-acp-client==0.3.3"}
+FROM_PYPI_WITH_ALL = {
+    "jupyter-ai-acp-client-0.3.3": "jupyter-ai-acp-client==0.3.3",
+    "basedpyright-1.40.2": "basedpyright==1.40.2",
+}
 """By folder: from PyPI, with their dependencies, for the Python that runs this."""
 TOOLS = {
     "node-22": "node-{system}-{machine}@22",
@@ -40,7 +43,7 @@ def main(folder: Path) -> int:
     for version in FROM_PYPI:
         name = f"openai-codex-cli-bin=={version}"
         fetch(folder / f"codex-{version}", lambda into, name=name: by_pip(into, "--no-deps", name))
-    for folder_name, requirement in CHATS.items():
+    for folder_name, requirement in FROM_PYPI_WITH_ALL.items():
         fetch(folder / folder_name, lambda into, requirement=requirement: by_pip(into, requirement))
     for version in FROM_NPM:
         if shutil.which("npm"):

@@ -30,6 +30,7 @@ NEVER_AT_ALL: dict[str, Any] = {
     "jobs.mail": False,
     "jobs.executor": "local",
     "jobs.address": "10.0.0.1:6379",
+    "chat.lanes": ["a_lane"],
 }
 
 # The user's own value (none: their files say nothing), what narrows it or leaves it, what needs trust.

@@ -140,6 +140,10 @@ class PluginStage:
             await asyncio.sleep(0)
         await closing
 
+    def is_done(self) -> bool:
+        """Whether the latest turn is over."""
+        return bool(self.heard.only(TurnDone))
+
     @property
     def plugin(self) -> Any:
         """The latest that was made."""

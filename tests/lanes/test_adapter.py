@@ -136,7 +136,7 @@ async def test_a_stop_that_raises_or_hangs_keeps_nobody(tmp_path: Path) -> None:
     for stop, command in ((raising, "raises"), (hanging, "hangs")):
         async with PluginStage(registered(Painter, stop=stop, command=command), tmp_path) as stage:
             ticket = stage.heard.begin("fail")
-            await stage.look(lambda stage=stage: stage.heard.only(TurnDone), turns=100)
+            await stage.look(stage.is_done, turns=100)
             assert (await stage.end(ticket)).status == "failed"
 
 

@@ -23,7 +23,8 @@ def aider() -> Any:
 def test_the_documents_sample_is_a_lane_with_one_import_line() -> None:
     """It lacks three members of the protocol; the defaults make it whole."""
     cls = aider()
-    assert get_lane_class("aider") is cls
+    registered_class: Any = get_lane_class("aider")
+    assert registered_class is cls
     lane = cls()
     assert isinstance(lane, LanePlugin)
     assert lane.wants_user_input is False

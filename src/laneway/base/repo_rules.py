@@ -183,6 +183,8 @@ RULES: dict[str, Rule] = {
     "log_level": unchanged(_LOG),
     "log_format": unchanged("breaks programs that read your log, or makes forged log lines possible"),
     "log_file": trusted("writes to any of your files", is_run_or_written=True),
+    # Lane plugins
+    "chat.lanes": never("runs any Python code as you, outside any sandbox"),
     # Tables: each field of a role follows the rule of its key, all of them or none
     "roles": Rule(
         f"a role that only narrows, else {IF_TRUSTED}",

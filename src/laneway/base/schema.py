@@ -25,6 +25,7 @@ T = TypeVar("T")
 DAY_S = 24 * 60 * 60
 MAX_AGE_DAYS = 36_500
 JOBS: Keys = ("jobs",)
+CHAT: Keys = ("chat",)
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 APPROVALS = ("untrusted", "on-request", "never")
 TOOL_GROUPS = ("codex", "sessions", "mail", "jobs")
@@ -279,6 +280,18 @@ class Settings(msgspec.Struct, frozen=True):
     )
     log_format = Key[str](kinds.choice("human", "json"), "human", "log lines for people or for programs")
     log_file = Key[Path | None](kinds.path(), None, "log to this file instead of standard error")
+
+    # Lane plugins: see `laneway.lanes.loading`
+    chat_lanes = Key[tuple[str, ...]](
+        kinds.several(
+            kinds.named(kinds.MODULE, "the name of a Python module"),
+            "a list of Python modules",
+            "list of modules",
+        ),
+        (),
+        "Python modules of lane plugins, which are imported when a conversation starts",
+        table=CHAT,
+    )
 
     def value(self, name: str) -> Any:
         """A value by the name of its key."""

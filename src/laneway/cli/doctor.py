@@ -113,7 +113,7 @@ async def _open_case(options: argparse.Namespace, stack: AsyncExitStack) -> Chec
 
 
 def _probes() -> list[Probe]:
-    from laneway.cli.checks import clients, codex, folders, machine, sandbox, settings
+    from laneway.cli.checks import clients, codex, folders, lanes, machine, sandbox, settings
     from laneway.cli.checks.model import Probe
     from laneway.codex.binary import PROBE_S
 
@@ -129,6 +129,7 @@ def _probes() -> list[Probe]:
         Probe("codex-config", "reading Codex's configuration", codex.look_at_config),
         Probe("sandbox", "running a command in the sandbox", sandbox.look),
         Probe("codex-says", "collecting Codex's own warnings", codex.look_at_warnings),
+        Probe("lanes", "importing lane plugins", lanes.look),
         Probe("registrations", "reading other programs' configs", clients.look),
     ]
 

@@ -13,6 +13,7 @@ import unittest
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -21,7 +22,6 @@ from laneway.core.model import DECLINE, Answer, Asked, Question, Text, TurnDone
 from laneway.lanes.adapter import PluginLane
 from laneway.lanes.contract import Lane, LaneTurn
 from laneway.lanes.names import ENGINE_LANES, normal
-from laneway.lanes.protocol import LanePlugin
 from laneway.testing.lane_host import HeardLane
 from laneway.wire.guardian import descendants
 
@@ -33,10 +33,10 @@ LOOK_S = 0.01
 """Between two looks at what other processes do."""
 
 
-def fill(question: Question) -> Answer:
-    """An answer with a yes and the word `blue` in each field."""
+def fill(question: Question, word: str = "blue") -> Answer:
+    """A yes, and the word in each field."""
     yes = next(choice for choice in question.choices if choice.grants in ("once", "session"))
-    return Answer(choice_id=yes.choice_id, values={field.field_id: "blue" for field in question.fields})
+    return Answer(choice_id=yes.choice_id, values={field.field_id: word for field in question.fields})
 
 
 class LaneStage(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class LaneStage(msgspec.Struct, frozen=True, kw_only=True):
     long: str | None = None
     """A turn that shows some words, and then runs until it is stopped."""
     asks: str | None = None
-    """A turn that asks one question, and shows the answer among its words."""
+    """A turn that asks one question, and shows by its words what the answer was."""
     fails: str | None = None
     """A turn that fails."""
     dies: str | None = None
@@ -58,23 +58,35 @@ class LaneStage(msgspec.Struct, frozen=True, kw_only=True):
     heard: Callable[[], str] | None = None
     """What the lane's model was given in the latest turn, as one text."""
     answer: Callable[[Question], Answer] = fill
-    """The answer to the question of `asks`; the turn shows the word `blue` after it."""
+    """The answer to the question of `asks`."""
+    answered: str = "blue"
+    """What the turn shows after that answer."""
     owns_processes: bool = True
     """Whether a lane's processes end with it; else they belong to the stage."""
 
 
 def plugin_stage(
-    cls: type[LanePlugin],
+    cls: type[Any],
     cwd: Path,
     *,
     quick: str = "hello",
     long: str | None = None,
     asks: str | None = None,
+    answer: str = "blue",
+    answered: str | None = None,
     fails: str | None = None,
 ) -> LaneStage:
-    """The stage of a registered plugin class."""
+    """The stage of a registered plugin class. `answered` is what it shows after the answer, if not that."""
     return LaneStage(
-        make=lambda: PluginLane(cls), cwd=cwd, quick=quick, long=long, asks=asks, fails=fails, dies=fails
+        make=lambda: PluginLane(cls),
+        cwd=cwd,
+        quick=quick,
+        long=long,
+        asks=asks,
+        answer=lambda question: fill(question, answer),
+        answered=answered or answer,
+        fails=fails,
+        dies=fails,
     )
 
 
@@ -194,11 +206,12 @@ class LaneKit:
         async with asyncio.timeout(DEADLINE_S), self.stage() as here, self._open(here) as heard:
             ticket = heard.begin(_words(here.asks, "asks"))
             question = (await heard.wait(Asked)).question
+            before = len(heard.words)
             heard.lane.answer("nobody asked this", DECLINE)
             heard.lane.answer(question.question_id, here.answer(question))
             heard.lane.answer(question.question_id, DECLINE)
             assert (await heard.ended(ticket)).status == "completed"
-            assert "blue" in heard.words
+            assert here.answered in heard.words[before:]
             assert question.message.strip()
             heard.lane.answer(question.question_id, DECLINE)
 
