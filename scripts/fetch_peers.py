@@ -1,9 +1,10 @@
 """Fetches the programs that `make test-peers` runs Laneway against.
 
 Older and newer versions of Codex; Node, MCP's Inspector and its conformance suite; `acpx`, JupyterLab's
-client and a provider of the AI SDK, which drive ACP agents; basedpyright, which checks lane plugins; another
-MCP server and other ACP agents, which only `make bench` measures. Uses only pip and, if installed, npm. What cannot be fetched is reported and left
-out; the tests count it. Run by the system's Python, which has pip.
+client and a provider of the AI SDK, which drive ACP agents; basedpyright, which checks lane plugins;
+another MCP server and other ACP agents, which only `make bench` measures. Uses only pip and, if installed,
+npm. What cannot be fetched is reported and left out; the tests count it. Run by the system's Python, which
+has pip.
 """
 
 from __future__ import annotations

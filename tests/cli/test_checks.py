@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from laneway.base.errors import EngineLost
-from laneway.cli.checks import clients, codex, folders, machine, sandbox
+from laneway.cli.checks import clients, codex, folders, lanes, machine, sandbox
 from laneway.cli.checks.folders import Folder
 from laneway.cli.checks.model import Check, CheckContext, Probe, in_thread, run_probe, worst
 from laneway.cli.checks.sandbox import SandboxOutcome
 from laneway.cli.registrations import Registration, Scan, Unreadable
 from laneway.codex.binary import TESTED
+from laneway.lanes.loading import LaneProblem, LoadedLanes
 
 PATIENT_S = 30.0
 
@@ -319,3 +320,25 @@ async def test_copies_that_an_earlier_version_left_beside_configs_are_told(tmp_p
     assert told(found) == [("old-copies", "note")]
     assert f"{tmp_path}/.mcp.json.laneway-backup-20260100T000000Z" in found[0].message
     assert found[0].message.endswith(" and 1 more.")
+
+
+# ── lanes ──────────────────────────────────────────────────────────────────
+
+
+async def test_without_lane_plugins_nothing_is_said_of_them(tmp_path: Path) -> None:
+    """Nor if the settings cannot be read."""
+    assert await lanes.look(case(tmp_path)) == []
+
+
+def test_a_lane_plugin_that_cannot_be_imported_is_a_warning_and_the_others_are_listed() -> None:
+    """Each problem by itself."""
+    problems = (LaneProblem("a", "There is no module a."), LaneProblem("b", "The module b is broken."))
+    loaded = LoadedLanes({"c": ("run", "draw"), "d": ("paint",)}, problems)
+    checks = lanes.on_loaded(loaded)
+    assert told(checks) == [("lanes", "warning"), ("lanes", "warning"), ("lanes", "ok")]
+    assert [check.message for check in checks] == [
+        "There is no module a.",
+        "The module b is broken.",
+        "Lane plugins: /run, /draw, /paint.",
+    ]
+    assert all("chat.lanes" in check.remedy for check in checks[:2])

@@ -16,6 +16,7 @@ from laneway.cli.checks.bundle import Person, clean
 from laneway.cli.doctor import printable
 from laneway.codex import binary, locate
 from tests.cli.support import laneway, misbehaving_codex, read_until, start
+from tests.lanes.samples import AIDER, IMPORT_LINE
 
 NAMES = [
     "platform",
@@ -83,6 +84,36 @@ async def test_a_rehearsed_check_up_proves_that_everything_works(home: Path) -> 
     assert checks["codex-versions"]["facts"]["tested"] == list(binary.TESTED)
     assert {check["severity"] for check in checks.values()} <= {"ok", "note"}
     assert not (home / ".codex").exists(), "a rehearsal leaves the user's Codex alone"
+
+
+async def test_lane_plugins_of_the_settings_are_imported_and_those_of_a_repository_are_not(
+    home: Path, tmp_path: Path
+) -> None:
+    """By their names, from where Python finds them; a broken one is a warning."""
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "a_lane.py").write_text(IMPORT_LINE + AIDER)
+    (modules / "a_broken_lane.py").write_text("raise RuntimeError('no brush')")
+    settings = home / ".config" / "laneway" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('[laneway.chat]\nlanes = ["a_lane"]\n')
+    path = f"{modules}:{_sources()}"
+    _, checks = await doctor(home, "--rehearse", PYTHONPATH=path)
+    assert checks["lanes"]["facts"] == {"a_lane": ["aider"]}
+    settings.write_text('[laneway.chat]\nlanes = ["a_broken_lane"]\n')
+    code, checks = await doctor(home, "--rehearse", PYTHONPATH=path)
+    message = "The module a_broken_lane cannot be imported: RuntimeError: no brush."
+    assert (code, checks["lanes"]["severity"], checks["lanes"]["message"]) == (1, "warning", message)
+    settings.unlink()
+    (home / ".git").mkdir()
+    (home / ".laneway.toml").write_text('[laneway.chat]\nlanes = ["a_lane"]\n')
+    words = ("doctor", "--json", "--rehearse")
+    process = await start(*words, env=as_margarethe(home, PYTHONPATH=path), cwd=home)
+    async with asyncio.timeout(60):
+        out, _ = await process.communicate()
+    seen = [check for check in json.loads(out)["checks"] if check["name"] in ("lanes", "settings")]
+    assert [check["severity"] for check in seen] == ["ok", "note"], seen
+    assert "chat.lanes" in seen[1]["message"]
 
 
 async def test_nobody_logged_in_is_a_warning_with_its_remedy(home: Path) -> None:

@@ -13,7 +13,7 @@ from laneway.core.model import Event, TurnDone
 from laneway.lanes import LaneInput, LanePlugin, register_lane
 from laneway.lanes.adapter import PluginLane
 from laneway.lanes.protocol import MessageFormatter, PlatformClient
-from laneway.lanes.registry import Registered
+from laneway.lanes.registry import RegisteredLanes
 from laneway.testing.clock import HandClock
 from laneway.testing.lane_host import HeardLane
 
@@ -34,7 +34,7 @@ class AiderLane:
 
 
 class Painter:
-    """A lane written to the whole document: it shows, asks, runs on, fails. Registered by `registered`."""
+    """A lane written to the whole document: it shows, asks, runs on, fails. RegisteredLanes by `registered`."""
 
     command = "paint"
     usage = "Usage: /paint <task>"
@@ -114,7 +114,7 @@ def registered(cls: type, **members: Any) -> type[LanePlugin]:
 @pytest.fixture
 def fresh_registry() -> Any:
     """What a test registers is forgotten after it."""
-    before = Registered()
+    before = RegisteredLanes()
     yield
     before.restore()
 

@@ -19,7 +19,7 @@ from laneway.base.plain import code_label
 from laneway.core.ports import Clock
 from laneway.lanes.adapter import PluginLane
 from laneway.lanes.contract import Lane
-from laneway.lanes.registry import Registered, get_all_lanes, get_full_lanes
+from laneway.lanes.registry import RegisteredLanes, get_all_lanes, get_full_lanes
 from laneway.lanes.words import words_of
 
 _log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ def make_lanes(loaded: LoadedLanes, clock: Clock | None = None) -> dict[str, Lan
 def _load(module: str) -> str | None:
     """Why it cannot be used; none if it can."""
     shown = code_label(module)
-    before = Registered()
+    before = RegisteredLanes()
     try:
         # A plugin that prints as it is imported must not print into our output.
         with _without_folder(), contextlib.redirect_stdout(sys.stderr):

@@ -62,7 +62,7 @@ def get_full_lanes() -> dict[str, Callable[[], Lane]]:
     return dict(_full)
 
 
-class Registered:
+class RegisteredLanes:
     """What is registered now, to return to: a module whose import fails leaves nothing behind."""
 
     def __init__(self) -> None:

@@ -63,7 +63,8 @@ class HeardLane:
         assert self.only(TurnDone) == [events[-1]], "TurnDone is not the last event, or not the only one"
         assert done.turn_id == started.turn_id, "TurnDone is of another turn"
         turn_ids = {each.turn_id for each in self.only(Text)}
-        turn_ids |= {each.turn_id for each in (*self.only(Accepted), *self.only(LaneSummary))}
+        turn_ids |= {each.turn_id for each in self.only(Accepted)}
+        turn_ids |= {each.turn_id for each in self.only(LaneSummary)}
         assert turn_ids <= {done.turn_id}, "an event of another turn"
         asked = [each.question.question_id for each in self.only(Asked)]
         withdrawn = [each.question_id for each in self.only(Withdrawn)]
