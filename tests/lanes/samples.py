@@ -34,7 +34,7 @@ class AiderLane:
 
 
 class Painter:
-    """A lane written to the whole document: it shows, asks, runs on, fails. RegisteredLanes by `registered`."""
+    """A lane written to the whole document: it shows, asks, runs on, fails. See `registered`."""
 
     command = "paint"
     usage = "Usage: /paint <task>"
