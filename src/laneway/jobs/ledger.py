@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from laneway.base.ids import new_id
 from laneway.jobs.model import ACTIVE, UNFINISHED, Isolation, Job, JobFailure, Status
 from laneway.store.database import Database
 
@@ -25,8 +26,9 @@ _COLUMNS = (
     " is_inconsistent"
 )
 MAX_LISTED = 200
+HOME = "home"
 LAST_ENDED = "jobs_last_ended"
-"""Of the facts about the file: the last ended number of jobs that have been removed."""
+"""Of the facts about the file: its id, and the last ended number of jobs that were removed."""
 
 
 class _Facts(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -59,7 +61,7 @@ class Ledger:
     # ── adding and reading ─────────────────────────────────────────────────
 
     def add(self, job: Job) -> Job:
-        """A new queued job; its number and its time are given here."""
+        """A new queued job; its number and its time are given here. If there is one of its id, that one."""
         created_at = self.now()
         facts = _Facts(job.scope, job.overlaps, job.isolation, job.tags)
         values = {
@@ -79,8 +81,16 @@ class Ledger:
             "created_at": created_at,
         }
         statement = f"INSERT INTO jobs ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
-        number = self.database.write(lambda c: c.execute(statement, tuple(values.values())).lastrowid)
-        return msgspec.structs.replace(job, number=number or 0, created_at=created_at)
+        statement += " ON CONFLICT (job_id) DO NOTHING"
+
+        def work(connection: sqlite3.Connection) -> int:
+            added = connection.execute(statement, tuple(values.values()))
+            return added.lastrowid or 0 if added.rowcount == 1 else 0
+
+        number = self.database.write(work)
+        if not number:
+            return self.many((job.job_id,))[job.job_id]
+        return msgspec.structs.replace(job, number=number, created_at=created_at)
 
     def get(self, job_id: str) -> Job | None:
         return self.many((job_id,)).get(job_id)
@@ -162,6 +172,15 @@ class Ledger:
             return Totals(int(today), {run_id: int(tokens) for run_id, tokens in rows})
 
         return self.database.read(work)
+
+    def home(self) -> str:
+        """The id of this file: jobs on other machines belong to the ledger that accepted them."""
+        known = self.database.meta(HOME)
+        if known is None:
+            row = (HOME, new_id("home"))
+            self.database.write(lambda c: c.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", row))
+            known = self.database.meta(HOME)
+        return known or ""
 
     # ── changing ───────────────────────────────────────────────────────────
 

@@ -97,6 +97,10 @@ class JobTools:
         except LanewayError as problem:
             log.warning("Jobs are not started: %s", problem)
 
+    def stir(self) -> None:
+        """A job was queued or has ended: start what may start."""
+        self._dispatching.stir()
+
     # ── the tools ──────────────────────────────────────────────────────────
 
     def tools(self) -> tuple[Tool, ...]:
