@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -36,6 +36,7 @@ from laneway.jobs import tool_schemas
 if TYPE_CHECKING:
     from laneway.core.tool_schema import ToolSchema
     from laneway.jobs.model import Sandbox
+    from laneway.jobs.nodes.remote_jobs import RemoteJobs
     from laneway.jobs.service import Jobs
     from laneway.jobs.tools import JobTools
 
@@ -91,6 +92,17 @@ def open_jobs(
     return Jobs(places, defaults, limits, environment)
 
 
+def remote_opener(settings: Settings) -> Callable[[Jobs], RemoteJobs]:
+    """Jobs on other machines. The modules for them are loaded where there are such machines, or such jobs."""
+
+    def opener(jobs: Jobs) -> RemoteJobs:
+        from laneway.app.remote_jobs import open_remote
+
+        return open_remote(settings, jobs)
+
+    return opener
+
+
 class BackgroundJobs:
     """The jobs of one server process."""
 
@@ -108,6 +120,7 @@ class BackgroundJobs:
         self._open = lambda: open_jobs(
             settings, choice, cwd=cwd, codex_home=codex_home, state=state, is_read_only=is_read_only
         )
+        self._settings = settings
         self._ends_with_us = state is not None
         # Somebody's own name, not the one that a session gets for want of another.
         self._identity = settings.identity if settings.source("identity").kind != "default" else None
@@ -139,7 +152,8 @@ class BackgroundJobs:
         if self._job_tools is None:
             from laneway.jobs.tools import JobTools
 
-            self._job_tools = JobTools(self._open, self._clock, self._identity, self._team)
+            open_remote = None if self._ends_with_us else remote_opener(self._settings)
+            self._job_tools = JobTools(self._open, self._clock, self._identity, self._team, open_remote)
             await self._stack.enter_async_context(self._job_tools.running())
         return self._job_tools
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from laneway.base.ids import new_id
-from laneway.jobs.model import ACTIVE, UNFINISHED, Isolation, Job, JobFailure, Status
+from laneway.jobs.model import ACTIVE, HERE, UNFINISHED, Isolation, Job, JobFailure, Status
 from laneway.store.database import Database
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ _COLUMNS = (
     " attempt, thread_id, activity, tokens, created_at, started_at, ended_at, ended_number, failure,"
     " is_inconsistent"
 )
+_HERE = "node IN ({})".format(", ".join(f"'{name}'" for name in HERE))
+_QUEUED = f"status = 'queued' AND ended_number = 0 AND {_HERE}"
+Statement: TypeAlias = tuple[str, tuple[Any, ...]]
 MAX_LISTED = 200
 HOME = "home"
 LAST_ENDED = "jobs_last_ended"
@@ -60,8 +63,11 @@ class Ledger:
 
     # ── adding and reading ─────────────────────────────────────────────────
 
-    def add(self, job: Job) -> Job:
-        """A new queued job; its number and its time are given here. If there is one of its id, that one."""
+    def add(self, job: Job, *also: Statement) -> Job:
+        """A new queued job; its number and its time are given here. If there is one of its id, that one.
+
+        `also`: what is written with it.
+        """
         created_at = self.now()
         facts = _Facts(job.scope, job.overlaps, job.isolation, job.tags)
         values = {
@@ -85,6 +91,8 @@ class Ledger:
 
         def work(connection: sqlite3.Connection) -> int:
             added = connection.execute(statement, tuple(values.values()))
+            for more in also:
+                connection.execute(*more)
             return added.lastrowid or 0 if added.rowcount == 1 else 0
 
         number = self.database.write(work)
@@ -103,11 +111,18 @@ class Ledger:
         return {job.job_id: job for job in rows}
 
     def queued(self) -> list[Job]:
-        return self._select("WHERE status = 'queued' AND ended_number = 0 ORDER BY number")
+        """On this machine, as all that is about starting them."""
+        return self._select(f"WHERE {_QUEUED} ORDER BY number")
 
     def active(self) -> list[Job]:
         """Those with a supervisor, or whose supervisor died."""
-        return self._select(f"WHERE ended_number = 0 AND status IN {_sql(ACTIVE)} ORDER BY number")
+        return self._select(
+            f"WHERE ended_number = 0 AND status IN {_sql(ACTIVE)} AND {_HERE} ORDER BY number"
+        )
+
+    def elsewhere(self) -> list[Job]:
+        """Those on other machines that have not ended, as far as is known here; the oldest first."""
+        return self._select(f"WHERE ended_number = 0 AND NOT {_HERE} ORDER BY number")
 
     def unfinished(self, owner: str | None = None) -> list[Job]:
         rows = self._select("WHERE ended_number = 0 ORDER BY number")
@@ -151,7 +166,7 @@ class Ledger:
     def position(self, job: Job) -> int:
         """How many queued jobs of its mode go before a queued one, counted from one."""
         query = (
-            "SELECT count(*) FROM jobs WHERE status = 'queued' AND ended_number = 0 AND mode = ?"
+            f"SELECT count(*) FROM jobs WHERE {_QUEUED} AND mode = ?"
             " AND (priority > ? OR (priority = ? AND number <= ?))"
         )
         values = (job.mode, job.priority, job.priority, job.number)
@@ -196,12 +211,13 @@ class Ledger:
         *,
         expects: Collection[Status] = UNFINISHED,
         is_inconsistent: bool = False,
+        **columns: Any,
     ) -> bool:
         """Write the end; false if the job had ended before. Gives it the next ended number."""
 
         def work(connection: sqlite3.Connection) -> bool:
             last = _last_ended(connection)
-            columns = {
+            end = {
                 "status": status,
                 "failure": "" if failure is None else _json(failure),
                 "ended_at": self.now(),
@@ -209,21 +225,25 @@ class Ledger:
                 "activity": "",
                 "is_inconsistent": is_inconsistent,
             }
-            return _change(connection, job_id, expects, columns)
+            return _change(connection, job_id, expects, end | columns)
 
         return self.database.write(work)
 
     def remove(self, job_ids: Sequence[str]) -> None:
         """Delete ended jobs. Their ended numbers are not given again: cursors of waits may have them."""
         statement = "DELETE FROM jobs WHERE ended_number > 0 AND job_id IN (SELECT value FROM json_each(?))"
-        evidence = "DELETE FROM evidence WHERE job_id IN (SELECT value FROM json_each(?))"
+        others = [
+            f"DELETE FROM {table} WHERE job_id IN (SELECT value FROM json_each(?))"
+            for table in ("evidence", "remote_jobs")
+        ]
         ids = _json(list(job_ids))
 
         def work(connection: sqlite3.Connection) -> None:
             last = _last_ended(connection)
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (LAST_ENDED, str(last)))
             connection.execute(statement, (ids,))
-            connection.execute(evidence, (ids,))
+            for other in others:
+                connection.execute(other, (ids,))
 
         self.database.write(work)
 

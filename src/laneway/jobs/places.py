@@ -61,6 +61,10 @@ class JobPlaces:
         self.folder = folder
         self.lock = folder / "lock"
         self.spec = folder / "spec.json"
+        self.order = folder / "order.json"
+        """Of a job on another machine: what that is asked for."""
+        self.answer = folder / "answer.json"
+        """Of such a job that has ended: its result as it was answered then."""
         self.environment = folder / "environment.json"
         self.events = folder / "events.jsonl"
         self.stderr = folder / "stderr.txt"

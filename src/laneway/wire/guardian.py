@@ -14,8 +14,8 @@ child does not inherit.
 LOCALE: the child's `LC_CTYPE` after an equals sign, or nothing if it has none: Python
 changes that variable for itself where the locale is C.
 KIND: `agent` if a model chooses what is started below us, `worker` if it works for a background job; other
-processes can see both (`laneway.wire.process_tree`). `pipe` if it is the way to another home of Laneway: what has left
-the child's session is not ours to end then, such as supervisors of jobs there. Else `program`.
+processes can see both (`laneway.wire.process_tree`). `pipe` if it is the way to another home of Laneway: then
+what has left the child's session is not ours to end, such as supervisors of jobs there. Else `program`.
 
 Imports only modules of a bare interpreter, because every start-up waits for its start.
 """

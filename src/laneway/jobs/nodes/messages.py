@@ -26,6 +26,8 @@ from laneway.jobs.model import Job, JobFailure, Mode, Status
 from laneway.jobs.requests import Request
 
 PROTOCOL = 1
+NODE_ERROR = -32010
+"""The code of our own errors in JSON-RPC; the data is a `NodeFault`."""
 MAX_ERROR_CHARS = 2000
 
 
