@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from laneway.app.options import CodexChoice
-from laneway.base.errors import UsageError
 from laneway.base.settings import Settings
 from laneway.codex import locate
 from laneway.core.background import TaskSet
@@ -64,11 +63,6 @@ def open_jobs(
     from laneway.jobs.requests import JobDefaults
     from laneway.jobs.service import Jobs
 
-    if settings.jobs_executor != "local":
-        raise UsageError(
-            f"jobs.executor is {settings.jobs_executor}, and this Laneway runs jobs on this machine only:"
-            " `laneway config unset jobs.executor`."
-        )
     codex = ""
     if needs_codex:
         codex = os.path.abspath(locate.find(choice.codex_bin, configured=choice.configured_bin).path)

@@ -45,11 +45,12 @@ class NodeActor:
     """Made by Ray, detached: it stays when whoever had it made is gone, and ends with its machine's raylet."""
 
     def __init__(self, name: str) -> None:
+        self._name = name
         command = shlex.join([sys.executable, "-P", "-m", "laneway", "jobs", "node"])
         self._relay = PipeNode(name, command, node_environment(started_with()))
-        self._refusal: LanewayError | None = None
+        self._refusal: UsageError | None = None
         try:
-            check_orphans(os.getppid())
+            check_orphans()
         except UsageError as problem:
             self._refusal = problem
 
@@ -57,7 +58,7 @@ class NodeActor:
         """An encoded `Reply`. Errors of ours are replies, since Ray would add its own words to them."""
         try:
             if self._refusal is not None:
-                raise self._refusal
+                raise UsageError(f"{self._name}: {self._refusal}")
             answer = await self._relay.call(method, msgspec.json.decode(params), timeout_s=timeout_s)
         except LanewayError as problem:
             return msgspec.json.encode(Reply(fault=fault_of(problem)))
@@ -81,8 +82,8 @@ def started_with() -> Mapping[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def check_orphans(raylet: int) -> None:
-    """`UsageError` if orphans of this process become children of `raylet`, which would kill them."""
+def check_orphans() -> None:
+    """`UsageError` if orphans of this process become its children, or its parent's: Ray kills them then."""
     if not os.path.isdir("/proc/self"):
         return  # Ray does so on Linux only
     ran = subprocess.run(
@@ -92,7 +93,7 @@ def check_orphans(raylet: int) -> None:
         timeout=PROBE_S,
         check=True,
     )
-    if int(ran.stdout) == raylet:
+    if int(ran.stdout) in (os.getpid(), os.getppid()):
         raise UsageError(
             "Ray would kill running jobs there when its actor ends: start Ray without"
             " RAY_kill_child_processes_on_worker_exit_with_raylet_subreaper."

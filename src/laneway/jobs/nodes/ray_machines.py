@@ -13,6 +13,7 @@ import msgspec
 
 from laneway.base.prepare import prepare
 from laneway.jobs.model import Mode
+from laneway.jobs.nodes.messages import Hello
 
 REPOSITORY = "repo:"
 PLACES: dict[Mode, str] = {"read": "laneway:read", "write": "laneway:write"}
@@ -53,3 +54,11 @@ def machines(nodes: Iterable[Mapping[str, Any]]) -> dict[str, Machine]:
             places={mode: int(resources[key]) for mode, key in PLACES.items() if key in resources},
         )
     return {name: Machine(name=name) for name in sorted(gone - found.keys())} | found
+
+
+def room(machine: Machine, hello: Hello, mode: Mode) -> int | None:
+    """Free places, less those that the machine itself has and Ray does not grant it; None if it grants none."""
+    granted, own = machine.places.get(mode), hello.places.get(mode, 0)
+    if granted == 0:
+        return None
+    return hello.free.get(mode, 0) - max(0, own - (own if granted is None else granted))
