@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from laneway.app.options import CodexChoice
+from laneway.base.errors import BinaryError
 from laneway.base.settings import Settings
 from laneway.codex import locate
 from laneway.core.background import TaskSet
@@ -56,21 +57,27 @@ def open_jobs(
     """The user's jobs, or those of a rehearsal in its folder for state.
 
     `BinaryError` without a Codex, unless none is needed: to look at jobs, and to start queued ones, which
-    know their own.
+    know their own. With other machines it is enough that one of them has a Codex.
     """
     from laneway.jobs.model import Limits
     from laneway.jobs.places import Places
     from laneway.jobs.requests import JobDefaults
     from laneway.jobs.service import Jobs
 
-    codex = ""
+    codex = codex_problem = ""
     if needs_codex:
-        codex = os.path.abspath(locate.find(choice.codex_bin, configured=choice.configured_bin).path)
+        try:
+            codex = os.path.abspath(locate.find(choice.codex_bin, configured=choice.configured_bin).path)
+        except BinaryError as problem:
+            if settings.jobs_executor == "local" and not settings.jobs_nodes:
+                raise
+            codex_problem = str(problem)
     places = Places.of(state)
     defaults = JobDefaults(
         cwd=cwd,
         work_near=places.jobs,
         codex=codex,
+        codex_problem=codex_problem,
         codex_home=codex_home,
         max_sandbox=cast("Sandbox", settings.jobs_max_sandbox),
         is_read_only=is_read_only,

@@ -82,7 +82,9 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     require_clean: bool = False
     run_expiry_s: float = DEFAULT_RUN_EXPIRY_S
     thread_id: str | None = None
-    """The thread of an ended job that this one continues."""
+    """The thread of another job that this one continues."""
+    continues: str = ""
+    """The job whose thread it is, where that had none yet when this one was asked for."""
     notify: str | None = None
     """The identity that gets team mail when the job has ended."""
     notify_team: str | None = None

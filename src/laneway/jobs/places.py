@@ -71,6 +71,8 @@ class JobPlaces:
         self.cancel = folder / "cancel"
         self.schema = folder / "schema.json"
         self.result = folder / "result.json"
+        self.false_starts = folder / "false-starts"
+        """A byte for each supervisor that was killed before it began."""
         self.supervisor_log = folder / "supervisor.log"
         self.work = folder / "work"
         """Layers of an overlay, or a worktree."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import UsageError
+from laneway.base.errors import BinaryError, UsageError
 from laneway.base.plain import code_label
 from laneway.base.repo import find_repo
 from laneway.jobs.model import (
@@ -47,6 +47,8 @@ class JobDefaults(msgspec.Struct, frozen=True, kw_only=True):
     cwd: Path
     codex: str
     codex_home: str
+    codex_problem: str = ""
+    """Why there is no Codex, where jobs may run on other machines all the same."""
     work_near: Path
     """A folder on the file system where layers and copies of work trees will be."""
     max_sandbox: Sandbox = "workspace-write"
@@ -96,6 +98,8 @@ def checked(request: Request, defaults: JobDefaults, *, thread_id: str | None = 
     """`UsageError` with one sentence for anything that cannot be done."""
     if request.node not in (None, *HERE):
         raise UsageError(f"There is no machine {code_label(request.node or '')}: jobs run on this one only.")
+    if defaults.codex_problem:
+        raise BinaryError(defaults.codex_problem)
     cwd = _folder(request.cwd, defaults)
     check_values(request, defaults)
     if request.output_schema is not None:

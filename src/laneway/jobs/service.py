@@ -99,6 +99,10 @@ class Jobs:
         if earlier.has_ended and thread_id is None:
             raise UsageError(f"Job {earlier_id} ended before it had a thread: spawn a new one.")
         checked = requests.checked(request, self.defaults, thread_id=thread_id)
+        if thread_id is None:
+            checked = requests.Checked(
+                msgspec.structs.replace(checked.spec, continues=earlier_id), checked.tree
+            )
         last = self._last_of_thread(earlier)
         after = "" if last.has_ended else last.job_id
         return self._queue(checked, request, owner, notify, after, job_id)

@@ -55,6 +55,7 @@ class Mirror:
         self._strangers: frozenset[str] = frozenset()
         """Jobs of another ledger than the one that answers."""
         self._problem: NodeUnreachable | None = None
+        self._has_answered = False
         self.is_named = True
         """Whether the settings still know the machine."""
         self.being_sent: set[str] = set()
@@ -95,12 +96,12 @@ class Mirror:
         try:
             answer = await node.call(method, params, timeout_s=timeout_s)
         except NodeUnreachable as problem:
-            self._problem = problem
+            self._problem, self._has_answered = problem, False
             raise
         except LanewayError:
-            self._problem = None
+            self._problem, self._has_answered = None, True
             raise
-        self._problem = None
+        self._problem, self._has_answered = None, True
         return answer
 
     # ── following ──────────────────────────────────────────────────────────
@@ -204,6 +205,9 @@ class Mirror:
         order = await asyncio.to_thread(self._orders.read, job.job_id)
         if order is None:
             raise UsageError("What was ordered is not known any more: the job's folder is gone.")
+        if known.state == "unsent" and not self._has_answered:
+            # Whoever cancels it knows for sure then that it was never sent.
+            await self.call("hello", {})
         if not await asyncio.to_thread(self._orders.remote.begin, job.job_id):
             return  # sent by somebody else, or withdrawn
         params = {**order.params, "cancel": known.cancel}

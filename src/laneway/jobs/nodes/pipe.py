@@ -18,6 +18,7 @@ import msgspec
 from laneway.base.errors import NodeUnreachable, RemoteError, UsageError, WireError
 from laneway.base.last_words import last_words
 from laneway.base.plain import label
+from laneway.core.background import TaskSet
 from laneway.jobs.nodes.backoff import Backoff
 from laneway.jobs.nodes.messages import NODE_ERROR, PROTOCOL, Hello, error_of
 from laneway.jobs.nodes.port import CALL_S, ONCE
@@ -60,6 +61,7 @@ class PipeNode:
         self._connect_s = connect_s
         self._max_bytes = max_bytes
         self._backoff = backoff or Backoff()
+        self._ending = TaskSet()
         self._connecting: asyncio.Task[_Line] | None = None
         self._line: _Line | None = None
         self._last_why = ""
@@ -99,15 +101,22 @@ class PipeNode:
         """One that has never served is a failure: the next attempt waits."""
         if self._line is line and not line.is_open:
             self._line = None
+            self._leave(line)
             if not line.has_served:
                 self._failed(str(cut))
+
+    def _leave(self, line: _Line) -> None:
+        """Of no use any more: see that its command ends, while others may be started already."""
+        self._ending.spawn(line.close(), f"end a connection to {self._name}")
 
     async def close(self) -> None:
         if self._connecting is not None:
             self._connecting.cancel()
+            await asyncio.wait((self._connecting,))
         line, self._line = self._line, None
         if line is not None:
-            await line.close()
+            self._leave(line)
+        await self._ending.wait()
 
     # ── connecting ─────────────────────────────────────────────────────────
 
@@ -138,11 +147,11 @@ class PipeNode:
             await line.open(self._argv, self._environment)
             await line.greet(asyncio.get_running_loop().time() + self._connect_s)
         except _Cut as cut:
-            line.kill()
+            self._leave(line)
             self._failed(str(cut))
             raise
         except BaseException:
-            line.kill()  # we are being closed
+            self._leave(line)  # we are being closed
             raise
         self._line = line
         return line
@@ -218,7 +227,7 @@ class _Line:
             async with asyncio.timeout_at(deadline):
                 raw = await self._peer.call(method, params, reply=Raw)
         except TimeoutError as problem:
-            why = f"no answer to {method} in {waited_s:.3g} s"
+            why = f"no answer to {method} in {max(1, round(waited_s))} s"
             if self._heard == heard:
                 raise self._cut(why) from problem
             raise _Cut(why) from problem  # it lives: others may go on with it
@@ -243,15 +252,11 @@ class _Line:
             raise _Cut(self._why)
 
     async def close(self) -> None:
+        """End the command: by the end of its input, else by a signal."""
         self._why = self._why or "it was closed"
         await self._peer.aclose()
         if self.child is not None:
             await self.child.stop()
-
-    def kill(self) -> None:
-        self._why = self._why or "it was given up"
-        if self.child is not None:
-            self.child.kill()
 
     def _cut(self, why: str) -> _Cut:
         """End the connection, and with it every call that waits."""
