@@ -1,7 +1,7 @@
 """The program that drives a Ray cluster: `… -m laneway.app.jobs_ray ADDRESS`, on standard input and output.
 
-Started by `laneway.jobs.nodes.ray_nodes`, under a guardian. It is called like a node, and carries the calls that
-name a machine to that machine; it ends when its caller hangs up, or when the cluster's head is gone.
+Started by `laneway.jobs.nodes.ray_nodes`, under a guardian. It is called like a node, and carries the calls
+that name a machine to that machine; it ends when its caller hangs up, or when the cluster's head is gone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from laneway import __version__
-from laneway.base.errors import LanewayError, NodeUnreachable, RemoteError
+from laneway.base.errors import LanewayError, RemoteError
 from laneway.doors.ending import EndSignals
 from laneway.doors.pipe import Pipe, claim_standard_streams
 from laneway.jobs.nodes.messages import NODE_ERROR, PROTOCOL, Hello, fault_of
@@ -32,17 +32,13 @@ def main(argv: list[str]) -> int:
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     streams = claim_standard_streams()  # Ray writes to standard output
     os.chdir("/")
-    driver = RayDriver(argv[1])
-    try:
-        driver.connect()
-    except NodeUnreachable as problem:
-        print(problem.why, file=sys.stderr)
-        return 1
-    asyncio.run(_serve(driver, streams))
+    asyncio.run(_serve(argv[1], streams))
     return 0
 
 
-async def _serve(driver: RayDriver, streams: tuple[int, int]) -> None:
+async def _serve(address: str, streams: tuple[int, int]) -> None:
+    driver = RayDriver(address, _give_up)
+
     async def answer(method: str, params: Raw, request_id: bytes) -> Any:
         try:
             return await _handled(driver, method, params)
@@ -51,14 +47,11 @@ async def _serve(driver: RayDriver, streams: tuple[int, int]) -> None:
 
     pipe = Pipe(on_request=answer, on_notification=_ignore, cancel_notice=_no_longer_needed)
     await pipe.open(*streams)
-    watching = asyncio.ensure_future(driver.watch(lambda: _give_up("the head of the Ray cluster is gone")))
     with EndSignals(pipe.ended):
-        try:
-            await pipe.listen()
-            await pipe.ended.wait()
-        finally:
-            watching.cancel()
-            await pipe.aclose()
+        await pipe.listen()
+        await pipe.ended.wait()
+    # Without the head, Ray would wait for it before it lets the process end.
+    os._exit(0)
 
 
 async def _handled(driver: RayDriver, method: str, params: Raw) -> Any:
@@ -67,12 +60,13 @@ async def _handled(driver: RayDriver, method: str, params: Raw) -> Any:
         return await driver.call(carried.machine, method, carried.params, carried.timeout_s)
     if method == MACHINES:
         return msgspec.to_builtins(await driver.machines())
-    return msgspec.to_builtins(Hello(protocol=PROTOCOL, version=__version__, home="", repositories=(), free={}))
+    return msgspec.to_builtins(
+        Hello(protocol=PROTOCOL, version=__version__, home="", repositories=(), free={})
+    )
 
 
 def _give_up(why: str) -> None:
-    """Ray cannot be told to stop while its head is gone: it would wait for it."""
-    print(why, file=sys.stderr, flush=True)
+    log.warning("%s", why)
     os._exit(1)
 
 

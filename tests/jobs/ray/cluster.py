@@ -46,7 +46,7 @@ class RayNodeProcess:
         self.mark = f"{cluster.mark}-{name}"
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, resources: Mapping[str, float], extra: Mapping[str, str] = {}) -> None:  # noqa: B006  read
+    def start(self, resources: Mapping[str, float], extra: Mapping[str, str]) -> None:
         cluster = self.cluster
         role = [f"--address={cluster.address}"]
         if self.name == cluster.head:

@@ -93,11 +93,10 @@ class RayStage:
         return home
 
     async def start(
-        self, name: str, resources: Mapping[str, float] = HAS_SITE, extra: Mapping[str, str] = HAS_SITE
+        self, name: str, resources: Mapping[str, float] = HAS_SITE, extra: Mapping[str, str] | None = None
     ) -> None:
         """Start a node, the head before others, and wait until the cluster has it."""
-        more = {} if extra is HAS_SITE else extra
-        await asyncio.to_thread(self.cluster.node(name).start, resources, more)
+        await asyncio.to_thread(self.cluster.node(name).start, resources, extra or {})
         async with asyncio.timeout(DEADLINE_S):
             while not await self._is_alive(name):
                 await asyncio.sleep(LOOK_S)

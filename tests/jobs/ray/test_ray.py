@@ -26,7 +26,7 @@ ORPHANS = "RAY_kill_child_processes_on_worker_exit_with_raylet_subreaper"
 
 
 async def test_a_job_runs_on_the_machine_that_it_is_for(tmp_path: Path) -> None:
-    """With that machine's home and environment; the cluster's secret and the spawner's stay where they are."""
+    """With that machine's home and environment; no secret of the cluster or of the spawner."""
     async with ray_stage(tmp_path) as here:
         for name in ("a", "b"):
             await here.start(name)
@@ -54,8 +54,8 @@ async def test_a_job_runs_on_the_machine_that_it_is_for(tmp_path: Path) -> None:
 async def test_a_job_for_any_machine_goes_where_there_is_room(tmp_path: Path) -> None:
     """Machines have as many places as they say, and no more than Ray grants them."""
     async with ray_stage(tmp_path, k_read=1) as here:
-        await here.start("a", {"repo:site": 1, "laneway:write": 0})
-        await here.start("b", {"repo:site": 1, "laneway:write": 1})
+        await here.start("a", {"repo:site": 1, "laneway:read": 1})
+        await here.start("b", {"repo:site": 1, "laneway:read": 1, "laneway:write": 1})
         first, second, third = [await here.spawn("any", here.waiting(word)) for word in "123"]
         await here.until_running(first, second)
         listed = {each["jobId"]: each for each in (await here.ask("list"))["jobs"]}
@@ -92,7 +92,7 @@ async def test_a_machine_that_is_killed_is_unreachable_and_its_jobs_go_on(tmp_pa
 
 
 async def test_a_head_that_is_killed_ends_no_job(tmp_path: Path) -> None:
-    """All machines go with it, and come back with it. The jobs were there all the time, and are ours again."""
+    """All machines go and come back with it. The jobs were there all the time, and are ours again."""
     async with ray_stage(tmp_path) as here:
         for name in ("a", "b"):
             await here.start(name)
@@ -140,19 +140,21 @@ async def test_an_actor_or_a_driver_that_is_killed_is_started_anew(tmp_path: Pat
 
 async def test_what_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     async with ray_stage(tmp_path) as here:
-        with pytest.raises(NodeUnreachable, match="no Ray cluster answers there"):
+        with pytest.raises(
+            NodeUnreachable, match=r"out of reach: no Ray cluster answers there \(connection ref"
+        ):
             await here.nodes.machines()
         await here.start("a")
         await here.start("b", extra={ORPHANS: "true"})
         with pytest.raises(UsageError, match=r"^The Ray cluster has no machine c: it has a, b\.$"):
             await here.spawn("c", "x")
-        with pytest.raises(UsageError, match="in no repository of jobs.repositories"):
+        with pytest.raises(UsageError, match=r"in no repository of jobs\.repositories"):
             await here.spawn("a", "x", cwd=str(tmp_path))
-        with pytest.raises(UsageError, match="^b: Ray would kill running jobs"):
+        with pytest.raises(UsageError, match=r"^b: Ray would kill running jobs"):
             await here.spawn("b", "x")
         stranger = {**here.environment, "RAY_AUTH_TOKEN": "wrong" * 8}
         outside = here.nodes_of(here.tools.jobs, here.cluster.address, stranger)
-        with pytest.raises(NodeUnreachable, match="Ray"):
+        with pytest.raises(NodeUnreachable, match=r"lets nobody join; is the secret right\?$"):
             await outside.machines()
         await outside.close()
 

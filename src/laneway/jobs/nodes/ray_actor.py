@@ -42,7 +42,7 @@ decode_reply = msgspec.json.Decoder(Reply).decode
 
 
 class NodeActor:
-    """Made by Ray, detached: it stays when whoever had it made is gone, and ends with its machine's raylet."""
+    """Made by Ray, detached: it stays when whoever wanted it is gone, and ends with its machine's raylet."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -67,9 +67,7 @@ class NodeActor:
 
 def node_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment of the machine's jobs: that of `ray start`, without what is Ray's own."""
-    return {
-        key: value for key, value in child_environment(environment).items() if not key.startswith(OF_RAY)
-    }
+    return {key: value for key, value in child_environment(environment).items() if not key.startswith(OF_RAY)}
 
 
 def started_with() -> Mapping[str, str]:

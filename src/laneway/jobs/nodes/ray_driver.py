@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import LanewayError, NodeUnreachable
+from laneway.core.background import TaskSet
 from laneway.jobs.nodes.messages import PROTOCOL, NodeFault, error_of
 from laneway.jobs.nodes.port import ONCE
 from laneway.jobs.nodes.ray_actor import NodeActor, decode_reply
@@ -27,10 +28,12 @@ log = logging.getLogger(__name__)
 NAMESPACE = "laneway"
 ACTOR_CALLS = 1000
 """Calls that an actor carries at once; most of them wait for news of jobs."""
+REFUSED_S = 10.0
+"""Before a process that Ray did not let join is ended."""
 LOOK_S = 2.0
 """Between two looks whether the head is still there."""
 HEAD_S = 10.0
-"""For the head to say which machines there are. It answers in milliseconds; without one Ray waits for ever."""
+"""For the head to say which machines there are: milliseconds. Without one Ray waits for ever."""
 MARGIN_S = 1.0
 """Beyond the time of a call, for the machine itself to say that it is over."""
 PORT_S = 3.0
@@ -38,69 +41,98 @@ PORT_S = 3.0
 
 
 class RayDriver:
-    """One process's connection to a cluster. Opened once; if it breaks, the process is of no more use."""
+    """One process's connection to a cluster. If it breaks, the process is of no more use."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, give_up: Callable[[str], None]) -> None:
+        """`give_up` ends the process, however it can; it gets the reason."""
         self._address = address
+        self._give_up = give_up
         self._ray: Any = None
+        self._refusal: NodeUnreachable | None = None
+        self._joining = asyncio.Lock()
         self._actors: dict[str, Any] = {}
+        self._tasks = TaskSet()
 
-    def connect(self) -> None:
-        """Join the cluster; blocking. `NodeUnreachable` with the reason if that fails."""
-        check_port(self._address)
+    # ── the cluster ────────────────────────────────────────────────────────
+
+    async def join(self) -> None:
+        """Join the cluster, unless that is done; `NodeUnreachable` with the reason if it cannot be."""
+        async with self._joining:
+            if self._ray is not None:
+                return
+            if self._refusal is not None:
+                raise NodeUnreachable(self._refusal.node, self._refusal.why)
+            await asyncio.to_thread(check_port, self._address)
+            try:
+                self._ray = await asyncio.to_thread(self._join)
+            except NodeUnreachable as refusal:
+                # Ray in this process may be half joined now. The next one tries again, but not at once.
+                self._refusal = refusal
+                asyncio.get_running_loop().call_later(REFUSED_S, self._give_up, str(refusal))
+                raise
+            self._tasks.spawn(self._watch(), "watch the head")
+
+    def _join(self) -> Any:
         # Ray has the actors look for modules beside our program, and in our folder.
         sys.argv[0] = "/laneway"
         import ray
 
-        self._ray = ray
         try:
             ray.init(
                 address=self._address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR
             )
         except (ConnectionError, ray.exceptions.RayError) as problem:
             log.warning("%s", problem)
-            raise NodeUnreachable(self._address, "no Ray cluster answers there.") from problem
+            raise NodeUnreachable(
+                self._address, "the Ray cluster lets nobody join; is the secret right?"
+            ) from problem
         except (RuntimeError, ValueError, OSError) as problem:
             log.warning("%s", problem)
             raise NodeUnreachable(
                 self._address,
-                "Ray refuses this machine. It must be a node of the cluster, with the same versions of Ray and"
-                " Python; the log has Ray's own words.",
+                "Ray refuses this machine, which must be a node of the cluster, with the same versions of Ray"
+                " and Python",
             ) from problem
+        return ray
 
-    async def watch(self, on_loss: Callable[[], None]) -> None:
+    async def _watch(self) -> None:
         """Look after the head until it is gone."""
-        while True:
-            try:
+        try:
+            while True:
                 await self.machines()
-            except NodeUnreachable:
-                break
-            await asyncio.sleep(LOOK_S)
-        on_loss()
+                await asyncio.sleep(LOOK_S)
+        except NodeUnreachable as problem:
+            self._give_up(str(problem))
 
     async def machines(self) -> dict[str, Machine]:
+        await self.join()
         try:
             nodes = await asyncio.wait_for(asyncio.to_thread(self._ray.nodes), HEAD_S)
         except (TimeoutError, RuntimeError, OSError) as problem:
-            raise NodeUnreachable(self._address, "the head of the Ray cluster does not answer.") from problem
+            raise NodeUnreachable(self._address, "the head of the Ray cluster does not answer") from problem
         return machines(nodes)
+
+    # ── calls ──────────────────────────────────────────────────────────────
 
     async def call(self, name: str, method: str, params: Mapping[str, Any], timeout_s: float) -> Any:
         """The answer of a machine's Laneway; `NodeUnreachable`, or the error that it answered with."""
+        await self.join()
         failed = self._ray.exceptions
         try:
             data = await self._carry(name, method, msgspec.json.encode(params), timeout_s)
         except TimeoutError as problem:
-            raise NodeUnreachable(name, f"no answer within {timeout_s:g} seconds.") from problem
+            raise NodeUnreachable(name, f"no answer to {method} in {timeout_s:.3g} s") from problem
         except failed.RayActorError as problem:
             log.warning("%s", problem)
             raise NodeUnreachable(name, _why_dead(problem)) from problem
         except failed.RayTaskError as problem:
             log.warning("%s", problem)
-            raise LanewayError(f"On {name} something failed: the log of Ray's actor there says what.") from problem
+            raise LanewayError(
+                f"On {name} something failed: the log of Ray's actor there says what."
+            ) from problem
         except failed.RayError as problem:
             log.warning("%s", problem)
-            raise NodeUnreachable(name, "Ray cannot carry calls to it.") from problem
+            raise NodeUnreachable(name, "Ray cannot carry calls to it") from problem
         reply = decode_reply(data)
         if reply.fault is not None:
             raise _carried(reply.fault, name)
@@ -140,10 +172,12 @@ class RayDriver:
             return self._actors[name], False
         known = (await self.machines()).get(name)
         if known is None or not known.node_ids:
-            raise NodeUnreachable(name, "no such machine is in the Ray cluster now.")
+            raise NodeUnreachable(name, "it is not in the Ray cluster now")
         if len(known.node_ids) > 1:
             count = len(known.node_ids)
-            raise NodeUnreachable(name, f"{count} nodes of the cluster have this name: `ray start --node-name`.")
+            raise NodeUnreachable(
+                name, f"{count} nodes of the cluster have this name: `ray start --node-name`"
+            )
         actor = await asyncio.to_thread(self._make_actor, name, known.node_ids[0])
         self._actors[name] = actor
         return actor, True
@@ -179,10 +213,10 @@ def check_port(address: str) -> None:
         socket.create_connection((host, int(port)), PORT_S).close()
     except OSError as problem:
         why = problem.strerror or "no answer"
-        raise NodeUnreachable(address, f"no Ray cluster answers there ({why.lower()}).") from problem
+        raise NodeUnreachable(address, f"no Ray cluster answers there ({why.lower()})") from problem
 
 
 def _why_dead(problem: Exception) -> str:
     if "ModuleNotFoundError" in str(problem):  # Ray says why an actor did not start as text only
-        return "Laneway is not installed there for the Python that Ray runs with."
-    return "Ray's actor there has ended."
+        return "Laneway is not installed there for the Python that Ray runs with"
+    return "Ray's actor there has ended"

@@ -1,7 +1,8 @@
 """The machines of a Ray cluster that run jobs, by what Ray says of its nodes. Pure.
 
 A machine has the repositories that its Ray resources name (`repo:site`), and at most as many places as they
-say (`laneway:read`, `laneway:write`); its own settings may give it fewer.
+say (`laneway:read`, `laneway:write`); its own settings may give it fewer. One that names only one of the two
+has no places of the other.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """Of the living nodes of this name: none if it is away, two if somebody named two alike."""
     repositories: tuple[str, ...] = ()
     places: dict[Mode, int] = {}
-    """Those that Ray's resources grant; a mode that is not named has as many as the machine itself says."""
+    """Those that Ray's resources grant; if none are named, as many as the machine itself says."""
 
 
 def machines(nodes: Iterable[Mapping[str, Any]]) -> dict[str, Machine]:
@@ -46,18 +47,20 @@ def machines(nodes: Iterable[Mapping[str, Any]]) -> dict[str, Machine]:
         )
         if not repositories:
             continue
+        # Ray does not keep a resource of which there is none.
+        named = any(key in resources for key in PLACES.values())
         earlier = found.get(name)
         found[name] = Machine(
             name=name,
             node_ids=(*(earlier.node_ids if earlier else ()), str(node["NodeID"])),
             repositories=repositories,
-            places={mode: int(resources[key]) for mode, key in PLACES.items() if key in resources},
+            places={mode: int(resources.get(key, 0)) for mode, key in PLACES.items()} if named else {},
         )
     return {name: Machine(name=name) for name in sorted(gone - found.keys())} | found
 
 
 def room(machine: Machine, hello: Hello, mode: Mode) -> int | None:
-    """Free places, less those that the machine itself has and Ray does not grant it; None if it grants none."""
+    """Free places, less those that the machine has and Ray does not grant it; None if it grants none."""
     granted, own = machine.places.get(mode), hello.places.get(mode, 0)
     if granted == 0:
         return None

@@ -1,7 +1,7 @@
 """The machines of a Ray cluster as nodes: the near side, which does not import Ray.
 
-All calls go through one process, the cluster's driver (`laneway.app.jobs_ray`), which is started with the first
-of them and started anew when it has ended.
+All calls go through one process, the cluster's driver (`laneway.app.jobs_ray`), which is started with the
+first of them and started anew when it has ended.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ DRIVER = "laneway.app.jobs_ray"
 MACHINES = "machines"
 """The driver's own call: what it answers is the machines of the cluster by name."""
 CLUSTER = "the Ray cluster"
-CONNECT_S = 60.0
-"""For the driver to start and to join the cluster: one second, on a busy machine some."""
 MARGIN_S = 5.0
 """Beyond the time of a call, for the driver to say itself that it is over."""
 HELLO_S = 10.0
@@ -62,7 +60,7 @@ class RayNodes:
     ) -> None:
         """Without an address Ray finds the cluster by itself. `jobs` are those of this machine."""
         command = shlex.join([sys.executable, "-P", "-m", DRIVER, address or "auto"])
-        self._driver = PipeNode("", command, environment, connect_s=CONNECT_S, backoff=backoff)
+        self._driver = PipeNode("", command, environment, backoff=backoff)
         self._jobs = jobs
         self._seen: set[str] = set()
         self._others: set[str] = set()
@@ -80,7 +78,9 @@ class RayNodes:
             check_installed()
             known = await self.machines()
             if name not in known:
-                raise UsageError(f"The Ray cluster has no machine {code_label(name)}: it has {_listed(known)}.")
+                raise UsageError(
+                    f"The Ray cluster has no machine {code_label(name)}: it has {_listed(known)}."
+                )
         return RayNode(self, name)
 
     def _names_of_jobs(self) -> set[str]:
@@ -136,7 +136,7 @@ class RayNodes:
         seconds = CALL_S if timeout_s is None else timeout_s
         carried = msgspec.to_builtins(Carried(machine=name, params=dict(params), timeout_s=seconds))
         if find_spec("ray") is None:
-            raise NodeUnreachable(name or CLUSTER, "Ray is not installed here any more.")
+            raise NodeUnreachable(name or CLUSTER, "Ray is not installed here")
         try:
             return await self._driver.call(method, carried, timeout_s=seconds + MARGIN_S)
         except NodeUnreachable as problem:
@@ -169,7 +169,9 @@ def check_installed() -> None:
     if find_spec("ray") is None:
         from laneway.base.installed import installed_how
 
-        raise UsageError(f"jobs.executor is ray, and Ray is not installed: `{installed_how().adding('ray')}`.")
+        raise UsageError(
+            f"jobs.executor is ray, and Ray is not installed: `{installed_how().adding('ray')}`."
+        )
 
 
 def _listed(machines: Mapping[str, Machine]) -> str:
