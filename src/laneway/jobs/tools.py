@@ -333,9 +333,9 @@ class JobTools:
 
     async def refresh(self, *jobs: Job) -> None:
         """Learn how jobs on other machines stand, as far as they can be asked."""
-        names = {job.node for job in jobs if job.is_elsewhere and not job.has_ended}
-        if names:
-            await self.remote.refresh(names)
+        elsewhere = [job for job in jobs if job.is_elsewhere and not job.has_ended]
+        if elsewhere:
+            await self.remote.refresh(elsewhere)
 
     async def _current(self, job: Job) -> Job:
         """The job as it is now: after its machine was asked, or after one whose supervisor died was ended."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -113,18 +113,23 @@ class Mirror:
             try:
                 if not await self._round():
                     return
-                await self._pause(ROUND_S)
+                await asyncio.sleep(ROUND_S)  # also of many orders at once only one is told
             except NodeUnreachable as problem:
                 log.info("%s", problem)
                 await self._pause(self._retry_s)
 
     async def _round(self) -> bool:
         """Whether there is anything left to follow."""
-        jobs = await self.refresh()
-        if not jobs:
+        was_away = not self._has_answered
+        await self._deliver_all()
+        there = await self._there()
+        if not there:
             return False
-        jobs = [job for job in jobs if job.job_id not in self._strangers]
-        if not jobs:
+        if was_away or any(known.cancel for _, known in there):
+            await self._look(there)
+            there = await self._there()
+        jobs = [job for job, _ in there if job.job_id not in self._strangers]
+        if there and not jobs:
             raise NodeUnreachable(self.name, OTHER_HOME)
         watch = asyncio.ensure_future(self._watch(jobs, WATCH_S, self._watcher))
         stirred = asyncio.ensure_future(self._stirred.wait())
@@ -144,19 +149,24 @@ class Mirror:
         except TimeoutError:
             pass
 
-    async def refresh(self, timeout_s: float = CALL_S) -> list[Job]:
-        """Send what was ordered, and learn how all unfinished jobs stand. What is left of them."""
-        for job, known in await self._load():
-            if known.state != "sent" and job.job_id not in self.being_sent:
-                await self._deliver(job, known)
-        there = [(job, known) for job, known in await self._load() if known.state == "sent"]
+    async def refresh(self, only: Collection[str] = (), timeout_s: float = CALL_S) -> None:
+        """Send what was ordered, and learn how unfinished jobs stand: all, or only these."""
+        await self._deliver_all()
+        there = await self._there()
+        await self._look([each for each in there if not only or each[0].job_id in only], timeout_s)
+
+    async def _look(self, there: Sequence[tuple[Job, RemoteJob]], timeout_s: float = CALL_S) -> None:
+        """Ask how these stand, and say that some of them are to be cancelled."""
         if not there:
-            return []
+            return
         await self._apply(await self._watch([job for job, _ in there], 0.0, timeout_s=timeout_s))
         for job, known in there:
             if known.cancel and job.job_id not in self._strangers:
                 await self._cancel(job, known)
-        return [job for job, known in await self._load() if known.state == "sent"]
+
+    async def _there(self) -> list[tuple[Job, RemoteJob]]:
+        """Unfinished jobs that the machine has accepted."""
+        return [(job, known) for job, known in await self._load() if known.state == "sent"]
 
     async def _load(self) -> list[tuple[Job, RemoteJob]]:
         def load() -> list[tuple[Job, RemoteJob]]:
@@ -187,6 +197,11 @@ class Mirror:
         return self._problem
 
     # ── sending ────────────────────────────────────────────────────────────
+
+    async def _deliver_all(self) -> None:
+        for job, known in await self._load():
+            if known.state != "sent" and job.job_id not in self.being_sent:
+                await self._deliver(job, known)
 
     async def _deliver(self, job: Job, known: RemoteJob) -> None:
         """Send an order that may have been sent before; what cannot be done ends the job."""

@@ -8,7 +8,7 @@ back; what can only be answered there is a `NodeUnreachable` meanwhile.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +79,16 @@ class RemoteJobs:
                 work = self._mirror(job.node).follow()
                 self._following[job.node] = self._tasks.spawn(work, f"jobs on {job.node}")
 
-    async def refresh(self, names: Iterable[str]) -> None:
-        """Ask these machines once how their jobs stand; whoever cannot be asked is noted as such."""
-        await asyncio.gather(*(self._refresh(name) for name in set(names)))
+    async def refresh(self, jobs: Iterable[Job]) -> None:
+        """Ask once how these jobs stand; machines that cannot be asked are noted as such."""
+        by_name: dict[str, set[str]] = {}
+        for job in jobs:
+            by_name.setdefault(job.node, set()).add(job.job_id)
+        await asyncio.gather(*(self._refresh(name, ids) for name, ids in by_name.items()))
 
-    async def _refresh(self, name: str) -> None:
+    async def _refresh(self, name: str, job_ids: Collection[str]) -> None:
         try:
-            await self._mirror(name).refresh(REFRESH_S)
+            await self._mirror(name).refresh(job_ids, REFRESH_S)
         except NodeUnreachable:
             pass  # `problem_of` says it
 
@@ -167,7 +170,7 @@ class RemoteJobs:
     async def _cancel_there(self, job: Job, *, force: bool) -> None:
         mirror = self._mirror(job.node)
         await asyncio.to_thread(self._wish, job, "force" if force else "soft")
-        await self._refresh(job.node)
+        await self._refresh(job.node, (job.job_id,))
         if force and mirror.is_gone_for_good(job.job_id):
             why = mirror.problem_of(job.job_id)
             text = f"Given up. {why}; nobody knows what became of it." if why else "Given up."

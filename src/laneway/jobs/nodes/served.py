@@ -12,7 +12,7 @@ in it. Every call but `resolve` may be made twice: `spawn` and `send` bring the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -194,11 +194,23 @@ class Served:
     def _jobs(self, job_ids: tuple[str, ...]) -> NodeJobs:
         ledger = self._tools.jobs.ledger
         found, now = ledger.many(job_ids), ledger.now()
+        queued = [job for job in found.values() if job.status == "queued"]
+        if len(queued) > 1:  # each by itself would be a look at the whole queue
+            positions = places_in(ledger.queued())
+        else:
+            positions = {job.job_id: ledger.position(job) for job in queued}
         return NodeJobs(
             home=ledger.home(),
-            jobs=tuple(
-                node_job(job, now, ledger.position(job) if job.status == "queued" else 0)
-                for job in found.values()
-            ),
+            jobs=tuple(node_job(job, now, positions.get(job.job_id, 0)) for job in found.values()),
             unknown=tuple(job_id for job_id in job_ids if job_id not in found),
         )
+
+
+def places_in(queue: Iterable[Job]) -> dict[str, int]:
+    """How many jobs of its mode go before each, counted from one, as the ledger counts."""
+    counts: dict[Mode, int] = {"read": 0, "write": 0}
+    places: dict[str, int] = {}
+    for job in sorted(queue, key=lambda job: (-job.priority, job.number)):
+        counts[job.mode] += 1
+        places[job.job_id] = counts[job.mode]
+    return places
