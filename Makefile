@@ -8,7 +8,7 @@ PIP    := $(PYTHON) -m pip --python $(BIN)/python
 WORKERS ?= 4
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test lint fmt bench chaos flakes fuzz test-peers test-ray golden golden-mcp protocol man modules recording lock clean
+.PHONY: help setup demo test lint fmt bench chaos flakes fuzz test-peers test-ray measure-ray golden golden-mcp protocol man modules recording lock clean
 
 help:
 	@echo "make demo        a guided demo with the real Codex, offline"
@@ -22,6 +22,7 @@ help:
 	@echo "make fuzz        coverage-guided fuzzing of what reads foreign bytes"
 	@echo "make test-peers  tests against other versions of Codex and other programs"
 	@echo "make test-ray    jobs on a Ray cluster of two nodes, on this machine"
+	@echo "make measure-ray what a Ray cluster costs here: start, calls, memory"
 	@echo "make golden      record the golden traces anew from the real Codex"
 	@echo "make golden-mcp  record the removed mcp-server anew (needs what test-peers fetches)"
 	@echo "make protocol    generate the protocol tables anew from the real Codex"
@@ -95,6 +96,9 @@ $(RAY_VENV)/.installed: $(RAY_VENV)/.tools $(VENV)/.installed
 
 test-ray: $(RAY_VENV)/.installed
 	$(RAY_VENV)/bin/pytest -m ray -n 0
+
+measure-ray: $(RAY_VENV)/.installed
+	PYTHONPATH=$(CURDIR) $(RAY_VENV)/bin/python scripts/measure_ray.py
 
 bench: setup
 	$(BIN)/python -m bench

@@ -85,6 +85,7 @@ def test_a_port_at_which_nobody_listens_is_known_at_once() -> None:
     with pytest.raises(NodeUnreachable, match="no Ray cluster answers there"):
         check_port("127.0.0.1:1")
     check_port("auto")
+    check_port("ray://127.0.0.1:1")
 
 
 @pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is installed here")

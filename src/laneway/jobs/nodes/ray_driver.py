@@ -108,7 +108,7 @@ class RayDriver:
         await self.join()
         try:
             nodes = await asyncio.wait_for(asyncio.to_thread(self._ray.nodes), HEAD_S)
-        except (TimeoutError, RuntimeError, OSError) as problem:
+        except (TimeoutError, RuntimeError, OSError, self._ray.exceptions.RayError) as problem:
             raise NodeUnreachable(self._address, "the head of the Ray cluster does not answer") from problem
         return machines(nodes)
 
@@ -207,7 +207,7 @@ def _carried(fault: NodeFault, name: str) -> LanewayError:
 def check_port(address: str) -> None:
     """`NodeUnreachable` at once if nobody listens at `host:port`; anything else is Ray's to judge."""
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or "/" in host or not port.isdigit():
         return
     try:
         socket.create_connection((host, int(port)), PORT_S).close()

@@ -19,7 +19,7 @@ from laneway.base.errors import LanewayError, NodeUnreachable, UsageError
 from laneway.base.plain import code_label
 from laneway.jobs.model import Mode
 from laneway.jobs.nodes.backoff import Backoff
-from laneway.jobs.nodes.messages import Hello
+from laneway.jobs.nodes.messages import PROTOCOL, Hello
 from laneway.jobs.nodes.pipe import PipeNode
 from laneway.jobs.nodes.port import CALL_S
 from laneway.jobs.nodes.ray_machines import Machine, room
@@ -124,7 +124,10 @@ class RayNodes:
         return await self.carry(name, method, params, timeout_s=timeout_s)
 
     async def _check_other(self, name: str, hello: Hello) -> None:
-        """`UsageError` if the machine has our own ledger: it cannot have a job twice."""
+        """`UsageError` if the machine has our own ledger, which cannot have a job twice."""
+        if hello.protocol != PROTOCOL:
+            why = f"it has Laneway {hello.version}, with which this one cannot speak: update one"
+            raise NodeUnreachable(name, why)
         if hello.home == await asyncio.to_thread(self._jobs.ledger.home):
             raise UsageError(f"{name} is this machine: leave the node out, or say {THIS_NODE}.")
         self._others.add(name)
