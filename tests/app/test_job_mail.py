@@ -68,7 +68,7 @@ async def test_the_boss_gets_mail_for_a_job_on_another_machine_too(tmp_path: Pat
             "ATM_HOME": str(box),
             "LANEWAY_JOBS_MAIL": "true",
             "LANEWAY_IDENTITY": "ann",
-            "ATM_TEAM": "crew",
+            "LANEWAY_TEAM": "crew",
         }
         words = ("spawn", "--node", "gpu1", "-C", str(both.site), "--wait", "%say All is well.")
         ran = await laneway("jobs", *words, env=env)

@@ -23,7 +23,7 @@ from laneway.base.errors import (
 from laneway.base.plain import label
 from laneway.base.prepare import prepare
 from laneway.jobs.model import Job, JobFailure, Mode, Status
-from laneway.jobs.requests import Request
+from laneway.jobs.requests import SpawnRequest
 
 PROTOCOL = 1
 NODE_ERROR = -32010
@@ -41,7 +41,7 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
     """The id of its ledger: a name may lead to another machine tomorrow."""
     repositories: tuple[str, ...]
     free: dict[Mode, int]
-    """Places, less the jobs that wait for one; below zero if more of them wait."""
+    """JobsLayout, less the jobs that wait for one; below zero if more of them wait."""
 
 
 @prepare
@@ -52,7 +52,7 @@ class NodeSpawn(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     repository: str
     path: str
     """Of the folder, relative to the repository."""
-    request: Request
+    request: SpawnRequest
     cancel: str = ""
     """`soft` or `force`: only so that no late copy of this call starts it."""
 

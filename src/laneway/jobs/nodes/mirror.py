@@ -273,11 +273,14 @@ class Mirror:
     async def _update(self, job: Job, there: NodeJob) -> None:
         if there.ended_ago_s is not None:
             await self._keep_result(job)
-        if not await asyncio.to_thread(self._orders.remote.update, job, there):
-            return
-        await asyncio.to_thread(ring, self._jobs.places)
-        if there.ended_ago_s is not None:
-            await asyncio.to_thread(self._tell, job.job_id)
+        # In one go: whoever waits for the job may end this process as soon as the bell rings.
+        await asyncio.to_thread(self._write, job, there)
+
+    def _write(self, job: Job, there: NodeJob) -> None:
+        if self._orders.remote.update(job, there):
+            if there.ended_ago_s is not None:
+                self._tell(job.job_id)
+            ring(self._jobs.places)
 
     async def _keep_result(self, job: Job) -> None:
         """Before its end is told. A result that cannot be had is asked for again by whoever wants it."""

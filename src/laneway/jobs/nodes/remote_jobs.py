@@ -25,7 +25,7 @@ from laneway.jobs.nodes.placing import Placed, moved_scope, placed, placed_for
 from laneway.jobs.nodes.port import Nodes
 from laneway.jobs.nodes.remote_ledger import RemoteJob
 from laneway.jobs.places import new_job_id
-from laneway.jobs.requests import THIS_NODE, Request
+from laneway.jobs.requests import THIS_NODE, SpawnRequest
 from laneway.jobs.service import LOCAL, Jobs, may_see
 
 REFRESH_S = 10.0
@@ -100,14 +100,16 @@ class RemoteJobs:
 
     # ── starting ───────────────────────────────────────────────────────────
 
-    async def choose(self, request: Request) -> str:
+    async def choose(self, request: SpawnRequest) -> str:
         """Where a job for any machine goes; a folder that has no name goes nowhere else."""
         place = placed(self._jobs.defaults.cwd, request.cwd, self._repositories)
         if place is None:
             return THIS_NODE
         return await self._nodes.choose(place.repository, requests.mode_of(request))
 
-    async def spawn(self, name: str, request: Request, owner: str, notify: tuple[str, str] | None) -> Job:
+    async def spawn(
+        self, name: str, request: SpawnRequest, owner: str, notify: tuple[str, str] | None
+    ) -> Job:
         """Queue a job on a machine; `UsageError` if it, or we, refuse the request."""
         await self._nodes.node(name)
         requests.check_values(request, self._jobs.defaults)
@@ -280,7 +282,7 @@ def _order(method: Any, params: dict[str, Any], notify: tuple[str, str] | None) 
     return NodeOrder(method=method, params=params, notify=to, team=team)
 
 
-def _for_there(request: Request, place: Placed) -> Request:
+def _for_there(request: SpawnRequest, place: Placed) -> SpawnRequest:
     scope = moved_scope(request.scope, place.top)
     return msgspec.structs.replace(request, cwd=None, node=None, scope=scope)
 
