@@ -105,6 +105,35 @@ class NodeJobs(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of which this machine has no job."""
 
 
+class _EventsAnswer(msgspec.Struct):
+    events: list[dict[str, Any]]
+    nextCursor: str
+    done: bool
+    status: Status
+
+
+class _ResultAnswer(msgspec.Struct):
+    jobId: str
+    status: Status
+    isPartial: bool
+    lastMessage: str
+
+
+class _ResolveAnswer(msgspec.Struct):
+    run: str
+    jobs: list[dict[str, Any]] = []
+
+
+_ANSWERS: dict[str, type] = {"events": _EventsAnswer, "result": _ResultAnswer, "resolve": _ResolveAnswer}
+
+
+def answer_of(method: str, answer: Any) -> dict[str, Any]:
+    """What a machine answered to a call that is a tool's, as it is; `ValidationError` if it is none."""
+    msgspec.convert(answer, _ANSWERS[method])
+    checked: dict[str, Any] = answer
+    return checked
+
+
 def node_job(job: Job, now: float, position: int = 0) -> NodeJob:
     return NodeJob(
         job_id=job.job_id,
