@@ -75,7 +75,9 @@ async def _repeat(what: str, call, calls: int = CALLS) -> None:  # type: ignore[
 
 def _memory(here: RayStage) -> None:
     for node in here.cluster.nodes.values():
-        of_ray = sum(_pss(pid) for pid in marked(node.mark) if is_of_ray(pid) or name_of(pid).endswith(b"Agent"))
+        of_ray = sum(
+            _pss(pid) for pid in marked(node.mark) if is_of_ray(pid) or name_of(pid).endswith(b"Agent")
+        )
         print(f"Ray itself on {node.name}: {of_ray:.0f} MB")
     for pid in marked(here.cluster.mark):
         words = name_of(pid)

@@ -37,6 +37,7 @@ async def command_jobs(
     tools = JobTools(
         lambda: open_jobs(settings, choice, cwd=cwd, codex_home=codex_home, needs_codex=needs_codex),
         LoopClock(),
+        team=settings.team if settings.source("team").kind != "default" else "",
         open_remote=remote_opener(settings),
     )
     async with tools.running():

@@ -34,7 +34,7 @@ LAST_ENDED = "jobs_last_ended"
 """Of the facts about the file: its id, and the last ended number of jobs that were removed."""
 
 
-class _Facts(msgspec.Struct, frozen=True, omit_defaults=True):
+class _JobFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """What nobody searches by, in one column."""
 
     scope: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class _Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
 
 
-_decode_facts = msgspec.json.Decoder(_Facts).decode
+_decode_facts = msgspec.json.Decoder(_JobFacts).decode
 _decode_failure = msgspec.json.Decoder(JobFailure).decode
 
 
@@ -69,7 +69,7 @@ class Ledger:
         `also`: what is written with it.
         """
         created_at = self.now()
-        facts = _Facts(job.scope, job.overlaps, job.isolation, job.tags)
+        facts = _JobFacts(job.scope, job.overlaps, job.isolation, job.tags)
         values = {
             "job_id": job.job_id,
             "owner": job.owner,

@@ -63,7 +63,7 @@ class JobDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the identity that spawns a job is sent team mail when it ends."""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class SpawnRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The arguments of `codex_spawn`, by their types."""
 
     prompt: str
@@ -94,7 +94,7 @@ class Checked(msgspec.Struct, frozen=True):
     """The root of the work tree; empty for a read job."""
 
 
-def checked(request: Request, defaults: JobDefaults, *, thread_id: str | None = None) -> Checked:
+def checked(request: SpawnRequest, defaults: JobDefaults, *, thread_id: str | None = None) -> Checked:
     """`UsageError` with one sentence for anything that cannot be done."""
     if request.node not in (None, *HERE):
         raise UsageError(f"There is no machine {code_label(request.node or '')}: jobs run on this one only.")
@@ -144,7 +144,7 @@ def _check_room(spec: JobSpec) -> None:
         )
 
 
-def queued(checked_request: Checked, request: Request, job_id: str, owner: str, **more: Any) -> Job:
+def queued(checked_request: Checked, request: SpawnRequest, job_id: str, owner: str, **more: Any) -> Job:
     """The row of a new job."""
     spec = checked_request.spec
     return row(
@@ -161,7 +161,7 @@ def queued(checked_request: Checked, request: Request, job_id: str, owner: str, 
     )
 
 
-def row(request: Request, **more: Any) -> Job:
+def row(request: SpawnRequest, **more: Any) -> Job:
     """A queued job, as far as the request says."""
     return Job(
         number=0,
@@ -179,7 +179,7 @@ def title_of(prompt: str) -> str:
     return prompt.strip().splitlines()[0][:TITLE_CHARS]
 
 
-def mode_of(request: Request) -> Mode:
+def mode_of(request: SpawnRequest) -> Mode:
     return "read" if request.sandbox == "read-only" else "write"
 
 
@@ -192,7 +192,7 @@ def check_prompt(prompt: str) -> None:
         )
 
 
-def check_values(request: Request, defaults: JobDefaults) -> None:
+def check_values(request: SpawnRequest, defaults: JobDefaults) -> None:
     """What can be said without looking at a folder."""
     check_prompt(request.prompt)
     _check_sandbox(request.sandbox, defaults)
@@ -221,7 +221,7 @@ def _check_sandbox(sandbox: Sandbox, defaults: JobDefaults) -> None:
         )
 
 
-def _check_numbers(request: Request) -> None:
+def _check_numbers(request: SpawnRequest) -> None:
     for name, value, least, most in (
         ("timeoutMs", request.timeout_ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
         ("stallMs", request.stall_ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
@@ -262,7 +262,7 @@ def _relative(scope: str, tree: str) -> str:
     return "**" if str(relative) == "." else str(relative)
 
 
-def _isolation(request: Request, tree: str, defaults: JobDefaults) -> Isolation:
+def _isolation(request: SpawnRequest, tree: str, defaults: JobDefaults) -> Isolation:
     if request.isolation == "shared":
         return "shared"
     if not tree:

@@ -20,12 +20,12 @@ from laneway.base.plain import code_label
 from laneway.codex.locate import child_environment
 from laneway.jobs import event_log, requests
 from laneway.jobs.dispatch import Dispatcher, end_unstarted, ring
-from laneway.jobs.event_log import Page
+from laneway.jobs.event_log import EventPage
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import Job, JobFailure, JobSpec, Limits, Mode, Result
-from laneway.jobs.places import JOB_ID, Places, new_job_id
+from laneway.jobs.model import Job, JobFailure, JobLimits, JobSpec, Mode, Result
+from laneway.jobs.places import JOB_ID, JobsLayout, new_job_id
 from laneway.jobs.recovery import end_lost
-from laneway.jobs.requests import JobDefaults, Request
+from laneway.jobs.requests import JobDefaults, SpawnRequest
 from laneway.jobs.rules import count
 from laneway.jobs.run_ledger import RunLedger
 from laneway.jobs.slots import held
@@ -48,9 +48,9 @@ class Jobs:
 
     def __init__(
         self,
-        places: Places,
+        places: JobsLayout,
         defaults: JobDefaults,
-        limits: Limits,
+        limits: JobLimits,
         environment: Mapping[str, str] | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -69,7 +69,7 @@ class Jobs:
 
     def spawn(
         self,
-        request: Request,
+        request: SpawnRequest,
         owner: str = LOCAL,
         *,
         notify: tuple[str, str] | None = None,
@@ -130,7 +130,7 @@ class Jobs:
     def _queue(
         self,
         checked: requests.Checked,
-        request: Request,
+        request: SpawnRequest,
         owner: str,
         notify: tuple[str, str] | None,
         after: str = "",
@@ -151,7 +151,7 @@ class Jobs:
             files.environment.unlink(missing_ok=True)
         return added
 
-    def _check_run(self, request: Request, tree: str) -> None:
+    def _check_run(self, request: SpawnRequest, tree: str) -> None:
         if request.run is None:
             return
         run = self.runs.open_run(tree) if tree else None
@@ -201,7 +201,7 @@ class Jobs:
         data = read_whole(self.places.job(job.job_id).result, MAX_RESULT_BYTES)
         return None if data is None else decode_result(data)
 
-    def events(self, job: Job, cursor: str | None = None, **options: Any) -> Page:
+    def events(self, job: Job, cursor: str | None = None, **options: Any) -> EventPage:
         """A page of the job's events; see `event_log.read`."""
         return event_log.read(self.places.job(job.job_id).events, job.job_id, cursor, **options)
 
@@ -225,7 +225,7 @@ class Jobs:
         return self.get(job_id, owner)
 
     def free(self, mode: Mode) -> int:
-        """Places for jobs of this mode, less those that wait for one; below zero if more of them wait."""
+        """JobsLayout for jobs of this mode, less those that wait for one; below zero if more of them wait."""
         active, queued = self.ledger.active(), self.ledger.queued()
         of_mode = self.limits.of(mode) - count(active, mode) - count(queued, mode)
         return min(of_mode, self.limits.total - len(active) - len(queued))
@@ -238,9 +238,9 @@ def may_see(job: Job, owner: str) -> bool:
     return owner in (LOCAL, job.owner)
 
 
-def _continuing(prompt: str, job: Job, spec: JobSpec) -> Request:
+def _continuing(prompt: str, job: Job, spec: JobSpec) -> SpawnRequest:
     """The request of a job that goes on where another one stopped, with its settings."""
-    return Request(
+    return SpawnRequest(
         prompt=prompt,
         cwd=spec.cwd,
         sandbox=spec.sandbox,

@@ -23,7 +23,7 @@ from laneway.jobs.job_json import result_json, row_json, status_json
 from laneway.jobs.listing import JobFilter, listed
 from laneway.jobs.model import HERE, Job
 from laneway.jobs.partial import conflicts_of, result_of
-from laneway.jobs.requests import ANY_NODE, THIS_NODE, Request
+from laneway.jobs.requests import ANY_NODE, THIS_NODE, SpawnRequest
 from laneway.jobs.resolving import Resolution, resolve
 from laneway.jobs.service import LOCAL, Jobs
 from laneway.jobs.waiting import MAX_WAIT_S, WAIT_S, Until, Waited, Waiter
@@ -153,7 +153,7 @@ class JobTools:
         return answer
 
     async def _spawn(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        request = converted(arguments, Request)
+        request = converted(arguments, SpawnRequest)
         notify, owner = self._notify(caller), owner_of(caller)
         node = request.node or THIS_NODE
         if node == ANY_NODE and self._open_remote is not None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from laneway.jobs.places import Places
+from laneway.jobs.places import JobsLayout
 from tests.cli.support import Ran, laneway, start
 from tests.jobs.nodes.homes import NODE, Homes, homes
 
@@ -42,7 +42,7 @@ class Person:
             "CODEX_HOME": str(home / "codex"),
             "LANEWAY_CODEX_BIN": "/no/codex",
         }
-        both.places = Places(
+        both.places = JobsLayout(
             top / "near-xdg" / "laneway" / "jobs", top / "near-xdg" / "laneway" / "laneway.db"
         )
 

@@ -19,12 +19,12 @@ from typing import Any
 from laneway.base.clock import LoopClock
 from laneway.codex import locate
 from laneway.core.tools import Caller
-from laneway.jobs.model import Limits
+from laneway.jobs.model import JobLimits
 from laneway.jobs.nodes.backoff import Backoff
 from laneway.jobs.nodes.pipe import PipeNode
 from laneway.jobs.nodes.pipe_nodes import PipeNodes
 from laneway.jobs.nodes.remote_jobs import RemoteJobs
-from laneway.jobs.places import Places
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.requests import JobDefaults
 from laneway.jobs.service import Jobs
 from laneway.jobs.tools import JobTools
@@ -102,7 +102,7 @@ class Homes:
         self.state = top / "near-state"
         self.site = top / "near-site"
         self.site.mkdir()
-        self.places = Places.of(self.state)
+        self.places = JobsLayout.of(self.state)
         self.up = top / "up"
         """While this file is there, the other machine can be reached."""
         self.up.touch()
@@ -133,7 +133,7 @@ class Homes:
         """The near ledger. Nothing is started there: there is no Codex."""
         known: dict[str, Any] = {"cwd": self.site, "codex": "/no/codex", "codex_home": "/no/codex-home"}
         defaults = JobDefaults(work_near=self.places.jobs, **(known | more))
-        jobs = Jobs(self.places, defaults, Limits(), {"SPAWNERS": "secret"})
+        jobs = Jobs(self.places, defaults, JobLimits(), {"SPAWNERS": "secret"})
         self._open.append(jobs)
         return jobs
 
@@ -164,7 +164,7 @@ class Homes:
 async def homes(tmp_path: Path, **options: Any) -> AsyncIterator[Homes]:
     async with stage(tmp_path, **options) as there:
         state = tmp_path / "far-state" / "laneway"
-        there.places = Places(state / "jobs", state / "laneway.db")
+        there.places = JobsLayout(state / "jobs", state / "laneway.db")
         both = Homes(there, tmp_path)
         try:
             yield both

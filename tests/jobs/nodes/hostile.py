@@ -86,6 +86,11 @@ def main(how: str) -> None:
                 answer(request, {"jobs": "all of them"})
             case "another job":
                 answer(request, {"home": "home-1", "jobs": [{"jobId": JOB, "status": "succeeded"}]})
+            case "accepts" if request["method"] in ("spawn", "watch"):
+                params = request["params"]
+                ids = [params["jobId"]] if "jobId" in params else list(params["jobs"])
+                running = [{"jobId": job_id, "status": "running", "startedAgoS": 1} for job_id in ids]
+                answer(request, {"home": "home-1", "jobs": running})
             case _:
                 answer(request, {"method": request["method"]})
 

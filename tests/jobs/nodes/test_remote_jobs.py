@@ -10,7 +10,9 @@ import pytest
 
 from laneway.base.errors import JobUnknown, LanewayError, NodeUnreachable, UsageError
 from laneway.core.tools import Caller
+from laneway.jobs.gc import collect, plan
 from laneway.jobs.model import Job
+from laneway.jobs.nodes.remote_ledger import RemoteLedger
 from tests.jobs.nodes.homes import NODE, homes
 from tests.jobs.nodes.hostile import JOB
 from tests.jobs.nodes.test_pipe import command
@@ -237,6 +239,29 @@ async def test_an_answer_that_makes_no_sense_changes_nothing_here(tmp_path: Path
         with pytest.raises(LanewayError):
             await near.ask("resolve", action="show", jobIds=[job_id])
         assert [job.status for job in both.jobs().ledger.unfinished()] == ["queued", "queued"]
+
+
+async def test_a_result_or_a_page_that_is_none_is_an_error_of_one_sentence(tmp_path: Path) -> None:
+    async with homes(tmp_path) as both, both.near(nodes={NODE: command("accepts")}) as near:
+        job_id = await near.spawn("%say x")
+        assert (await near.ask("status", jobId=job_id))["status"] == "running"
+        for tool in ("result", "events"):
+            with pytest.raises(NodeUnreachable, match="its answer is none of Laneway's"):
+                await near.ask(tool, jobId=job_id)
+        assert both.jobs().get(job_id).status == "running"
+
+
+async def test_ended_jobs_are_collected_here_as_all_others(tmp_path: Path) -> None:
+    """There they stay: that is the other machine's own matter."""
+    async with homes(tmp_path) as both, both.near() as near:
+        job_id = await near.spawn("%say x")
+        await near.ended(job_id)
+        jobs = near.tools.jobs
+        assert collect(jobs, plan(jobs, -1.0)).jobs == (job_id,)
+        assert (await near.ask("list"))["jobs"] == []
+        assert RemoteLedger(jobs.ledger).get(job_id) is None
+        assert not both.places.job(job_id).folder.exists()
+        assert both.far.get(job_id).status == "succeeded"
 
 
 # ── the other verbs ────────────────────────────────────────────────────────

@@ -16,11 +16,11 @@ from laneway.base.clock import LoopClock
 from laneway.base.errors import NodeUnreachable
 from laneway.codex import locate
 from laneway.core.tools import Caller
-from laneway.jobs.model import Limits
+from laneway.jobs.model import JobLimits
 from laneway.jobs.nodes.backoff import Backoff
 from laneway.jobs.nodes.ray_nodes import RayNodes
 from laneway.jobs.nodes.remote_jobs import RemoteJobs
-from laneway.jobs.places import Places
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.requests import JobDefaults
 from laneway.jobs.service import Jobs
 from laneway.jobs.tools import JobTools
@@ -29,7 +29,7 @@ from tests.jobs.stage import Stage, stage
 
 ANN = Caller(agent_id="", principal="local")
 HAS_SITE: Mapping[str, float] = {"repo:site": 1}
-NO_ROOM = Limits(read=-9, write=-9, total=-9)
+NO_ROOM = JobLimits(read=-9, write=-9, total=-9)
 LOOK_S = 0.1
 DEADLINE_S = 120.0
 WAITS = 30
@@ -48,7 +48,7 @@ class RayStage:
         self.environment = {**there.environment, **cluster.secret}
         self.site = top / "near-site"
         self.site.mkdir()
-        self.places = Places.of(top / "near-state")
+        self.places = JobsLayout.of(top / "near-state")
         self._stack = AsyncExitStack()
         self.tools: JobTools
         self.nodes: RayNodes

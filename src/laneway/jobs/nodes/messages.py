@@ -24,7 +24,7 @@ from laneway.base.errors import (
 from laneway.base.plain import label
 from laneway.base.prepare import prepare
 from laneway.jobs.model import Job, JobFailure, Mode, Status
-from laneway.jobs.requests import Request
+from laneway.jobs.requests import SpawnRequest
 
 PROTOCOL = 1
 NODE_ERROR = -32010
@@ -55,7 +55,7 @@ class NodeSpawn(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     repository: str
     path: str
     """Of the folder, relative to the repository."""
-    request: Request
+    request: SpawnRequest
     cancel: str = ""
     """`soft` or `force`: only so that no late copy of this call starts it."""
 
@@ -106,6 +106,35 @@ class NodeJobs(msgspec.Struct, frozen=True, kw_only=True):
     jobs: tuple[NodeJob, ...] = ()
     unknown: tuple[str, ...] = ()
     """Ids of which this machine has no job."""
+
+
+class _EventsAnswer(msgspec.Struct):
+    events: list[dict[str, Any]]
+    nextCursor: str
+    done: bool
+    status: Status
+
+
+class _ResultAnswer(msgspec.Struct):
+    jobId: str
+    status: Status
+    isPartial: bool
+    lastMessage: str
+
+
+class _ResolveAnswer(msgspec.Struct):
+    run: str
+    jobs: list[dict[str, Any]] = []
+
+
+_ANSWERS: dict[str, type] = {"events": _EventsAnswer, "result": _ResultAnswer, "resolve": _ResolveAnswer}
+
+
+def answer_of(method: str, answer: Any) -> dict[str, Any]:
+    """What a machine answered to a call that is a tool's, as it is; `ValidationError` if it is none."""
+    msgspec.convert(answer, _ANSWERS[method])
+    checked: dict[str, Any] = answer
+    return checked
 
 
 def node_job(job: Job, now: float, position: int = 0) -> NodeJob:

@@ -18,7 +18,7 @@ from laneway.base.errors import JobUnknown, LanewayError, NodeUnreachable, Usage
 from laneway.base.ids import new_id
 from laneway.jobs.dispatch import ring
 from laneway.jobs.model import Job, JobFailure
-from laneway.jobs.nodes.messages import NodeJob, NodeJobs
+from laneway.jobs.nodes.messages import NodeJob, NodeJobs, answer_of
 from laneway.jobs.nodes.orders import NodeOrder, Orders
 from laneway.jobs.nodes.port import CALL_S, Node, Nodes
 from laneway.jobs.nodes.remote_ledger import RemoteJob
@@ -103,6 +103,16 @@ class Mirror:
             raise
         self._problem, self._has_answered = None, True
         return answer
+
+    async def ask(
+        self, method: str, arguments: dict[str, Any], *, timeout_s: float = CALL_S
+    ) -> dict[str, Any]:
+        """A call that is a tool's, with the answer of that."""
+        answer = await self.call(method, arguments, timeout_s=timeout_s)
+        try:
+            return answer_of(method, answer)
+        except msgspec.ValidationError as problem:
+            raise self._nonsense() from problem
 
     # ── following ──────────────────────────────────────────────────────────
 
@@ -273,23 +283,24 @@ class Mirror:
     async def _update(self, job: Job, there: NodeJob) -> None:
         if there.ended_ago_s is not None:
             await self._keep_result(job)
-        if not await asyncio.to_thread(self._orders.remote.update, job, there):
-            return
-        await asyncio.to_thread(ring, self._jobs.places)
-        if there.ended_ago_s is not None:
-            await asyncio.to_thread(self._tell, job.job_id)
+        # In one go: whoever waits for the job may end this process as soon as the bell rings.
+        await asyncio.to_thread(self._write, job, there)
+
+    def _write(self, job: Job, there: NodeJob) -> None:
+        if self._orders.remote.update(job, there):
+            if there.ended_ago_s is not None:
+                self._tell(job.job_id)
+            ring(self._jobs.places)
 
     async def _keep_result(self, job: Job) -> None:
         """Before its end is told. A result that cannot be had is asked for again by whoever wants it."""
         try:
-            result = await self.call("result", {"jobId": job.job_id})
+            result = await self.ask("result", {"jobId": job.job_id})
         except NodeUnreachable:
             raise
         except LanewayError as problem:
             log.warning("The result of job %s is not kept: %s", job.job_id, problem)
             return
-        if not isinstance(result, dict):
-            raise self._nonsense()
         await asyncio.to_thread(self._orders.keep_answer, job.job_id, result)
 
     def _tell(self, job_id: str) -> None:

@@ -15,7 +15,7 @@ from laneway.base.prepare import prepare
 from laneway.jobs.dispatch import end_unstarted
 from laneway.jobs.model import Job, JobFailure
 from laneway.jobs.nodes.remote_ledger import RemoteLedger
-from laneway.jobs.places import Places
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.service import MAX_RESULT_BYTES, MAX_SPEC_BYTES, Jobs
 from laneway.jobs.slots import held
 from laneway.store.files import make_folder, read_whole, write_whole
@@ -39,7 +39,7 @@ class Orders:
     """The orders of one user, and the last answers about jobs that have ended."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self._places: Places = jobs.places
+        self._places: JobsLayout = jobs.places
         self._ledger = jobs.ledger
         self.remote = RemoteLedger(jobs.ledger)
 

@@ -24,8 +24,8 @@ from laneway.jobs.nodes.orders import NodeOrder, Orders
 from laneway.jobs.nodes.placing import Placed, moved_scope, placed, placed_for
 from laneway.jobs.nodes.port import Nodes
 from laneway.jobs.nodes.remote_ledger import RemoteJob
-from laneway.jobs.places import new_job_id
-from laneway.jobs.requests import THIS_NODE, Request
+from laneway.jobs.places import JOB_ID, new_job_id
+from laneway.jobs.requests import THIS_NODE, SpawnRequest
 from laneway.jobs.service import LOCAL, Jobs, may_see
 
 REFRESH_S = 10.0
@@ -100,14 +100,16 @@ class RemoteJobs:
 
     # ── starting ───────────────────────────────────────────────────────────
 
-    async def choose(self, request: Request) -> str:
+    async def choose(self, request: SpawnRequest) -> str:
         """Where a job for any machine goes; a folder that has no name goes nowhere else."""
         place = placed(self._jobs.defaults.cwd, request.cwd, self._repositories)
         if place is None:
             return THIS_NODE
         return await self._nodes.choose(place.repository, requests.mode_of(request))
 
-    async def spawn(self, name: str, request: Request, owner: str, notify: tuple[str, str] | None) -> Job:
+    async def spawn(
+        self, name: str, request: SpawnRequest, owner: str, notify: tuple[str, str] | None
+    ) -> Job:
         """Queue a job on a machine; `UsageError` if it, or we, refuse the request."""
         await self._nodes.node(name)
         requests.check_values(request, self._jobs.defaults)
@@ -210,7 +212,7 @@ class RemoteJobs:
         mirror = self._mirror(job.node)
         if mirror.is_stranger(job.job_id):
             raise NodeUnreachable(job.node, OTHER_HOME)
-        return _object(job.node, await mirror.call(method, arguments))
+        return await mirror.ask(method, arguments)
 
     def _is_there(self, job: Job) -> bool:
         """Whether its machine has accepted it."""
@@ -234,7 +236,7 @@ class RemoteJobs:
         asked = {key: value for key, value in arguments.items() if key != "cwd"} | {"run": run_id}
         if owner != LOCAL:
             await self._check_owner(mirror, run_id, owner)
-        answer = _object(name, await mirror.call("resolve", asked, timeout_s=RESOLVE_S))
+        answer = await mirror.ask("resolve", asked, timeout_s=RESOLVE_S)
         if arguments.get("action") == "rerun":
             await asyncio.to_thread(self._adopt, answer, owner)
             await self.follow()
@@ -259,8 +261,8 @@ class RemoteJobs:
 
     async def _check_owner(self, mirror: Mirror, run_id: str, owner: str) -> None:
         """A run is a matter of all whose jobs are in it; the machine does not know who that is."""
-        shown = await mirror.call("resolve", {"action": "show", "run": run_id, "paths": ["."]})
-        ids = [str(each.get("jobId")) for each in _object(mirror.name, shown).get("jobs", ())]
+        shown = await mirror.ask("resolve", {"action": "show", "run": run_id, "paths": ["."]})
+        ids = [str(each.get("jobId")) for each in shown.get("jobs", ())]
         found = await asyncio.to_thread(self._jobs.ledger.many, ids)
         if any(job_id not in found or not may_see(found[job_id], owner) for job_id in ids):
             raise JobUnknown(run_id)
@@ -270,8 +272,9 @@ class RemoteJobs:
         for each in answer.get("jobs", ()):
             was = self._jobs.ledger.get(str(each.get("was")))
             known = self._orders.remote.get(was.job_id) if was is not None else None
-            if was is not None and known is not None:
-                row = _copy(was, str(each.get("jobId")), owner, title=was.title)
+            job_id = str(each.get("jobId"))
+            if was is not None and known is not None and JOB_ID.fullmatch(job_id):
+                row = _copy(was, job_id, owner, title=was.title)
                 self._orders.remote.add(row, home=known.home)
 
 
@@ -280,7 +283,7 @@ def _order(method: Any, params: dict[str, Any], notify: tuple[str, str] | None) 
     return NodeOrder(method=method, params=params, notify=to, team=team)
 
 
-def _for_there(request: Request, place: Placed) -> Request:
+def _for_there(request: SpawnRequest, place: Placed) -> SpawnRequest:
     scope = moved_scope(request.scope, place.top)
     return msgspec.structs.replace(request, cwd=None, node=None, scope=scope)
 
@@ -302,9 +305,3 @@ def _copy(job: Job, job_id: str, owner: str, *, title: str) -> Job:
         cwd=job.cwd,
         node=job.node,
     )
-
-
-def _object(node: str, answer: Any) -> dict[str, Any]:
-    if not isinstance(answer, dict):
-        raise NodeUnreachable(node, "its answer is none of Laneway's")
-    return answer
