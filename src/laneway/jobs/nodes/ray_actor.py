@@ -31,14 +31,14 @@ echo "$parent") &"""
 """Prints the process that orphans get as their parent."""
 
 
-class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+class ActorReply(msgspec.Struct, frozen=True, omit_defaults=True):
     """One of the two. Goes from Python to Python as bytes: both sides may have different releases of us."""
 
     answer: msgspec.Raw = msgspec.Raw()
     fault: NodeFault | None = None
 
 
-decode_reply = msgspec.json.Decoder(Reply).decode
+decode_reply = msgspec.json.Decoder(ActorReply).decode
 
 
 class NodeActor:
@@ -55,14 +55,14 @@ class NodeActor:
             self._refusal = problem
 
     async def call(self, method: str, params: bytes, timeout_s: float) -> bytes:
-        """An encoded `Reply`. Errors of ours are replies, since Ray would add its own words to them."""
+        """An encoded `ActorReply`. Errors of ours are replies, since Ray would add its own words to them."""
         try:
             if self._refusal is not None:
                 raise UsageError(f"{self._name}: {self._refusal}")
             answer = await self._relay.call(method, msgspec.json.decode(params), timeout_s=timeout_s)
         except LanewayError as problem:
-            return msgspec.json.encode(Reply(fault=fault_of(problem)))
-        return msgspec.json.encode(Reply(answer=msgspec.Raw(msgspec.json.encode(answer))))
+            return msgspec.json.encode(ActorReply(fault=fault_of(problem)))
+        return msgspec.json.encode(ActorReply(answer=msgspec.Raw(msgspec.json.encode(answer))))
 
 
 def node_environment(environment: Mapping[str, str]) -> dict[str, str]:
