@@ -194,9 +194,9 @@ class TeamMail:
         except StoreError as problem:
             log.warning("Mail is not delivered: %s", problem)
             return
-        from laneway.mail.postman import NodeOrders, Postman
+        from laneway.mail.postman import Orders, Postman
 
-        orders = NodeOrders.of(settings)
+        orders = Orders.of(settings)
         async with Postman(self.sessions, clock, mail.membership, mail.post, orders) as self.postman:
             self.postman.on_mail.append(self._tell)
             for agent_id, is_on in self._switched.items():
