@@ -7,7 +7,7 @@ import os
 from laneway.base.settings import Settings
 from laneway.codex.locate import child_environment
 from laneway.jobs.model import Job
-from laneway.jobs.nodes.orders import NodeOrder, Orders
+from laneway.jobs.nodes.orders import NodeOrder, NodeOrders
 from laneway.jobs.nodes.pipe_nodes import PipeNodes
 from laneway.jobs.nodes.port import Nodes
 from laneway.jobs.nodes.remote_jobs import RemoteJobs
@@ -20,7 +20,7 @@ def open_remote(settings: Settings, jobs: Jobs) -> RemoteJobs:
     def tell(order: NodeOrder, job: Job) -> None:
         from laneway.app.job_mail import send_end  # most jobs tell nobody
 
-        answer = Orders(jobs).kept_answer(job.job_id) or {}
+        answer = NodeOrders(jobs).kept_answer(job.job_id) or {}
         send_end(order.notify, order.team or None, job, str(answer.get("lastMessage", "")))
 
     return RemoteJobs(jobs, _nodes(settings, jobs), settings.jobs_repositories, tell)

@@ -19,7 +19,7 @@ from laneway.base.ids import new_id
 from laneway.jobs.dispatch import ring
 from laneway.jobs.model import Job, JobFailure
 from laneway.jobs.nodes.messages import NodeJob, NodeJobs, answer_of
-from laneway.jobs.nodes.orders import NodeOrder, Orders
+from laneway.jobs.nodes.orders import NodeOrder, NodeOrders
 from laneway.jobs.nodes.port import CALL_S, Node, Nodes
 from laneway.jobs.nodes.remote_ledger import RemoteJob
 from laneway.jobs.service import Jobs
@@ -47,7 +47,7 @@ class Mirror:
         self.name = name
         self._jobs = jobs
         self._nodes = nodes
-        self._orders = Orders(jobs)
+        self._orders = NodeOrders(jobs)
         self._on_ended = on_ended
         self._retry_s = retry_s
         self._watcher = new_id("watcher")

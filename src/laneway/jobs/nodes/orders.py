@@ -35,7 +35,7 @@ _decode_order = msgspec.json.Decoder(NodeOrder).decode
 _decode_answer = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class Orders:
+class NodeOrders:
     """The orders of one user, and the last answers about jobs that have ended."""
 
     def __init__(self, jobs: Jobs) -> None:

@@ -20,7 +20,7 @@ from laneway.jobs import requests
 from laneway.jobs.job_json import result_json
 from laneway.jobs.model import Job, JobFailure, Result
 from laneway.jobs.nodes.mirror import OTHER_HOME, Mirror, OnEnded
-from laneway.jobs.nodes.orders import NodeOrder, Orders
+from laneway.jobs.nodes.orders import NodeOrder, NodeOrders
 from laneway.jobs.nodes.placing import Placed, moved_scope, placed, placed_for
 from laneway.jobs.nodes.port import Nodes
 from laneway.jobs.nodes.remote_ledger import RemoteJob
@@ -48,7 +48,7 @@ class RemoteJobs:
         self._nodes = nodes
         self._repositories = repositories
         self._on_ended = on_ended
-        self._orders = Orders(jobs)
+        self._orders = NodeOrders(jobs)
         self._mirrors: dict[str, Mirror] = {}
         self._tasks = TaskSet()
         self._following: dict[str, asyncio.Task[None]] = {}
