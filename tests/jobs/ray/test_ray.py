@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -49,6 +50,26 @@ async def test_a_job_runs_on_the_machine_that_it_is_for(tmp_path: Path) -> None:
         await here.until_running(stopped)
         await here.ask("cancel", jobId=stopped)
         assert await here.ended(stopped) == {stopped: "cancelled"}
+        assert "ray" not in sys.modules  # it is in the driver and the actors only
+
+
+async def test_the_settings_say_that_jobs_run_on_the_cluster(tmp_path: Path) -> None:
+    """By commands: each joins the cluster by itself, and the last one shows what the job produced."""
+    async with ray_stage(tmp_path) as here:
+        await here.start("a")
+        home = tmp_path / "near-home"
+        (home / ".config" / "laneway").mkdir(parents=True)
+        for key, value in (
+            ("jobs.executor", "ray"),
+            ("jobs.address", here.cluster.address),
+            ("jobs.repositories.site", str(here.site)),
+        ):
+            await laneway(here, home, "config", "set", key, value)
+        words = ("jobs", "spawn", "--node", "a", "--cwd", str(here.site), "%run cat whose.txt\n%say Done.")
+        job_id = (await laneway(here, home, *words)).strip()
+        await laneway(here, home, "jobs", "wait", job_id, "--timeout", "2m")
+        assert await laneway(here, home, "jobs", "result", job_id, "--message") == "Done.\n"
+        assert "a's" in await laneway(here, home, "jobs", "events", job_id)
 
 
 async def test_a_job_for_any_machine_goes_where_there_is_room(tmp_path: Path) -> None:
@@ -157,6 +178,21 @@ async def test_what_cannot_be_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(NodeUnreachable, match=r"lets nobody join; is the secret right\?$"):
             await outside.machines()
         await outside.close()
+
+
+async def laneway(here: RayStage, home: Path, *words: str) -> str:
+    """What a command on the near side prints; it succeeds."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "laneway", *words),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=here.site,
+        env={**here.environment, "HOME": str(home)},
+    )
+    printed, complaints = await process.communicate()
+    assert process.returncode == 0, complaints.decode()
+    return printed.decode()
 
 
 def actors(here: RayStage) -> list[int]:
