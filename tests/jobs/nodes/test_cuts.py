@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from laneway.base.clock import LoopClock
-from laneway.base.errors import LanewayError, NodeUnreachable
+from laneway.base.errors import NodeUnreachable
 from laneway.jobs.tools import JobTools
 from tests.jobs.nodes.homes import ANN, NODE, Homes, Near, homes
 
@@ -65,6 +65,7 @@ async def cut_now_and_then(near: Near, chance: random.Random) -> None:
         near.cut()
 
 
+@pytest.mark.chaos
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_a_pipe_that_is_cut_at_random_loses_nothing_and_doubles_nothing(
@@ -112,15 +113,3 @@ async def _play(both: Homes, near: Near) -> None:
         near_result = await insisted(near.ask, "result", jobId=job_id)
         assert near_result == await far.answer("codex_result", ANN, {"jobId": job_id})
         assert near.tools.jobs.get(job_id).status == job.status
-
-
-async def test_a_near_process_that_is_killed_is_followed_by_another(tmp_path: Path) -> None:
-    """Stands in for the tests with real processes in `test_cli_nodes`."""
-    async with homes(tmp_path) as both:
-        async with both.near() as near:
-            job_ids = [await near.spawn(f"%say {n}") for n in range(2)]
-        async with both.near() as near:
-            assert await near.ended(*job_ids) == dict.fromkeys(job_ids, "succeeded")
-        with pytest.raises(LanewayError):
-            async with both.near(nodes={}) as near:
-                await near.spawn("%say x")
