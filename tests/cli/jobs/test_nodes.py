@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from laneway.jobs.places import JobsLayout
 from tests.cli.support import Ran, laneway, start
@@ -117,6 +118,7 @@ async def test_a_killed_process_is_followed_by_another_that_knows_all(tmp_path: 
         assert (await ann.out("result", job_id, "--message")).strip() == "Done."
 
 
+@pytest.mark.chaos
 async def test_a_spawn_that_is_killed_at_any_moment_is_one_job_or_none(tmp_path: Path) -> None:
     """What stands in the ledger here is started there, once; nothing is there that is not here."""
     chance = random.Random(SEED)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from laneway.base.clock import LoopClock
-from laneway.base.errors import LanewayError, NodeUnreachable
+from laneway.base.errors import NodeUnreachable
 from laneway.jobs.tools import JobTools
 from tests.jobs.nodes.homes import ANN, NODE, Homes, Near, homes
 
@@ -21,7 +21,7 @@ LEAKY = Path(__file__).with_name("leaky.py")
 SEEDS = range(20) if os.environ.get("LANEWAY_CHAOS") else range(2)
 JOBS = 6
 CANCELLED = 2
-CUTS_WITHIN = 12
+CUTS_WITHIN, SURE_CUTS = 12, 4
 LONG_S = 100.0
 
 
@@ -65,6 +65,7 @@ async def cut_now_and_then(near: Near, chance: random.Random) -> None:
         near.cut()
 
 
+@pytest.mark.chaos
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_a_pipe_that_is_cut_at_random_loses_nothing_and_doubles_nothing(
@@ -73,8 +74,10 @@ async def test_a_pipe_that_is_cut_at_random_loses_nothing_and_doubles_nothing(
     """Each job started once, each event read once and in order, each end told once; results as there."""
     chance = random.Random(seed)
     draws = tmp_path / "draws"
-    # From within the greeting to some messages later.
-    draws.write_text("\n".join(str(chance.randrange(20, 20_000)) for _ in range(CUTS_WITHIN)))
+    # From within the greeting to some messages later; at least the first ones are certain to be reached.
+    early = [chance.randrange(20, 2000) for _ in range(SURE_CUTS)]
+    later = [chance.randrange(20, 20_000) for _ in range(CUTS_WITHIN - SURE_CUTS)]
+    draws.write_text("\n".join(map(str, early + later)))
     async with homes(tmp_path) as both:
         words = [sys.executable, "-I", "-S", str(LEAKY), str(draws), "--", *shlex.split(both.command)]
         async with both.near(nodes={NODE: shlex.join(words)}) as near, asyncio.timeout(LONG_S):
@@ -83,7 +86,7 @@ async def test_a_pipe_that_is_cut_at_random_loses_nothing_and_doubles_nothing(
                 await _play(both, near)
             finally:
                 cutting.cancel()
-            assert near.pipe.connections > 3
+            assert near.pipe.connections > SURE_CUTS
 
 
 async def _play(both: Homes, near: Near) -> None:
@@ -112,15 +115,3 @@ async def _play(both: Homes, near: Near) -> None:
         near_result = await insisted(near.ask, "result", jobId=job_id)
         assert near_result == await far.answer("codex_result", ANN, {"jobId": job_id})
         assert near.tools.jobs.get(job_id).status == job.status
-
-
-async def test_a_near_process_that_is_killed_is_followed_by_another(tmp_path: Path) -> None:
-    """Stands in for the tests with real processes in `test_cli_nodes`."""
-    async with homes(tmp_path) as both:
-        async with both.near() as near:
-            job_ids = [await near.spawn(f"%say {n}") for n in range(2)]
-        async with both.near() as near:
-            assert await near.ended(*job_ids) == dict.fromkeys(job_ids, "succeeded")
-        with pytest.raises(LanewayError):
-            async with both.near(nodes={}) as near:
-                await near.spawn("%say x")
