@@ -21,7 +21,7 @@ async def test_it_is_queued_and_started_again(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         jobs = here.jobs()
         job = chosen(jobs)
-        assert end_lost(here.places, jobs.ledger, job)
+        assert not end_lost(here.places, jobs.ledger, job)
         queued = jobs.get(job.job_id)
         assert (queued.status, queued.started_at) == ("queued", 0.0)
         (ended,) = await here.ended(jobs, job)
@@ -36,7 +36,7 @@ async def test_after_some_times_it_is_lost_and_so_is_one_whose_supervisor_said_a
         jobs = here.jobs()
         job = chosen(jobs)
         for _ in range(MAX_FALSE_STARTS):
-            assert end_lost(here.places, jobs.ledger, jobs.get(job.job_id))
+            assert not end_lost(here.places, jobs.ledger, jobs.get(job.job_id))
             assert jobs.ledger.change(job.job_id, expects=("queued",), status="starting")
         assert end_lost(here.places, jobs.ledger, jobs.get(job.job_id))
         assert jobs.get(job.job_id).status == "lost"

@@ -38,7 +38,7 @@ LOST = JobFailure(
 
 
 def end_lost(places: JobsLayout, ledger: Ledger, job: Job) -> bool:
-    """End this job if nobody runs it any more; whether that was so."""
+    """End this job if nobody runs it any more; whether it has ended by that."""
     files = places.job(job.job_id)
     with held(files.lock) as is_ours:
         if not is_ours:
@@ -54,7 +54,7 @@ def end_lost(places: JobsLayout, ledger: Ledger, job: Job) -> bool:
             job.job_id, expects=("starting",), status="queued", started_at=0.0
         ):
             ring(places)
-            return True
+            return False
         else:
             _end(places, ledger, current)
         files.environment.unlink(missing_ok=True)

@@ -317,7 +317,11 @@ class JobTools:
         return {
             "jobs": [self.row_of(job) for job in page.jobs],
             "slots": page.slots,
-            "tokens": {"today": page.totals.today, "byRun": page.totals.by_run},
+            "tokens": {
+                "today": page.totals.today,
+                "byDay": page.totals.by_day,
+                "byRun": page.totals.by_run,
+            },
             **more,
         }
 

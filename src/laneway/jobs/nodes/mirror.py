@@ -223,7 +223,7 @@ class Mirror:
         except NodeUnreachable:
             raise
         except LanewayError as refusal:
-            await asyncio.to_thread(self._orders.end, job, JobFailure("refused", str(refusal)))
+            await asyncio.to_thread(self._end, job, JobFailure("refused", str(refusal)))
 
     async def send_order(self, job: Job, known: RemoteJob) -> None:
         """`NodeUnreachable` if nobody knows whether it arrived; any other error is the machine's refusal."""
@@ -265,7 +265,7 @@ class Mirror:
         for job_id in answer.unknown:
             if job_id in jobs and self._is_of(known.get(job_id), answer.home):
                 text = f"{self.name} has no such job any more: it was removed there."
-                await asyncio.to_thread(self._orders.end, jobs[job_id], JobFailure("lost", text))
+                await asyncio.to_thread(self._end, jobs[job_id], JobFailure("lost", text))
 
     def _rows(self, ids: Sequence[str]) -> tuple[dict[str, RemoteJob], dict[str, Job]]:
         """Of unfinished jobs of this machine: it has no say about any other."""
@@ -302,6 +302,10 @@ class Mirror:
             log.warning("The result of job %s is not kept: %s", job.job_id, problem)
             return
         await asyncio.to_thread(self._orders.keep_answer, job.job_id, result)
+
+    def _end(self, job: Job, failure: JobFailure) -> None:
+        if self._orders.end(job, failure):
+            self._tell(job.job_id)
 
     def _tell(self, job_id: str) -> None:
         order = self._orders.read(job_id)

@@ -70,11 +70,13 @@ class NodeOrders:
         data = read_whole(self._places.job(job_id).answer, MAX_RESULT_BYTES)
         return None if data is None else _decode_answer(data)
 
-    def end(self, job: Job, failure: JobFailure) -> None:
-        """End it from this side: it never came to be on its machine, or is there no more."""
+    def end(self, job: Job, failure: JobFailure) -> bool:
+        """End it from this side: it never came to be on its machine, or is there no more. Whether we did."""
         files = self._places.job(job.job_id)
         make_folder(files.folder)
         with held(files.lock) as is_ours:
             current = self._ledger.get(job.job_id)
             if is_ours and current is not None and not current.has_ended:
                 end_unstarted(self._places, self._ledger, current, failure)
+                return True
+        return False
