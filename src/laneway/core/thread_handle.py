@@ -56,7 +56,7 @@ class ThreadHandle:
         return self._thread
 
     def loss(self) -> EngineLost:
-        return EngineLost(self.lost_how or "it is not running", self.last_words)
+        return EngineLost(self.lost_how or "it is not running", self.last_words, engine=self._engine.name)
 
     # ── lost and resumed ───────────────────────────────────────────────────
 

@@ -10,7 +10,7 @@ import asyncio
 import itertools
 from pathlib import Path
 
-from laneway.base.engines import BACKENDS
+from laneway.base.engines import BACKENDS, CODEX
 from laneway.base.errors import EngineError, EngineLost, EngineRefused, QuestionGone, ThreadUnknown
 from laneway.core.model import (
     Accepted,
@@ -58,6 +58,7 @@ class HandThread:
 
     def __init__(self, thread_id: str, host: Host, *, is_obedient: bool = True) -> None:
         self.host = host
+        self.engine_name = CODEX
         self.is_obedient = is_obedient
         """Whether an interrupt ends the turn, as a healthy engine does."""
         self.started: list[tuple[str, TurnSpec]] = []
@@ -159,6 +160,13 @@ class HandThread:
     def emit(self, event: Event) -> None:
         self.host.on_event(event)
 
+    def die(self, how: str = "killed by SIGKILL") -> None:
+        """End as with the death of its process; where it has one of its own, no other thread hears of it."""
+        self.refuse_with = EngineLost(how, engine=self.engine_name)
+        if self.turn_id is not None:
+            self.end("failed", failure=Failure(kind="engine_lost", message=str(self.refuse_with)))
+        self.host.on_event(EngineGone(how=how))
+
 
 class HandEngine:
     """Threads by id; `die` ends them all as the death of a process would."""
@@ -204,7 +212,7 @@ class HandEngine:
         await self._wait_held()
         self._begin()
         if thread_id in self.unknown:
-            raise ThreadUnknown(thread_id)
+            raise ThreadUnknown(thread_id, engine=self.name)
         self.resumed.append((thread_id, spec))
         return self._add(thread_id, host)
 
@@ -214,7 +222,7 @@ class HandEngine:
 
     async def read(self, thread_id: str) -> ThreadInfo:
         if thread_id not in self.threads:
-            raise ThreadUnknown(thread_id)
+            raise ThreadUnknown(thread_id, engine=self.name)
         return self.threads[thread_id].info
 
     async def history(
@@ -240,10 +248,7 @@ class HandEngine:
     def die(self, how: str = "killed by SIGKILL") -> None:
         self.is_running, self.ended = False, how
         for thread in self.threads.values():
-            thread.refuse_with = EngineLost(how)
-            if thread.turn_id is not None:
-                thread.end("failed", failure=Failure(kind="engine_lost", message=how))
-            thread.host.on_event(EngineGone(how=how))
+            thread.die(how)
 
     async def _wait_held(self) -> None:
         if self.hold_starts is not None:
@@ -255,12 +260,13 @@ class HandEngine:
 
     def _begin(self) -> None:
         if self.ended is not None and not self.renews:
-            raise EngineLost(self.ended)
+            raise EngineLost(self.ended, engine=self.name)
         if self.refuse_with is not None:
             raise self.refuse_with
         self.is_running, self.ended = True, None
 
     def _add(self, thread_id: str, host: Host) -> HandThread:
         thread = self.kind(thread_id, host, is_obedient=self.is_obedient)
+        thread.engine_name = self.name
         self.threads[thread_id] = thread
         return thread
