@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from math import inf
 
 import msgspec
@@ -133,7 +134,7 @@ async def test_each_session_may_have_its_own_time_for_questions() -> None:
         threads = {key: here.codex.threads[session.thread_id] for key, session in sessions.items()}
         for key, session in sessions.items():
             session.say(words("go"))
-            await until(lambda key=key: threads[key].turn_id)
+            await until(partial(lambda key: threads[key].turn_id, key))
             threads[key].ask("q")
         await until(lambda: all(session.questions for session in sessions.values()))
         here.clock.advance(21)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from pathlib import Path
+from typing import Any
 
 from laneway.base.engines import BACKENDS, CODEX
 from laneway.base.errors import EngineError, EngineLost, EngineRefused, QuestionGone, ThreadUnknown
@@ -51,6 +52,12 @@ ALL_OFFERS = Offers(
     sandboxes=("read-only", "workspace-write", "danger-full-access"),
 )
 """What this engine can do itself, without further ports."""
+
+
+YES_OR_NO = (
+    Choice(choice_id="accept", label="Yes", grants="once"),
+    Choice(choice_id="decline", label="No", grants="nothing"),
+)
 
 
 class HandThread:
@@ -135,19 +142,20 @@ class HandThread:
         """Report that an input is recorded; an older engine does not name its ticket."""
         self.host.on_event(Accepted(turn_id=self.turn_id or "", client_id=ticket))
 
-    def ask(self, question_id: str, *, is_escalation: bool = True) -> None:
+    def ask(self, question_id: str, **fields: Any) -> None:
+        """Ask a question: by default for a command, with a yes and a no; `fields` are those of `Question`."""
         question = Question(
+            **{
+                "kind": "command",
+                "message": "May I?",
+                "choices": YES_OR_NO,
+                "engine": self.engine_name,
+                "turn_id": self.turn_id,
+                "item_id": None,
+                **fields,
+            },
             question_id=question_id,
-            kind="command",
             thread_id=self._info.thread_id,
-            turn_id=self.turn_id,
-            item_id=None,
-            message="May I?",
-            choices=(
-                Choice(choice_id="accept", label="Yes", grants="once"),
-                Choice(choice_id="decline", label="No", grants="nothing"),
-            ),
-            is_escalation=is_escalation,
         )
         self.open_questions.add(question_id)
         self.host.on_event(Asked(question=question))

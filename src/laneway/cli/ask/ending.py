@@ -16,7 +16,7 @@ from laneway.core.turn import TurnResult
 
 
 def exit_code(result: TurnResult, *, is_stopped: bool = False, engine: str = CODEX) -> int:
-    """0 done, 1 failed or stopped by an answer, 4 the engine ended, 130 interrupted; one sentence says why."""
+    """0 done, 1 failed or stopped by an answer, 4 engine ended, 130 interrupted; one sentence says why."""
     if result.status == "completed":
         return 0
     if result.stopped_by == "timeout":
