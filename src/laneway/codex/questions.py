@@ -180,8 +180,8 @@ def _ask_input(params: dict[str, Any], question_id: str, item: dict[str, Any] | 
 
 
 def _option(option: dict[str, Any]) -> FieldOption:
-    label, description = str(option.get("label", "")), maybe(option.get("description"), str)
-    return FieldOption(label=label, description=description or "")
+    label, description = str(option.get("label", "")), maybe(option.get("description"), str) or ""
+    return FieldOption(label=label, description="" if description == label else description)
 
 
 def _ask_elicitation(params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question:

@@ -237,6 +237,8 @@ class Activity(Event, frozen=True, tag="activity"):
     locations: tuple[Location, ...] = ()
     look: Look | None = None
     """Of kind `read`: what is looked at."""
+    tool: str | None = None
+    """The engine's name of the tool, if that says more than the kind."""
     item: Any = None
     """The engine's own record, for what these fields leave out."""
 

@@ -43,6 +43,12 @@ def stop_answer(question: Question) -> Answer:
     return answer_granting(question, "stop")
 
 
+def no_with_words(question: Question, words: str) -> Answer:
+    """A decline with what the person says to it, where the engine takes that; else without."""
+    choice = question.words_choice
+    return Answer(choice_id=choice.choice_id, words=words.strip()) if choice else DECLINE
+
+
 def _is_offered(question: Question, choice: Choice) -> bool:
     if question.kind == "elicitation":
         # For an MCP server, cancelling is declining by another name: it stops nothing.

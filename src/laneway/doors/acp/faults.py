@@ -129,7 +129,7 @@ def _wire_error(error: LanewayError) -> RemoteError:
         case EngineRefused():
             return fault(
                 INTERNAL_ERROR,
-                f"Codex refused {error.method}: {error.message}",
+                f"{error.engine} refused {error.method}: {error.message}",
                 kind="refused",
                 source="codex",
                 codexCode=error.code,

@@ -133,7 +133,13 @@ class EditorSession:
 
     def start_updates(self) -> None:
         """Send the updates held until now, and all later ones: the client knows the session."""
-        self.sink.open(self.session_id, self.thread_id, str(self.cwd), self.events)
+        self.sink.open(
+            self.session_id,
+            self.thread_id,
+            str(self.cwd),
+            self.events,
+            engine=self.session.engine.name,
+        )
 
     # ── options ────────────────────────────────────────────────────────────
 
