@@ -45,6 +45,8 @@ class Location(Value, frozen=True):
 
 
 class FileChange(Value, frozen=True):
+    """`diff` has hunks without file headers; for an added or a deleted file it is the whole text."""
+
     path: str
     kind: Literal["add", "delete", "update"]
     diff: str
