@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from laneway.app import engines
 from laneway.app.jobs import BackgroundJobs
 from laneway.app.local_socket import local_socket
 from laneway.app.mail import TeamMail
@@ -63,6 +64,7 @@ async def opened(options: McpOptions, settings: Settings, names: Names) -> Async
                 briefer(settings.team),
                 settings.transport,
                 asks_login=True,
+                others=engines.others(),
                 tools=ToolBox(team_mail.tools()) if team_mail else None,
                 equip=config_keys.narrowing(
                     options.config,
@@ -102,7 +104,7 @@ async def opened(options: McpOptions, settings: Settings, names: Names) -> Async
                 **session_tools.status(principal),
             },
         )
-        offered_tools = offers(names, session_tools, admin_tools, groups)
+        offered_tools = offers(names, session_tools, admin_tools, groups, options.backends)
         local_server = await stack.enter_async_context(
             local_socket(sessions, open_bridge=team_mail.serve_bridge if team_mail else None)
         )
@@ -207,4 +209,5 @@ def defaults_for(options: McpOptions, settings: Settings, cwd: Path) -> SessionD
         config_keys=settings.config_keys,
         rules=config_keys,
         native=raw_events(settings.events),
+        backend=settings.engine,
     )

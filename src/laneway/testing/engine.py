@@ -50,6 +50,7 @@ ALL_OFFERS = Offers(
     schemas=True,
     codex_config=True,
     sandboxes=("read-only", "workspace-write", "danger-full-access"),
+    approvals=("untrusted", "on-request", "never"),
 )
 """What this engine can do itself, without further ports."""
 
