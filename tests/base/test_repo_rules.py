@@ -13,7 +13,16 @@ from laneway.base.schema import KEYS
 from tests.base.folders import Folders
 
 NEVER_WITHOUT_TRUST = {
-    *("codex_bin", "model", "fast_model", "base_prompt_file", "extra_instructions_file", "team", "identity"),
+    *(
+        "engine",
+        "codex_bin",
+        "model",
+        "fast_model",
+        "base_prompt_file",
+        "extra_instructions_file",
+        "team",
+        "identity",
+    ),
     *("http_token", "log_file"),
 }
 ONLY_WHAT_HOLDS_ANYWAY = {
