@@ -143,13 +143,14 @@ class HandThread:
         """Report that an input is recorded; an older engine does not name its ticket."""
         self.host.on_event(Accepted(turn_id=self.turn_id or "", client_id=ticket))
 
-    def ask(self, question_id: str, **fields: Any) -> None:
+    def ask(self, question_id: str, *, offers_stop: bool = False, **fields: Any) -> None:
         """Ask a question: by default for a command, with a yes and a no; `fields` are those of `Question`."""
+        stop = (Choice(choice_id="cancel", label="No, and stop", grants="stop"),) if offers_stop else ()
         question = Question(
             **{
                 "kind": "command",
                 "message": "May I?",
-                "choices": YES_OR_NO,
+                "choices": (*YES_OR_NO, *stop),
                 "engine": self.engine_name,
                 "turn_id": self.turn_id,
                 "item_id": None,

@@ -16,8 +16,8 @@ from laneway.cli.prompting.keyboard import Keyboard
 from laneway.cli.prompting.menu import MenuItem, menu, pick
 from laneway.cli.terminal.foreign import label
 from laneway.cli.terminal.style import Style, size
+from laneway.core.answers import no_with_words
 from laneway.core.model import DECLINE, Answer, Question
-from laneway.rendering.choices import no_with_words
 
 SETTLE_S = 0.4
 """From a question on the screen to the first key that counts: nobody reads faster than that, but
