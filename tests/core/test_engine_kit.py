@@ -12,7 +12,9 @@ import pytest
 from laneway.base.clock import LoopClock
 from laneway.core.hub import Hub
 from laneway.core.model import Other
+from laneway.core.offers import Offers
 from laneway.core.session import Session
+from laneway.testing.engine import ALL_OFFERS
 from laneway.testing.engine_kit import EngineKit, KitStage
 from laneway.testing.hand_player import PlayedEngine, PlayedStore
 
@@ -22,6 +24,7 @@ class HandKit(EngineKit):
 
     shares_process: ClassVar[bool]
     backend: ClassVar[str]
+    offers: ClassVar[Offers] = ALL_OFFERS
     work: Path
 
     @pytest.fixture(autouse=True)
@@ -33,7 +36,9 @@ class HandKit(EngineKit):
         store = PlayedStore()
 
         def engine() -> PlayedEngine:
-            return PlayedEngine(store, backend=self.backend, shares_process=self.shares_process)
+            made = PlayedEngine(store, backend=self.backend, shares_process=self.shares_process)
+            made.offers = self.offers
+            return made
 
         first = engine()
 
@@ -56,6 +61,14 @@ class HandKit(EngineKit):
                 another=lambda: Hub(engine(), LoopClock()),
                 has=frozenset({"reads", "words", "session_grants", "history_pages"}),
             )
+
+
+class TestFewAbilities(HandKit):
+    """One that has nothing beyond plain turns."""
+
+    shares_process = False
+    backend = "claude"
+    offers = Offers()
 
 
 class TestSharedProcess(HandKit):

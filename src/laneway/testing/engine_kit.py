@@ -35,7 +35,8 @@ from laneway.core.model import (
     UserSaid,
     Withdrawn,
 )
-from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
+from laneway.core.offers import Compaction, ReviewUncommitted
+from laneway.core.ports import ImagePart, TextPart, ThreadSpec, TurnSpec
 from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
 from laneway.testing.processes import wait_gone
@@ -419,6 +420,30 @@ class EngineKit:
             assert copy.thread_id != session.thread_id
             await played(session, say(session, here.script.say("in the original")))
             assert "only in the copy" not in here.heard()
+
+    async def test_what_it_declares_not_to_have_is_refused_in_its_name(self) -> None:
+        """Before the turn begins; the thread can be used."""
+        async with asyncio.timeout(DEADLINE_S), self.stage() as here:
+            session = await here.session()
+            offers, text = session.engine.offers, (TextPart(here.script.say("hello")),)
+            lacking: list[TurnSpec] = []
+            if not offers.images:
+                lacking.append(TurnSpec(parts=(*text, ImagePart(url="data:image/png;base64,iVBORw0KGgo="))))
+            if not offers.schemas:
+                lacking.append(TurnSpec(parts=text, output_schema={"type": "object"}))
+            if not offers.reviews:
+                lacking.append(TurnSpec(parts=(), special_turn=ReviewUncommitted()))
+            if not offers.compaction:
+                lacking.append(TurnSpec(parts=(), special_turn=Compaction()))
+            for spec in lacking:
+                cannot = await caught(EngineCannot, session.say(spec).result())
+                assert cannot is not None
+                assert str(cannot).startswith(f"{session.engine.name} cannot ")
+            _, result = await played(session, say(session, here.script.say("fine")))
+            assert result.text == "fine"
+            if not offers.forks:
+                copy = ThreadSpec(cwd=here.work, **here.spec)
+                assert await caught(EngineCannot, here.hub.fork(ME, session.thread_id, copy))
 
     async def test_the_history_is_the_same_events(self) -> None:
         """The newest page first, oldest first within it; pages lead back to the first turn."""

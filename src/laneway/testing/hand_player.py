@@ -15,7 +15,8 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import EngineCannot, EngineLost, QuestionGone, ThreadUnknown
+from laneway.base.errors import EngineLost, QuestionGone, ThreadUnknown
+from laneway.core.abilities import check_fork, check_turn
 from laneway.core.model import (
     Accepted,
     Activity,
@@ -75,12 +76,12 @@ class PlayedThread(HandThread):
         self._items = 0
         self._open: Activity | None = None
         """The command that runs."""
-        self.can_steer = True
 
     # ── the port ───────────────────────────────────────────────────────────
 
     async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
         self.started.append((ticket, spec))
+        check_turn(self.engine_name, self.offers, spec)
         if self.refuse_with is not None:
             raise self.refuse_with
         turns = self.store.turns[self.info.thread_id]
@@ -93,8 +94,6 @@ class PlayedThread(HandThread):
         return turn_id
 
     async def steer(self, ticket: str, turn_id: str, parts: tuple[Part, ...]) -> None:
-        if not self.can_steer:
-            raise EngineCannot(self.engine_name, "take anything into a running turn")
         await super().steer(ticket, turn_id, parts)
         self._steps.clear()
         self._take(ticket, parts, "")
@@ -222,13 +221,17 @@ class PlayedThread(HandThread):
         async for line in self._process.stdout:
             text = line.decode(errors="replace")
             self._open = msgspec.structs.replace(self._open, output=f"{self._open.output}{text}")
-            self._tell(Output(turn_id=activity.turn_id, item_id=activity.item_id, text=text))
+            if self.offers.live_output:
+                self._tell(Output(turn_id=activity.turn_id, item_id=activity.item_id, text=text))
         code = await self._process.wait()
-        self._end_command(status="failed" if code else "completed", exit_code=code)
+        known_code = code if code or self.offers.exit_codes else None
+        self._end_command(status="failed" if code else "completed", exit_code=known_code)
 
     def _end_command(self, **fields: Any) -> None:
         activity, self._open = self._open, None
         assert activity is not None
+        if not self.offers.live_output:
+            fields["late_output"] = activity.output or ""
         self._tell(msgspec.structs.replace(activity, **fields))
 
     async def _run_asking(self, command: str) -> None:
@@ -355,6 +358,7 @@ class PlayedEngine(HandEngine):
         return await super().resume(thread_id, spec, host)
 
     async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> HandThread:
+        check_fork(self.name, self.offers)
         copy_id = f"{thread_id}-copy-{len(self.store.turns)}"
         self.store.turns[copy_id] = [list(turn) for turn in self.store.turns[thread_id]]
         self.store.inputs[copy_id] = list(self.store.inputs.get(thread_id, ()))

@@ -12,6 +12,7 @@ from laneway.base.errors import (
     ActiveWriter,
     BinaryError,
     DiskFull,
+    EngineCannot,
     EngineClosed,
     EngineLost,
     EngineRefused,
@@ -107,6 +108,7 @@ _CODES: tuple[tuple[type[LanewayError], int, str], ...] = (
     (DiskFull, INTERNAL_ERROR, "disk_full"),
     (EngineClosed, INTERNAL_ERROR, "ending"),
     (BinaryError, INTERNAL_ERROR, "no_codex"),
+    (EngineCannot, INVALID_REQUEST, "not_supported"),
     (SessionStuck, INTERNAL_ERROR, "stuck"),
     (StoreError, INTERNAL_ERROR, "store"),
 )
