@@ -15,6 +15,7 @@ from bench import (
     acp_start,
     acp_stream,
     cost,
+    jobs_queue,
     latency,
     listing,
     mail,
@@ -46,6 +47,7 @@ SUBJECTS = {
     "acp-sessions": acp_sessions.run,
     "listing": listing.run,
     "mail": mail.run,
+    "jobs-queue": jobs_queue.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 

@@ -74,7 +74,7 @@ def _start_next(places: Places, ledger: Ledger, limits: Limits) -> None:
     """Start what has waited for our slots."""
 
     def busy() -> frozenset[str]:
-        return trees_being_rolled_back(places, {job.tree for job in ledger.queued() if job.tree})
+        return trees_being_rolled_back(places, ledger.queued_trees())
 
     try:
         Dispatcher(places, ledger, limits, child_environment(os.environ), busy).run()

@@ -8,12 +8,12 @@ caller expects, so that two processes cannot both start, cancel or end a job. Wh
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from laneway.jobs.model import ACTIVE, UNFINISHED, Isolation, Job, JobFailure, Status
+from laneway.jobs.model import ACTIVE, UNFINISHED, Isolation, Job, JobFailure, Mode, Status
 from laneway.store.database import Database
 
 if TYPE_CHECKING:
@@ -94,6 +94,18 @@ class Ledger:
 
     def queued(self) -> list[Job]:
         return self._select("WHERE status = 'queued' AND ended_number = 0 ORDER BY number")
+
+    def queued_modes(self) -> frozenset[Mode]:
+        """Of the queued jobs: much cheaper than the jobs, where there are many."""
+        return frozenset(self._distinct("mode"))
+
+    def queued_trees(self) -> frozenset[str]:
+        """Work trees of queued write jobs."""
+        return frozenset(self._distinct("tree")) - {""}
+
+    def queued_count(self) -> int:
+        query = "SELECT count(*) FROM jobs WHERE status = 'queued' AND ended_number = 0"
+        return int(self.database.read(lambda c: c.execute(query).fetchone()[0]))
 
     def active(self) -> list[Job]:
         """Those with a supervisor, or whose supervisor died."""
@@ -207,6 +219,11 @@ class Ledger:
             connection.execute(evidence, (ids,))
 
         self.database.write(work)
+
+    def _distinct(self, column: str) -> Iterator[Any]:
+        """Of the queued jobs."""
+        query = f"SELECT DISTINCT {column} FROM jobs WHERE status = 'queued' AND ended_number = 0"
+        return (row[0] for row in self.database.read(lambda c: c.execute(query).fetchall()))
 
     def _select(self, rest: str, values: tuple[Any, ...] = (), *, distinct: bool = False) -> list[Job]:
         query = f"SELECT {'DISTINCT ' if distinct else ''}{_COLUMNS} FROM jobs {rest}"

@@ -55,7 +55,7 @@ def listed(jobs: Jobs, owner: str, wanted: JobFilter) -> JobPage:
         "read": f"{count(active, 'read')}/{limits.read}",
         "write": f"{count(active, 'write')}/{limits.write}",
         "total": f"{len(active)}/{limits.total}",
-        "queued": str(len(jobs.ledger.queued())),
+        "queued": str(jobs.ledger.queued_count()),
     }
     return JobPage(page, next_cursor, slots, jobs.ledger.totals(_midnight(jobs.ledger.now())))
 
