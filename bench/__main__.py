@@ -15,6 +15,7 @@ from bench import (
     acp_start,
     acp_stream,
     cost,
+    jobs_events,
     jobs_queue,
     latency,
     listing,
@@ -48,6 +49,7 @@ SUBJECTS = {
     "listing": listing.run,
     "mail": mail.run,
     "jobs-queue": jobs_queue.run,
+    "jobs-events": jobs_events.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 

@@ -75,7 +75,11 @@ def measure(queued: int, calls: int, rig: Rig) -> Run:
         many = _looks(server, running[0], calls)
         if len(server.running()) != len(running):
             raise RuntimeError("a worker ended while it was measured")
-    return {f"{when} {name}": value for when, found in (("few", few), ("many", many)) for name, value in found.items()}
+    return _named("few", few) | _named("many", many)
+
+
+def _named(when: str, values: Run) -> Run:
+    return {f"{when} {name}": value for name, value in values.items()}
 
 
 def _looks(server: JobServer, running: str, calls: int) -> Run:

@@ -15,8 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import msgspec
-
 from bench.mcp_servers import Server, Talk, servers
 from bench.rig import CHILD_S, Rig
 from laneway.jobs.ledger import Ledger
@@ -24,7 +22,6 @@ from laneway.jobs.model import Job, Limits
 from laneway.jobs.places import Places
 from laneway.jobs.requests import JobDefaults
 from laneway.jobs.service import Jobs
-from laneway.store.database import Database
 
 HANG = "%hang"
 """The prompt of a job that runs until it is cancelled."""
