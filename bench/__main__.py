@@ -17,6 +17,7 @@ from bench import (
     cost,
     jobs_events,
     jobs_queue,
+    jobs_snapshots,
     latency,
     listing,
     mail,
@@ -50,6 +51,7 @@ SUBJECTS = {
     "mail": mail.run,
     "jobs-queue": jobs_queue.run,
     "jobs-events": jobs_events.run,
+    "jobs-snapshots": jobs_snapshots.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 
