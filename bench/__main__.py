@@ -18,6 +18,7 @@ from bench import (
     jobs_events,
     jobs_queue,
     jobs_snapshots,
+    jobs_workers,
     latency,
     listing,
     mail,
@@ -52,6 +53,7 @@ SUBJECTS = {
     "jobs-queue": jobs_queue.run,
     "jobs-events": jobs_events.run,
     "jobs-snapshots": jobs_snapshots.run,
+    "jobs-workers": jobs_workers.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 

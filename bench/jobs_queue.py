@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from bench.jobs_server import HANG, JobServer, job_server, timed
-from bench.memory import resident_kb
+from bench.processes import resident_kb
 from bench.rig import Rig, tell
 from bench.table import Goal, Row, Section, middle, spread_of
 

@@ -35,7 +35,8 @@ class JobServer:
 
     def __init__(self, rig: Rig, folder: Path) -> None:
         self.repository = new_repository(folder / "repository")
-        environment = {
+        self.codex = rig.codex
+        self.environment = environment = {
             **servers(rig)["mcp"].environment,
             "CODEX_HOME": str(rig.home),
             "XDG_STATE_HOME": str(folder / "state"),
@@ -79,6 +80,10 @@ class JobServer:
 
     def running(self) -> list[Job]:
         return self.ledger.active()
+
+    def end(self, job_id: str) -> None:
+        self.jobs.cancel(job_id, force=True)
+        self.wait(lambda: self.jobs.get(job_id).has_ended)
 
     def close(self) -> None:
         """End all jobs; those that wait are forgotten, so that none of them starts meanwhile."""

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from bench.mcp_servers import OLD, OURS, Server, Talk, servers
-from bench.memory import resident_kb
+from bench.processes import resident_kb
 from bench.rig import Rig, tell
 from bench.table import Goal, Row, Section, middle
 
