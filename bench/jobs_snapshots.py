@@ -1,4 +1,4 @@
-"""Benchmark of snapshots of a work tree: the first, a repeated one, one with a change, by the size of the tree.
+"""Benchmark of snapshots of a work tree, by its size: the first, a repeated one, one with a change.
 
 Each snapshot is taken in a process of its own, as supervisors do, so that it loads what the last one knew.
 The base is what git itself needs to say what has changed in the same tree.
@@ -48,8 +48,8 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
             ),
         ]
     note = (
-        f"Snapshots: medians of {rounds} rounds, each with a new shadow repository, and the lowest and highest"
-        " ratio to git in the same round. All files are committed, and small."
+        f"Snapshots: medians of {rounds} rounds, each with a new shadow repository, and the lowest and"
+        " highest ratio to git in the same round. All files are committed, and small."
     )
     return Section("Jobs: snapshots of a work tree", rows, [note], samples)
 

@@ -6,6 +6,7 @@ ended. Its supervisor and its guardian are what it has in memory beyond Codex.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import statistics
 import subprocess
@@ -14,7 +15,7 @@ import time
 from pathlib import Path
 
 from bench.jobs_server import HANG, JobServer, job_server
-from bench.processes import pss_kb, started_with, tree
+from bench.processes import GONE, pss_kb, started_with, tree
 from bench.rig import CHILD_S, Rig, tell
 from bench.table import Goal, Row, Section
 from laneway.jobs.preparation import Prepared, prepare_worker
@@ -51,9 +52,9 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
         )
     ]
     note = (
-        f"Workers: {rounds} rounds of one trivial turn on each side, the sides in turn; medians of the runs and"
-        " of the differences within a round, with the middle half of those differences in brackets. Memory is"
-        " what a process has alone and its share of the rest (PSS), while the model's answer is waited for."
+        f"Workers: {rounds} rounds of one trivial turn on each side, the sides in turn; medians of the runs"
+        " and of the differences within a round, with the middle half of those differences in brackets. Memory"
+        " is what a process has alone and its share of the rest (PSS), while the model's answer is waited for."
     )
     return Section("Jobs: one worker", rows, [note], {"samples": samples})
 
@@ -83,8 +84,8 @@ def measure(rounds: int, rig: Rig) -> Samples:
         for number in range(WARM_UP + rounds):
             for mode in MODES:
                 sides = [
-                    (f"{mode} bare", lambda mode=mode: _run_bare(server, bare[mode])),  # type: ignore[misc]
-                    (f"{mode} job", lambda mode=mode: _run_job(server, MODES[mode])),  # type: ignore[misc]
+                    (f"{mode} bare", lambda mode=mode: _run_bare(server, bare[mode])),
+                    (f"{mode} job", lambda mode=mode: _run_job(server, MODES[mode])),
                 ]
                 for name, work in reversed(sides) if number % 2 else sides:
                     before = time.perf_counter()
@@ -133,7 +134,9 @@ def _note_memory(server: JobServer, job_ids: list[str], name: str, samples: Samp
         (supervisor,) = (pid for pid in started_with(job_id) if pid in started_with(SUPERVISOR))
         ours = codex = 0.0
         for pid, is_codex in tree(supervisor, server.codex).items():
-            mb = pss_kb(pid) / 1e3
+            mb = 0.0
+            with contextlib.suppress(*GONE):  # a helper of Codex, which ended meanwhile
+                mb = pss_kb(pid) / 1e3
             ours, codex = (ours, codex + mb) if is_codex else (ours + mb, codex)
         if not ours or not codex:
             raise RuntimeError("the processes of the job were not found")

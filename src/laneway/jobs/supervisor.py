@@ -189,8 +189,9 @@ class Supervisor:
     # ── the ledger while it runs ───────────────────────────────────────────
 
     def _on_start(self, number: int) -> None:
-        self._ledger.change(self._job.job_id, expects=("starting",), status="running")
-        self._ledger.change(self._job.job_id, expects=("running", "cancelling"), attempt=number)
+        job_id = self._job.job_id
+        if not self._ledger.change(job_id, expects=("starting",), status="running", attempt=number):
+            self._ledger.change(job_id, expects=("running", "cancelling"), attempt=number)
         ring(self.places)
 
     def _on_thread(self, thread_id: str) -> None:
