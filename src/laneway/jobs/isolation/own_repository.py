@@ -163,9 +163,13 @@ def _on_one_line(text: str) -> str:
 
 
 def _refresh(copy: Path, own: Path) -> None:
-    """Let git see once which files are as the index has them: else it would read all of them each time."""
+    """Let git see once which files are as the index has them: else it would read all of them each time.
+
+    A split index becomes a whole one, which can be copied and read without the part that it shares.
+    """
     place = {**APART, "GIT_DIR": os.fspath(own), "GIT_WORK_TREE": os.fspath(copy)}
-    git_apart(copy, "update-index", "-q", "--refresh", timeout_s=REFRESH_S, place=place)
+    words = ("update-index", "-q", "--no-split-index", "--refresh")
+    git_apart(copy, *words, timeout_s=REFRESH_S, place=place)
 
 
 def _state(own: Path) -> bytes | None:
