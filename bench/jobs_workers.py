@@ -11,10 +11,10 @@ import os
 import statistics
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
-from bench.jobs_server import HANG, JobServer, job_server
+from bench.jobs_server import HANG, JobServer, job_server, timed
 from bench.processes import GONE, pss_kb, started_with, tree
 from bench.rig import CHILD_S, Rig, tell
 from bench.table import Goal, Row, Section
@@ -25,7 +25,8 @@ MODES = {"read": "read-only", "write": "workspace-write"}
 ADDED_S = Goal(0.3, of="ours")
 ADDED_MB = Goal(40.0, of="ours")
 BARE = "bare codex exec"
-PROMPT = "%say done"
+PROMPTS = {"read": "%say done", "write": "%patch made-0.txt one line"}
+"""For each round another file has the place of this one."""
 WARM_UP = 2
 """Rounds before those that count."""
 Samples = dict[str, list[float]]
@@ -52,9 +53,10 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
         )
     ]
     note = (
-        f"Workers: {rounds} rounds of one trivial turn on each side, the sides in turn; medians of the runs"
-        " and of the differences within a round, with the middle half of those differences in brackets. Memory"
-        " is what a process has alone and its share of the rest (PSS), while the model's answer is waited for."
+        f"Workers: {rounds} rounds of one trivial turn on each side, the sides in turn (a write job makes a"
+        " file); medians of the runs and of the differences within a round, with the middle half of those"
+        " differences in brackets. Memory is what a process has alone and its share of the rest (PSS), while"
+        " the model's answer is waited for."
     )
     return Section("Jobs: one worker", rows, [note], {"samples": samples})
 
@@ -80,18 +82,17 @@ def _added(mode: str, samples: Samples) -> Row:
 def measure(rounds: int, rig: Rig) -> Samples:
     samples: Samples = {}
     with job_server(rig) as server:
-        bare = {mode: _prepared(server, sandbox) for mode, sandbox in MODES.items()}
+        bare = {mode: _prepared(server, mode) for mode in MODES}
         for number in range(WARM_UP + rounds):
             for mode in MODES:
                 sides = [
-                    (f"{mode} bare", lambda mode=mode: _run_bare(server, bare[mode])),
-                    (f"{mode} job", lambda mode=mode: _run_job(server, MODES[mode])),
+                    (f"{mode} bare", partial(_run_bare, server, bare[mode], f"bare-{number}")),
+                    (f"{mode} job", partial(_run_job, server, mode, f"job-{number}")),
                 ]
                 for name, work in reversed(sides) if number % 2 else sides:
-                    before = time.perf_counter()
-                    work()
+                    (took_ms,) = timed(work, 1)
                     if number >= WARM_UP:
-                        samples.setdefault(name, []).append(time.perf_counter() - before)
+                        samples.setdefault(name, []).append(took_ms / 1e3)
         for mode, sandbox in MODES.items():
             job_id = server.spawn(HANG, sandbox)
             _note_memory(server, [job_id], mode, samples)
@@ -100,17 +101,17 @@ def measure(rounds: int, rig: Rig) -> Samples:
     return samples
 
 
-def _prepared(server: JobServer, sandbox: str) -> Prepared:
+def _prepared(server: JobServer, mode: str) -> Prepared:
     """What the supervisor of such a job starts."""
-    job = _run_job(server, sandbox)
+    job = _run_job(server, mode, "made-0")
     spec = server.jobs.spec(server.jobs.get(job))
     return prepare_worker(spec, server.places.job(job), server.environment, None)
 
 
-def _run_bare(server: JobServer, prepared: Prepared) -> None:
+def _run_bare(server: JobServer, prepared: Prepared, file: str) -> None:
     subprocess.run(
         prepared.argv,
-        input=prepared.prompt,
+        input=prepared.prompt.replace(b"made-0", file.encode()),
         env=prepared.environment,
         cwd=server.repository,
         stdout=subprocess.PIPE,
@@ -120,8 +121,8 @@ def _run_bare(server: JobServer, prepared: Prepared) -> None:
     )
 
 
-def _run_job(server: JobServer, sandbox: str) -> str:
-    job_id = server.spawn(PROMPT, sandbox)
+def _run_job(server: JobServer, mode: str, file: str) -> str:
+    job_id = server.spawn(PROMPTS[mode].replace("made-0", file), MODES[mode])
     (ended,) = server.call("codex_wait_any", jobIds=[job_id])["ended"]
     if ended["status"] != "succeeded":
         raise RuntimeError(f"the job ended: {ended}")
