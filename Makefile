@@ -78,8 +78,9 @@ test-peers: setup
 	$(PYTHON) scripts/fetch_peers.py .peers
 	LANEWAY_PEERS=$(CURDIR)/.peers $(BIN)/pytest -m peers -n 2 --timeout 600
 
+# make bench ONLY="jobs-queue acp-stream": these rows alone; python -m bench --help lists the names.
 bench: setup
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(addprefix --only ,$(ONLY))
 
 golden: setup
 	$(BIN)/python scripts/record_traces.py tests/golden

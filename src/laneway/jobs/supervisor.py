@@ -84,14 +84,14 @@ class Supervisor:
         environment = await asyncio.to_thread(spawners_environment, self._files, self._job.job_id)
         self._files.environment.unlink(missing_ok=True)
         if self._runs is not None:
-            run = await asyncio.to_thread(
+            beginning = asyncio.to_thread(
                 self._runs.begin,
                 self._job,
                 require_clean=self._spec.require_clean,
                 expiry_s=self._spec.run_expiry_s,
             )
+            run, self._repo = await asyncio.gather(beginning, asyncio.to_thread(repo_state, self._runs.tree))
             self._run_id = run.run_id
-            self._repo = await asyncio.to_thread(repo_state, self._runs.tree)
             self._litter = present_litter(self._spec.cwd)
             if self._spec.isolation != "shared":
                 self._apart = ApartWork(self._runs, self._job, self._spec, self._files.work)
