@@ -61,7 +61,9 @@ class JobServer:
         return answer
 
     def spawn(self, prompt: str, sandbox: str = "read-only") -> str:
-        return str(self.call("codex_spawn", prompt=prompt, sandbox=sandbox)["jobId"])
+        limit_ms = int(CHILD_S * 1000)  # should this process be killed, its jobs do not stay behind
+        answer = self.call("codex_spawn", prompt=prompt, sandbox=sandbox, timeoutMs=limit_ms)
+        return str(answer["jobId"])
 
     def fill_slots(self) -> list[str]:
         """Start as many workers as may run at once, and wait until each of them has a thread."""

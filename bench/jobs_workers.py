@@ -33,7 +33,7 @@ Samples = dict[str, list[float]]
 
 
 def run(rig: Rig, *, quick: bool = False) -> Section:
-    rounds = 3 if quick else 25
+    rounds = 3 if quick else 15
     samples: Samples = rig.measure("bench.jobs_workers", rounds, rig.codex, rig.work, rig.home)
     rows = [_added(mode, samples) for mode in MODES]
     rows += [
