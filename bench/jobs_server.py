@@ -18,8 +18,8 @@ from typing import Any
 from bench.mcp_servers import Server, Talk, servers
 from bench.rig import CHILD_S, Rig
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import Job, Limits
-from laneway.jobs.places import Places
+from laneway.jobs.model import Job, JobLimits
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.requests import JobDefaults
 from laneway.jobs.service import Jobs
 
@@ -45,11 +45,11 @@ class JobServer:
         argv = (sys.executable, "-m", "laneway", "mcp", "--tools", "jobs")
         self.talk = Talk(Server("mcp", argv, environment, str(self.repository)))
         self.talk.greet()
-        self.places = Places.of(folder / "state" / "laneway")
+        self.places = JobsLayout.of(folder / "state" / "laneway")
         defaults = JobDefaults(
             cwd=self.repository, codex=rig.codex, codex_home=str(rig.home), work_near=self.places.jobs
         )
-        self.jobs = Jobs(self.places, defaults, Limits(), environment)
+        self.jobs = Jobs(self.places, defaults, JobLimits(), environment)
         self.ledger: Ledger = self.jobs.ledger
 
     @property

@@ -9,11 +9,11 @@ import pytest
 
 from laneway.jobs.dispatch import Dispatcher
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import Job, Limits, Mode, Status
-from laneway.jobs.places import Places, new_job_id
+from laneway.jobs.model import Job, JobLimits, Mode, Status
+from laneway.jobs.places import JobsLayout, new_job_id
 from laneway.store.database import Database
 
-LIMITS = Limits(read=1, write=1, total=2)
+LIMITS = JobLimits(read=1, write=1, total=2)
 
 
 class CountingLedger(Ledger):
@@ -42,7 +42,7 @@ def added(ledger: Ledger, mode: Mode, status: Status = "queued", tree: str = "")
 
 def test_a_queue_is_not_read_while_nothing_of_it_could_start(tmp_path: Path, ledger: CountingLedger) -> None:
     """A thousand jobs that wait cost a look next to nothing; with room for one of them they are read."""
-    places = Places.of(tmp_path)
+    places = JobsLayout.of(tmp_path)
     dispatcher = Dispatcher(places, ledger, LIMITS, {})
     assert dispatcher.run() == ()
     added(ledger, "read", "running")

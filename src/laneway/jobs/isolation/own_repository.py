@@ -47,7 +47,7 @@ Setting: TypeAlias = tuple[str, str | None]
 """A key and its value; none where the key alone means that it is true."""
 
 
-class _Facts(msgspec.Struct, frozen=True):
+class _RepositoryFacts(msgspec.Struct, frozen=True):
     tree: WorkTree
     common: str
     head: str
@@ -96,12 +96,12 @@ def writes_to_own(copy: Path, shadow: Path) -> tuple[str, ...]:
 # ── the original ───────────────────────────────────────────────────────────
 
 
-def _read(original: Path) -> _Facts:
+def _read(original: Path) -> _RepositoryFacts:
     tree = work_tree(original)
     common = _ask(tree.top, "rev-parse", "--git-common-dir")
     branch = git(tree.top, "symbolic-ref", "--quiet", "HEAD").line
     commit = git(tree.top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").line
-    return _Facts(
+    return _RepositoryFacts(
         tree=tree,
         common=os.path.realpath(os.path.join(tree.top, common.decode(errors="surrogateescape").rstrip("\n"))),
         head=f"ref: {branch}" if branch else commit,

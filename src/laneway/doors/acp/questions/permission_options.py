@@ -51,4 +51,4 @@ def _outcome(reply: Any) -> dict[str, Any]:
 
 def _kind(choice: Choice) -> str:
     is_no = choice.grants == "nothing"
-    return "reject_always" if is_no and choices.is_rule(choice) else _KINDS[choice.grants]
+    return "reject_always" if is_no and choice.rule is not None else _KINDS[choice.grants]
