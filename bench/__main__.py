@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from bench import (
+    acp_cost,
     acp_sessions,
     acp_start,
     acp_stream,
@@ -48,6 +49,7 @@ SUBJECTS = {
     "acp-start": acp_start.run,
     "acp-stream": acp_stream.run,
     "acp-sessions": acp_sessions.run,
+    "acp-cost": acp_cost.run,
     "listing": listing.run,
     "mail": mail.run,
     "jobs-queue": jobs_queue.run,
