@@ -101,8 +101,9 @@ test-ray: $(RAY_VENV)/.installed
 measure-ray: $(RAY_VENV)/.installed
 	PYTHONPATH=$(CURDIR) $(RAY_VENV)/bin/python scripts/measure_ray.py
 
+# make bench ONLY="jobs-queue acp-stream": these rows alone; python -m bench --help lists the names.
 bench: setup
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(addprefix --only ,$(ONLY))
 
 golden: setup
 	$(BIN)/python scripts/record_traces.py tests/golden
