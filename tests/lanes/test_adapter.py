@@ -251,6 +251,7 @@ async def test_a_plugin_that_wants_input_has_a_question(tmp_path: Path) -> None:
         await stage.look(lambda: stage.heard.only(Asked))
         (asked,) = stage.heard.only(Asked)
         assert (asked.question.kind, asked.question.message) == ("input", "Which colour?")
+        assert asked.question.engine == "paint", "who asks is told by its own name"
         stage.lane.answer(asked.question.question_id, yes("blue"))
         assert (await stage.end(ticket)).status == "completed"
         assert stage.heard.words == "Which colour?It is blue now."

@@ -61,10 +61,11 @@ def input_question(lane: str, turn_id: str, question_id: str, words: str) -> Que
         ),
         fields=(Field(field_id=FIELD, header=lane, text=words, allows_other=True),),
         is_escalation=False,
+        engine=lane,
     )
 
 
 def typed(answer: Answer) -> str:
     """What the user has answered; empty if nothing."""
     value = answer.values.get(FIELD, "") if answer.choice_id == "accept" else ""
-    return value if isinstance(value, str) else ", ".join(str(each) for each in value)
+    return (value if isinstance(value, str) else ", ".join(str(each) for each in value)) or answer.words
