@@ -65,7 +65,7 @@ class Lane(Protocol):
     """An agent that takes turns in one conversation.
 
     Every `begin` leads to exactly one `TurnStarted` and then exactly one `TurnDone`, which is the last
-    event of the turn: also when the turn is interrupted, when the engine dies and when the lane is closed.
+    event with the turn's id: also when it is interrupted, when the engine dies, when the lane is closed.
     A turn that fails is a `TurnDone` with a `Failure`; the next `begin` starts whatever has died again.
     """
 
@@ -106,6 +106,7 @@ class Lane(Protocol):
     def begin(self, turn: LaneTurn) -> None:
         """Begin a turn; what happens is told to the host. Only called while no turn runs.
 
+        Its first events may be told before this returns. Events without a turn's id may come at any time.
         `Accepted` is told as soon as the turn's input (its context, too) would survive the end of the lane.
         Every `Asked` is followed by a `Withdrawn` before the `TurnDone`, answered or not.
         """

@@ -22,6 +22,8 @@ class HeardLane:
         self.events: list[Event] = []
         self._told = asyncio.Event()
         self._tickets = 0
+        self._begun_at = 0
+        """Of the events: those before are of earlier turns."""
 
     def on_event(self, event: Event) -> None:
         self.events.append(event)
@@ -29,6 +31,7 @@ class HeardLane:
 
     def begin(self, text: str, context: str = "") -> str:
         self._tickets += 1
+        self._begun_at = len(self.events)
         ticket = f"ticket-{self._tickets}"
         self.lane.begin(LaneTurn(ticket=ticket, text=text, context=context))
         return ticket
@@ -43,9 +46,10 @@ class HeardLane:
             await self._told.wait()
 
     def turn(self) -> list[Event]:
-        """The events since the latest turn began; what was told before it are notices."""
-        starts = [index for index, event in enumerate(self.events) if isinstance(event, TurnStarted)]
-        return self.events[starts[-1] :] if starts else []
+        """The events of the latest turn, from its start on; what is told before that are notices."""
+        events = self.events[self._begun_at :]
+        starts = [index for index, event in enumerate(events) if isinstance(event, TurnStarted)]
+        return events[starts[0] :] if starts else []
 
     def only(self, kind: type[E]) -> list[E]:
         return [event for event in self.turn() if isinstance(event, kind)]
@@ -60,15 +64,17 @@ class HeardLane:
         events = self.turn()
         (started,) = self.only(TurnStarted)
         assert started.ticket == ticket, "TurnStarted names another ticket"
-        assert self.only(TurnDone) == [events[-1]], "TurnDone is not the last event, or not the only one"
+        assert self.only(TurnDone) == [done], "a turn has several ends"
+        late = [each for each in events[events.index(done) + 1 :] if hasattr(each, "turn_id")]
+        assert late == [], "TurnDone is not the last event of its turn"
         assert done.turn_id == started.turn_id, "TurnDone is of another turn"
         turn_ids = {each.turn_id for each in self.only(Text)}
         turn_ids |= {each.turn_id for each in self.only(Accepted)}
         turn_ids |= {each.turn_id for each in self.only(LaneSummary)}
         assert turn_ids <= {done.turn_id}, "an event of another turn"
-        asked = [each.question.question_id for each in self.only(Asked)]
-        withdrawn = [each.question_id for each in self.only(Withdrawn)]
-        assert sorted(withdrawn) == sorted(asked), "not every Asked has one Withdrawn before the end"
+        asked = {each.question.question_id for each in self.only(Asked)}
+        withdrawn = {each.question_id for each in self.only(Withdrawn)}
+        assert withdrawn == asked, "not every Asked has its Withdrawn before the end"
         if done.status == "completed":
             tickets = [each.client_id or ticket for each in self.only(Accepted)]
             assert ticket in tickets, "the turn has ended well, and its input was never accepted"
