@@ -139,12 +139,11 @@ def test_read_jobs_and_isolated_pairs_never_block_each_other() -> None:
     assert blocks(alone, job(4, "write", scope=("a",)))
 
 
-def test_only_some_failures_are_tried_again_and_only_where_nothing_was_edited() -> None:
-    assert may_retry("turn", 1, 1, left_edits=False)
-    assert not may_retry("turn", 1, 1, left_edits=True)
-    assert not may_retry("turn", 2, 1, left_edits=False)
+def test_only_some_failures_are_tried_again_and_only_so_often() -> None:
+    assert may_retry("turn", 1, 1)
+    assert not may_retry("turn", 2, 1)
     for kind in ("budget", "cancelled", "wall", "launch", "lost"):
-        assert not may_retry(kind, 1, 5, left_edits=False)
+        assert not may_retry(kind, 1, 5)
 
 
 def test_the_kind_of_failure_decides_the_status() -> None:

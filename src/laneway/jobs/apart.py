@@ -6,20 +6,24 @@ job. Blocking.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from laneway.base.errors import LanewayError
 from laneway.jobs.attribution import Window
 from laneway.jobs.isolation.edits import Edits
 from laneway.jobs.isolation.isolated import Isolated, isolated
 from laneway.jobs.isolation.merge import Merges
 from laneway.jobs.isolation.overlay import failure, was_not_started
 from laneway.jobs.model import Job, JobFailure, JobSpec
-from laneway.jobs.runs import TreeRuns
+from laneway.jobs.runs import MERGES, TreeRuns
 from laneway.jobs.snapshots.model import Snapshot
+
+log = logging.getLogger(__name__)
 
 
 class ApartEnd(msgspec.Struct, frozen=True):
@@ -51,6 +55,16 @@ class ApartWork:
         if missing:
             named = ", ".join(each.path for each in missing[:5])
             self.warnings = (f"{len(missing)} files or folders were not there for the worker: {named}.",)
+
+    def begin_again(self) -> bool:
+        """With the tree as it was, without what a failed attempt has edited; whether that could be done."""
+        assert self._baseline is not None
+        try:
+            self.begin(self._baseline)
+        except (LanewayError, OSError) as problem:
+            log.warning("The work apart of job %s cannot begin again: %s", self._job.job_id, problem)
+            return False
+        return True
 
     def spec_within(self, spec: JobSpec) -> JobSpec:
         """The same work, in the folder that the worker has."""
@@ -89,7 +103,7 @@ class ApartWork:
 
 
 def merges_of(runs: TreeRuns) -> Merges:
-    return Merges(runs.folder / "merges", Path(runs.tree))
+    return Merges(runs.folder / MERGES, Path(runs.tree))
 
 
 def merge_of_lost(runs: TreeRuns, job: Job) -> tuple[Window, ...]:

@@ -81,8 +81,10 @@ def _with_edits(places: Places, ledger: Ledger, job: Job, result: Result) -> Res
     run = RunLedger(ledger).get(job.run_id)
     runs = TreeRuns(places, ledger, job.tree)
     try:
-        if run is None or not runs.is_active(run, job.job_id):
+        if run is None:
             return result
+        if not runs.is_active(run, job.job_id):  # its last border was taken before it was killed
+            return msgspec.structs.replace(result, modified_files=runs.judge(run).modified(job.job_id))
         if job.isolation == "shared":
             windows = windows_in(places.job(job.job_id).events, job.job_id, job.tree)
         else:

@@ -17,6 +17,7 @@ from laneway.base.errors import LanewayError, StoreError, UsageError
 from laneway.base.plain import code_label
 from laneway.jobs.attribution import Credits, Differences, PathClaim, Shown, credit, differences, intervals_of
 from laneway.jobs.conflicts import conflicts
+from laneway.jobs.given_back import in_force, rolled_back, without_failed_attempts
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import DEFAULT_RUN_EXPIRY_S, Border, Conflict, Job, ModifiedFile, Run
 from laneway.jobs.places import Places
@@ -30,6 +31,8 @@ from laneway.store.gates import gate
 from laneway.wire.git import GitRun
 from laneway.wire.git_view import git_view
 
+MERGES = "merges"
+"""The folder of the merges into a tree."""
 BORDER_S = 300.0
 """To wait for the border of another job: the first snapshot of a large tree may take a minute."""
 
@@ -83,6 +86,7 @@ class TreeRuns:
 
     def begin(self, job: Job, *, require_clean: bool, expiry_s: float = DEFAULT_RUN_EXPIRY_S) -> Run:
         """Take the border at which a job starts; opens a run if the tree has none. `LanewayError` if not."""
+        self.finish_cut_off()
         with self.gate():
             run = self._runs.open_run(self.tree)
             if run is not None and self.is_expired(run, expiry_s):
@@ -114,6 +118,23 @@ class TreeRuns:
         judged = self.judge(run)
         self.shadow.keep(_changes_of(judged))
         return judged
+
+    def go_on(self, job: Job, run_id: str) -> None:
+        """Take the border at which a job that had taken that of its end works on."""
+        with self.gate():
+            run = self._runs.get(run_id)
+            if run is None:
+                raise StoreError(f"The run {run_id} was removed while its job {job.job_id} ran.")
+            self._add_border(run, self.shadow.snapshot(), self._active(run) | {job.job_id})
+
+    def finish_cut_off(self) -> None:
+        """Finish a rollback and a merge whose process was killed: nobody works on what is half written."""
+        self.rollbacks.recover()
+        merges = self.folder / MERGES
+        if merges.exists():
+            from laneway.jobs.isolation.merge import Merges  # only where a job worked apart
+
+            Merges(merges, Path(self.tree)).recover()
 
     def add_quiet_border(self, run: Run) -> None:
         """After something else than a job has written: nobody is credited with that."""
@@ -153,22 +174,15 @@ class TreeRuns:
         for job in jobs:
             shown.setdefault(job.job_id, Shown(scope=job.scope))
         times = [(border.at, border.active) for border in borders]
-        found = credit(intervals_of(times, self._changes(borders)), shown)
+        intervals = intervals_of(times, self._changes(borders))
+        by_id = {job.job_id: job for job in jobs}
+        rollbacks = in_force(self.rollbacks.records())
+        found = without_failed_attempts(credit(intervals, shown), intervals, rollbacks, by_id)
         ran = {job.job_id: (job.started_at, job.ended_at or None) for job in jobs}
         resolved = self._runs.resolved(run.run_id)
-        gone = self._rolled_back()
+        gone = rolled_back(rollbacks, by_id)
         known = [claim for claim in found.claims if claim.job_id in ran and claim.job_id not in gone]
         return Judged(run, tuple(jobs), found, conflicts(known, ran, resolved=resolved), shown, gone)
-
-    def _rolled_back(self) -> frozenset[str]:
-        gone: set[str] = set()
-        for record in self.rollbacks.records():
-            if record.outcome is not None and record.outcome.ending == "done":
-                if record.journal.undoes:
-                    gone -= set(record.journal.jobs)
-                else:
-                    gone |= set(record.journal.jobs)
-        return frozenset(gone)
 
     def _changes(self, borders: list[Border]) -> list[tuple[Change, ...]]:
         snapshots = [snapshot_of(border.snapshot) for border in borders]

@@ -33,6 +33,7 @@ from laneway.jobs.model import Job, JobFailure, JobSpec, Result
 from laneway.jobs.places import Places
 from laneway.jobs.preparation import prepare_worker, spawners_environment, work_folder
 from laneway.jobs.repo_state import RepoState, breaches, present_litter, remove_litter, repo_state
+from laneway.jobs.retries import give_back
 from laneway.jobs.runs import Judged, TreeRuns
 from laneway.jobs.worker import JobWorker, usage_of
 from laneway.store.files import write_whole
@@ -101,9 +102,9 @@ class Supervisor:
         while True:
             number += 1
             failure = await self._attempt(events, environment, number, wall_at)
-            if failure is None or not rules.may_retry(
-                failure.kind, number, self._spec.retries, left_edits=self._may_have_edited()
-            ):
+            if failure is None or not rules.may_retry(failure.kind, number, self._spec.retries):
+                return failure
+            if self._order is not None or not await asyncio.to_thread(self._is_as_before):
                 return failure
             events.append("error", {"kind": "retry", "attempt": number, "message": failure.text})
 
@@ -166,9 +167,22 @@ class Supervisor:
         )
         return None if judged.kind is None else JobFailure(judged.kind, judged.text)
 
-    def _may_have_edited(self) -> bool:
-        """Apart from the tree, another attempt goes on where this one stopped; nobody else sees that."""
-        return self._runs is not None and bool(self._windows)
+    def _is_as_before(self) -> bool:
+        """Whether another attempt finds what the first one found. What this one has edited is given back."""
+        if self._runs is None or not self._workers[-1].windows(self._runs.tree):
+            return True
+        # Whoever goes on in a thread has its past before it, and full access reaches beyond the tree.
+        if self._spec.thread_id is not None or self._spec.sandbox == "danger-full-access":
+            return False
+        if self._apart is not None:
+            if not self._apart.begin_again():
+                return False
+        elif self._breaches() or not give_back(
+            self.places, self._ledger, self._runs, self._job, self._run_id, self._shown()
+        ):
+            return False
+        self._thread_id = None
+        return True
 
     def _read_order(self) -> Order | None:
         """The order to cancel; a `force` that follows a `soft` counts."""
@@ -259,16 +273,18 @@ class Supervisor:
         if self._runs is None or not self._run_id:
             return None, ""
         remove_litter(self._spec.cwd, self._litter)
-        shown = Shown(
+        try:
+            return self._runs.end(self._job, self._run_id, self._shown()), ""
+        except (LanewayError, OSError) as problem:
+            log.warning("The edits of job %s are not known: %s", self._job.job_id, problem)
+            return None, f"The edits are not known: {problem}"
+
+    def _shown(self) -> Shown:
+        return Shown(
             windows=tuple(self._windows),
             scope=self._spec.scope,
             reported=reported_files(self.last_message),
         )
-        try:
-            return self._runs.end(self._job, self._run_id, shown), ""
-        except (LanewayError, OSError) as problem:
-            log.warning("The edits of job %s are not known: %s", self._job.job_id, problem)
-            return None, f"The edits are not known: {problem}"
 
     def _result(self, failure: JobFailure | None, judged: Judged | None) -> Result:
         message = self.last_message
