@@ -11,6 +11,7 @@ import pytest
 
 from laneway.base.errors import JobUnknown, UsageError
 from laneway.jobs.model import Job
+from laneway.jobs.partial import result_of
 from laneway.jobs.resolving import Resolution, resolve
 from laneway.jobs.service import Jobs
 from tests.jobs.stage import Stage, reading, spawn, stage, writing
@@ -59,6 +60,26 @@ async def test_edits_of_different_files_are_accepted_together(tmp_path: Path) ->
         with pytest.raises(UsageError, match="no open run"):
             asked(jobs, "accept")
         assert jobs.get(both[0].job_id).run_id == shown["run"]
+
+
+async def test_the_job_that_ends_first_is_not_credited_with_what_the_other_does(tmp_path: Path) -> None:
+    """Although only the other one's own record, which it is still writing, shows whose edits they are."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        gate, go = here.state / "gate", here.state / "go"
+        first = spawn(jobs, writing(held("%run echo 1 > mine", gate)))
+        await here.until(jobs, first, lambda each: "until test" in each.activity)
+        async with together(here, jobs, "%patch patched 1\n%run echo 2 > written") as (second,):
+            gate.touch()
+            await here.ended(jobs, first)
+            found = {file.path: file.certainty for file in result_of(jobs, jobs.get(first.job_id))[0].modified_files}
+            assert found.pop("mine") == "alone"
+            assert found.keys() <= {"written"}
+            assert set(found.values()) <= {"likely", "uncertain"}
+        assert go.exists()
+        assert {
+            (file.path, file.certainty) for file in result_of(jobs, jobs.get(second.job_id))[0].modified_files
+        } >= {("patched", "patch")}
 
 
 async def test_one_file_twice_is_a_conflict_that_is_rolled_back_run_again_and_undone(tmp_path: Path) -> None:

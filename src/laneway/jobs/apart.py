@@ -17,10 +17,9 @@ from laneway.base.errors import LanewayError
 from laneway.jobs.attribution import Window
 from laneway.jobs.isolation.edits import Edits
 from laneway.jobs.isolation.isolated import Isolated, isolated
-from laneway.jobs.isolation.merge import Merges
 from laneway.jobs.isolation.overlay import failure, was_not_started
 from laneway.jobs.model import Job, JobFailure, JobSpec
-from laneway.jobs.runs import MERGES, TreeRuns
+from laneway.jobs.runs import TreeRuns
 from laneway.jobs.snapshots.model import Snapshot
 
 log = logging.getLogger(__name__)
@@ -94,7 +93,7 @@ class ApartWork:
             return ApartEnd(warnings=tuple(warnings), breaches=edits.git_writes)
         self._runs.rollbacks.recover()
         start = time.time()
-        merged = merges_of(self._runs).merge(edits, self._runs.shadow, job_id=self._job.job_id)
+        merged = self._runs.merges.merge(edits, self._runs.shadow, job_id=self._job.job_id)
         problem = None if merged.is_done else JobFailure("merge", merged.sentence)
         if problem is not None:
             warnings.append(f"The job's files lie in {edits.source}.")
@@ -102,13 +101,8 @@ class ApartWork:
         return ApartEnd(problem, windows, tuple(warnings), edits.git_writes)
 
 
-def merges_of(runs: TreeRuns) -> Merges:
-    return Merges(runs.folder / MERGES, Path(runs.tree))
-
-
 def merge_of_lost(runs: TreeRuns, job: Job) -> tuple[Window, ...]:
     """The merge of a job whose supervisor died, after one that was cut off was finished."""
-    merges = merges_of(runs)
-    merges.recover()
-    merged = merges.of_job(job.job_id)
+    runs.merges.recover()
+    merged = runs.merges.of_job(job.job_id)
     return () if merged is None else (merged.window(job.started_at, time.time()),)

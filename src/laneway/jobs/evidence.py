@@ -1,4 +1,7 @@
-"""The windows of a job read back from its event log, when the supervisor that knew them is dead. Blocking."""
+"""What a job shows of its edits, read back from its event log: of one that still runs, or whose supervisor died.
+
+Blocking.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from laneway.jobs import event_log
-from laneway.jobs.attribution import Window
+from laneway.jobs.attribution import Shown, Window
+from laneway.jobs.model import Job
+from laneway.jobs.places import Places
 from laneway.jobs.worker import relative_to
 from laneway.store.stamps import parse
 
 HARMLESS = frozenset({"web_search"})
 """Tools that change no files."""
+
+
+def shown_so_far(places: Places, job: Job, merged: tuple[str, ...]) -> Shown:
+    """Of a job that has written down no evidence yet. `merged` are paths of the merge of its own layer."""
+    if job.isolation != "shared":
+        merge = Window(start=job.started_at, paths=merged, is_merge=True)
+        return Shown(windows=(merge,) if merged else (), scope=job.scope)
+    return Shown(windows=windows_in(places.job(job.job_id).events, job.job_id, job.tree), scope=job.scope)
 
 
 def windows_in(path: Path, job_id: str, tree: str) -> tuple[Window, ...]:

@@ -17,7 +17,9 @@ from laneway.base.errors import LanewayError, StoreError, UsageError
 from laneway.base.plain import code_label
 from laneway.jobs.attribution import Credits, Differences, PathClaim, Shown, credit, differences, intervals_of
 from laneway.jobs.conflicts import conflicts
+from laneway.jobs.evidence import shown_so_far
 from laneway.jobs.given_back import in_force, rolled_back, without_failed_attempts
+from laneway.jobs.isolation.merge import merges_of
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import DEFAULT_RUN_EXPIRY_S, Border, Conflict, Job, ModifiedFile, Run
 from laneway.jobs.places import Places
@@ -31,8 +33,6 @@ from laneway.store.gates import gate
 from laneway.wire.git import GitRun
 from laneway.wire.git_view import git_view
 
-MERGES = "merges"
-"""The folder of the merges into a tree."""
 BORDER_S = 300.0
 """To wait for the border of another job: the first snapshot of a large tree may take a minute."""
 
@@ -69,9 +69,11 @@ class TreeRuns:
 
     def __init__(self, places: Places, ledger: Ledger, tree: str) -> None:
         self.tree = tree
+        self._places = places
         self.folder = places.tree(tree)
         self.shadow = Shadow(self.folder / "shadow", Path(tree), ours=(places.root,))
         self.rollbacks = Rollbacks(self.folder / "rollbacks", Path(tree))
+        self.merges = merges_of(self.folder, Path(tree))
         self._ledger = ledger
         self._runs = RunLedger(ledger)
 
@@ -130,11 +132,7 @@ class TreeRuns:
     def finish_cut_off(self) -> None:
         """Finish a rollback and a merge whose process was killed: nobody works on what is half written."""
         self.rollbacks.recover()
-        merges = self.folder / MERGES
-        if merges.exists():
-            from laneway.jobs.isolation.merge import Merges  # only where a job worked apart
-
-            Merges(merges, Path(self.tree)).recover()
+        self.merges.recover()
 
     def add_quiet_border(self, run: Run) -> None:
         """After something else than a job has written: nobody is credited with that."""
@@ -172,7 +170,9 @@ class TreeRuns:
         shown = dict(self._runs.evidence(run.run_id))
         jobs = self._ledger.of_run(run.run_id)
         for job in jobs:
-            shown.setdefault(job.job_id, Shown(scope=job.scope))
+            # One that still runs: what it has under way must not look like somebody else's.
+            if job.job_id not in shown:
+                shown[job.job_id] = shown_so_far(self._places, job, self._merged(job))
         times = [(border.at, border.active) for border in borders]
         intervals = intervals_of(times, self._changes(borders))
         by_id = {job.job_id: job for job in jobs}
@@ -183,6 +183,19 @@ class TreeRuns:
         gone = rolled_back(rollbacks, by_id)
         known = [claim for claim in found.claims if claim.job_id in ran and claim.job_id not in gone]
         return Judged(run, tuple(jobs), found, conflicts(known, ran, resolved=resolved), shown, gone)
+
+    def _merged(self, job: Job) -> tuple[str, ...]:
+        """What is being merged, or was, of a job that works apart."""
+        if job.isolation == "shared":
+            return ()
+        journals = (record.journal for record in self.merges.records())
+        return tuple(
+            operation.path
+            for journal in journals
+            if job.job_id in journal.jobs
+            for operation in journal.operations
+            if operation.kind in ("put", "remove")
+        )
 
     def _changes(self, borders: list[Border]) -> list[tuple[Change, ...]]:
         snapshots = [snapshot_of(border.snapshot) for border in borders]
