@@ -130,7 +130,7 @@ class Attempt:
         if why == "cancelled" and may_kill:
             child.kill()
             return
-        child.interrupt()
+        child.interrupt(may_kill=may_kill)
         await self._wait(child, INTERRUPT_S)
         child.ask_to_end(may_kill=may_kill)
         if may_kill:

@@ -177,9 +177,12 @@ class Child:
         if self._stdin is not None:
             self._stdin.close()
 
-    def interrupt(self) -> None:
-        """SIGINT to the child alone, not to its tree."""
-        self._command(b"I")
+    def interrupt(self, *, may_kill: bool) -> None:
+        """SIGINT to the child alone, not to its tree. Without `may_kill` nothing is killed until `kill`.
+
+        That is said first: a child that ends at once leaves others behind, to which it applies, too.
+        """
+        self._command(b"I" if may_kill else b"NI")
 
     def ask_to_end(self, *, may_kill: bool) -> None:
         """SIGTERM to the whole tree. Without `may_kill` nothing is killed until `kill` is called."""

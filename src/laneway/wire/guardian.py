@@ -5,8 +5,8 @@ with the child's standard streams and environment already in place. It only owns
 tree; no byte of the child's streams passes through it.
 
 CONTROL (Laneway writes): `I` interrupts the child alone (SIGINT), `T` asks the tree to end, `K` kills it.
-`S` asks as `T` does, and from then on nothing is killed without a `K`: we wait as long as it takes. End of
-file means that Laneway is gone, for whatever reason, and the tree must end too.
+From an `N` on nothing is killed without a `K`: we wait as long as it takes. `S` asks as `T` does, after an `N`.
+End of file means that Laneway is gone, for whatever reason, and the tree must end too.
 STATUS (Laneway reads): `pid N`, or `failed ERRNO`, then `exit N` or `signal N`; its end of
 file means that nothing of the tree is left.
 HELD: numbers of further descriptors, with commas: locks that are held for as long as we live, and that the
@@ -144,6 +144,8 @@ class Guardian:
             signal_all([self.child] if self.child else [], signal.SIGINT)
         elif order == b"T":
             signal_tree(signal.SIGTERM)
+        elif order == b"N":
+            self.may_kill = False
         elif order == b"S":
             self.may_kill = False
             signal_tree(signal.SIGTERM)

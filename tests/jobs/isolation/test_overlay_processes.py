@@ -115,7 +115,7 @@ async def test_an_interrupt_reaches_the_worker(tree: Tree, tmp_path: Path) -> No
     with layered(tree, tmp_path / "state" / "work") as job:
         async with worker(job) as (child, facts):
             with Watch([facts["child"]]) as family:
-                child.interrupt()
+                child.interrupt(may_kill=True)
                 assert await ended(child) == Exit(code=7)
                 await family.wait_gone()
         assert job.changed() == {"told": ("absent", b"x")}
