@@ -17,14 +17,15 @@ import msgspec
 
 from laneway.base.errors import LanewayError
 from laneway.codex.locate import child_environment
-from laneway.jobs.dispatch import Dispatcher
+from laneway.jobs.dispatch import Dispatcher, end_unstarted
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import Limits
+from laneway.jobs.model import JobFailure, Limits
 from laneway.jobs.places import Places
 from laneway.jobs.runs import trees_being_rolled_back
-from laneway.jobs.service import decode_spec
+from laneway.jobs.service import MAX_SPEC_BYTES, decode_spec
 from laneway.jobs.supervisor import Supervisor
 from laneway.store.database import Database
+from laneway.store.files import decoded, read_whole
 from laneway.wire.guardian import become_subreaper
 
 log = logging.getLogger(__name__)
@@ -58,7 +59,12 @@ async def _supervise(places: Places, ledger: Ledger, job_id: str, locks: list[in
     job = ledger.get(job_id)
     if job is None or job.has_ended:
         return
-    spec = decode_spec(places.job(job_id).spec.read_bytes())
+    path = places.job(job_id).spec
+    try:
+        spec = decoded(path, read_whole(path, MAX_SPEC_BYTES) or b"", decode_spec)
+    except LanewayError as problem:
+        end_unstarted(places, ledger, job, JobFailure("launch", str(problem)))
+        return
     supervisor = Supervisor(places, ledger, job, spec, locks)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.cancel)
     await supervisor.run()

@@ -9,6 +9,7 @@ done was never read by anybody, and is cut off by the next writer. Reading costs
 from __future__ import annotations
 
 import binascii
+import errno
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection
@@ -17,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import BadCursor
+from laneway.base.errors import BadCursor, FileDamaged
 from laneway.base.foreign_files import open_regular
 from laneway.store.files import FILE_MODE, trouble, write_all
 from laneway.store.stamps import Now, stamp, utc_now
@@ -107,12 +108,22 @@ class EventWriter:
             return
         record = _encode(LoggedEvent(kind, content, stamp(self._now()))) + b"\n"
         try:
-            write_all(self._fd, record)
+            self._write(record)
             if kind == FINAL:
                 self.has_final = True
                 os.fsync(self._fd)
         except OSError as problem:
             raise trouble(self._path, problem) from problem
+
+    def _write(self, record: bytes) -> None:
+        """All of it or nothing: the next record must not begin behind half of this one."""
+        start = os.lseek(self._fd, 0, os.SEEK_CUR)
+        try:
+            write_all(self._fd, record)
+        except OSError:
+            os.ftruncate(self._fd, start)
+            os.lseek(self._fd, start, os.SEEK_SET)
+            raise
 
     def _cut_half_record(self) -> None:
         """Continue behind the last whole record of an earlier writer, and see whether that was `final`."""
@@ -125,18 +136,20 @@ class EventWriter:
 
 
 def _last_record(fd: int, size: int) -> tuple[int, LoggedEvent | None]:
-    """Where the last whole record ends, and the record itself."""
+    """Where the last whole record ends, and the record itself; `OSError` where no record can be so long."""
     tail = b""
     at = size
     while at > 0 and tail.count(b"\n") < 2:
-        step = min(READ_BYTES, at)
+        if len(tail) > MAX_RECORD_BYTES:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        step = min(max(READ_BYTES, len(tail)), at)
         at -= step
         tail = os.pread(fd, step, at) + tail
     end = at + tail.rfind(b"\n") + 1
     whole = tail[: end - at].split(b"\n")
     try:
         return end, _decode_event(whole[-2]) if len(whole) > 1 else None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return end, None  # the head
 
 
@@ -148,6 +161,8 @@ def last_event(path: Path) -> LoggedEvent | None:
         return None
     try:
         return _last_record(fd, os.fstat(fd).st_size)[1]
+    except OSError:
+        return None
     finally:
         os.close(fd)
 
@@ -179,6 +194,11 @@ def read(
         raise trouble(path, problem, "read") from problem
     try:
         return _read(fd, job_id, cursor, frozenset(kinds), is_full, max_bytes, max_events)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        text = f"{path} is damaged: Laneway did not write what is in it. Move it away."
+        raise FileDamaged(text, str(path)) from problem
+    except OSError as problem:
+        raise trouble(path, problem, "read") from problem
     finally:
         os.close(fd)
 
@@ -232,9 +252,14 @@ class _Lines:
         """Behind the last line that was taken."""
 
     def next_line(self) -> bytes | None:
-        while (end := self._buffer.find(b"\n")) < 0:
-            more = os.pread(self._fd, READ_BYTES, self.offset + len(self._buffer))
-            if not more or len(self._buffer) > MAX_RECORD_BYTES:
+        searched = 0
+        while (end := self._buffer.find(b"\n", searched)) < 0:
+            searched = len(self._buffer)
+            if searched > MAX_RECORD_BYTES:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            # More each time: a long record is not copied again and again.
+            more = os.pread(self._fd, max(READ_BYTES, searched), self.offset + searched)
+            if not more:
                 return None
             self._buffer += more
         line, self._buffer = self._buffer[:end], self._buffer[end + 1 :]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from laneway.base.errors import LanewayError
 from laneway.jobs import event_log
 from laneway.jobs.attribution import Shown, Window
 from laneway.jobs.model import Job
@@ -24,7 +25,11 @@ def shown_so_far(places: Places, job: Job, merged: tuple[str, ...]) -> Shown:
     if job.isolation != "shared":
         merge = Window(start=job.started_at, paths=merged, is_merge=True)
         return Shown(windows=(merge,) if merged else (), scope=job.scope)
-    return Shown(windows=windows_in(places.job(job.job_id).events, job.job_id, job.tree), scope=job.scope)
+    try:
+        windows = windows_in(places.job(job.job_id).events, job.job_id, job.tree)
+    except LanewayError:
+        windows = (Window(start=job.started_at),)  # the log is damaged: it may have done anything
+    return Shown(windows=windows, scope=job.scope)
 
 
 def windows_in(path: Path, job_id: str, tree: str) -> tuple[Window, ...]:

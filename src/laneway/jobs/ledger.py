@@ -39,6 +39,7 @@ class _Facts(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _decode_facts = msgspec.json.Decoder(_Facts).decode
+UNREADABLE = JobFailure("unknown", "What the ledger has about the end of this job cannot be read.")
 _decode_failure = msgspec.json.Decoder(JobFailure).decode
 
 
@@ -147,17 +148,23 @@ class Ledger:
         values = (job.mode, job.priority, job.priority, job.number)
         return int(self.database.read(lambda c: c.execute(query, values).fetchone()[0]))
 
-    def totals(self, day_start: float) -> Totals:
-        """Tokens of jobs created since then, and of each run that is open or was closed since then."""
+    def totals(self, day_start: float, owner: str | None = None) -> Totals:
+        """Tokens of jobs created since then, and of each run that is open or was closed since then.
+
+        Of one owner's jobs, if there is one: nobody else's runs are named.
+        """
+        mine = "" if owner is None else " AND owner = ?"
+        owners = () if owner is None else (owner,)
 
         def work(connection: sqlite3.Connection) -> Totals:
             today = connection.execute(
-                "SELECT coalesce(sum(tokens), 0) FROM jobs WHERE created_at >= ?", (day_start,)
+                f"SELECT coalesce(sum(tokens), 0) FROM jobs WHERE created_at >= ?{mine}",
+                (day_start, *owners),
             ).fetchone()[0]
             rows = connection.execute(
                 "SELECT run_id, sum(tokens) FROM jobs WHERE run_id IN"
-                " (SELECT run_id FROM runs WHERE state = 'open' OR closed_at >= ?) GROUP BY run_id",
-                (day_start,),
+                f" (SELECT run_id FROM runs WHERE state = 'open' OR closed_at >= ?){mine} GROUP BY run_id",
+                (day_start, *owners),
             )
             return Totals(int(today), {run_id: int(tokens) for run_id, tokens in rows})
 
@@ -235,7 +242,7 @@ def _job(row: tuple[Any, ...]) -> Job:
         :13
     ]
     attempt, thread_id, activity, tokens, created_at, started_at, ended_at, ended_number = row[13:21]
-    facts = _decode_facts(facts_json)
+    facts = _readable(facts_json, _decode_facts, _Facts())
     return Job(
         job_id=job_id,
         number=number,
@@ -261,9 +268,17 @@ def _job(row: tuple[Any, ...]) -> Job:
         started_at=started_at,
         ended_at=ended_at,
         ended_number=ended_number,
-        failure=_decode_failure(row[21]) if row[21] else None,
+        failure=_readable(row[21], _decode_failure, UNREADABLE) if row[21] else None,
         is_inconsistent=bool(row[22]),
     )
+
+
+def _readable(text: Any, decode: Callable[[str], T], otherwise: T) -> T:
+    """One damaged row must not hide all the others."""
+    try:
+        return decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
+        return otherwise
 
 
 def _sql(statuses: Collection[Status]) -> str:

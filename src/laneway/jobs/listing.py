@@ -50,6 +50,7 @@ def listed(jobs: Jobs, owner: str, wanted: JobFilter) -> JobPage:
     )
     page = tuple(rows[:limit])
     next_cursor = f"n{page[-1].number}" if len(rows) > limit else None
+    totals = jobs.ledger.totals(_midnight(jobs.ledger.now()), None if owner == LOCAL else owner)
     active, limits = jobs.ledger.active(), jobs.limits
     slots = {
         "read": f"{count(active, 'read')}/{limits.read}",
@@ -57,7 +58,7 @@ def listed(jobs: Jobs, owner: str, wanted: JobFilter) -> JobPage:
         "total": f"{len(active)}/{limits.total}",
         "queued": str(len(jobs.ledger.queued())),
     }
-    return JobPage(page, next_cursor, slots, jobs.ledger.totals(_midnight(jobs.ledger.now())))
+    return JobPage(page, next_cursor, slots, totals)
 
 
 def _statuses(named: str | None) -> tuple[Status, ...]:

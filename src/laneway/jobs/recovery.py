@@ -70,9 +70,13 @@ def _end(places: Places, ledger: Ledger, job: Job) -> None:
     result = Result(failure=LOST)
     if job.mode == "write" and job.run_id:
         result = _with_edits(places, ledger, job, result)
-    write_whole(files.result, msgspec.json.encode(result))
-    with EventWriter(files.events) as events:
-        events.append(FINAL, {"status": "lost", "kind": LOST.kind, "error": LOST.text})
+    try:
+        write_whole(files.result, msgspec.json.encode(result))
+        with EventWriter(files.events) as events:
+            events.append(FINAL, {"status": "lost", "kind": LOST.kind, "error": LOST.text})
+    except LanewayError as problem:
+        # Something else lies in their place: no job is unfinished for ever because of that.
+        log.warning("The end of the lost job %s is in the ledger only: %s", job.job_id, problem)
     ledger.end(job.job_id, "lost", LOST, is_inconsistent=job.mode == "write")
 
 

@@ -68,18 +68,29 @@ class Supervisor:
 
     async def run(self) -> None:
         """To the end, and the end is written. Only a full disk or a kill can prevent that."""
-        with EventWriter(self._files.events) as events:
-            failure: JobFailure | None
-            try:
-                failure = await self._work(events)
-            except LanewayError as problem:
-                failure = JobFailure("launch", str(problem))
-            except Exception:
-                log.exception("job %s", self._job.job_id)
-                failure = JobFailure(
-                    "internal", "Laneway failed; supervisor.log in the job's folder says how."
-                )
-            await asyncio.to_thread(self._finish, events, failure)
+        try:
+            with EventWriter(self._files.events) as events:
+                failure = await self._failure(events)
+                await asyncio.to_thread(self._finish, events, failure)
+        except LanewayError as problem:
+            log.warning("The end of job %s is in the ledger only: %s", self._job.job_id, problem)
+            self._ledger.end(
+                self._job.job_id,
+                "failed",
+                JobFailure("disk", str(problem)),
+                is_inconsistent=self._runs is not None,
+            )
+            ring(self.places)
+
+    async def _failure(self, events: EventWriter) -> JobFailure | None:
+        """Why the job did not succeed, once all its attempts are over."""
+        try:
+            return await self._work(events)
+        except LanewayError as problem:
+            return JobFailure("launch", str(problem))
+        except Exception:
+            log.exception("job %s", self._job.job_id)
+            return JobFailure("internal", "Laneway failed; supervisor.log in the job's folder says how.")
 
     async def _work(self, events: EventWriter) -> JobFailure | None:
         environment = await asyncio.to_thread(spawners_environment, self._files, self._job.job_id)
@@ -194,6 +205,7 @@ class Supervisor:
                 pass
             except OSError as problem:
                 log.warning("%s: %s", self._files.cancel, problem)
+                self._order = "soft"  # somebody has put something there
         return self._order
 
     def cancel(self) -> None:
@@ -244,7 +256,12 @@ class Supervisor:
             warnings=(*result.warnings, *apart.warnings, *((problem,) if problem else ())),
             breaches=(*result.breaches, *apart.breaches),
         )
-        write_whole(self._files.result, msgspec.json.encode(msgspec.structs.replace(result, usage=usage)))
+        try:
+            write_whole(
+                self._files.result, msgspec.json.encode(msgspec.structs.replace(result, usage=usage))
+            )
+        except LanewayError as problem:
+            failure = failure or JobFailure("disk", f"Its result could not be written: {problem}")
         status = rules.status_of_end(failure.kind if failure else None)
         content: dict[str, Any] = {"status": status, "lastMessage": result.last_message}
         if failure is not None:
