@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from laneway.jobs.model import Job, Limits
+from laneway.jobs.model import Limits, Run
 from laneway.jobs.resolving import Resolution, resolve
-from laneway.jobs.runs import TreeRuns
+from laneway.jobs.runs import Judged, TreeRuns
 from tests.cli.jobs.support import Shell, shell
 from tests.doors.mcp.support import Client
 from tests.jobs.killing import PAUSE_S, all_ended, kill, nothing_is_left, processes_of
@@ -193,9 +193,7 @@ class Rounds:
             if claim.certainty in ("patch", "alone"):
                 owner = claim.path.rpartition(".")[2]
                 if owner != self.jobs.get(claim.job_id).title[2:]:
-                    import msgspec
-                    Path("/tmp/claim.json").write_text(msgspec.json.format(msgspec.json.encode({"c":claim,"shown":dict(judged.shown),"jobs":judged.jobs,"borders":[(b.number,b.at,b.active) for b in self.jobs.runs.borders(run.run_id)], "events": {j.job_id: self.here.events(self.jobs, j) for j in judged.jobs}})).decode())
-                assert owner == self.jobs.get(claim.job_id).title[2:], (where, claim, judged)
+                    pytest.fail(f"{where}: {claim}\n{self._history(run, judged)}")
         if self.number % 2 == 0:
             edited = self.files()
             process = await start(self.person, "jobs", "resolve", "rollback")
@@ -214,6 +212,16 @@ class Rounds:
         assert left <= named, where
         self._rollbacks = len(runs.rollbacks.records())
         self.here.git("clean", "--force", "--quiet")
+
+    def _history(self, run: Run, judged: Judged) -> str:
+        """All that the judgement was made from."""
+        lines = [f"border {each.at:.3f} {each.active}" for each in self.jobs.runs.borders(run.run_id)]
+        for job in judged.jobs:
+            lines.append(f"{job.title} {job.job_id} {job.status} {job.started_at:.3f}-{job.ended_at:.3f} {job.failure}")
+            lines += [f"    {window}" for window in judged.shown[job.job_id].windows]
+            lines += [f"    {event}" for event in self.here.events(self.jobs, job)]
+            lines += [f"    {line}" for line in self.here.log_of(job.job_id).splitlines()]
+        return "\n".join(lines)
 
     def files(self) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in self.here.work.iterdir() if path.is_file()}
