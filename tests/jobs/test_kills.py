@@ -208,8 +208,9 @@ class Rounds:
             answer = resolve(self.jobs, "local", Resolution(action="rollback", run=run.run_id))
             assert answer["ending"] == "done", (where, answer)
         left = self.files().keys() - {"a.txt", "b.txt"}
-        named = {each.path for each in runs.judge(run).credits.claims if each.certainty == "uncertain"}
-        assert left <= named, where
+        judged = runs.judge(run)
+        if not left <= {each.path for each in judged.credits.claims if each.certainty == "uncertain"}:
+            pytest.fail(f"{where}: {left}\n{self._history(run, judged)}")
         self._rollbacks = len(runs.rollbacks.records())
         self.here.git("clean", "--force", "--quiet")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import LanewayError
+from laneway.base.errors import LanewayError, StoreError
 from laneway.base.foreign_files import read_regular
 from laneway.codex.exec.events import Normaliser
 from laneway.codex.exec.outcome import verdict
@@ -87,7 +87,8 @@ class Supervisor:
         try:
             return await self._work(events)
         except LanewayError as problem:
-            return JobFailure("launch", str(problem))
+            has_begun = bool(self._workers) and isinstance(problem, StoreError)
+            return JobFailure("disk" if has_begun else "launch", str(problem))
         except Exception:
             log.exception("job %s", self._job.job_id)
             return JobFailure("internal", "Laneway failed; supervisor.log in the job's folder says how.")
@@ -163,6 +164,8 @@ class Supervisor:
                 return JobFailure("wall", f"It ran for longer than its {self._spec.timeout_s:g} seconds.")
             case "stall":
                 return JobFailure("stall", f"Nothing happened for {self._spec.stall_s:g} seconds.")
+        if end.fault:
+            return JobFailure("disk", end.fault)
         fault = "" if self._apart is None else self._apart.launch_fault(end.exit.code, end.stderr)
         if fault:
             return JobFailure("launch", fault)
@@ -232,13 +235,16 @@ class Supervisor:
             facts = (worker.activity, await asyncio.to_thread(worker.tokens))
             if facts != noted:
                 noted = facts
-                await asyncio.to_thread(
-                    self._ledger.change,
-                    self._job.job_id,
-                    expects=("running", "cancelling"),
-                    activity=facts[0],
-                    tokens=facts[1],
-                )
+                try:
+                    await asyncio.to_thread(
+                        self._ledger.change,
+                        self._job.job_id,
+                        expects=("running", "cancelling"),
+                        activity=facts[0],
+                        tokens=facts[1],
+                    )
+                except LanewayError as problem:
+                    log.warning("What job %s does is not noted: %s", self._job.job_id, problem)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
