@@ -21,7 +21,7 @@ from tests.cli.jobs.support import Shell, shell
 from tests.doors.mcp.support import Client
 from tests.jobs.killing import PAUSE_S, all_ended, kill, nothing_is_left, processes_of
 from tests.jobs.servers import start
-from tests.jobs.stage import spawn, stage, writing
+from tests.jobs.stage import reading, spawn, stage, writing
 from tests.wire.support import linux_only
 
 KILLS = 300 if os.environ.get("LANEWAY_CHAOS") else 20
@@ -74,6 +74,25 @@ async def test_whoever_of_a_job_is_killed_it_ends_and_frees_its_slots(tmp_path: 
         for number, job in enumerate(ended):
             assert [(f.path, f.certainty) for f in here.result(jobs, job).modified_files] == [(f"x{number}", "patch")]
             assert job.is_inconsistent == (job.status == "lost")
+
+
+@linux_only
+async def test_what_hides_in_a_session_and_an_environment_of_its_own_ends_with_its_job(tmp_path: Path) -> None:
+    """Although everybody who knew it is killed at once."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs(max_sandbox="danger-full-access")
+        stray = tmp_path / "stray"
+        hidden = f"env -i setsid sh -c 'echo $$ > {stray}; exec sleep 1000' </dev/null >/dev/null 2>&1 &"
+        job = spawn(jobs, reading(f"%run {hidden}\n%run sleep 1000", sandbox="danger-full-access"))
+        await here.until(jobs, job, lambda each: "sleep 1000" in each.activity and stray.exists())
+        pid = int(stray.read_text())
+        for each in reversed(processes_of(job.job_id).values()):
+            assert kill(each)
+        os.kill(pid, 0)
+        (ended,) = await all_ended(here, jobs, [job.job_id])
+        assert ended.status == "lost"
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
 
 
 @linux_only

@@ -87,11 +87,12 @@ class Attempt:
         environment: Mapping[str, str],
         cwd: Path,
         locks: Sequence[int],
+        mark: int,
         on_start: Callable[[], None],
     ) -> AttemptEnd:
         """`OSError` if the program cannot be started."""
         child = await Child.spawn(
-            argv, on_stdout=self._read, env=environment, cwd=cwd, kind=guardian.WORKER, held=locks
+            argv, on_stdout=self._read, env=environment, cwd=cwd, kind=guardian.WORKER, held=locks, mark=mark
         )
         try:
             on_start()

@@ -29,14 +29,17 @@ from laneway.jobs.contract import reported_files
 from laneway.jobs.dispatch import ring
 from laneway.jobs.event_log import FINAL, EventWriter
 from laneway.jobs.ledger import Ledger
+from laneway.jobs.lineage import mark_of
 from laneway.jobs.model import Job, JobFailure, JobSpec, Result
 from laneway.jobs.places import Places
 from laneway.jobs.preparation import prepare_worker, spawners_environment, work_folder
 from laneway.jobs.repo_state import RepoState, breaches, present_litter, remove_litter, repo_state
+from laneway.jobs.processes import end_marked
 from laneway.jobs.retries import give_back
 from laneway.jobs.runs import Judged, TreeRuns
 from laneway.jobs.worker import JobWorker, usage_of
 from laneway.store.files import write_whole
+from laneway.wire.child import Exit
 
 log = logging.getLogger(__name__)
 
@@ -142,6 +145,7 @@ class Supervisor:
                 prepared.environment,
                 work_folder(self._spec),
                 self._locks,
+                mark_of(self._job.job_id),
                 lambda: self._on_start(number),
             )
         except OSError as problem:
@@ -149,6 +153,9 @@ class Supervisor:
         finally:
             noting.cancel()
             await asyncio.gather(noting, return_exceptions=True)
+        if end.exit == Exit():
+            # Its guardian was killed, which would have waited until all of its processes are gone.
+            await asyncio.to_thread(end_marked, self._job.job_id)
         write_whole(self._files.stderr, end.stderr.encode()[-MAX_STDERR_BYTES:])
         if self._runs is not None and self._apart is None:
             self._windows += worker.windows(self._runs.tree)

@@ -1,6 +1,6 @@
 """The guardian process: parent and subreaper of one process tree, which it ends when Laneway ends.
 
-A program of its own, started as `python -I -S guardian.py CONTROL STATUS HELD LOCALE KIND -- ARGV…`
+A program of its own, started as `python -I -S guardian.py CONTROL STATUS HELD LOCALE MARK KIND -- ARGV…`
 with the child's standard streams and environment already in place. It only owns the
 tree; no byte of the child's streams passes through it.
 
@@ -13,6 +13,7 @@ HELD: numbers of further descriptors, with commas: locks that are held for as lo
 child does not inherit.
 LOCALE: the child's `LC_CTYPE` after an equals sign, or nothing if it has none: Python
 changes that variable for itself where the locale is C.
+MARK: a number by which every process of the tree is known (`mark_tree`), or nothing.
 KIND: `agent` if a model chooses what is started below us, `worker` if it works for a background job; other
 processes can see both (`laneway.wire.process_tree`). Else `program`.
 
@@ -50,7 +51,8 @@ IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def main(argv: list[str]) -> int:
-    control, status, held, locale, kind = int(argv[1]), int(argv[2]), argv[3], argv[4], argv[5]
+    control, status, held, locale = int(argv[1]), int(argv[2]), argv[3], argv[4]
+    mark, kind = argv[5], argv[6]
     for fd in (control, status, *map(int, held.split(",") if held else ())):
         os.set_inheritable(fd, False)
     os.environ.pop("LC_CTYPE", None)
@@ -58,9 +60,11 @@ def main(argv: list[str]) -> int:
         os.environ["LC_CTYPE"] = locale[1:]
     # Before the child exists: one that ends at once would leave its orphans to init.
     become_subreaper(NAMES.get(kind))
+    if mark:
+        mark_tree(int(mark))
     # Not for others: whoever looks for what a dead guardian leaves finds it below the living child.
     prepare = death_with_parent() if kind == WORKER else lambda: None
-    return Guardian(control, status, prepare).run(argv[7:])
+    return Guardian(control, status, prepare).run(argv[8:])
 
 
 class Guardian:
@@ -224,6 +228,36 @@ def death_with_parent() -> Callable[[], None]:
             os._exit(127)  # killed before this call
 
     return die_with_parent
+
+
+def mark_tree(number: int) -> None:
+    """From now on, everything that we start is known by a limit that never applies (Linux).
+
+    Unlike an environment it is neither replaced nor hidden: a helper of a sandbox has it, too. `marked_pids`
+    finds it, as long as the process is not wholly gone.
+    """
+    if sys.platform == "linux":
+        import resource
+
+        try:
+            resource.setrlimit(resource.RLIMIT_RTTIME, (number, number))
+        except (OSError, ValueError):
+            pass  # our own is lower: then there is the environment only
+
+
+def marked_pids(number: int) -> list[int]:
+    """Processes that have this mark (Linux)."""
+    mark = b" %d " % number
+    found = []
+    for name in os.listdir("/proc") if sys.platform == "linux" else ():
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/limits", "rb") as limits:
+                    if mark in limits.read():
+                        found.append(int(name))
+            except OSError:
+                continue  # it ended while we looked
+    return found
 
 
 def signal_tree(number: int) -> None:
