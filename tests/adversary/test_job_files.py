@@ -13,7 +13,7 @@ import pytest
 from laneway.base.clock import LoopClock
 from laneway.base.errors import BadCursor
 from laneway.core.tools import Caller, ToolResult
-from laneway.jobs.model import ENDED, Job, Limits
+from laneway.jobs.model import ENDED, Job, JobLimits
 from laneway.jobs.service import Jobs
 from laneway.jobs.tools import JobTools
 from tests.adversary.false_codex import false_codex
@@ -21,7 +21,15 @@ from tests.adversary.odd_files import UNREADABLE, Maker, folder
 from tests.jobs.killing import PAUSE_S, all_ended, taken
 from tests.jobs.stage import DEADLINE_S, reading, spawn, stage, writing
 
-GARBAGE = (b"", b"\0" * 100, b"{", b"[]", b'{"prompt": 7}', b"\xff\xfe", b"[" * 10_000)
+GARBAGE: tuple[bytes | Maker, ...] = (
+    b"",
+    b"\0" * 100,
+    b"{",
+    b"[]",
+    b'{"prompt": 7}',
+    b"\xff\xfe",
+    b"[" * 10_000,
+)
 ANN, BOB = (Caller(agent_id="", principal=f"http:{name}") for name in ("ann", "bob"))
 LOCAL = Caller(agent_id="", principal="local")
 
@@ -49,6 +57,13 @@ async def look_everywhere(jobs: Jobs, job: Job) -> list[ToolResult]:
     return [*found, await answer(jobs, "codex_wait_all", jobIds=[job.job_id], timeoutMs=0)]
 
 
+def put(path: Path, made: bytes | Maker) -> None:
+    if isinstance(made, bytes):
+        path.write_bytes(made)
+    else:
+        made(path)
+
+
 def removed(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         path.rmdir()
@@ -64,9 +79,9 @@ async def test_garbage_in_the_folder_of_an_ended_job_is_a_sentence(tmp_path: Pat
         files = here.places.job(bad.job_id)
         for path in (files.result, files.spec, files.events, files.cancel, files.lock):
             kept = path.read_bytes() if path.exists() else None
-            for made in (*GARBAGE, *UNREADABLE):
+            for made in GARBAGE + UNREADABLE:
                 removed(path)
-                path.write_bytes(made) if isinstance(made, bytes) else made(path)
+                put(path, made)
                 for result in await look_everywhere(jobs, bad):
                     assert result.text
                 if path == files.spec and made != b"{":
@@ -81,17 +96,16 @@ async def test_garbage_in_the_folder_of_an_ended_job_is_a_sentence(tmp_path: Pat
 
 async def test_a_queued_job_whose_files_are_garbage_ends_and_frees_its_slot(tmp_path: Path) -> None:
     """It may fail, or not need them; nothing waits for it for ever."""
-    limits = Limits(read=8, write=1, total=8)
+    limits = JobLimits(read=8, write=1, total=8)
     names = ("spec", "environment", "events", "result", "stderr", "schema", "supervisor_log", "cancel")
-    makers: tuple[Maker, ...] = (lambda path: path.write_bytes(b"{") and None, folder)
     async with stage(tmp_path) as here:
         jobs = here.jobs(limits, codex=false_codex(tmp_path, "codex", "end('{}')"))
-        for maker in makers:
+        for made in (b"{", folder):
             started = [jobs.spawn(reading("x", output_schema={"type": "object"})) for _ in names]
             for job, name in zip(started, names, strict=True):
                 path: Path = getattr(here.places.job(job.job_id), name)
                 removed(path)
-                maker(path)
+                put(path, made)
             jobs.dispatch()
             ended = await all_ended(here, jobs, [job.job_id for job in started])
             fates = {name: job.status for name, job in zip(names, ended, strict=True)}
@@ -109,9 +123,17 @@ async def test_garbage_in_the_ledger_costs_only_its_own_row(tmp_path: Path) -> N
         jobs = here.jobs(codex=false_codex(tmp_path, "codex", "end()"))
         good, bad = spawn(jobs, reading("good")), spawn(jobs, reading("bad"))
         await here.ended(jobs, good, bad)
-        for column, value in (("facts", "{"), ("failure", "[]"), ("status", "odd"), ("tokens", "many"), ("mode", 7)):
+        for column, value in (
+            ("facts", "{"),
+            ("failure", "[]"),
+            ("status", "odd"),
+            ("tokens", "many"),
+            ("mode", 7),
+        ):
             with sqlite3.connect(here.places.database) as connection:
-                (kept,) = connection.execute(f"SELECT {column} FROM jobs WHERE job_id = ?", (bad.job_id,)).fetchone()
+                (kept,) = connection.execute(
+                    f"SELECT {column} FROM jobs WHERE job_id = ?", (bad.job_id,)
+                ).fetchone()
                 connection.execute(f"UPDATE jobs SET {column} = ? WHERE job_id = ?", (value, bad.job_id))
             assert (await answer(jobs, "codex_status", jobId=good.job_id)).data is not None, column
             for result in await look_everywhere(jobs, bad):
@@ -125,13 +147,18 @@ async def test_a_token_finds_nothing_of_the_jobs_of_another(tmp_path: Path) -> N
     """Not by id, run, cursor, list, tag, wait, follow-up or resolution; nor in numbers."""
     async with stage(tmp_path) as here:
         jobs = here.jobs(codex=false_codex(tmp_path, "codex", "end()"))
-        job, own = spawn(jobs, writing("x", tags=("t",)), owner=ANN.principal), spawn(jobs, reading("y"), owner=BOB.principal)
+        job, own = (
+            spawn(jobs, writing("x", tags=("t",)), owner=ANN.principal),
+            spawn(jobs, reading("y"), owner=BOB.principal),
+        )
         await here.ended(jobs, job, own)
         run = jobs.get(job.job_id).run_id
         page = await answer(jobs, "codex_events", ANN, jobId=job.job_id)
         assert page.data is not None
         missing = {
-            await_name: (await answer(jobs, await_name, BOB, **arguments)).text.replace(job.job_id, "ID").replace(run, "RUN")
+            await_name: (await answer(jobs, await_name, BOB, **arguments))
+            .text.replace(job.job_id, "ID")
+            .replace(run, "RUN")
             for await_name, arguments in (
                 ("codex_status", {"jobId": job.job_id}),
                 ("codex_result", {"jobId": job.job_id}),
@@ -144,7 +171,9 @@ async def test_a_token_finds_nothing_of_the_jobs_of_another(tmp_path: Path) -> N
             )
         }
         unknown = (await answer(jobs, "codex_status", BOB, jobId="job-0000000000000000")).text
-        assert set(missing.values()) - {missing["codex_resolve"]} == {unknown.replace("job-0000000000000000", "ID")}
+        assert set(missing.values()) - {missing["codex_resolve"]} == {
+            unknown.replace("job-0000000000000000", "ID")
+        }
         listed = (await answer(jobs, "codex_list", BOB)).data
         assert listed is not None
         assert [row["jobId"] for row in listed["jobs"]] == [own.job_id]
@@ -168,7 +197,13 @@ async def test_cursors_of_other_jobs_and_forged_ones_are_refused(tmp_path: Path)
         one, two = spawn(jobs, reading("x")), spawn(jobs, reading("y"))
         await here.ended(jobs, one, two)
         cursor = jobs.events(one).next_cursor
-        for job, odd in ((two, cursor), (one, cursor[:-3]), (one, "x" * 100_000), (one, "é"), (one, "bnVsbA")):
+        for job, odd in (
+            (two, cursor),
+            (one, cursor[:-3]),
+            (one, "x" * 100_000),
+            (one, "é"),
+            (one, "bnVsbA"),
+        ):
             with pytest.raises(BadCursor):
                 jobs.events(job, odd)
             assert (await answer(jobs, "codex_events", jobId=job.job_id, cursor=odd)).is_error
@@ -180,7 +215,7 @@ async def test_cursors_of_other_jobs_and_forged_ones_are_refused(tmp_path: Path)
 
 async def test_dispatchers_at_once_start_every_job_once(tmp_path: Path) -> None:
     """And never more than there is room for."""
-    limits = Limits(read=3, write=1, total=3)
+    limits = JobLimits(read=3, write=1, total=3)
     body = "import time; item(0, type='agent_message', text=str(os.getpid())); time.sleep(0.1)\nend()"
     async with stage(tmp_path) as here:
         codex = false_codex(tmp_path, "codex", body)
@@ -194,5 +229,3 @@ async def test_dispatchers_at_once_start_every_job_once(tmp_path: Path) -> None:
             events = here.events(many[0], job)
             begun = [event for event in events if event["content"].get("kind") == "thread.started"]
             assert (job.status, job.attempt, len(begun)) == ("succeeded", 1, 1)
-
-

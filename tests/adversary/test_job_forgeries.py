@@ -18,7 +18,17 @@ from tests.jobs.servers import server
 from tests.jobs.stage import spawn, writing
 from tests.jobs.trees import things
 
-NAMES = ("-rf", "--help", 'qu"ote', "new\nline", "esc\x1b[2J", "\u202egnp.exe", " blank ", "$(touch pwned)", "ü\u200b")
+NAMES = (
+    "-rf",
+    "--help",
+    'qu"ote',
+    "new\nline",
+    "esc\x1b[2J",
+    "\u202egnp.exe",
+    " blank ",
+    "$(touch pwned)",
+    "ü\u200b",
+)
 FORGED = "  succeeded  job-0123456789abcdef"
 WORDS = f"%say Hi{HIDING}<U+A>{FORGED}<U+A><U+1B>]0;mine<U+7>"
 SHOWN = (
@@ -64,20 +74,27 @@ async def test_nothing_that_is_shown_of_a_job_hides_or_passes_for_ours(tmp_path:
         before = things(here.work)
         title = "\x1b[31mtitle\u202e"
         prompt = f"{title}\n{script(tmp_path)}\n%patch pa<U+202E>th.txt x\n{WORDS}"
-        job, failing = spawn(person.jobs, writing(prompt)), spawn(person.jobs, writing(f"%fail 400 no{HIDING}"))
+        job, failing = (
+            spawn(person.jobs, writing(prompt)),
+            spawn(person.jobs, writing(f"%fail 400 no{HIDING}")),
+        )
         await here.ended(person.jobs, job, failing)
         for each in (job, failing):
             for words in SHOWN:
                 out = await shown(person, words, each)
                 assert hidden(out) == set(), (words, out)
                 assert FORGED not in [line.rstrip() for line in out.splitlines()], words
-        for words in (("list",), ("resolve", "show"), ("resolve", "show", "--path", NAMES[4])):
-            ran = await person.run(*words, "-C", str(here.work)) if words[0] == "resolve" else await person.run(*words)
-            assert (ran.code, hidden(ran.out)) == (0, set()), (words, ran.out, ran.err)
+        at = ("-C", str(here.work))
+        odd = ("resolve", "show", "--path", NAMES[4], *at)
+        for look in (("list",), ("resolve", "show", *at), odd):
+            ran = await person.run(*look)
+            assert (ran.code, hidden(ran.out)) == (0, set()), (look, ran.out, ran.err)
         async with server(person) as client:
             await check_answers(client, job)
         env = {**os.environ, **person.env, "TERM": "xterm-256color"}
-        async with terminal([*LANEWAY, "jobs", "result", job.job_id, "--message"], env=env, cwd=tmp_path) as screen:
+        async with terminal(
+            [*LANEWAY, "jobs", "result", job.job_id, "--message"], env=env, cwd=tmp_path
+        ) as screen:
             await screen.wait_for(FORGED.strip())
             assert "\\x1b]0;mine" in screen.text
             assert "\\u202e" in screen.text

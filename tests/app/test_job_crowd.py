@@ -56,14 +56,21 @@ async def test_never_more_than_eight_read_and_two_write_jobs_run_over_two_server
                 jobs[await spawned(client, patch, sandbox="workspace-write")] = "write"
         most: Counter[str] = Counter()
         everything = Counter(read=8, write=2)
-        waits = asyncio.gather(*(client.content("codex_wait_all", jobIds=list(jobs)) for client in (one, two)))
+        waits = asyncio.gather(
+            *(client.content("codex_wait_all", jobIds=list(jobs)) for client in (one, two))
+        )
         async with asyncio.timeout(DEADLINE_S):
             while not waits.done():
                 now = await asyncio.to_thread(running, jobs)
                 most |= now
                 if now == everything and not go.exists():
                     listed = await one.content("codex_list")
-                    assert listed["slots"] == {"read": "8/8", "write": "2/2", "total": "10/10", "queued": "15"}
+                    assert listed["slots"] == {
+                        "read": "8/8",
+                        "write": "2/2",
+                        "total": "10/10",
+                        "queued": "15",
+                    }
                     go.touch()
                 await asyncio.sleep(0.02)
         assert most == everything

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from laneway.jobs.model import Job, Limits
+from laneway.jobs.model import Job, JobLimits
 from laneway.jobs.processes import SUPERVISOR, marked
 from laneway.jobs.service import Jobs
 from laneway.jobs.slots import Slots
@@ -61,7 +61,7 @@ async def all_ended(here: Stage, jobs: Jobs, job_ids: Sequence[str]) -> list[Job
             await asyncio.sleep(PAUSE_S)
 
 
-async def nothing_is_left(here: Stage, jobs: Jobs, ended: Sequence[Job], limits: Limits) -> None:
+async def nothing_is_left(here: Stage, jobs: Jobs, ended: Sequence[Job], limits: JobLimits) -> None:
     """No process with a job's mark, one end in each log, and all slots free."""
     for job in ended:
         assert list(marked(job.job_id)) == [], job
@@ -72,7 +72,7 @@ async def nothing_is_left(here: Stage, jobs: Jobs, ended: Sequence[Job], limits:
             await asyncio.sleep(PAUSE_S)
 
 
-def taken(here: Stage, limits: Limits) -> dict[str, int]:
+def taken(here: Stage, limits: JobLimits) -> dict[str, int]:
     """Slots that are held. Looking is locking: under the dispatcher's gate."""
     with gate(here.places.dispatch_lock):
         return Slots(here.places.slots).taken(limits)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from laneway.jobs.model import Limits, Run
+from laneway.jobs.model import JobLimits, Run
 from laneway.jobs.resolving import Resolution, resolve
 from laneway.jobs.runs import Judged, TreeRuns
 from tests.cli.jobs.support import Shell, shell
@@ -25,7 +25,7 @@ from tests.jobs.stage import reading, spawn, stage, writing
 from tests.wire.support import linux_only
 
 KILLS = 300 if os.environ.get("LANEWAY_CHAOS") else 20
-LIMITS = Limits(read=1, write=2, total=3)
+LIMITS = JobLimits(read=1, write=2, total=3)
 JOBS = 4
 """More than run at once: the last one is started by whoever is there when another one has ended."""
 DECK = (
@@ -56,7 +56,7 @@ async def test_whoever_of_a_job_is_killed_it_ends_and_frees_its_slots(tmp_path: 
         ("supervisor", "guardian"): "lost",
         ("guardian", "supervisor", "worker"): "lost",
     }
-    limits = Limits(read=0, write=len(fates), total=len(fates))
+    limits = JobLimits(read=0, write=len(fates), total=len(fates))
     async with stage(tmp_path) as here:
         jobs = here.jobs(limits)
         started = [
@@ -72,12 +72,16 @@ async def test_whoever_of_a_job_is_killed_it_ends_and_frees_its_slots(tmp_path: 
         await nothing_is_left(here, jobs, ended, limits)
         assert [job.status for job in ended] == list(fates.values())
         for number, job in enumerate(ended):
-            assert [(f.path, f.certainty) for f in here.result(jobs, job).modified_files] == [(f"x{number}", "patch")]
+            assert [(f.path, f.certainty) for f in here.result(jobs, job).modified_files] == [
+                (f"x{number}", "patch")
+            ]
             assert job.is_inconsistent == (job.status == "lost")
 
 
 @linux_only
-async def test_what_hides_in_a_session_and_an_environment_of_its_own_ends_with_its_job(tmp_path: Path) -> None:
+async def test_what_hides_in_a_session_and_an_environment_of_its_own_ends_with_its_job(
+    tmp_path: Path,
+) -> None:
     """Although everybody who knew it is killed at once."""
     async with stage(tmp_path) as here:
         jobs = here.jobs(max_sandbox="danger-full-access")
@@ -149,14 +153,15 @@ class Rounds:
                 await asyncio.wait(spawned[: self.chance.randrange(1, JOBS)])
                 self._kill("server", client.process.pid)
             answers = await asyncio.gather(*spawned, return_exceptions=True)
-            told = [each["result"]["structuredContent"]["jobId"] for each in answers if isinstance(each, dict)]
+            told = [
+                each["result"]["structuredContent"]["jobId"] for each in answers if isinstance(each, dict)
+            ]
             readers = [Reader(self, job_id) for job_id in self._unresolved()]
             assert set(told) <= {reader.job_id for reader in readers}, where
             watching = [asyncio.create_task(reader.run()) for reader in readers]
-            kills = (self._kill_some(reader) for reader in readers)
-            ids = [reader.job_id for reader in readers]
-            ended, *_ = await asyncio.gather(all_ended(self.here, self.jobs, ids), *kills)
-            await asyncio.gather(*watching)
+            killing = asyncio.gather(*(self._kill_some(reader) for reader in readers))
+            ended = await all_ended(self.here, self.jobs, [reader.job_id for reader in readers])
+            await asyncio.gather(killing, *watching)
         finally:
             for task in watching:
                 task.cancel()
@@ -237,7 +242,8 @@ class Rounds:
         """All that the judgement was made from."""
         lines = [f"border {each.at:.3f} {each.active}" for each in self.jobs.runs.borders(run.run_id)]
         for job in judged.jobs:
-            lines.append(f"{job.title} {job.job_id} {job.status} {job.started_at:.3f}-{job.ended_at:.3f} {job.failure}")
+            span = f"{job.started_at:.3f}-{job.ended_at:.3f}"
+            lines.append(f"{job.title} {job.job_id} {job.status} {span} {job.failure}")
             lines += [f"    {window}" for window in judged.shown[job.job_id].windows]
             lines += [f"    {event}" for event in self.here.events(self.jobs, job)]
             lines += [f"    {line}" for line in self.here.log_of(job.job_id).splitlines()]
@@ -247,7 +253,7 @@ class Rounds:
         return {path.name: path.read_bytes() for path in self.here.work.iterdir() if path.is_file()}
 
     async def _wait_for_a_trace(self, runs: TreeRuns, process: Process) -> None:
-        """Until the rollback has begun: its contents, its journal, its first file aside, its first exchange."""
+        """Until the rollback has begun: its contents, its journal, its first file aside, its commit."""
         folder, trace = self.chance.choice(
             (
                 (runs.rollbacks.folder, "*/contents"),

@@ -72,7 +72,10 @@ async def test_the_job_that_ends_first_is_not_credited_with_what_the_other_does(
         async with together(here, jobs, "%patch patched 1\n%run echo 2 > written") as (second,):
             gate.touch()
             await here.ended(jobs, first)
-            found = {file.path: file.certainty for file in result_of(jobs, jobs.get(first.job_id))[0].modified_files}
+            found = {
+                file.path: file.certainty
+                for file in result_of(jobs, jobs.get(first.job_id))[0].modified_files
+            }
             assert found.pop("mine") == "alone"
             assert found.keys() <= {"written"}
             assert set(found.values()) <= {"likely", "uncertain"}

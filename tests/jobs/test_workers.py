@@ -1,16 +1,17 @@
-"""What a worker is told, may do and leaves behind, and how it is stopped: real workers under real supervisors."""
+"""What a worker is told, may do and leaves behind, and how it is stopped: real ones, under supervisors."""
 
 from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from laneway.jobs.listing import JobFilter, listed
-from laneway.jobs.model import Job, Limits
+from laneway.jobs.model import Job, JobLimits
 from laneway.jobs.processes import marked
 from laneway.jobs.repo_state import LITTER
 from tests.jobs.killing import processes_of
@@ -18,7 +19,10 @@ from tests.jobs.stage import Stage, reading, spawn, stage, writing
 from tests.jobs.trees import git_files
 from tests.wire.support import linux_only
 
-STUBBORN = "setsid sh -c 'trap \"\" TERM INT HUP; touch {}; while :; do sleep 0.05; done' </dev/null >/dev/null 2>&1 &"
+STUBBORN = (
+    "setsid sh -c 'trap \"\" TERM INT HUP; touch {}; while :; do sleep 0.05; done'"
+    " </dev/null >/dev/null 2>&1 &"
+)
 """A grandchild in a session of its own that ends by SIGKILL only."""
 COLOUR = {
     "type": "object",
@@ -46,7 +50,7 @@ async def test_a_worker_gets_the_contract_and_its_spawners_environment_and_no_lo
         jobs.dispatch()
         await here.until(jobs, job, lambda each: "until" in each.activity)
         assert not kept.exists()
-        if os.path.isdir("/proc/self/fd"):
+        if sys.platform == "linux":
             pids = processes_of(job.job_id)
             locks = {str(here.places.job(job.job_id).lock), *map(str, here.places.slots.iterdir())}
             assert len(locks & opened(pids["supervisor"])) == len(locks & opened(pids["guardian"])) == 3
@@ -150,7 +154,7 @@ async def test_time_without_progress_and_time_in_all_are_limited(tmp_path: Path)
 async def test_a_soft_cancellation_never_kills_and_force_leaves_nothing(tmp_path: Path) -> None:
     """Not even what began a session of its own and ignores every other signal. Time limits kill, too."""
     async with stage(tmp_path) as here:
-        jobs = here.jobs(Limits(), max_sandbox="danger-full-access")
+        jobs = here.jobs(JobLimits(), max_sandbox="danger-full-access")
         marks = [tmp_path / "one", tmp_path / "two"]
         soft, late = (
             spawn(

@@ -27,6 +27,7 @@ from laneway.core.tool_arguments import BadArguments, checked
 from laneway.core.tools import Caller
 from laneway.doors.mcp.codes import proxy_error
 from laneway.doors.mcp.definitions import definition
+from laneway.doors.mcp.job_instructions import JobInstructions
 from laneway.doors.mcp.progress import with_progress
 from laneway.doors.mcp.server import INVALID_PARAMS, Call, Handler, Offer
 from laneway.doors.mcp.tasks import TaskRequests
@@ -35,7 +36,7 @@ from laneway.jobs import tool_schemas
 
 if TYPE_CHECKING:
     from laneway.core.tool_schema import ToolSchema
-    from laneway.jobs.model import Sandbox
+    from laneway.jobs.model import Job, JobSpec, Sandbox
     from laneway.jobs.service import Jobs
     from laneway.jobs.tools import JobTools
 
@@ -58,8 +59,8 @@ def open_jobs(
     `BinaryError` without a Codex, unless none is needed: to look at jobs, and to start queued ones, which
     know their own.
     """
-    from laneway.jobs.model import Limits
-    from laneway.jobs.places import Places
+    from laneway.jobs.model import JobLimits
+    from laneway.jobs.places import JobsLayout
     from laneway.jobs.requests import JobDefaults
     from laneway.jobs.service import Jobs
 
@@ -71,7 +72,7 @@ def open_jobs(
     codex = ""
     if needs_codex:
         codex = os.path.abspath(locate.find(choice.codex_bin, configured=choice.configured_bin).path)
-    places = Places.of(state)
+    places = JobsLayout.of(state)
     defaults = JobDefaults(
         cwd=cwd,
         work_near=places.jobs,
@@ -86,9 +87,20 @@ def open_jobs(
         run_expiry_s=settings.jobs_run_expiry_hours * 3600.0,
         notify=settings.jobs_mail,
     )
-    limits = Limits(read=settings.jobs_k_read, write=settings.jobs_k_write, total=settings.jobs_max_jobs)
-    environment = {**os.environ, "CODEX_HOME": codex_home}
-    return Jobs(places, defaults, limits, environment)
+    limits = JobLimits(read=settings.jobs_k_read, write=settings.jobs_k_write, total=settings.jobs_max_jobs)
+    environment = dict(os.environ)
+    if codex_home != locate.codex_home(os.environ):
+        # Not the default one, which Codex makes for itself when it is not named.
+        environment["CODEX_HOME"] = codex_home
+    return Jobs(places, defaults, limits, environment, on_lost=_tell_lost)
+
+
+def _tell_lost(spec: JobSpec, job: Job) -> None:
+    """In place of the job's supervisor, which has died."""
+    if spec.notify is not None:
+        from laneway.app.job_mail import send_end
+
+        send_end(spec, job, "")
 
 
 class BackgroundJobs:
@@ -118,6 +130,7 @@ class BackgroundJobs:
         self._background = TaskSet()
         self._stopping = asyncio.Event()
         self.tasks = TaskRequests(_LateTasks(self))
+        self.instructions = JobInstructions()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -144,9 +157,9 @@ class BackgroundJobs:
         return self._job_tools
 
     def _has_left_jobs(self) -> bool:
-        from laneway.jobs.places import Places
+        from laneway.jobs.places import JobsLayout
 
-        return not self._ends_with_us and Places.of().jobs.exists()
+        return not self._ends_with_us and JobsLayout.of().jobs.exists()
 
     async def _notify_clients(self) -> None:
         """Tell clients of tasks that are over."""

@@ -62,12 +62,23 @@ class Tokens(Value, frozen=True):
     total: int = 0
 
 
+class LastingRule(Value, frozen=True):
+    """What holds from now on, beyond what the question asks. Neither field: a rule that nobody can judge."""
+
+    command: tuple[str, ...] = ()
+    """Every command that begins with these words is allowed."""
+    host: str = ""
+    """Connections to it are allowed; by a choice that grants nothing, they are blocked."""
+
+
 class Choice(Value, frozen=True):
     """One answer that a question allows. `grants` is the scope of a yes."""
 
     choice_id: str
     label: str
     grants: Literal["once", "session", "always", "nothing", "stop"]
+    rule: LastingRule | None = None
+    """The rule that it adds, if it adds one."""
 
 
 class Field(Value, frozen=True):
@@ -134,6 +145,8 @@ class Accepted(Event, frozen=True, tag="accepted"):
     """The engine has recorded an input: from now on a crash does not lose it."""
 
     turn_id: str
+    item_id: str = ""
+    """That of its `UserSaid`."""
     client_id: str | None = None
     """The ticket that the input was sent under, if the engine reports it."""
 
@@ -144,6 +157,8 @@ class UserSaid(Event, frozen=True, tag="user_said"):
     text: str
     content: Any = None
     """The whole input in the engine's own form, including images."""
+    client_id: str | None = None
+    """As in `Accepted`."""
 
 
 class Text(Event, frozen=True, tag="text", gc=False):

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.errors import LanewayError
-from laneway.jobs.attribution import Window
+from laneway.jobs.attribution import EditWindow
 from laneway.jobs.isolation.edits import Edits
 from laneway.jobs.isolation.isolated import Isolated, isolated
 from laneway.jobs.isolation.overlay import failure, was_not_started
@@ -30,7 +30,7 @@ class ApartEnd(msgspec.Struct, frozen=True):
 
     failure: JobFailure | None = None
     """Why it was not merged."""
-    windows: tuple[Window, ...] = ()
+    windows: tuple[EditWindow, ...] = ()
     """Of the merge, as evidence."""
     warnings: tuple[str, ...] = ()
     breaches: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class ApartWork:
         return ApartEnd(problem, windows, tuple(warnings), edits.git_writes)
 
 
-def merge_of_lost(runs: TreeRuns, job: Job) -> tuple[Window, ...]:
+def merge_of_lost(runs: TreeRuns, job: Job) -> tuple[EditWindow, ...]:
     """The merge of a job whose supervisor died, after one that was cut off was finished."""
     runs.merges.recover()
     merged = runs.merges.of_job(job.job_id)

@@ -1,4 +1,4 @@
-"""What a job shows of its edits, read back from its event log: of one that still runs, or whose supervisor died.
+"""What a job shows of its edits, read back from its event log: it still runs, or its supervisor died.
 
 Blocking.
 """
@@ -10,9 +10,9 @@ from typing import Any
 
 from laneway.base.errors import LanewayError
 from laneway.jobs import event_log
-from laneway.jobs.attribution import Shown, Window
+from laneway.jobs.attribution import EditWindow, Shown
 from laneway.jobs.model import Job
-from laneway.jobs.places import Places
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.worker import relative_to
 from laneway.store.stamps import parse
 
@@ -20,21 +20,21 @@ HARMLESS = frozenset({"web_search"})
 """Tools that change no files."""
 
 
-def shown_so_far(places: Places, job: Job, merged: tuple[str, ...]) -> Shown:
+def shown_so_far(places: JobsLayout, job: Job, merged: tuple[str, ...]) -> Shown:
     """Of a job that has written down no evidence yet. `merged` are paths of the merge of its own layer."""
     if job.isolation != "shared":
-        merge = Window(start=job.started_at, paths=merged, is_merge=True)
+        merge = EditWindow(start=job.started_at, paths=merged, is_merge=True)
         return Shown(windows=(merge,) if merged else (), scope=job.scope)
     try:
         windows = windows_in(places.job(job.job_id).events, job.job_id, job.tree)
     except LanewayError:
-        windows = (Window(start=job.started_at),)  # the log is damaged: it may have done anything
+        windows = (EditWindow(start=job.started_at),)  # the log is damaged: it may have done anything
     return Shown(windows=windows, scope=job.scope)
 
 
-def windows_in(path: Path, job_id: str, tree: str) -> tuple[Window, ...]:
+def windows_in(path: Path, job_id: str, tree: str) -> tuple[EditWindow, ...]:
     """When the worker may have changed files. From its last event on it may have: that one has no end."""
-    calls: dict[str, Window] = {}
+    calls: dict[str, EditWindow] = {}
     last_at = 0.0
     cursor: str | None = None
     while True:
@@ -47,11 +47,11 @@ def windows_in(path: Path, job_id: str, tree: str) -> tuple[Window, ...]:
         if page.is_at_end or not page.events:
             break
         cursor = page.next_cursor
-    after = (Window(start=last_at),) if last_at else ()
+    after = (EditWindow(start=last_at),) if last_at else ()
     return (*calls.values(), *after)
 
 
-def _note(calls: dict[str, Window], kind: str, content: dict[str, Any], at: float, tree: str) -> None:
+def _note(calls: dict[str, EditWindow], kind: str, content: dict[str, Any], at: float, tree: str) -> None:
     call_id, tool = str(content.get("id", "")), content.get("tool")
     if tool in HARMLESS:
         return
@@ -62,4 +62,6 @@ def _note(calls: dict[str, Window], kind: str, content: dict[str, Any], at: floa
         named = (change.get("path") for change in content.get("changes") or () if isinstance(change, dict))
         paths = tuple(path for name in named if isinstance(name, str) and (path := relative_to(tree, name)))
     text = str(content.get("command", "")) if tool == "command" else ""
-    calls[call_id] = Window(start=start, end=at if kind == "tool_result" else None, text=text, paths=paths)
+    calls[call_id] = EditWindow(
+        start=start, end=at if kind == "tool_result" else None, text=text, paths=paths
+    )

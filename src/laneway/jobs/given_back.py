@@ -12,14 +12,14 @@ import msgspec
 
 from laneway.jobs.attribution import CERTAINTIES, Credits, Interval, PathClaim
 from laneway.jobs.model import Job
-from laneway.jobs.rollback.model import Journal
-from laneway.jobs.rollback.rollbacks import RollbackRecord
+from laneway.jobs.rollback.changes import RollbackRecord
+from laneway.jobs.rollback.model import RollbackJournal
 
 
-def in_force(records: Sequence[RollbackRecord]) -> tuple[Journal, ...]:
-    """Rollbacks that were carried out and not taken back since, the oldest first. Without the undoing ones."""
+def in_force(records: Sequence[RollbackRecord]) -> tuple[RollbackJournal, ...]:
+    """Rollbacks that were carried out and not taken back since: the oldest first, no undoing ones."""
     undone: set[str] = set()
-    found: list[Journal] = []
+    found: list[RollbackJournal] = []
     for record in reversed(records):
         journal = record.journal
         if record.outcome is None or record.outcome.ending != "done" or journal.rollback_id in undone:
@@ -31,14 +31,12 @@ def in_force(records: Sequence[RollbackRecord]) -> tuple[Journal, ...]:
     return tuple(reversed(found))
 
 
-def is_of_an_attempt(journal: Journal, jobs: Mapping[str, Job]) -> bool:
+def is_of_an_attempt(journal: RollbackJournal, jobs: Mapping[str, Job]) -> bool:
     """Whether it gave back what a failed attempt had edited: its job went on afterwards."""
-    return any(
-        job_id in jobs and not 0 < jobs[job_id].ended_at <= journal.made_at for job_id in journal.jobs
-    )
+    return any(job_id in jobs and not 0 < jobs[job_id].ended_at <= journal.made_at for job_id in journal.jobs)
 
 
-def rolled_back(journals: Iterable[Journal], jobs: Mapping[str, Job]) -> frozenset[str]:
+def rolled_back(journals: Iterable[RollbackJournal], jobs: Mapping[str, Job]) -> frozenset[str]:
     """Jobs whose edits were given back after their ends."""
     return frozenset(
         job_id for journal in journals if not is_of_an_attempt(journal, jobs) for job_id in journal.jobs
@@ -46,9 +44,9 @@ def rolled_back(journals: Iterable[Journal], jobs: Mapping[str, Job]) -> frozens
 
 
 def without_failed_attempts(
-    credits: Credits,
+    found: Credits,
     intervals: Sequence[Interval],
-    journals: Iterable[Journal],
+    journals: Iterable[RollbackJournal],
     jobs: Mapping[str, Job],
 ) -> Credits:
     """The credits without those of attempts whose edits were given back."""
@@ -57,12 +55,12 @@ def without_failed_attempts(
         if is_of_an_attempt(journal, jobs):
             until |= dict.fromkeys(journal.jobs, journal.made_at)
     if not until:
-        return credits
+        return found
     claims = (
         _after(claim, intervals, until[claim.job_id]) if claim.job_id in until else claim
-        for claim in credits.claims
+        for claim in found.claims
     )
-    return Credits(tuple(claim for claim in claims if claim.spans), credits.others)
+    return Credits(tuple(claim for claim in claims if claim.spans), found.others)
 
 
 def _after(claim: PathClaim, intervals: Sequence[Interval], moment: float) -> PathClaim:

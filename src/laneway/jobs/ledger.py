@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -24,12 +24,13 @@ _COLUMNS = (
     " attempt, thread_id, activity, tokens, created_at, started_at, ended_at, ended_number, failure,"
     " is_inconsistent"
 )
+T = TypeVar("T")
 MAX_LISTED = 200
 LAST_ENDED = "jobs_last_ended"
 """Of the facts about the file: the last ended number of jobs that have been removed."""
 
 
-class _Facts(msgspec.Struct, frozen=True, omit_defaults=True):
+class _JobFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """What nobody searches by, in one column."""
 
     scope: tuple[str, ...] = ()
@@ -38,7 +39,7 @@ class _Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
 
 
-_decode_facts = msgspec.json.Decoder(_Facts).decode
+_decode_facts = msgspec.json.Decoder(_JobFacts).decode
 UNREADABLE = JobFailure("unknown", "What the ledger has about the end of this job cannot be read.")
 _decode_failure = msgspec.json.Decoder(JobFailure).decode
 
@@ -47,6 +48,8 @@ class Totals(msgspec.Struct, frozen=True):
     """Tokens used by jobs."""
 
     today: int
+    by_day: dict[str, int]
+    """By date, the newest first: days on which jobs were started."""
     by_run: dict[str, int]
 
 
@@ -62,7 +65,7 @@ class Ledger:
     def add(self, job: Job) -> Job:
         """A new queued job; its number and its time are given here."""
         created_at = self.now()
-        facts = _Facts(job.scope, job.overlaps, job.isolation, job.tags)
+        facts = _JobFacts(job.scope, job.overlaps, job.isolation, job.tags)
         values = {
             "job_id": job.job_id,
             "owner": job.owner,
@@ -148,25 +151,29 @@ class Ledger:
         values = (job.mode, job.priority, job.priority, job.number)
         return int(self.database.read(lambda c: c.execute(query, values).fetchone()[0]))
 
-    def totals(self, day_start: float, owner: str | None = None) -> Totals:
-        """Tokens of jobs created since then, and of each run that is open or was closed since then.
-
-        Of one owner's jobs, if there is one: nobody else's runs are named.
+    def totals(self, owner: str | None, today: float, since: float) -> Totals:
+        """Tokens of one owner's jobs, or of all: of those created today, on each day since then, and of each
+        run that is open or was closed today.
         """
-        mine = "" if owner is None else " AND owner = ?"
-        owners = () if owner is None else (owner,)
+        whose, values = ("TRUE", ()) if owner is None else ("owner = ?", (owner,))
 
         def work(connection: sqlite3.Connection) -> Totals:
-            today = connection.execute(
-                f"SELECT coalesce(sum(tokens), 0) FROM jobs WHERE created_at >= ?{mine}",
-                (day_start, *owners),
+            of_today = connection.execute(
+                f"SELECT coalesce(sum(tokens), 0) FROM jobs WHERE {whose} AND created_at >= ?",
+                (*values, today),
             ).fetchone()[0]
-            rows = connection.execute(
-                "SELECT run_id, sum(tokens) FROM jobs WHERE run_id IN"
-                f" (SELECT run_id FROM runs WHERE state = 'open' OR closed_at >= ?){mine} GROUP BY run_id",
-                (day_start, *owners),
+            by_day = connection.execute(
+                "SELECT date(created_at, 'unixepoch', 'localtime') AS day, sum(tokens) FROM jobs"
+                f" WHERE {whose} AND created_at >= ? GROUP BY day ORDER BY day DESC",
+                (*values, since),
             )
-            return Totals(int(today), {run_id: int(tokens) for run_id, tokens in rows})
+            by_run = connection.execute(
+                f"SELECT run_id, sum(tokens) FROM jobs WHERE {whose} AND run_id IN"
+                " (SELECT run_id FROM runs WHERE state = 'open' OR closed_at >= ?)"
+                " GROUP BY run_id ORDER BY max(number) DESC",
+                (*values, today),
+            )
+            return Totals(int(of_today), dict(by_day.fetchall()), dict(by_run.fetchall()))
 
         return self.database.read(work)
 
@@ -242,7 +249,7 @@ def _job(row: tuple[Any, ...]) -> Job:
         :13
     ]
     attempt, thread_id, activity, tokens, created_at, started_at, ended_at, ended_number = row[13:21]
-    facts = _readable(facts_json, _decode_facts, _Facts())
+    facts = _readable(facts_json, _decode_facts, _JobFacts())
     return Job(
         job_id=job_id,
         number=number,

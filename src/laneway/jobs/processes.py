@@ -18,8 +18,8 @@ import msgspec
 
 from laneway.base.errors import LanewayError
 from laneway.jobs.lineage import MARKER, mark_of
-from laneway.jobs.model import Limits
-from laneway.jobs.places import Places
+from laneway.jobs.model import JobLimits
+from laneway.jobs.places import JobsLayout
 from laneway.store.files import FILE_MODE, trouble
 from laneway.wire import guardian
 
@@ -42,9 +42,9 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 def start_supervisor(
-    places: Places,
+    places: JobsLayout,
     job_id: str,
-    limits: Limits,
+    limits: JobLimits,
     lock: int,
     slots: Sequence[int],
     environment: Mapping[str, str],
@@ -106,9 +106,9 @@ def marked(job_id: str) -> Iterator[int]:
         return
     by_limit = set(guardian.marked_pids(mark_of(job_id)))
     for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            if int(name) in by_limit or mark.encode() in _environment(name).split(b"\0"):
-                yield int(name)
+        pid = int(name) if name.isdigit() else os.getpid()
+        if pid != os.getpid() and (pid in by_limit or mark.encode() in _environment(name).split(b"\0")):
+            yield pid
 
 
 def _environment(pid: str) -> bytes:

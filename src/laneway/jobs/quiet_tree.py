@@ -12,7 +12,7 @@ from laneway.base.errors import UsageError
 from laneway.base.plain import code_label
 from laneway.jobs.dispatch import GATE_S
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.places import Places
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.runs import ROLLBACK_LOCK, TreeRuns
 from laneway.jobs.slots import held
 from laneway.store.files import make_folder
@@ -20,7 +20,7 @@ from laneway.store.gates import gate
 
 
 @contextmanager
-def quiet_tree(places: Places, ledger: Ledger, runs: TreeRuns, *, but_for: str = "") -> Iterator[None]:
+def quiet_tree(places: JobsLayout, ledger: Ledger, runs: TreeRuns, *, but_for: str = "") -> Iterator[None]:
     """For the block; `UsageError` if a write job of the tree runs, `but_for` the one that asks."""
     make_folder(runs.folder)
     with held(runs.folder / ROLLBACK_LOCK) as is_ours:
@@ -31,9 +31,8 @@ def quiet_tree(places: Places, ledger: Ledger, runs: TreeRuns, *, but_for: str =
             pass
         for job in ledger.active():
             if job.tree == runs.tree and job.job_id != but_for:
-                raise UsageError(
-                    f"Job {job.job_id} is writing in {code_label(runs.tree)}: wait for it, or cancel it first."
-                )
+                where = code_label(runs.tree)
+                raise UsageError(f"Job {job.job_id} is writing in {where}: wait for it, or cancel it first.")
         runs.rollbacks.recover()
         yield
 

@@ -12,7 +12,7 @@ from laneway.base.errors import LanewayError
 from laneway.jobs.attribution import Shown
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import Job
-from laneway.jobs.places import Places
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.quiet_tree import quiet_tree
 from laneway.jobs.rollback.wanted import wanted
 from laneway.jobs.runs import TreeRuns, snapshot_of
@@ -20,7 +20,9 @@ from laneway.jobs.runs import TreeRuns, snapshot_of
 log = logging.getLogger(__name__)
 
 
-def give_back(places: Places, ledger: Ledger, runs: TreeRuns, job: Job, run_id: str, shown: Shown) -> bool:
+def give_back(
+    places: JobsLayout, ledger: Ledger, runs: TreeRuns, job: Job, run_id: str, shown: Shown
+) -> bool:
     """Whether the tree is as the attempt found it; no process of the attempt is left by now."""
     try:
         with quiet_tree(places, ledger, runs, but_for=job.job_id):

@@ -20,12 +20,12 @@ from laneway.base.plain import code_label
 from laneway.codex.locate import child_environment
 from laneway.jobs import event_log, requests
 from laneway.jobs.dispatch import Dispatcher, end_unstarted, ring
-from laneway.jobs.event_log import Page
+from laneway.jobs.event_log import EventPage
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import Job, JobFailure, JobSpec, Limits, Result
-from laneway.jobs.places import JOB_ID, Places, new_job_id
+from laneway.jobs.model import Job, JobFailure, JobLimits, JobSpec, Result
+from laneway.jobs.places import JOB_ID, JobsLayout, new_job_id
 from laneway.jobs.recovery import end_lost
-from laneway.jobs.requests import JobDefaults, Request
+from laneway.jobs.requests import JobDefaults, SpawnRequest
 from laneway.jobs.run_ledger import RunLedger
 from laneway.jobs.slots import held
 from laneway.store.database import Database
@@ -47,17 +47,20 @@ class Jobs:
 
     def __init__(
         self,
-        places: Places,
+        places: JobsLayout,
         defaults: JobDefaults,
-        limits: Limits,
+        limits: JobLimits,
         environment: Mapping[str, str] | None = None,
         now: Callable[[], float] = time.time,
+        on_lost: Callable[[JobSpec, Job], None] | None = None,
     ) -> None:
+        """`on_lost` hears of each job that was ended here, because its supervisor had died."""
         self.places = places
         self.defaults = defaults
         self.limits = limits
         self.ledger = Ledger(Database(places.database), now)
         self.runs = RunLedger(self.ledger)
+        self._on_lost = on_lost
         self._environment = child_environment(os.environ if environment is None else environment)
         self._dispatcher = Dispatcher(places, self.ledger, limits, self._environment, self._busy_trees)
 
@@ -66,7 +69,9 @@ class Jobs:
 
     # ── starting ───────────────────────────────────────────────────────────
 
-    def spawn(self, request: Request, owner: str = LOCAL, *, notify: tuple[str, str] | None = None) -> Job:
+    def spawn(
+        self, request: SpawnRequest, owner: str = LOCAL, *, notify: tuple[str, str] | None = None
+    ) -> Job:
         """Queue a job; `UsageError` if the request is no good. `dispatch` starts it."""
         checked = requests.checked(request, self.defaults)
         return self._queue(checked, request, owner, notify)
@@ -100,7 +105,8 @@ class Jobs:
         """End jobs whose supervisor died, and start what may start."""
         for job in self.ledger.active():
             try:
-                end_lost(self.places, self.ledger, job)
+                if end_lost(self.places, self.ledger, job) and self._on_lost is not None:
+                    self._on_lost(self.spec(job), self.ledger.get(job.job_id) or job)
             except (LanewayError, OSError) as problem:
                 log.warning("Job %s is lost and could not be ended: %s", job.job_id, problem)
         self.dispatch()
@@ -108,7 +114,7 @@ class Jobs:
     def _queue(
         self,
         checked: requests.Checked,
-        request: Request,
+        request: SpawnRequest,
         owner: str,
         notify: tuple[str, str] | None,
         after: str = "",
@@ -125,7 +131,7 @@ class Jobs:
         job = requests.queued(checked, request, job_id, owner, after=after, thread_id=spec.thread_id or "")
         return self.ledger.add(job)
 
-    def _check_run(self, request: Request, tree: str) -> None:
+    def _check_run(self, request: SpawnRequest, tree: str) -> None:
         if request.run is None:
             return
         run = self.runs.open_run(tree) if tree else None
@@ -176,7 +182,7 @@ class Jobs:
         data = read_whole(path, MAX_RESULT_BYTES)
         return None if data is None else decoded(path, data, decode_result)
 
-    def events(self, job: Job, cursor: str | None = None, **options: Any) -> Page:
+    def events(self, job: Job, cursor: str | None = None, **options: Any) -> EventPage:
         """A page of the job's events; see `event_log.read`."""
         return event_log.read(self.places.job(job.job_id).events, job.job_id, cursor, **options)
 
@@ -207,9 +213,9 @@ def may_see(job: Job, owner: str) -> bool:
     return owner in (LOCAL, job.owner)
 
 
-def _continuing(prompt: str, job: Job, spec: JobSpec) -> Request:
+def _continuing(prompt: str, job: Job, spec: JobSpec) -> SpawnRequest:
     """The request of a job that goes on where another one stopped, with its settings."""
-    return Request(
+    return SpawnRequest(
         prompt=prompt,
         cwd=spec.cwd,
         sandbox=spec.sandbox,

@@ -23,7 +23,7 @@ from laneway.jobs.job_json import result_json, row_json, status_json
 from laneway.jobs.listing import JobFilter, listed
 from laneway.jobs.model import Job
 from laneway.jobs.partial import result_of
-from laneway.jobs.requests import Request
+from laneway.jobs.requests import SpawnRequest
 from laneway.jobs.resolving import Resolution, resolve
 from laneway.jobs.service import LOCAL, Jobs
 from laneway.jobs.waiting import MAX_WAIT_S, WAIT_S, Until, Waited, Waiter
@@ -118,7 +118,7 @@ class JobTools:
         return answer
 
     async def _spawn(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        request = converted(arguments, Request)
+        request = converted(arguments, SpawnRequest)
         notify = self._notify(caller)
         job = await asyncio.to_thread(self.jobs.spawn, request, owner_of(caller), notify=notify)
         self._dispatching.stir()
@@ -237,7 +237,11 @@ class JobTools:
         return {
             "jobs": [row_json(job, now) for job in page.jobs],
             "slots": page.slots,
-            "tokens": {"today": page.totals.today, "byRun": page.totals.by_run},
+            "tokens": {
+                "today": page.totals.today,
+                "byDay": page.totals.by_day,
+                "byRun": page.totals.by_run,
+            },
             **more,
         }
 

@@ -10,11 +10,12 @@ import os
 import time
 from collections.abc import Callable, Iterable
 
-from laneway.codex.exec.events import Normaliser, WorkerEvent
+from laneway.codex.exec.events import EventNormaliser, WorkerEvent
+from laneway.codex.exec.shell_line import without_shell
 from laneway.codex.exec.tokens import TokenCount, TokenTail
-from laneway.jobs.attribution import Window
+from laneway.jobs.attribution import EditWindow
 from laneway.jobs.event_log import EventWriter
-from laneway.jobs.model import Usage
+from laneway.jobs.model import JobUsage
 from laneway.jobs.snapshots.paths import text_of
 
 ACTIVITY_CHARS = 120
@@ -31,7 +32,7 @@ class JobWorker:
         thread_id: str | None,
         on_thread: Callable[[str], None],
     ) -> None:
-        self.output = Normaliser(time.time)
+        self.output = EventNormaliser(time.time)
         self.last_sign_of_life = clock()
         self.activity = ""
         self.used_before = 0
@@ -61,7 +62,7 @@ class JobWorker:
         """Of this attempt, when it is over."""
         return self._tail.look(self.output.state.thread_id or None)
 
-    def windows(self, tree: str) -> tuple[Window, ...]:
+    def windows(self, tree: str) -> tuple[EditWindow, ...]:
         """When the worker, which has ended, may have changed files; the paths of its patches are of the tree.
 
         Codex may be killed after it has written a file and before it tells of that: within a turn that has
@@ -74,7 +75,7 @@ class JobWorker:
             if path:
                 patched.setdefault(change.item_id, []).append(path)
         windows = [
-            Window(
+            EditWindow(
                 start=activity.started,
                 end=activity.ended,
                 text="" if activity.kind == "patch" else activity.text,
@@ -83,9 +84,9 @@ class JobWorker:
             for activity in log.all
         ]
         if self.output.state.turn == "running":
-            windows.append(Window(start=self.output.last_at, end=time.time()))
+            windows.append(EditWindow(start=self.output.last_at, end=time.time()))
         if not log.is_complete:
-            windows.append(Window(start=log.all[-1].started, end=time.time()))
+            windows.append(EditWindow(start=log.all[-1].started, end=time.time()))
         return tuple(windows)
 
 
@@ -94,7 +95,7 @@ def activity_of(event: WorkerEvent) -> str:
     content = event.content
     match event.type, content.get("tool"):
         case "tool_call", "command":
-            text = f"runs {content.get('command', '')}"
+            text = f"runs {without_shell(str(content.get('command', '')))}"
         case "tool_call", "patch":
             text = "edits files"
         case "tool_call", "mcp":
@@ -119,10 +120,10 @@ def relative_to(tree: str, path: str) -> str:
     )
 
 
-def usage_of(counts: Iterable[TokenCount]) -> Usage:
+def usage_of(counts: Iterable[TokenCount]) -> JobUsage:
     """Of all attempts together."""
     all_counts = list(counts)
-    return Usage(
+    return JobUsage(
         input_tokens=sum(count.input for count in all_counts),
         cached_input_tokens=sum(count.cached_input for count in all_counts),
         output_tokens=sum(count.output for count in all_counts),

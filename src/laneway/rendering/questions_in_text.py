@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from laneway.base.plain import plain
+from laneway.core.answers import answer_granting
 from laneway.core.model import DECLINE, Answer, Question
 from laneway.rendering import forms
-from laneway.rendering.choices import answer_granting
 from laneway.rendering.forms import Control, Option
 from laneway.rendering.question_texts import attributed
 

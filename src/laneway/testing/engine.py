@@ -121,7 +121,8 @@ class HandThread:
         """Report that an input is recorded; an older engine does not name its ticket."""
         self.host.on_event(Accepted(turn_id=self.turn_id or "", client_id=ticket))
 
-    def ask(self, question_id: str, *, is_escalation: bool = True) -> None:
+    def ask(self, question_id: str, *, is_escalation: bool = True, offers_stop: bool = False) -> None:
+        stop = (Choice(choice_id="cancel", label="No, and stop", grants="stop"),) if offers_stop else ()
         question = Question(
             question_id=question_id,
             kind="command",
@@ -132,6 +133,7 @@ class HandThread:
             choices=(
                 Choice(choice_id="accept", label="Yes", grants="once"),
                 Choice(choice_id="decline", label="No", grants="nothing"),
+                *stop,
             ),
             is_escalation=is_escalation,
         )

@@ -89,7 +89,7 @@ class Child:
     ) -> Child:
         """Start `argv`; raise `OSError` as `exec` would. `on_end` is called after the last byte.
 
-        If this raises, `on_end` is not called and nothing is left running. `kind`, `held`, `mark`: as for `launch`.
+        If this raises, `on_end` is not called and nothing is left running. The rest is as for `launch`.
         """
         launched = launch(argv, env=env, cwd=cwd, first=first, kind=kind, held=held, mark=mark)
         return await cls.adopt(launched, on_stdout=on_stdout, on_end=on_end)

@@ -5,8 +5,8 @@ with the child's standard streams and environment already in place. It only owns
 tree; no byte of the child's streams passes through it.
 
 CONTROL (Laneway writes): `I` interrupts the child alone (SIGINT), `T` asks the tree to end, `K` kills it.
-From an `N` on nothing is killed without a `K`: we wait as long as it takes. `S` asks as `T` does, after an `N`.
-End of file means that Laneway is gone, for whatever reason, and the tree must end too.
+From an `N` on nothing is killed without a `K`: we wait as long as it takes. `S` is an `N` and a `T`. End of
+file means that Laneway is gone, for whatever reason, and the tree must end too.
 STATUS (Laneway reads): `pid N`, or `failed ERRNO`, then `exit N` or `signal N`; its end of
 file means that nothing of the tree is left.
 HELD: numbers of further descriptors, with commas: locks that are held for as long as we live, and that the
@@ -253,11 +253,19 @@ def marked_pids(number: int) -> list[int]:
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/limits", "rb") as limits:
-                    if mark in limits.read():
-                        found.append(int(name))
+                    has_mark = mark in limits.read()
+                if has_mark and not is_over(name):
+                    found.append(int(name))
             except OSError:
                 continue  # it ended while we looked
     return found
+
+
+def is_over(pid: str) -> bool:
+    """Whether nothing of it runs any more, though its parent has not asked for its end (Linux)."""
+    with open(f"/proc/{pid}/stat", "rb") as stat:
+        state = stat.read().rpartition(b")")[2].split()[0]
+    return state in (b"Z", b"X") and len(os.listdir(f"/proc/{pid}/task")) <= 1
 
 
 def signal_tree(number: int) -> None:

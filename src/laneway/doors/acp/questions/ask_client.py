@@ -18,6 +18,7 @@ import msgspec
 
 from laneway.base.errors import RemoteError, WireError
 from laneway.base.plain import plain, quoted
+from laneway.core.answers import answer_granting, stop_answer
 from laneway.core.model import DECLINE, Answer, Question
 from laneway.doors.acp.client import EditorClient
 from laneway.doors.acp.client_channel import ClientChannel
@@ -25,7 +26,6 @@ from laneway.doors.acp.ids import tool_call_id
 from laneway.doors.acp.questions import permission_options
 from laneway.doors.acp.questions.permission_request import PermissionRequest, PermissionRequestV1
 from laneway.rendering import forms, questions_in_text
-from laneway.rendering.choices import answer_granting, stop_answer
 from laneway.rendering.forms import Control
 from laneway.rendering.question_texts import (
     asker,
@@ -58,6 +58,8 @@ class AskOutcome(msgspec.Struct, frozen=True):
     """For the user, if no person decided this."""
     url_id: str = ""
     """Set if the client opened a page: `elicitation/complete` is sent when the turn ends."""
+    is_client_gone: bool = False
+    """Whether the client has disconnected, so that nobody waits for the turn any more."""
 
 
 class _AskContext(msgspec.Struct, frozen=True):
@@ -92,7 +94,7 @@ async def ask(
         return AskOutcome(DECLINE, f"Your editor could not ask you, so {subject(question)} was declined.")
     except WireError as gone:
         log.debug("the client went away with an open question: %s", gone)
-        return AskOutcome(DECLINE)
+        return AskOutcome(stop_answer(question), is_client_gone=True)
 
 
 async def _ask(question: Question, context: _AskContext) -> AskOutcome | InText:

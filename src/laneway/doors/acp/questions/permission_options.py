@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from laneway.core.answers import stop_answer
 from laneway.core.model import DECLINE, Answer, Choice, Question
 from laneway.rendering import choices
 
@@ -32,7 +33,7 @@ def answer(question: Question, reply: Any) -> Answer:
     picked = chosen(reply, options(question))
     if picked is not None:
         return Answer(choice_id=picked["optionId"])
-    return choices.stop_answer(question) if _outcome(reply).get("outcome") == "cancelled" else DECLINE
+    return stop_answer(question) if _outcome(reply).get("outcome") == "cancelled" else DECLINE
 
 
 def chosen(reply: Any, offered: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -50,4 +51,4 @@ def _outcome(reply: Any) -> dict[str, Any]:
 
 def _kind(choice: Choice) -> str:
     is_no = choice.grants == "nothing"
-    return "reject_always" if is_no and choices.is_rule(choice) else _KINDS[choice.grants]
+    return "reject_always" if is_no and choice.rule is not None else _KINDS[choice.grants]

@@ -58,6 +58,17 @@ class ActivityView(msgspec.Struct, frozen=True, kw_only=True):
     has_failed: bool = False
     """Whether the result is an error, whatever the status."""
 
+    def optional_fields(self) -> dict[str, Any]:
+        """The fields of a tool call that only some activities have, except for the result."""
+        fields: dict[str, Any] = {}
+        if self.name:
+            fields["name"] = self.name
+        if self.locations:
+            fields["locations"] = list(self.locations)
+        if self.raw_input is not None:
+            fields["rawInput"] = self.raw_input
+        return fields
+
 
 def view(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
     """Render an activity. `cwd` is the session's folder; `max_chars` limits the text of the content."""

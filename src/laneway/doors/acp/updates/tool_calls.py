@@ -140,19 +140,13 @@ def _tool_call_update(call_id: str, call_view: ActivityView) -> Update:
 
 
 def _common_fields(call_id: str, call_view: ActivityView) -> Update:
-    update: Update = {
+    return {
         "sessionUpdate": "",
         "toolCallId": call_id,
         "title": call_view.title,
         "kind": call_view.kind,
+        **call_view.optional_fields(),
     }
-    if call_view.name:
-        update["name"] = call_view.name
-    if call_view.locations:
-        update["locations"] = list(call_view.locations)
-    if call_view.raw_input is not None:
-        update["rawInput"] = call_view.raw_input
-    return update
 
 
 def _status(activity: Activity, call_view: ActivityView) -> str:

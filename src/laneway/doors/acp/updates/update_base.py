@@ -14,16 +14,25 @@ from typing import Any, ClassVar, TypeAlias
 import msgspec
 
 from laneway.base.ids import new_id
+from laneway.base.plain import label
 from laneway.core.model import (
+    Activity,
     Diff,
     EngineGone,
     Event,
+    FromSubagent,
+    Notice,
+    Other,
+    Outlived,
     Output,
     Question,
     SettingsChanged,
     Text,
     Thought,
     ThreadKnown,
+    Titled,
+    TurnDone,
+    Usage,
 )
 from laneway.core.ports import Clock
 from laneway.doors.acp.client_channel import ClientChannel
@@ -31,6 +40,7 @@ from laneway.doors.acp.ids import tool_call_id
 from laneway.doors.acp.updates.open_calls import Key, OpenCall, key_of
 from laneway.doors.acp.updates.text_chunks import TextChunks
 from laneway.doors.acp.updates.update_sink import UpdateListener
+from laneway.rendering.engine_notices import notice_text
 from laneway.rendering.outputs import PacedOutputs
 
 MAX_HELD = 1000
@@ -62,6 +72,18 @@ class UpdateBase(ABC):
     @abstractmethod
     def _end_all(self, why: str, thread_id: str | None = None) -> None:
         """End all tool calls that are still open, or those of one thread."""
+
+    @abstractmethod
+    def _activity(self, activity: Activity, thread_id: str = "") -> None:
+        """Send an activity of a thread; none for the session's own."""
+
+    @abstractmethod
+    def _outlived(self, event: Outlived, thread_id: str = "") -> None:
+        """Send the real end of a command that outlived its turn."""
+
+    @abstractmethod
+    def send_notice(self, level: str, title: str) -> None:
+        """Send a notice of ours."""
 
     def open(self, session_id: str, thread_id: str, cwd: str, listener: UpdateListener) -> None:
         """Send what was held, and everything from now on: the client knows the session's id."""
@@ -146,11 +168,44 @@ class UpdateBase(ABC):
         self._end_all("Codex ended unexpectedly.")
         self._listener.on_gone()
 
+    def _subagent(self, event: FromSubagent) -> None:
+        """Activities of subagents are shown; their messages are for the parent thread."""
+        if isinstance(event.inner, Activity):
+            self._activity(event.inner, event.thread_id)
+        elif isinstance(event.inner, Outlived):
+            self._outlived(event.inner, event.thread_id)
+        elif isinstance(event.inner, TurnDone):
+            self._end_all("The subagent's turn is over.", event.thread_id)
+
+    def _usage(self, usage: Usage) -> None:
+        if usage.window:
+            self.send({"sessionUpdate": "usage_update", "used": usage.last.total, "size": usage.window})
+
+    def _title(self, event: Titled) -> None:
+        if event.title:
+            self.send({"sessionUpdate": "session_info_update", "title": label(event.title)})
+
+    def _notice(self, event: Notice) -> None:
+        if event.will_retry:
+            self.send_notice("warning", f"Trying again: {event.message}")
+        elif event.level != "error":  # an error ends the turn, and is told with its end
+            self.send_notice(event.level, event.message)
+
+    def _other(self, event: Other) -> None:
+        text = notice_text(event)
+        if text:
+            self.send_notice("warning", text)
+
 
 COMMON_HANDLERS: Handlers = {
     SettingsChanged: UpdateBase._settings,
     Diff: UpdateBase._diff,
     ThreadKnown: UpdateBase._thread,
     EngineGone: UpdateBase._gone,
+    FromSubagent: UpdateBase._subagent,
+    Usage: UpdateBase._usage,
+    Titled: UpdateBase._title,
+    Notice: UpdateBase._notice,
+    Other: UpdateBase._other,
 }
 """The handlers that are the same in all versions."""

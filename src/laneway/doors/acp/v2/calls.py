@@ -49,13 +49,8 @@ def call(activity: Activity, thread_id: str, *, cwd: str, max_chars: int = MAX_O
             *_content(activity, call_view, thread_id, cwd, max_chars),
             *([blocks.text(note)] if note else []),
         ],
+        **call_view.optional_fields(),
     }
-    if call_view.name:
-        update["name"] = call_view.name
-    if call_view.locations:
-        update["locations"] = list(call_view.locations)
-    if call_view.raw_input is not None:
-        update["rawInput"] = call_view.raw_input
     if call_view.raw_output is not None:
         update["rawOutput"] = call_view.raw_output
     return update
