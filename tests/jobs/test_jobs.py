@@ -9,7 +9,10 @@ import pytest
 
 from laneway.base.errors import JobUnknown, UsageError
 from laneway.jobs.model import JobLimits
-from tests.jobs.stage import reading, spawn, stage, writing
+from laneway.jobs.tools import TICK_S, JobTools
+from laneway.testing.clock import HandClock
+from tests.core.support import until
+from tests.jobs.stage import DEADLINE_S, reading, spawn, stage, writing
 
 
 async def test_a_job_runs_by_itself_and_leaves_its_last_words(tmp_path: Path) -> None:
@@ -56,6 +59,18 @@ async def test_no_more_jobs_run_than_there_are_slots_and_the_queue_is_worked_off
         ended = await here.ended(jobs, *queued)
         assert [job.status for job in ended] == ["succeeded"] * 5
         assert sorted(job.ended_number for job in ended) == [1, 2, 3, 4, 5]
+
+
+async def test_a_server_that_only_runs_starts_what_waits_and_ends_what_was_lost(tmp_path: Path) -> None:
+    """By its tick: nobody calls a tool."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        clock = HandClock()
+        job = jobs.spawn(reading("%say Done."))
+        async with JobTools(lambda: here.jobs(), clock).running():
+            clock.advance(TICK_S)
+            await until(lambda: jobs.get(job.job_id).has_ended, DEADLINE_S)
+        assert jobs.get(job.job_id).status == "succeeded"
 
 
 async def test_a_cancelled_job_says_so_and_leaves_nothing_running(tmp_path: Path) -> None:

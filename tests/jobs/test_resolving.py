@@ -178,6 +178,25 @@ async def test_nothing_is_rolled_back_while_somebody_writes_or_what_was_edited_s
         assert (here.work / "a.txt").read_text() == "a\nb\nc\nd\nmine\n"
 
 
+async def test_an_accepted_run_can_be_rolled_back_and_the_next_one_has_its_own_baseline(
+    tmp_path: Path,
+) -> None:
+    """A tree has at most one open run; a run that is named may be closed."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        first = spawn(jobs, writing("%edit a.txt a => one"))
+        await here.ended(jobs, first)
+        run = jobs.get(first.job_id).run_id
+        assert asked(jobs, "accept", run=run)["accepted"]
+        second = spawn(jobs, writing("%edit b.txt b => two"))
+        await here.ended(jobs, second)
+        assert jobs.get(second.job_id).run_id != run
+        assert asked(jobs, "show")["run"] == jobs.get(second.job_id).run_id
+        rolled = asked(jobs, "rollback", run=run)
+        assert (rolled["ending"], rolled["paths"]) == ("done", ["a.txt"])
+        assert (here.work / "b.txt").read_text() == "two\n"
+
+
 async def test_nobody_resolves_the_jobs_of_another_caller(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         jobs = here.jobs()
