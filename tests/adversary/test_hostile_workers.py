@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from laneway.jobs.event_log import MAX_ANSWER_BYTES
 from laneway.jobs.job_json import result_json, status_json
@@ -62,6 +63,7 @@ out({"type": "turn.completed", "usage": {}})
 """What a worker may print, by what that is."""
 
 
+@pytest.mark.covers("004-events.2", "J-tools.8")
 async def test_whatever_a_worker_prints_its_job_ends_and_can_be_looked_at(tmp_path: Path) -> None:
     """In pages of bounded size, with one end in the log: the supervisor's."""
     async with stage(tmp_path) as here:
@@ -100,6 +102,7 @@ async def test_whatever_a_worker_prints_its_job_ends_and_can_be_looked_at(tmp_pa
         assert here.git("status", "--porcelain") == ""
 
 
+@pytest.mark.covers("J-workers.15")
 @linux_only
 async def test_nothing_that_a_worker_starts_outlives_its_job(tmp_path: Path) -> None:
     """Dozens of processes, in sessions of their own, without its streams; and the job has succeeded."""

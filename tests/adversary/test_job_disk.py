@@ -67,6 +67,7 @@ FILLS = {
 """By the events that it makes us write, or by itself."""
 
 
+@pytest.mark.covers("J-supervision.1")
 @pytest.mark.skipif("not can_mount()", reason="a small disk of our own needs user namespaces")
 @pytest.mark.parametrize("how", FILLS)
 async def test_a_full_disk_ends_the_job_and_loses_nothing_that_was_written(tmp_path: Path, how: str) -> None:

@@ -94,6 +94,7 @@ async def test_garbage_in_the_folder_of_an_ended_job_is_a_sentence(tmp_path: Pat
         assert jobs.unfinished() == []
 
 
+@pytest.mark.covers("J-supervision.2")
 async def test_a_queued_job_whose_files_are_garbage_ends_and_frees_its_slot(tmp_path: Path) -> None:
     """It may fail, or not need them; nothing waits for it for ever."""
     limits = JobLimits(read=8, write=1, total=8)
@@ -143,6 +144,7 @@ async def test_garbage_in_the_ledger_costs_only_its_own_row(tmp_path: Path) -> N
         await here.ended(jobs, *jobs.unfinished())
 
 
+@pytest.mark.covers("J-tools.18")
 async def test_a_token_finds_nothing_of_the_jobs_of_another(tmp_path: Path) -> None:
     """Not by id, run, cursor, list, tag, wait, follow-up or resolution; nor in numbers."""
     async with stage(tmp_path) as here:
@@ -191,6 +193,7 @@ async def test_a_token_finds_nothing_of_the_jobs_of_another(tmp_path: Path) -> N
         }
 
 
+@pytest.mark.covers("J-tools.20", "J-supervision.9")
 async def test_cursors_of_other_jobs_and_forged_ones_are_refused(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         jobs = here.jobs(codex=false_codex(tmp_path, "codex", "end()"))
@@ -213,6 +216,7 @@ async def test_cursors_of_other_jobs_and_forged_ones_are_refused(tmp_path: Path)
             assert (await answer(jobs, "codex_list", cursor=odd)).is_error
 
 
+@pytest.mark.covers("004-bounds.2", "J-supervision.5")
 async def test_dispatchers_at_once_start_every_job_once(tmp_path: Path) -> None:
     """And never more than there is room for."""
     limits = JobLimits(read=3, write=1, total=3)

@@ -92,6 +92,7 @@ def _none() -> Any:
     return JobLimits(read=0, write=0, total=0)
 
 
+@pytest.mark.covers("J-a2.6")
 @traps
 def test_a_job_and_its_rollback_run_nothing_that_a_repository_brings(
     tmp_path: Path, trap: Trap, monkeypatch: pytest.MonkeyPatch
@@ -112,6 +113,7 @@ def test_a_job_and_its_rollback_run_nothing_that_a_repository_brings(
         boss.jobs.close()
 
 
+@pytest.mark.covers("J-workers.7")
 async def test_a_worker_that_writes_into_gits_own_folder_has_nothing_run_by_us(tmp_path: Path) -> None:
     """Hooks, a monitor and a filter, written while the job ran; nothing of it is rolled back either."""
     async with stage(tmp_path) as here:
@@ -155,6 +157,7 @@ async def test_a_hostile_repository_of_real_jobs(tmp_path: Path) -> None:
         assert made.was_run(but_by="codex") == ""
 
 
+@pytest.mark.covers("J-supervision.5")
 @pytest.mark.parametrize("name", [".laneway.toml", ".atm.toml"])
 async def test_a_repository_widens_no_limit_of_jobs(tmp_path: Path, name: str) -> None:
     """Not even one that is trusted: these are the user's own settings."""

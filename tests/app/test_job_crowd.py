@@ -40,8 +40,8 @@ async def spawned(client: Client, prompt: str, **more: Any) -> str:
     return job_id
 
 
+@pytest.mark.covers("004-tools.s", "004-a2.s1", "004-bounds.1", "004-bounds.s", "J-supervision.5")
 @linux_only
-@pytest.mark.covers("S004-throttles", "S004-no-conflict")
 async def test_never_more_than_eight_read_and_two_write_jobs_run_over_two_servers(tmp_path: Path) -> None:
     """The rest is queued until there is room, all of them end, and disjoint edits are accepted."""
     async with shell(tmp_path) as person, server(person) as one, server(person) as two:
@@ -87,7 +87,7 @@ async def test_never_more_than_eight_read_and_two_write_jobs_run_over_two_server
         }
 
 
-@pytest.mark.covers("S004-conflict")
+@pytest.mark.covers("004-concurrency.s", "004-a2.s2", "J-tools.6")
 async def test_one_file_twice_is_a_conflict_that_is_rolled_back_and_run_again_in_sequence(
     tmp_path: Path,
 ) -> None:

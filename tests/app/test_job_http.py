@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.cli.jobs.support import Shell, shell
 from tests.doors.mcp.http_support import BOTH, mirrors, modern
@@ -48,6 +49,7 @@ async def asked(url: str, token: str, tool: str, **arguments: Any) -> dict[str, 
     return result
 
 
+@pytest.mark.covers("J-tools.18")
 async def test_a_token_has_its_jobs_again_after_a_restart_and_another_one_has_not(tmp_path: Path) -> None:
     """The local user sees all of them."""
     async with shell(tmp_path) as person:

@@ -41,6 +41,7 @@ def cut_off_rollback(here: Stage, jobs: Jobs) -> None:
     assert record.outcome is None
 
 
+@pytest.mark.covers("J-a2.17")
 @pytest.mark.parametrize("who", ["job", "person"])
 async def test_a_rollback_that_was_cut_off_is_finished_at_the_next_look(tmp_path: Path, who: str) -> None:
     """A job that begins finds the tree as it shall be; and so does somebody who only looks."""

@@ -32,6 +32,7 @@ def job(status: Status, text: str) -> Job:
     )
 
 
+@pytest.mark.covers("J-tools.4")
 @pytest.mark.parametrize("status", ["queued", "cancelling", "timed_out"])
 @given(text=st.text(min_size=60) | st.sampled_from([letter * 200 for letter in LETTERS]))
 def test_a_status_has_less_than_300_bytes_and_no_odd_characters(status: Status, text: str) -> None:

@@ -15,6 +15,7 @@ from tests.core.support import until
 from tests.jobs.stage import DEADLINE_S, reading, spawn, stage, writing
 
 
+@pytest.mark.covers("004-boss.1", "004-events.1")
 async def test_a_job_runs_by_itself_and_leaves_its_last_words(tmp_path: Path) -> None:
     """Events of the six types, one `final`; tokens; a thread to go on with."""
     async with stage(tmp_path) as here:
@@ -33,6 +34,7 @@ async def test_a_job_runs_by_itself_and_leaves_its_last_words(tmp_path: Path) ->
         assert ended.tokens == result.usage.total_tokens > 0
 
 
+@pytest.mark.covers("004-boss.3", "004-a2.4", "J-workers.6")
 async def test_a_writing_job_is_credited_with_what_it_changed(tmp_path: Path) -> None:
     """By patch and by shell; nothing of the user's repository is touched."""
     async with stage(tmp_path) as here:
@@ -50,6 +52,7 @@ async def test_a_writing_job_is_credited_with_what_it_changed(tmp_path: Path) ->
         assert "trust_level" not in (here.home / "config.toml").read_text()
 
 
+@pytest.mark.covers("004-concurrency.1", "004-bounds.2", "J-supervision.7")
 async def test_no_more_jobs_run_than_there_are_slots_and_the_queue_is_worked_off(tmp_path: Path) -> None:
     """The last one to end starts the next; nobody has to look."""
     async with stage(tmp_path) as here:
@@ -61,6 +64,7 @@ async def test_no_more_jobs_run_than_there_are_slots_and_the_queue_is_worked_off
         assert sorted(job.ended_number for job in ended) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.covers("J-supervision.7")
 async def test_a_server_that_only_runs_starts_what_waits_and_ends_what_was_lost(tmp_path: Path) -> None:
     """By its tick: nobody calls a tool."""
     async with stage(tmp_path) as here:
@@ -73,6 +77,7 @@ async def test_a_server_that_only_runs_starts_what_waits_and_ends_what_was_lost(
         assert jobs.get(job.job_id).status == "succeeded"
 
 
+@pytest.mark.covers("004-tools.4", "004-cancel.s1")
 async def test_a_cancelled_job_says_so_and_leaves_nothing_running(tmp_path: Path) -> None:
     """Queued: at once. Running: asked to end, or killed by force."""
     async with stage(tmp_path) as here:
@@ -93,6 +98,7 @@ async def test_a_cancelled_job_says_so_and_leaves_nothing_running(tmp_path: Path
         assert jobs.cancel(forced.job_id).status == "cancelled"
 
 
+@pytest.mark.covers("J-tools.16")
 async def test_a_follow_up_goes_on_in_the_same_thread(tmp_path: Path) -> None:
     """Also one that was sent while the first still ran; its tokens are its own."""
     async with stage(tmp_path) as here:
@@ -109,6 +115,7 @@ async def test_a_follow_up_goes_on_in_the_same_thread(tmp_path: Path) -> None:
         assert "My name is Ann." in str(here.requests[-1])
 
 
+@pytest.mark.covers("J-tools.18")
 async def test_jobs_of_somebody_else_are_unknown(tmp_path: Path) -> None:
     """The local user sees all of them."""
     async with stage(tmp_path) as here:
@@ -123,6 +130,7 @@ async def test_jobs_of_somebody_else_are_unknown(tmp_path: Path) -> None:
         await here.ended(jobs, job)
 
 
+@pytest.mark.covers("004-git", "J-tools.2", "J-tools.20")
 async def test_bad_input_is_a_sentence_and_starts_nothing(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         jobs = here.jobs()
@@ -153,6 +161,7 @@ async def test_bad_input_is_a_sentence_and_starts_nothing(tmp_path: Path) -> Non
         assert not here.places.jobs.exists()
 
 
+@pytest.mark.covers("J-a2.22")
 @pytest.mark.parametrize("isolation", ["overlay", "worktree"])
 async def test_a_job_apart_is_merged_when_it_has_succeeded(tmp_path: Path, isolation: Any) -> None:
     """Until then the user's tree is as it was; afterwards every path is certain."""
@@ -177,6 +186,7 @@ async def test_a_job_apart_is_merged_when_it_has_succeeded(tmp_path: Path, isola
         ]
 
 
+@pytest.mark.covers("J-a2.22")
 async def test_a_job_apart_whose_edits_conflict_is_not_merged_at_all(tmp_path: Path) -> None:
     """Nothing is written, the paths are named, and the files can be looked at."""
     async with stage(tmp_path) as here:

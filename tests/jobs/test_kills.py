@@ -46,6 +46,7 @@ PROMPTS = (
 )
 
 
+@pytest.mark.covers("J-tools.5", "J-supervision.2", "J-supervision.4", "J-a2.10")
 @linux_only
 async def test_whoever_of_a_job_is_killed_it_ends_and_frees_its_slots(tmp_path: Path) -> None:
     """Where the supervisor cannot write the end, whoever looks next does; the edits are known."""
@@ -78,6 +79,7 @@ async def test_whoever_of_a_job_is_killed_it_ends_and_frees_its_slots(tmp_path: 
             assert job.is_inconsistent == (job.status == "lost")
 
 
+@pytest.mark.covers("J-supervision.2")
 @linux_only
 async def test_what_hides_in_a_session_and_an_environment_of_its_own_ends_with_its_job(
     tmp_path: Path,
@@ -99,6 +101,7 @@ async def test_what_hides_in_a_session_and_an_environment_of_its_own_ends_with_i
             os.kill(pid, 0)
 
 
+@pytest.mark.covers("J-tools.9", "J-supervision.1", "J-supervision.4", "J-a2.10", "J-a2.11")
 @linux_only
 @pytest.mark.chaos
 @pytest.mark.timeout(3600)

@@ -22,6 +22,7 @@ def retried(here: Stage, jobs: Jobs, job: Job) -> list[str]:
     return [content["message"] for content in contents if content["kind"] == "retry"]
 
 
+@pytest.mark.covers("J-workers.17")
 async def test_an_attempt_without_edits_is_followed_by_another_in_the_same_thread(tmp_path: Path) -> None:
     """As often as the job allows, and no more."""
     fails = one_after_the_other("%fail 400 first", "%fail 400 second", "%say Done.")
@@ -37,6 +38,7 @@ async def test_an_attempt_without_edits_is_followed_by_another_in_the_same_threa
         assert threads == {ended.thread_id}
 
 
+@pytest.mark.covers("004-a2.1", "J-workers.17", "J-a2.19")
 async def test_edits_of_a_failed_attempt_are_given_back_before_the_next_one(tmp_path: Path) -> None:
     """It begins where the first one began, in a thread of its own, and is credited with its own edits only.
 
@@ -72,6 +74,7 @@ async def test_edits_of_a_failed_attempt_are_given_back_before_the_next_one(tmp_
         assert not (here.work / "new.txt").exists()
 
 
+@pytest.mark.covers("J-workers.17")
 async def test_edits_that_cannot_be_given_back_now_are_not_followed_by_another_attempt(
     tmp_path: Path,
 ) -> None:
@@ -89,6 +92,7 @@ async def test_edits_that_cannot_be_given_back_now_are_not_followed_by_another_a
         await here.ended(jobs, other)
 
 
+@pytest.mark.covers("J-workers.17")
 @pytest.mark.parametrize("isolation", ["overlay", "worktree"])
 async def test_an_attempt_of_a_job_apart_begins_with_the_tree_as_it_was(
     tmp_path: Path, isolation: Any

@@ -36,6 +36,7 @@ def kinds(here: Stage, jobs: Any, job: Job) -> list[str]:
     return [event["content"].get("kind") for event in here.events(jobs, job) if event["type"] == "error"]
 
 
+@pytest.mark.covers("004-boss.2", "J-workers.5", "J-supervision.3", "J-supervision.4", "J-supervision.8")
 async def test_a_worker_gets_the_contract_and_its_spawners_environment_and_no_lock(tmp_path: Path) -> None:
     """What its spawner had is kept in a private file until it starts, without secrets of ours."""
     async with stage(tmp_path) as here:
@@ -70,6 +71,7 @@ def opened(pid: int) -> set[str]:
     return {os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder)}
 
 
+@pytest.mark.covers("004-tree.s", "J-workers.6", "J-a2.4")
 async def test_a_run_leaves_everything_of_the_user_as_it_was(tmp_path: Path) -> None:
     """Index, references, objects, stash, hooks and configuration of git; and the one of Codex."""
     async with stage(tmp_path) as here:
@@ -86,6 +88,7 @@ async def test_a_run_leaves_everything_of_the_user_as_it_was(tmp_path: Path) -> 
         assert (here.home / "config.toml").read_bytes() == config
 
 
+@pytest.mark.covers("004-boss.3", "J-tools.3", "J-tools.6", "J-workers.8", "J-workers.9")
 async def test_success_is_a_completed_turn_and_an_output_that_satisfies_the_schema(tmp_path: Path) -> None:
     """Codex itself exits with 0 in all of these. What it refused to run is told, too."""
     async with stage(tmp_path) as here:
@@ -109,6 +112,7 @@ async def test_success_is_a_completed_turn_and_an_output_that_satisfies_the_sche
         assert "refused" in kinds(here, jobs, refused)
 
 
+@pytest.mark.covers("J-workers.10", "J-workers.11", "J-workers.12")
 async def test_a_job_that_uses_too_many_tokens_is_stopped_and_all_are_counted(tmp_path: Path) -> None:
     """A follow-up counts from where the thread stood."""
     async with stage(tmp_path) as here:
@@ -128,6 +132,7 @@ async def test_a_job_that_uses_too_many_tokens_is_stopped_and_all_are_counted(tm
         assert totals.by_run == {ended.run_id: 3001 + 501}
 
 
+@pytest.mark.covers("J-tools.5", "J-workers.13")
 async def test_time_without_progress_and_time_in_all_are_limited(tmp_path: Path) -> None:
     """A provider that is out of reach is no progress, though Codex says each time that it tries again."""
     async with stage(tmp_path) as here:
@@ -150,6 +155,9 @@ async def test_time_without_progress_and_time_in_all_are_limited(tmp_path: Path)
         assert not ended[0].is_inconsistent, "it could not write"
 
 
+@pytest.mark.covers(
+    "004-tools.4", "004-cancel.s1", "004-cancel.s2", "J-workers.14", "J-workers.15", "J-workers.16"
+)
 @linux_only
 async def test_a_soft_cancellation_never_kills_and_force_leaves_nothing(tmp_path: Path) -> None:
     """Not even what began a session of its own and ignores every other signal. Time limits kill, too."""
@@ -181,6 +189,7 @@ async def test_a_soft_cancellation_never_kills_and_force_leaves_nothing(tmp_path
         assert [name for name in LITTER if (here.work / name).exists()] == []
 
 
+@pytest.mark.covers("004-boss.4", "004-tree.2", "J-workers.7")
 async def test_what_the_contract_forbids_is_told_and_can_be_taken_back(tmp_path: Path) -> None:
     """A commit, where the sandbox does not prevent it."""
     async with stage(tmp_path) as here:
@@ -204,6 +213,7 @@ async def test_what_the_contract_forbids_is_told_and_can_be_taken_back(tmp_path:
         assert here.git("rev-parse", "HEAD") == head
 
 
+@pytest.mark.covers("004-cancel.s2", "J-workers.18", "J-a2.10")
 async def test_a_cancelled_writer_is_marked_and_credited_and_leaves_no_litter(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         jobs = here.jobs()
@@ -216,6 +226,7 @@ async def test_a_cancelled_writer_is_marked_and_credited_and_leaves_no_litter(tm
         assert here.git("status", "--porcelain") == "?? new\n"
 
 
+@pytest.mark.covers("004-a2.1", "004-a2.2", "004-a2.3", "J-a2.2")
 @pytest.mark.parametrize("is_dirty", [True, False])
 async def test_a_job_may_demand_a_clean_tree(tmp_path: Path, is_dirty: bool) -> None:
     """What the tree was like is recorded with the run."""
