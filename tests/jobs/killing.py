@@ -24,12 +24,12 @@ def processes_of(job_id: str) -> dict[str, int]:
     """Supervisor, guardian and worker, as far as they are there."""
     table = process_table()
     found: dict[str, int] = {}
-    parent = next((pid for pid, _, _ in table if _is_supervisor(pid, job_id)), None)
+    parent = next((pid for pid, *_ in table if _is_supervisor(pid, job_id)), None)
     for name in ("supervisor", "guardian", "worker"):
         if parent is None:
             break
         found[name] = parent
-        parent = next((pid for pid, above, _ in table if above == parent), None)
+        parent = next((pid for pid, above, *_ in table if above == parent), None)
     return found
 
 

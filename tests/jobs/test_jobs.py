@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from laneway.base.errors import JobUnknown, UsageError
-from laneway.jobs.model import JobLimits
+from laneway.jobs.model import JobFailure, JobLimits
 from laneway.jobs.tools import TICK_S, JobTools
 from laneway.testing.clock import HandClock
+from laneway.wire import guardian
+from laneway.wire.child import Child, Exit
 from tests.core.support import until
 from tests.jobs.stage import DEADLINE_S, reading, spawn, stage, writing
+from tests.wire.support import linux_only
 
 
 @pytest.mark.covers("004-boss.1", "004-events.1")
@@ -98,6 +102,43 @@ async def test_a_cancelled_job_says_so_and_leaves_nothing_running(tmp_path: Path
         assert jobs.cancel(forced.job_id).status == "cancelled"
 
 
+AGENT = """
+import sys, time
+from pathlib import Path
+from laneway.jobs.model import JobLimits
+from laneway.jobs.places import JobsLayout
+from laneway.jobs.requests import JobDefaults
+from laneway.jobs.service import Jobs
+state, job_id = sys.argv[1:]
+defaults = JobDefaults(cwd=Path("/"), work_near=Path("/"), codex="codex", codex_home="/")
+jobs = Jobs(JobsLayout.of(Path(state)), defaults, JobLimits())
+jobs.dispatch()
+while jobs.get(job_id).status != "running":
+    time.sleep(0.01)
+"""
+"""What an agent has started to start a job: it ends once that runs."""
+
+
+@linux_only
+async def test_a_job_outlives_the_agent_that_spawned_it(tmp_path: Path) -> None:
+    """One whose guardian ends all that it has started, such as a Codex of ours that uses our MCP server."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        job = spawn(jobs, reading("%hang"))
+        words = [sys.executable, "-P", "-c", AGENT, str(here.state), job.job_id]
+        agent = await Child.spawn(words, on_stdout=ignore, env=here.environment, kind=guardian.AGENT)
+        assert await agent.wait() == Exit(code=0), agent.stderr_tail
+        jobs.look()
+        assert jobs.get(job.job_id).status == "running"
+        jobs.cancel(job.job_id)
+        (ended,) = await here.ended(jobs, job)
+        assert ended.status == "cancelled", here.log_of(job.job_id)
+
+
+def ignore(data: bytes) -> None:
+    """What the agent prints is not looked at."""
+
+
 @pytest.mark.covers("J-tools.16")
 async def test_a_follow_up_goes_on_in_the_same_thread(tmp_path: Path) -> None:
     """Also one that was sent while the first still ran; its tokens are its own."""
@@ -113,6 +154,25 @@ async def test_a_follow_up_goes_on_in_the_same_thread(tmp_path: Path) -> None:
         assert [job.status for job in ended] == ["succeeded"] * 2, here.log_of(second.job_id)
         assert len({job.thread_id for job in [jobs.get(first.job_id), *ended]}) == 1
         assert "My name is Ann." in str(here.requests[-1])
+
+
+async def test_a_follow_up_sent_before_there_is_a_thread_goes_on_in_it_all_the_same(tmp_path: Path) -> None:
+    """Where there never was one, that is said, and no other thread is begun."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        first = jobs.spawn(reading("%say My name is Ann."))
+        second = jobs.send(first.job_id, "%say Who am I?")
+        unstarted = jobs.spawn(reading("%say never"))
+        orphan = jobs.send(unstarted.job_id, "%say either")
+        jobs.cancel(unstarted.job_id)
+        jobs.dispatch()
+        one, two, none = await here.ended(jobs, first, second, orphan)
+        assert (two.status, two.thread_id) == ("succeeded", one.thread_id), here.log_of(second.job_id)
+        assert "My name is Ann." in next(str(each) for each in here.requests if "Who am I?" in str(each))
+        assert (none.status, none.failure) == (
+            "failed",
+            JobFailure("launch", f"Job {unstarted.job_id} ended before it had a thread: spawn a new one."),
+        )
 
 
 @pytest.mark.covers("J-tools.18")

@@ -26,7 +26,7 @@ from laneway.jobs.service import MAX_SPEC_BYTES, decode_spec
 from laneway.jobs.supervisor import Supervisor
 from laneway.store.database import Database
 from laneway.store.files import decoded, read_whole
-from laneway.wire.guardian import become_subreaper
+from laneway.wire.guardian import SUPERVISOR_NAME, become_subreaper
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +38,9 @@ def main(argv: list[str]) -> int:
     locks = [int(lock), *(int(slot) for slot in slots.split(","))]
     for fd in locks:
         os.set_inheritable(fd, False)
-    # What a worker's guardian leaves behind, should it be killed, becomes ours.
-    become_subreaper(None)
+    # What a worker's guardian leaves behind, should it be killed, becomes ours. The name tells the guardian
+    # of an agent that spawned us to let us live.
+    become_subreaper(SUPERVISOR_NAME)
     # Told to end with the session of whoever started us, for one: the job is not theirs to end.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -73,7 +74,8 @@ async def _supervise(places: JobsLayout, ledger: Ledger, job_id: str, locks: lis
 
         ended = ledger.get(job_id)
         if ended is not None:
-            await asyncio.to_thread(send_end, spec, ended, supervisor.last_message)
+            last_message = supervisor.last_message
+            await asyncio.to_thread(send_end, spec.notify, spec.notify_team, ended, last_message)
 
 
 def _start_next(places: JobsLayout, ledger: Ledger, limits: JobLimits) -> None:

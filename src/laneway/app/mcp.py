@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from laneway.app import engines
 from laneway.app.jobs import BackgroundJobs
 from laneway.app.local_socket import local_socket
 from laneway.app.mail import TeamMail
@@ -101,6 +102,7 @@ class _Parts:
             briefer(settings.team),
             settings.transport,
             asks_login=True,
+            others=engines.others(),
             tools=ToolBox(mail.tools()) if mail else None,
             equip=equip,
         ) as runtime:
@@ -141,7 +143,7 @@ class _Parts:
             return {**(mail.status() if mail else {}), **session_tools.status(principal)}
 
         admin_tools = AdminTools(sessions, self._names, status)
-        return offers(self._names, session_tools, admin_tools, self._groups)
+        return offers(self._names, session_tools, admin_tools, self._groups, self._options.backends)
 
     @asynccontextmanager
     async def mail_running(self, sessions: NamedSessions) -> AsyncIterator[dict[str, Resources]]:
@@ -234,4 +236,5 @@ def defaults_for(options: McpOptions, settings: Settings, cwd: Path) -> SessionD
         config_keys=settings.config_keys,
         rules=config_keys,
         native=raw_events(settings.events),
+        backend=settings.engine,
     )

@@ -15,6 +15,7 @@ import msgspec
 
 from laneway.base import kinds
 from laneway.base.config_files import RepoPlace
+from laneway.base.engines import BACKENDS, DEFAULT_BACKEND
 from laneway.base.kinds import Kind
 from laneway.base.setting_values import Ignored, Keys, SettingValue, Source
 
@@ -39,7 +40,7 @@ class Role(msgspec.Struct, frozen=True):
     reasoning_effort: str | None = None
 
 
-class Node(msgspec.Struct, frozen=True):
+class NodeSetting(msgspec.Struct, frozen=True):
     """Another machine that runs jobs."""
 
     command: str | None = None
@@ -99,6 +100,11 @@ class Settings(msgspec.Struct, frozen=True):
     """Of files that a trusted repository names: used as they were checked, not read again."""
 
     # Codex
+    engine = Key[str](
+        kinds.choice(*BACKENDS),
+        DEFAULT_BACKEND,
+        "the engine of a session that asks for none",
+    )
     codex_bin = Key[str | None](
         kinds.program(),
         None,
@@ -298,9 +304,9 @@ class Settings(msgspec.Struct, frozen=True):
         return self._entries("per_thread_auto_mail")
 
     @property
-    def jobs_nodes(self) -> dict[str, Node]:
+    def jobs_nodes(self) -> dict[str, NodeSetting]:
         """Other machines by name, from `[laneway.jobs.nodes.NAME]`."""
-        return {name: Node(**fields) for name, fields in self._entries("jobs", "nodes").items()}
+        return {name: NodeSetting(**fields) for name, fields in self._entries("jobs", "nodes").items()}
 
     @property
     def jobs_repositories(self) -> dict[str, Path]:

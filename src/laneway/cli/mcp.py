@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from laneway.app import prestart
+from laneway.app.engines import backends
 from laneway.app.options import McpOptions, tool_groups
 from laneway.base.errors import UsageError
 from laneway.base.schema import TOOL_GROUPS
@@ -165,7 +166,9 @@ async def serve(options: argparse.Namespace, names: Names) -> int:
             or names is CODEX
         )
         say_waiting("MCP server", "laneway setup claude")
-        await serve_stdio(server_info(names, tool_groups(settings)), open_server, opens_first=opens_first)
+        await serve_stdio(
+            server_info(names, tool_groups(settings), backends()), open_server, opens_first=opens_first
+        )
     else:
         async with open_server() as opened_server:
             await serve_web(options, settings, opened_server)
@@ -201,6 +204,7 @@ def mcp_options(options: argparse.Namespace, settings: Settings) -> McpOptions:
         resume=options.resume,
         is_fast=options.fast,
         role=options.role,
+        backends=backends(),
     )
 
 

@@ -19,3 +19,9 @@ def answer_granting(question: Question, *scopes: str, values: dict[str, Any] | N
 def stop_answer(question: Question) -> Answer:
     """The answer that declines and ends the turn, where the question offers that; else a decline."""
     return answer_granting(question, "stop")
+
+
+def no_with_words(question: Question, words: str) -> Answer:
+    """A decline with what the person says to it, where the engine takes that; else without."""
+    choice = question.words_choice
+    return Answer(choice_id=choice.choice_id, words=words.strip()) if choice else DECLINE

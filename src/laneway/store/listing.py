@@ -31,6 +31,7 @@ SLACK_BYTES = 64 * 1024
 class SessionRow(SessionFields, kw_only=True, frozen=True):
     """One session, with the field names of a registry."""
 
+    backend: str | None = None
     thread_id: str | None = None
     last_active_at: str | None = None
     state: str | None = None
@@ -58,6 +59,7 @@ class SessionRow(SessionFields, kw_only=True, frozen=True):
 
 
 EXTRA_KINDS: dict[str, Any] = {
+    "backend": str,
     "state": str,
     "role": str,
     "agent_name": str,

@@ -9,8 +9,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 from pathlib import Path
+from typing import Any
 
+from laneway.base.engines import BACKENDS, CODEX
 from laneway.base.errors import EngineError, EngineLost, EngineRefused, QuestionGone, ThreadUnknown
+from laneway.core.abilities import check_fork, check_steer, check_turn
 from laneway.core.model import (
     Accepted,
     Answer,
@@ -39,12 +42,35 @@ from laneway.core.ports import (
     TurnSpec,
 )
 
+ALL_OFFERS = Offers(
+    steering=True,
+    images=True,
+    forks=True,
+    live_output=True,
+    exit_codes=True,
+    schemas=True,
+    reviews=True,
+    compaction=True,
+    codex_config=True,
+    sandboxes=("read-only", "workspace-write", "danger-full-access"),
+    approvals=("untrusted", "on-request", "never"),
+)
+"""What this engine can do itself, without further ports."""
+
+
+YES_OR_NO = (
+    Choice(choice_id="accept", label="Yes", grants="once"),
+    Choice(choice_id="decline", label="No", grants="nothing"),
+)
+
 
 class HandThread:
     """One thread. `started`, `interrupted` and `answers` record the calls that it got."""
 
     def __init__(self, thread_id: str, host: Host, *, is_obedient: bool = True) -> None:
         self.host = host
+        self.engine_name = CODEX
+        self.offers = ALL_OFFERS
         self.is_obedient = is_obedient
         """Whether an interrupt ends the turn, as a healthy engine does."""
         self.started: list[tuple[str, TurnSpec]] = []
@@ -72,6 +98,7 @@ class HandThread:
 
     async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
         self.started.append((ticket, spec))
+        check_turn(self.engine_name, self.offers, spec)
         if self.hold_starts is not None:
             await self.hold_starts.wait()
         if self.refuse_with is not None:
@@ -87,6 +114,7 @@ class HandThread:
         return turn_id
 
     async def steer(self, ticket: str, turn_id: str, parts: tuple[Part, ...]) -> None:
+        check_steer(self.engine_name, self.offers)
         self.steered.append(parts)
         self.steer_tickets.append(ticket)
         if self.records:
@@ -121,21 +149,21 @@ class HandThread:
         """Report that an input is recorded; an older engine does not name its ticket."""
         self.host.on_event(Accepted(turn_id=self.turn_id or "", client_id=ticket))
 
-    def ask(self, question_id: str, *, is_escalation: bool = True, offers_stop: bool = False) -> None:
+    def ask(self, question_id: str, *, offers_stop: bool = False, **fields: Any) -> None:
+        """Ask a question: by default for a command, with a yes and a no; `fields` are those of `Question`."""
         stop = (Choice(choice_id="cancel", label="No, and stop", grants="stop"),) if offers_stop else ()
         question = Question(
+            **{
+                "kind": "command",
+                "message": "May I?",
+                "choices": (*YES_OR_NO, *stop),
+                "engine": self.engine_name,
+                "turn_id": self.turn_id,
+                "item_id": None,
+                **fields,
+            },
             question_id=question_id,
-            kind="command",
             thread_id=self._info.thread_id,
-            turn_id=self.turn_id,
-            item_id=None,
-            message="May I?",
-            choices=(
-                Choice(choice_id="accept", label="Yes", grants="once"),
-                Choice(choice_id="decline", label="No", grants="nothing"),
-                *stop,
-            ),
-            is_escalation=is_escalation,
         )
         self.open_questions.add(question_id)
         self.host.on_event(Asked(question=question))
@@ -148,11 +176,23 @@ class HandThread:
     def emit(self, event: Event) -> None:
         self.host.on_event(event)
 
+    def die(self, how: str = "killed by SIGKILL") -> None:
+        """End as with the death of its process; where it has one of its own, no other thread hears of it."""
+        self.refuse_with = EngineLost(how, engine=self.engine_name)
+        if self.turn_id is not None:
+            self.end("failed", failure=Failure(kind="engine_lost", message=str(self.refuse_with)))
+        self.host.on_event(EngineGone(how=how))
+
 
 class HandEngine:
     """Threads by id; `die` ends them all as the death of a process would."""
 
-    def __init__(self, *, is_obedient: bool = True) -> None:
+    def __init__(
+        self, *, is_obedient: bool = True, backend: str = "codex", shares_process: bool = True
+    ) -> None:
+        self.backend = backend
+        self.name = BACKENDS[backend]
+        self.shares_process = shares_process
         self.threads: dict[str, HandThread] = {}
         self.resumed: list[tuple[str, ThreadSpec]] = []
         self.is_obedient = is_obedient
@@ -172,7 +212,7 @@ class HandEngine:
         self.ended: str | None = None
         self.ended_stderr = ""
         self.pid: int | None = None
-        self.offers = Offers()
+        self.offers = ALL_OFFERS
         self._numbers = itertools.count(1)
 
     async def abilities(self) -> Abilities:
@@ -188,17 +228,18 @@ class HandEngine:
         await self._wait_held()
         self._begin()
         if thread_id in self.unknown:
-            raise ThreadUnknown(thread_id)
+            raise ThreadUnknown(thread_id, engine=self.name)
         self.resumed.append((thread_id, spec))
         return self._add(thread_id, host)
 
     async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> HandThread:
+        check_fork(self.name, self.offers)
         self._begin()
         return self._add(f"{thread_id}-fork", host)
 
     async def read(self, thread_id: str) -> ThreadInfo:
         if thread_id not in self.threads:
-            raise ThreadUnknown(thread_id)
+            raise ThreadUnknown(thread_id, engine=self.name)
         return self.threads[thread_id].info
 
     async def history(
@@ -224,10 +265,7 @@ class HandEngine:
     def die(self, how: str = "killed by SIGKILL") -> None:
         self.is_running, self.ended = False, how
         for thread in self.threads.values():
-            thread.refuse_with = EngineLost(how)
-            if thread.turn_id is not None:
-                thread.end("failed", failure=Failure(kind="engine_lost", message=how))
-            thread.host.on_event(EngineGone(how=how))
+            thread.die(how)
 
     async def _wait_held(self) -> None:
         if self.hold_starts is not None:
@@ -239,12 +277,13 @@ class HandEngine:
 
     def _begin(self) -> None:
         if self.ended is not None and not self.renews:
-            raise EngineLost(self.ended)
+            raise EngineLost(self.ended, engine=self.name)
         if self.refuse_with is not None:
             raise self.refuse_with
         self.is_running, self.ended = True, None
 
     def _add(self, thread_id: str, host: Host) -> HandThread:
         thread = self.kind(thread_id, host, is_obedient=self.is_obedient)
+        thread.engine_name, thread.offers = self.name, self.offers
         self.threads[thread_id] = thread
         return thread

@@ -15,7 +15,10 @@ LOCALE: the child's `LC_CTYPE` after an equals sign, or nothing if it has none: 
 changes that variable for itself where the locale is C.
 MARK: a number by which every process of the tree is known (`mark_tree`), or nothing.
 KIND: `agent` if a model chooses what is started below us, `worker` if it works for a background job; other
-processes can see both (`laneway.wire.process_tree`). Else `program`.
+processes can see both (`laneway.wire.process_tree`). `pipe` if it is the way to another home of Laneway: then
+what has left the child's session is not ours to end, such as supervisors of jobs there. Else `program`.
+Supervisors of background jobs that were started below us are spared, with their trees: a job outlives whoever
+spawned it. Only a worker's guardian spares nobody.
 
 Imports only modules of a bare interpreter, because every start-up waits for its start.
 """
@@ -42,7 +45,14 @@ FREEZE_ROUNDS = 20
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NAME = 15
-AGENT, WORKER, PROGRAM = "agent", "worker", "program"
+ZOMBIES_S = 0.5
+"""For dead processes of a session to be reaped by whoever adopted them; some containers never do."""
+AGENT, WORKER, PROGRAM, PIPE = "agent", "worker", "program", "pipe"
+SUPERVISOR_NAME = "laneway-job"
+"""The process name of a job's supervisor. A process that a model starts could take it, and would be left
+running: it could as well spawn a job, or use cron."""
+QUIET_LOOKS = 3
+"""Looks at the process table, a tick apart, that must find nothing but supervisors: one may miss a fork."""
 NAMES = {AGENT: "laneway-guard", WORKER: "laneway-worker"}
 """Process names of guardians; at most 15 characters (Linux)."""
 HEEDED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -58,22 +68,36 @@ def main(argv: list[str]) -> int:
     os.environ.pop("LC_CTYPE", None)
     if locale:
         os.environ["LC_CTYPE"] = locale[1:]
-    # Before the child exists: one that ends at once would leave its orphans to init.
-    become_subreaper(NAMES.get(kind))
+    if kind != PIPE:
+        # Before the child exists: one that ends at once would leave its orphans to init.
+        become_subreaper(NAMES.get(kind))
     if mark:
         mark_tree(int(mark))
     # Not for others: whoever looks for what a dead guardian leaves finds it below the living child.
     prepare = death_with_parent() if kind == WORKER else lambda: None
-    return Guardian(control, status, prepare).run(argv[8:])
+    guardian = Guardian(control, status, prepare, only_session=kind == PIPE, spares_jobs=kind != WORKER)
+    return guardian.run(argv[8:])
 
 
 class Guardian:
     """Starts the child, reports its end, and ends its tree."""
 
-    def __init__(self, control: int, status: int, prepare_child: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        control: int,
+        status: int,
+        prepare_child: Callable[[], None],
+        *,
+        only_session: bool,
+        spares_jobs: bool,
+    ) -> None:
         self.control = control
         self.status = status
         self.prepare_child = prepare_child
+        self.only_session = only_session
+        self.spares_jobs = spares_jobs
+        self.quiet_looks = 0
+        self.session = 0
         self.child = 0
         self.wake, wake_in = os.pipe()
         os.set_blocking(self.wake, False)
@@ -117,7 +141,7 @@ class Guardian:
         os.close(refusal)
         errno = os.read(refused, 16)
         os.close(refused)
-        self.child = pid
+        self.child = self.session = pid
         if errno:
             os.waitpid(pid, 0)
             self.tell(b"failed " + errno)
@@ -147,16 +171,16 @@ class Guardian:
         if order == b"I":
             signal_all([self.child] if self.child else [], signal.SIGINT)
         elif order == b"T":
-            signal_tree(signal.SIGTERM)
+            self.terminate()
         elif order == b"N":
             self.may_kill = False
         elif order == b"S":
             self.may_kill = False
-            signal_tree(signal.SIGTERM)
+            self.terminate()
         elif order == b"K":
             self.may_kill = True
             self.term_s = 0.0
-            kill_tree(os.getpid())
+            self.kill()
         else:
             self.may_kill = True
             return False
@@ -170,16 +194,43 @@ class Guardian:
 
     def sweep(self) -> None:
         """End all remaining processes, however often they fork."""
-        signal_tree(signal.SIGTERM)
+        self.terminate()
         deadline = time.monotonic() + self.term_s
-        while self.reap():
+        while (self.reap() and self.is_tree_left()) or self.is_session_left(deadline + ZOMBIES_S):
             if not self.may_kill:
                 if select.select([self.control], [], [], SWEEP_TICK_S)[0]:
                     self.obey()
                 continue
             if time.monotonic() >= deadline:
-                kill_tree(os.getpid())
+                self.kill()
             time.sleep(SWEEP_TICK_S)
+
+    def terminate(self) -> None:
+        if self.only_session:
+            signal_all(members(self.session), signal.SIGTERM)
+        else:
+            signal_all(self.descendants(), signal.SIGTERM)
+
+    def kill(self) -> None:
+        if self.only_session:
+            signal_all(members(self.session), signal.SIGKILL)
+        else:
+            kill_tree(os.getpid(), spares_jobs=self.spares_jobs)
+
+    def descendants(self) -> list[int]:
+        return descendants(os.getpid(), spares_jobs=self.spares_jobs)
+
+    def is_tree_left(self) -> bool:
+        """Whether our children are others than the supervisors that we spare."""
+        if not self.spares_jobs or self.descendants():
+            self.quiet_looks = 0
+        else:
+            self.quiet_looks += 1
+        return self.quiet_looks < QUIET_LOOKS
+
+    def is_session_left(self, until: float) -> bool:
+        """Others than our child's may be left of a session; of a tree all are ours, and are reaped."""
+        return self.only_session and time.monotonic() < until and bool(members(self.session))
 
     def reap(self) -> bool:
         """Reap ended processes; return whether any is left."""
@@ -268,21 +319,21 @@ def is_over(pid: str) -> bool:
     return state in (b"Z", b"X") and len(os.listdir(f"/proc/{pid}/task")) <= 1
 
 
-def signal_tree(number: int) -> None:
-    signal_all(descendants(os.getpid()), number)
-
-
-def kill_tree(root: int, *, root_too: bool = False) -> None:
+def kill_tree(root: int, *, root_too: bool = False, spares_jobs: bool = False) -> None:
     """SIGKILL everything below `root`. All are stopped first: a stopped process cannot fork meanwhile."""
     frozen = [root] if root_too else []
     signal_all(frozen, signal.SIGSTOP)
     for _ in range(FREEZE_ROUNDS):
-        new_pids = [pid for pid in descendants(root) if pid not in frozen]
+        new_pids = [pid for pid in descendants(root, spares_jobs=spares_jobs) if pid not in frozen]
         if not new_pids:
             break
         signal_all(new_pids, signal.SIGSTOP)
         frozen += new_pids
     signal_all(frozen, signal.SIGKILL)
+
+
+def members(session: int) -> list[int]:
+    return [pid for pid, _, each, _ in process_table() if each == session]
 
 
 def signal_all(pids: list[int], number: int) -> None:
@@ -293,11 +344,16 @@ def signal_all(pids: list[int], number: int) -> None:
             pass  # it ended by itself in between
 
 
-def descendants(root: int) -> list[int]:
-    """All processes below `root`, and those of its session, whose parents may be gone."""
+def descendants(root: int, *, spares_jobs: bool = False) -> list[int]:
+    """All processes below `root`, and those of its session, whose parents may be gone.
+
+    With `spares_jobs` without supervisors of jobs, and what is below them.
+    """
     children: dict[int, list[int]] = {}
     pids: list[int] = []
-    for pid, parent, session in process_table():
+    for pid, parent, session, name in process_table():
+        if spares_jobs and name == SUPERVISOR_NAME and pid == session:
+            continue
         children.setdefault(parent, []).append(pid)
         if session == root and pid != root:
             pids.append(pid)
@@ -309,8 +365,8 @@ def descendants(root: int) -> list[int]:
     return pids
 
 
-def process_table() -> list[tuple[int, int, int]]:
-    """Every process with its parent and its session."""
+def process_table() -> list[tuple[int, int, int, str]]:
+    """Every process with its parent, its session and its name."""
     if not os.path.isdir("/proc/self"):
         return process_table_by_ps()
     table = []
@@ -319,18 +375,20 @@ def process_table() -> list[tuple[int, int, int]]:
             try:
                 with open(f"/proc/{name}/stat", "rb") as stat:
                     # The name in parentheses may contain anything, so split after the last parenthesis.
-                    fields = stat.read().rpartition(b")")[2].split()
+                    begin, _, rest = stat.read().rpartition(b")")
             except OSError:
                 continue  # it ended while we looked
-            table.append((int(name), int(fields[1]), int(fields[3])))
+            fields = rest.split()
+            called = begin.partition(b"(")[2].decode("utf-8", "replace")
+            table.append((int(name), int(fields[1]), int(fields[3]), called))
     return table
 
 
-def process_table_by_ps() -> list[tuple[int, int, int]]:
-    # Without /proc (macOS) there is no session id; the process group comes close.
+def process_table_by_ps() -> list[tuple[int, int, int, str]]:
+    # Without /proc (macOS) there is no session id; the process group comes close. Nor can we name processes.
     with os.popen("/bin/ps -axo pid=,ppid=,pgid=") as lines:  # noqa: S605  a constant
         rows = [line.split() for line in lines]
-    return [(int(pid), int(parent), int(group)) for pid, parent, group in rows]
+    return [(int(pid), int(parent), int(group), "") for pid, parent, group in rows]
 
 
 if __name__ == "__main__":

@@ -173,6 +173,7 @@ class Agent:
             session.client,
             self._channel,
             cwd=str(session.cwd),
+            engine_name=self._shared.engine.name,
         )
 
     async def _resume(self, params: Params) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from laneway.doors.mcp.admin_tools import AdminTools
 from laneway.doors.mcp.definitions import definitions
@@ -12,7 +12,11 @@ from laneway.doors.mcp.session_tools import SessionTools
 
 
 def offers(
-    names: Names, session_tools: SessionTools, admin_tools: AdminTools, groups: Collection[str]
+    names: Names,
+    session_tools: SessionTools,
+    admin_tools: AdminTools,
+    groups: Collection[str],
+    backends: Sequence[str] = (),
 ) -> list[Offer]:
     """The session tools of these groups, each with its handler."""
     handlers: dict[str, Handler] = {
@@ -25,6 +29,5 @@ def offers(
     }
     # `codex_status` of the group `jobs` is none of ours, unless ours of that name is there, too.
     ours = {each["name"] for each in definitions(names, set(groups) - {"jobs"})} & set(handlers)
-    return [
-        Offer(each, handlers[each["name"]]) for each in definitions(names, groups) if each["name"] in ours
-    ]
+    listed = definitions(names, groups, backends)
+    return [Offer(each, handlers[each["name"]]) for each in listed if each["name"] in ours]

@@ -20,12 +20,17 @@ _KINDS = {
 }
 
 
+SAY_WHY = {"optionId": "say-why", "name": "Decline, and say why or what instead", "kind": "reject_once"}
+"""Offered where the engine passes words with a no on; they are asked for next."""
+
+
 def options(question: Question) -> list[dict[str, Any]]:
-    """The `PermissionOption`s. `optionId` is the choice's id."""
-    return [
+    """The `PermissionOption`s. `optionId` is the choice's id, but for `SAY_WHY`."""
+    offered = [
         {"optionId": choice.choice_id, "name": choices.name(question, choice), "kind": _kind(choice)}
         for choice in choices.offered(question)
     ]
+    return [*offered, SAY_WHY] if question.words_choice is not None else offered
 
 
 def answer(question: Question, reply: Any) -> Answer:

@@ -129,12 +129,21 @@ class EditorSession:
 
     def parts(self, blocks: Any) -> tuple[Part, ...]:
         """A prompt's content blocks as parts of a turn; images only if the session's model takes them."""
+        engine = self.session.engine
         images = session_settings.takes_images(self.settings.choices, self.settings.facts)
+        if not engine.offers.images:
+            return prompts.parts(blocks, images=False, no_images=prompts.NO_IMAGES.format(engine.name))
         return prompts.parts(blocks, images=images)
 
     def start_updates(self) -> None:
         """Send the updates held until now, and all later ones: the client knows the session."""
-        self.sink.open(self.session_id, self.thread_id, str(self.cwd), self.events)
+        self.sink.open(
+            self.session_id,
+            self.thread_id,
+            str(self.cwd),
+            self.events,
+            engine=self.session.engine.name,
+        )
 
     # ── options ────────────────────────────────────────────────────────────
 

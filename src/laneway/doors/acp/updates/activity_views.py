@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from laneway.base.plain import fenced, plain_code
-from laneway.core.model import Activity, ActivityKind, Location
+from laneway.core.model import Activity, ActivityKind, Location, Look
 from laneway.doors.acp.updates import blocks, diffs
 from laneway.rendering.activities import (
     activity_title,
@@ -106,6 +106,22 @@ def _locations(locations: Sequence[Location], base: str) -> list[dict[str, Any]]
         if path is not None and row not in rows:
             rows.append(row)
     return rows[: diffs.MAX_LOCATIONS]
+
+
+def _read(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
+    look = activity.look or Look(purpose="read")
+    places = activity.locations or ((Location(path=look.path),) if look.path else ())
+    content = blocks.tool_results(activity.content, max_chars)
+    if not content and activity.output:
+        content = [blocks.text(fenced(shortened(activity.output, max_chars)))]
+    return ActivityView(
+        kind="read" if look.purpose == "read" else "search",
+        title=activity_title(activity, cwd),
+        name=activity.tool,
+        raw_input=activity.input,
+        content=content,
+        locations=_locations(places, activity.cwd or cwd),
+    )
 
 
 # ── edits, tools ───────────────────────────────────────────────────────────
@@ -282,6 +298,7 @@ def _small(record: dict[str, Any]) -> dict[str, Any] | None:
 _VIEWS: dict[ActivityKind, Callable[[Activity, str, int], ActivityView]] = {
     "command": _command,
     "edit": _edit,
+    "read": _read,
     "mcp": _mcp,
     "tool": _tool,
     "search": _search,

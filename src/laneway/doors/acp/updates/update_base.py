@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
+from laneway.base.engines import CODEX
 from laneway.base.ids import new_id
 from laneway.base.plain import label
 from laneway.core.model import (
@@ -60,6 +61,7 @@ class UpdateBase(ABC):
         self._clock = clock
         self._held: list[Event | dict[str, Any] | msgspec.Raw] | None = []
         self._session_id = self._thread_id = self._cwd = ""
+        self._engine = CODEX
         self._listener: UpdateListener
         self._chunks: TextChunks
         self._outputs: PacedOutputs
@@ -85,8 +87,14 @@ class UpdateBase(ABC):
     def send_notice(self, level: str, title: str) -> None:
         """Send a notice of ours."""
 
-    def open(self, session_id: str, thread_id: str, cwd: str, listener: UpdateListener) -> None:
-        """Send what was held, and everything from now on: the client knows the session's id."""
+    def open(
+        self, session_id: str, thread_id: str, cwd: str, listener: UpdateListener, *, engine: str = CODEX
+    ) -> None:
+        """Send what was held, and everything from now on: the client knows the session's id.
+
+        `engine` is the name of the engine that works.
+        """
+        self._engine = engine
         self._session_id, self._thread_id = session_id, thread_id
         self._cwd, self._listener = cwd, listener
         self._chunks = TextChunks(self._channel, session_id)
@@ -165,7 +173,7 @@ class UpdateBase(ABC):
         self._listener.on_thread(event.thread_id)
 
     def _gone(self, event: EngineGone) -> None:
-        self._end_all("Codex ended unexpectedly.")
+        self._end_all(f"{self._engine} ended unexpectedly.")
         self._listener.on_gone()
 
     def _subagent(self, event: FromSubagent) -> None:

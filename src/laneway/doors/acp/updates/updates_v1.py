@@ -117,13 +117,17 @@ class UpdatesV1(UpdateBase):
                 self._outputs.flush(activity.item_id)
             self._outputs.drop(activity.item_id)
             del self._open[key]
-            call.send(self.send, tool_calls.ended(activity, thread_id, client, cwd=self._cwd))
+            call.send(
+                self.send, tool_calls.ended(activity, thread_id, client, cwd=self._cwd, engine=self._engine)
+            )
 
     def _outlived(self, event: Outlived, thread_id: str = "") -> None:
         thread_id = thread_id or self._thread_id
         activity, client = event.activity, self._client_for(thread_id)
         self._log(activity, thread_id)
-        self.send(tool_calls.ended(activity, thread_id, client, cwd=self._cwd, rest=event.rest))
+        self.send(
+            tool_calls.ended(activity, thread_id, client, cwd=self._cwd, rest=event.rest, engine=self._engine)
+        )
 
     def _send_change(self, key: Key) -> None:
         """Send the last state of an edit. Codex repeats all of it for every few words, so this is paced."""

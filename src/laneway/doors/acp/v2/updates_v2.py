@@ -144,7 +144,7 @@ class UpdatesV2(UpdateBase):
             self._outputs.drop(activity.item_id)
             del self._open[key]
             self._send_exit(activity, thread_id)
-        call.send(self.send, calls.call(activity, thread_id, cwd=self._cwd))
+        call.send(self.send, calls.call(activity, thread_id, cwd=self._cwd, engine=self._engine))
         self._update_state()
 
     def _send_exit(self, activity: Activity, thread_id: str) -> None:
@@ -157,7 +157,7 @@ class UpdatesV2(UpdateBase):
         """The call was ended with its turn; now its terminal exits, and the call gets its real status."""
         thread_id = thread_id or self._thread_id
         self._send_exit(event.activity, thread_id)
-        self.send(calls.call(event.activity, thread_id, cwd=self._cwd))
+        self.send(calls.call(event.activity, thread_id, cwd=self._cwd, engine=self._engine))
 
     def _send_output(self, item_id: str, turn_id: str, text: str) -> None:
         call = self._open.get((self._thread_id, item_id))
