@@ -12,7 +12,7 @@ import pytest
 
 from tests.adversary.false_codex import false_codex
 from tests.adversary.support import DEADLINE_S
-from tests.adversary.test_full_disk import ALONE, SOURCES
+from tests.adversary.test_full_disk import ALONE, SOURCES, can_mount  # noqa: F401  in a condition
 
 SCENE = """
 mount -t tmpfs -o size=3m tmpfs "$1" && cd "$1" || exit 99

@@ -13,7 +13,7 @@ from laneway.jobs.processes import SUPERVISOR, marked
 from laneway.jobs.service import Jobs
 from laneway.jobs.slots import Slots
 from laneway.store.gates import gate
-from laneway.wire.guardian import process_table
+from laneway.wire.guardian import is_over, process_table
 from tests.jobs.stage import DEADLINE_S, Stage
 
 PAUSE_S = 0.02
@@ -48,6 +48,14 @@ def kill(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def runs(pid: int) -> bool:
+    """Whether anything of it runs: one that nobody has reaped is over."""
+    try:
+        return not is_over(str(pid))
+    except OSError:
+        return False
 
 
 async def all_ended(here: Stage, jobs: Jobs, job_ids: Sequence[str]) -> list[Job]:
