@@ -150,6 +150,7 @@ async def at_a_shell(home: ClaudeHome, *words: str) -> str:
     return str((await asyncio.to_thread(run, timeout=DEADLINE_S)).stdout)
 
 
+@pytest.mark.covers("004-boss.s", "J-tools.15")
 async def test_a_boss_sleeps_until_its_job_has_ended_and_is_woken_with_the_result() -> None:
     """Its model is asked nothing and calls nothing meanwhile; then it reads what the job produced."""
     async with boss() as here, here.home.interactive(*MAY) as screen:
@@ -180,6 +181,7 @@ async def test_a_person_gives_claude_code_the_instructions_for_a_boss_by_a_comma
         assert here.methods().count("prompts/get") == 1
 
 
+@pytest.mark.covers("J-tools.15")
 async def test_the_wait_goes_on_when_the_server_was_killed_and_when_claude_code_was_closed() -> None:
     """The same wait, with three servers: a person reconnects to the second, `--continue` starts the third."""
     async with boss() as here:
