@@ -37,8 +37,18 @@ async def ended(client: mcp.Client, how: str) -> int:
 # ── frozen by a file ───────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("how", ["EOF", "SIGTERM"])
-async def test_no_repository_freezes_an_mcp_server(tmp_path: Path, how: str) -> None:
+async def test_no_repository_freezes_a_server(tmp_path: Path) -> None:
+    """Of MCP, told to end in either way, or an editor's. At the same time: Codex itself waits for a pipe."""
+    for name in ("eof", "term", "editor"):
+        (tmp_path / name).mkdir()
+    await asyncio.gather(
+        check_mcp_server(tmp_path / "eof", "EOF"),
+        check_mcp_server(tmp_path / "term", "SIGTERM"),
+        check_editor(tmp_path / "editor"),
+    )
+
+
+async def check_mcp_server(tmp_path: Path, how: str) -> None:
     """Others are answered while sessions are opened there, and the server ends when it is told to."""
     async with mcp.stage(tmp_path) as here, here.server("mcp", env=QUIET) as client:
         await client.content("codex", prompt="%say first", identity="first")
@@ -57,15 +67,15 @@ async def test_no_repository_freezes_an_mcp_server(tmp_path: Path, how: str) -> 
         assert "Traceback" not in client.stderr
 
 
-async def test_no_repository_freezes_an_editor(tmp_path: Path) -> None:
+async def check_editor(tmp_path: Path) -> None:
     """Sessions are opened there and shown what has changed; another one is answered meanwhile."""
     async with acp.stage(tmp_path) as here, here.agent() as client:
         other = await client.new()
-        asked = {}
-        for stall in STALLS:
-            folder = here.work / stall.__name__
+        folders = [here.work / stall.__name__ for stall in STALLS]
+        for stall, folder in zip(STALLS, folders, strict=True):
             stall(folder)
-            session = await client.new(folder)
+        asked = {}
+        for session in await asyncio.gather(*(client.new(folder) for folder in folders)):
             asked[session] = client.start_prompt(session, "/diff")
         assert await client.prompt(other, "%say hello") == {"stopReason": "end_turn"}
         for session, answer in asked.items():

@@ -10,6 +10,7 @@ import pytest
 from tests.adversary.json_client import MCP_HELLO, json_client, own_places
 from tests.adversary.support import settled
 from tests.cli.support import laneway
+from tests.doors.mcp.views import QUIET
 
 NOBODY = "Nobody is logged in: run `laneway login`"
 NOWHERE = "http://user:hidden@nowhere.invalid:9/v1?key=hidden"
@@ -61,7 +62,7 @@ async def test_a_provider_that_needs_no_login_is_tried_and_the_retries_end(
 
 async def test_an_mcp_client_is_told_in_the_call_and_is_served_after_a_login(tmp_path: Path) -> None:
     """The server greets; a login beside it is seen by the next call, without a restart."""
-    env = {**codex_home(tmp_path, f'openai_base_url = "{NOWHERE}"\n'), "LANEWAY_RETRY_SECS": "2"}
+    env = {**codex_home(tmp_path, f'openai_base_url = "{NOWHERE}"\n'), **QUIET, "LANEWAY_RETRY_SECS": "2"}
     async with json_client("mcp", hello=MCP_HELLO, env=env) as client:
         refused = await client.tool("codex", prompt="hello", cwd=str(tmp_path))
         again = await client.tool("codex", prompt="hello", cwd=str(tmp_path))

@@ -20,8 +20,8 @@ from laneway.mail.places import Places
 from tests.app.test_jobs import place, spawned
 from tests.cli.support import laneway
 from tests.core.support import LOOK_S, until
+from tests.jobs.killing import processes_of
 from tests.jobs.nodes.homes import homes
-from tests.jobs.test_kills import supervisor_of
 from tests.mail.box import found
 from tests.wire.support import linux_only
 
@@ -68,7 +68,7 @@ async def test_the_boss_is_told_of_a_job_whose_supervisor_was_killed(tmp_path: P
             job_id = await spawned(client, "%run sleep 1000")
             while (await client.content("codex_status", jobId=job_id))["status"] != "running":
                 await asyncio.sleep(LOOK_S)
-            for pid in (supervisor_of(job_id), *marked(job_id)):
+            for pid in (processes_of(job_id)["supervisor"], *marked(job_id)):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             await client.content("codex_wait_all", jobIds=[job_id])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from laneway.jobs import tool_schemas
 from tests.core.support import LOOK_S
@@ -45,6 +46,9 @@ async def spawned(client: Client, prompt: str, **more: Any) -> str:
     return job_id
 
 
+@pytest.mark.covers(
+    "004-tools.1", "004-tools.2", "004-tools.6", "004-boss.s", "004-events.s", "J-tools.9", "J-tools.12"
+)
 async def test_a_boss_spawns_waits_collects_and_is_told_of_each_job_once(tmp_path: Path) -> None:
     """The six tools of the specification, and the others, on one server."""
     async with place(tmp_path) as here, here.server("mcp") as client:
@@ -72,6 +76,7 @@ async def test_a_boss_spawns_waits_collects_and_is_told_of_each_job_once(tmp_pat
         assert (await client.content("codex_result", jobId=follow_up["jobId"]))["lastMessage"] == "three"
 
 
+@pytest.mark.covers("J-tools.20")
 async def test_bad_input_is_a_sentence_in_the_result(tmp_path: Path) -> None:
     async with place(tmp_path) as here, here.server("mcp") as client:
         for name, arguments in (
@@ -93,6 +98,7 @@ async def test_bad_input_is_a_sentence_in_the_result(tmp_path: Path) -> None:
         ] == "codex_spawn needs prompt."
 
 
+@pytest.mark.covers("J-supervision.1")
 async def test_jobs_outlive_their_server_and_another_one_finds_them(tmp_path: Path) -> None:
     """Killed, not closed."""
     async with place(tmp_path) as here:
@@ -109,6 +115,7 @@ async def test_jobs_outlive_their_server_and_another_one_finds_them(tmp_path: Pa
             assert (await client.content("codex_result", jobId=job_id))["lastMessage"] == "went on"
 
 
+@pytest.mark.covers("J-tools.14")
 async def test_a_wait_is_a_task_for_clients_that_take_tasks_and_survives_the_server(tmp_path: Path) -> None:
     """In the stateless era; the jobs do not care whether the wait is cancelled."""
     async with place(tmp_path) as here:
@@ -135,6 +142,7 @@ async def test_a_wait_is_a_task_for_clients_that_take_tasks_and_survives_the_ser
             assert cancelled["result"]["status"] == "cancelled"
 
 
+@pytest.mark.covers("J-tools.17")
 async def test_codex_mcp_keeps_its_status_and_has_that_of_jobs_too(tmp_path: Path) -> None:
     """Without `jobId` it is the server's health, as it always was."""
     program = ("-c", "from laneway.cli.older_programs import codex_mcp; raise SystemExit(codex_mcp())")
@@ -149,6 +157,7 @@ async def test_codex_mcp_keeps_its_status_and_has_that_of_jobs_too(tmp_path: Pat
         await client.content("codex_wait_all", jobIds=[job_id])
 
 
+@pytest.mark.covers("004-recursion.1", "J-workers.4")
 async def test_a_server_below_a_worker_offers_no_jobs(tmp_path: Path) -> None:
     below = {"LANEWAY_JOB": "job-0000000000000000"}
     async with place(tmp_path) as here, here.server("mcp", env=below) as client:

@@ -59,6 +59,7 @@ def one(change: Change, **jobs: Shown) -> dict[str, str]:
 # ── what is certain ────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("J-a2.11")
 def test_a_patch_is_certain_whoever_else_had_something_under_way() -> None:
     """The other one did not name the path."""
     assert one(
@@ -150,6 +151,7 @@ def test_what_is_merged_from_a_layer_is_certain() -> None:
 # ── what is not ────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("J-a2.11")
 def test_a_path_changed_while_one_job_had_a_command_is_its_own() -> None:
     """Whoever else had commands at other times."""
     shown = {"A": Shown((command(5, 20),)), "B": Shown((command(30, 40),))}
@@ -276,6 +278,7 @@ def test_intervals_lie_between_borders() -> None:
 # ── differences ────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("004-boss.5", "004-a2.4", "J-a2.12")
 def test_differences_from_the_report_and_the_scope_are_listed() -> None:
     """What is uncertain is not held against the job."""
     shown = Shown((command(5, 20), patch(30, "src/b")), scope=("src/",), reported=("./src/a", "src/never"))

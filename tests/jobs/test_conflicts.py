@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from laneway.jobs.attribution import Certainty, PathClaim
 from laneway.jobs.conflicts import blocking, conflicts
 from laneway.jobs.model import Conflict
@@ -13,6 +15,7 @@ def claim(job: str, path: str, certainty: Certainty = "alone") -> PathClaim:
     return PathClaim(job, path, certainty, ())
 
 
+@pytest.mark.covers("004-a2.5", "J-a2.13")
 def test_jobs_that_ran_at_once_overlap() -> None:
     """And block the acceptance, until a person has merged the path."""
     claims = [claim("B", "x"), claim("A", "x", "patch"), claim("A", "y"), claim("B", "z")]
@@ -23,6 +26,7 @@ def test_jobs_that_ran_at_once_overlap() -> None:
     assert blocking(resolved) == ()
 
 
+@pytest.mark.covers("J-a2.13")
 def test_jobs_that_ran_one_after_the_other_are_a_sequence() -> None:
     """It is told, and blocks nothing; one that runs on is after one that has ended."""
     for pair in (("A", "C"), ("A", "D")):
@@ -31,6 +35,7 @@ def test_jobs_that_ran_one_after_the_other_are_a_sequence() -> None:
         assert blocking(found) == ()
 
 
+@pytest.mark.covers("J-a2.13")
 def test_where_one_side_is_uncertain_a_conflict_is_possible() -> None:
     """Whenever they ran."""
     for other in ("B", "C"):

@@ -19,6 +19,7 @@ def composed(task: str, **more: object) -> str:
     return compose(task, **given_fields)  # type: ignore[arg-type]
 
 
+@pytest.mark.covers("004-boss.2", "004-boss.4", "004-recursion.1", "004-recursion.s")
 @pytest.mark.parametrize("is_writing", [True, False])
 @pytest.mark.parametrize("has_schema", [True, False])
 def test_every_worker_is_told_what_the_seed_demands(is_writing: bool, has_schema: bool) -> None:
@@ -49,6 +50,7 @@ def test_a_scope_is_told() -> None:
     assert "x50" not in many
 
 
+@pytest.mark.covers("J-workers.5")
 def test_the_task_is_last_and_between_two_lines_of_its_own() -> None:
     """After the project's documents."""
     text = composed("Fix it.\nNow.", project_docs="Use tabs.")
@@ -91,6 +93,7 @@ def test_a_scripted_model_sees_its_script_only() -> None:
 # ── reports ────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("004-boss.5")
 @pytest.mark.parametrize(
     ("message", "paths"),
     [

@@ -35,6 +35,7 @@ def contents(events: tuple[dict[str, Any], ...]) -> list[Any]:
     return [event["content"] for event in events]
 
 
+@pytest.mark.covers("004-tools.5")
 def test_events_are_read_in_order_and_from_where_the_last_page_ended(tmp_path: Path) -> None:
     """Each has a type, a content and a time; nothing is read twice."""
     path = written(tmp_path / "e", ("progress", "one"), ("message", "two"))
@@ -51,12 +52,14 @@ def test_events_are_read_in_order_and_from_where_the_last_page_ended(tmp_path: P
     assert read(path, JOB, second.next_cursor).has_final
 
 
+@pytest.mark.covers("J-tools.9")
 def test_nothing_follows_final_and_there_is_one_of_it(tmp_path: Path) -> None:
     path = written(tmp_path / "e", ("final", 1), ("message", "late"), ("final", 2))
     written(path, ("final", 3))
     assert contents(read(path, JOB).events) == [1]
 
 
+@pytest.mark.covers("J-supervision.9")
 def test_a_record_that_was_left_half_written_is_cut_off_by_the_next_writer(tmp_path: Path) -> None:
     """No reader has seen it, and the next record is whole."""
     path = written(tmp_path / "e", ("message", "one"))
@@ -71,6 +74,7 @@ def test_a_record_that_was_left_half_written_is_cut_off_by_the_next_writer(tmp_p
     assert last.content == "end"
 
 
+@pytest.mark.covers("J-tools.8")
 def test_a_page_is_bounded_and_the_rest_comes_with_the_next_one(tmp_path: Path) -> None:
     """`done` cannot be said while something is left."""
     path = written(
@@ -90,6 +94,7 @@ def test_a_page_is_bounded_and_the_rest_comes_with_the_next_one(tmp_path: Path) 
     assert len(pages) > 2
 
 
+@pytest.mark.covers("J-tools.7")
 def test_a_large_content_is_cut_and_its_size_is_told(tmp_path: Path) -> None:
     """All of it on request, also if that is more than one answer takes."""
     output = "ä" * 100_000
@@ -103,6 +108,7 @@ def test_a_large_content_is_cut_and_its_size_is_told(tmp_path: Path) -> None:
     assert "contentBytes" not in whole
 
 
+@pytest.mark.covers("J-tools.8")
 def test_only_the_asked_types_are_shown_and_the_cursor_passes_the_others(tmp_path: Path) -> None:
     path = written(tmp_path / "e", ("progress", 1), ("message", 2), ("progress", 3), ("final", 4))
     page = read(path, JOB, kinds=("message",))
@@ -118,6 +124,7 @@ def test_a_broken_cursor_is_refused(tmp_path: Path, cursor: str) -> None:
         read(path, JOB, cursor)
 
 
+@pytest.mark.covers("J-supervision.9")
 def test_a_cursor_of_another_job_another_file_or_the_middle_of_a_record_is_refused(tmp_path: Path) -> None:
     """An offset is used only where a record begins."""
     path = written(tmp_path / "e", ("message", "one"), ("message", "two"))
@@ -148,6 +155,7 @@ def test_a_pipe_in_the_place_of_the_file_is_an_error_at_once(tmp_path: Path) -> 
         read(tmp_path / "e", JOB)
 
 
+@pytest.mark.covers("004-events.s")
 @given(st.lists(st.text(max_size=300), max_size=30), st.integers(1, 7))
 def test_every_event_is_read_exactly_once_whatever_the_pages(texts: list[str], size: int) -> None:
     import tempfile

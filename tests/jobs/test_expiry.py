@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.jobs.stage import spawn, stage, writing
 
 
+@pytest.mark.covers("J-a2.3")
 async def test_a_run_without_conflicts_closes_after_a_time_unless_that_is_switched_off(
     tmp_path: Path,
 ) -> None:

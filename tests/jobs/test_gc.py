@@ -67,6 +67,7 @@ async def ended_jobs(here: Stage, jobs: Jobs, *requests: Any) -> list[Job]:
     return await here.ended(jobs, *(spawn(jobs, request) for request in requests))
 
 
+@pytest.mark.covers("004-events.2", "J-tools.10")
 async def test_jobs_go_with_folders_rows_runs_and_snapshots_and_nothing_else_does(tmp_path: Path) -> None:
     """A run that is open stays with all of its jobs; young jobs stay; the user's files are not touched."""
     async with stage(tmp_path) as here:
@@ -93,6 +94,7 @@ async def test_jobs_go_with_folders_rows_runs_and_snapshots_and_nothing_else_doe
         assert plan(jobs, 0).is_empty
 
 
+@pytest.mark.covers("J-tools.12")
 async def test_numbers_of_ends_go_on_so_that_no_cursor_hides_a_later_job(tmp_path: Path) -> None:
     """A wait that was told of job 1 is told of the next one, too."""
     async with stage(tmp_path) as here:

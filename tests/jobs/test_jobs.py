@@ -10,12 +10,16 @@ import pytest
 
 from laneway.base.errors import JobUnknown, UsageError
 from laneway.jobs.model import JobFailure, JobLimits
+from laneway.jobs.tools import TICK_S, JobTools
+from laneway.testing.clock import HandClock
 from laneway.wire import guardian
 from laneway.wire.child import Child, Exit
-from tests.jobs.stage import reading, spawn, stage, writing
+from tests.core.support import until
+from tests.jobs.stage import DEADLINE_S, reading, spawn, stage, writing
 from tests.wire.support import linux_only
 
 
+@pytest.mark.covers("004-boss.1", "004-events.1")
 async def test_a_job_runs_by_itself_and_leaves_its_last_words(tmp_path: Path) -> None:
     """Events of the six types, one `final`; tokens; a thread to go on with."""
     async with stage(tmp_path) as here:
@@ -34,6 +38,7 @@ async def test_a_job_runs_by_itself_and_leaves_its_last_words(tmp_path: Path) ->
         assert ended.tokens == result.usage.total_tokens > 0
 
 
+@pytest.mark.covers("004-boss.3", "004-a2.4", "J-workers.6")
 async def test_a_writing_job_is_credited_with_what_it_changed(tmp_path: Path) -> None:
     """By patch and by shell; nothing of the user's repository is touched."""
     async with stage(tmp_path) as here:
@@ -51,6 +56,7 @@ async def test_a_writing_job_is_credited_with_what_it_changed(tmp_path: Path) ->
         assert "trust_level" not in (here.home / "config.toml").read_text()
 
 
+@pytest.mark.covers("004-concurrency.1", "004-bounds.2", "J-supervision.7")
 async def test_no_more_jobs_run_than_there_are_slots_and_the_queue_is_worked_off(tmp_path: Path) -> None:
     """The last one to end starts the next; nobody has to look."""
     async with stage(tmp_path) as here:
@@ -62,6 +68,20 @@ async def test_no_more_jobs_run_than_there_are_slots_and_the_queue_is_worked_off
         assert sorted(job.ended_number for job in ended) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.covers("J-supervision.7")
+async def test_a_server_that_only_runs_starts_what_waits_and_ends_what_was_lost(tmp_path: Path) -> None:
+    """By its tick: nobody calls a tool."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        clock = HandClock()
+        job = jobs.spawn(reading("%say Done."))
+        async with JobTools(lambda: here.jobs(), clock).running():
+            clock.advance(TICK_S)
+            await until(lambda: jobs.get(job.job_id).has_ended, DEADLINE_S)
+        assert jobs.get(job.job_id).status == "succeeded"
+
+
+@pytest.mark.covers("004-tools.4", "004-cancel.s1")
 async def test_a_cancelled_job_says_so_and_leaves_nothing_running(tmp_path: Path) -> None:
     """Queued: at once. Running: asked to end, or killed by force."""
     async with stage(tmp_path) as here:
@@ -119,6 +139,7 @@ def ignore(data: bytes) -> None:
     """What the agent prints is not looked at."""
 
 
+@pytest.mark.covers("J-tools.16")
 async def test_a_follow_up_goes_on_in_the_same_thread(tmp_path: Path) -> None:
     """Also one that was sent while the first still ran; its tokens are its own."""
     async with stage(tmp_path) as here:
@@ -154,6 +175,7 @@ async def test_a_follow_up_sent_before_there_is_a_thread_goes_on_in_it_all_the_s
         )
 
 
+@pytest.mark.covers("J-tools.18")
 async def test_jobs_of_somebody_else_are_unknown(tmp_path: Path) -> None:
     """The local user sees all of them."""
     async with stage(tmp_path) as here:
@@ -168,6 +190,7 @@ async def test_jobs_of_somebody_else_are_unknown(tmp_path: Path) -> None:
         await here.ended(jobs, job)
 
 
+@pytest.mark.covers("004-git", "J-tools.2", "J-tools.20")
 async def test_bad_input_is_a_sentence_and_starts_nothing(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         jobs = here.jobs()
@@ -198,6 +221,7 @@ async def test_bad_input_is_a_sentence_and_starts_nothing(tmp_path: Path) -> Non
         assert not here.places.jobs.exists()
 
 
+@pytest.mark.covers("J-a2.22")
 @pytest.mark.parametrize("isolation", ["overlay", "worktree"])
 async def test_a_job_apart_is_merged_when_it_has_succeeded(tmp_path: Path, isolation: Any) -> None:
     """Until then the user's tree is as it was; afterwards every path is certain."""
@@ -222,6 +246,7 @@ async def test_a_job_apart_is_merged_when_it_has_succeeded(tmp_path: Path, isola
         ]
 
 
+@pytest.mark.covers("J-a2.22")
 async def test_a_job_apart_whose_edits_conflict_is_not_merged_at_all(tmp_path: Path) -> None:
     """Nothing is written, the paths are named, and the files can be looked at."""
     async with stage(tmp_path) as here:

@@ -7,17 +7,21 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from laneway.jobs import tool_schemas
 from laneway.jobs.orchestration import instructions
 from tests.jobs.orchestration import CONTRACT, PAGE, exchanges, rewritten
 
 
+@pytest.mark.covers("004-tools.3", "004-document.s")
 async def test_every_call_of_the_page_is_answered_as_it_says(tmp_path: Path) -> None:
     """By real workers; `python -m tests.jobs.orchestration` writes the answers anew."""
     page = PAGE.read_text()
     assert await rewritten(page, tmp_path) == page
 
 
+@pytest.mark.covers("004-recursion.s", "004-document.1", "J-tools.1", "J-workers.5")
 def test_the_page_names_every_tool_and_prints_the_contract() -> None:
     """Word for word, and with the calls of each step that a boss has to know."""
     page = PAGE.read_text()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from laneway.jobs.repo_state import RepoState, breaches, present_litter, remove_litter, repo_state
 
 
@@ -22,6 +24,7 @@ def repository(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.covers("004-tree.2", "J-workers.7")
 def test_commits_branches_and_stashes_are_told_with_the_way_back(tmp_path: Path) -> None:
     """Each command that is named takes its breach back."""
     repo = repository(tmp_path / "repo")
@@ -61,6 +64,7 @@ def test_a_repository_without_a_commit_has_a_head_and_no_references(tmp_path: Pa
     assert repo_state(str(tmp_path)) == RepoState("refs/heads/main", {})
 
 
+@pytest.mark.covers("J-workers.18")
 def test_only_new_and_empty_folders_of_the_sandbox_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".aws").mkdir()
     were_there = present_litter(str(tmp_path))

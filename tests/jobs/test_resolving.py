@@ -11,6 +11,7 @@ import pytest
 
 from laneway.base.errors import JobUnknown, UsageError
 from laneway.jobs.model import Job
+from laneway.jobs.partial import result_of
 from laneway.jobs.resolving import Resolution, resolve
 from laneway.jobs.service import Jobs
 from tests.jobs.stage import Stage, reading, spawn, stage, writing
@@ -43,6 +44,7 @@ def asked(jobs: Jobs, action: Any, owner: str = "local", **more: Any) -> dict[st
     return resolve(jobs, owner, Resolution(action=action, **more))
 
 
+@pytest.mark.covers("004-tree.1", "004-a2.s1")
 async def test_edits_of_different_files_are_accepted_together(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         jobs = here.jobs()
@@ -61,6 +63,31 @@ async def test_edits_of_different_files_are_accepted_together(tmp_path: Path) ->
         assert jobs.get(both[0].job_id).run_id == shown["run"]
 
 
+@pytest.mark.covers("004-a2.4", "J-a2.11")
+async def test_the_job_that_ends_first_is_not_credited_with_what_the_other_does(tmp_path: Path) -> None:
+    """Although only the other one's own record, which it is still writing, shows whose edits they are."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        gate, go = here.state / "gate", here.state / "go"
+        first = spawn(jobs, writing(held("%run echo 1 > mine", gate)))
+        await here.until(jobs, first, lambda each: "until test" in each.activity)
+        async with together(here, jobs, "%patch patched 1\n%run echo 2 > written") as (second,):
+            gate.touch()
+            await here.ended(jobs, first)
+            found = {
+                file.path: file.certainty
+                for file in result_of(jobs, jobs.get(first.job_id))[0].modified_files
+            }
+            assert found.pop("mine") == "alone"
+            assert found.keys() <= {"written"}
+            assert set(found.values()) <= {"likely", "uncertain"}
+        assert go.exists()
+        assert {
+            (file.path, file.certainty) for file in result_of(jobs, jobs.get(second.job_id))[0].modified_files
+        } >= {("patched", "patch")}
+
+
+@pytest.mark.covers("004-tree.3", "004-a2.5", "J-a2.3", "J-a2.14", "J-a2.19")
 async def test_one_file_twice_is_a_conflict_that_is_rolled_back_run_again_and_undone(tmp_path: Path) -> None:
     """The scenario of the specification, with a person's own change in between, which nobody touches."""
     async with stage(tmp_path) as here:
@@ -105,6 +132,7 @@ async def test_jobs_that_overlap_block_the_run_until_they_ran_again_or_somebody_
             assert refused["conflicts"][0]["path"] == "a.txt"
 
 
+@pytest.mark.covers("004-concurrency.s", "004-a2.6", "004-a2.s2", "J-a2.13")
 async def test_two_patches_of_one_file_overlap_and_are_run_again_in_sequence(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         jobs = here.jobs()
@@ -126,6 +154,7 @@ async def test_two_patches_of_one_file_overlap_and_are_run_again_in_sequence(tmp
         assert jobs.get(first.job_id).status == jobs.get(second.job_id).status == "succeeded"
 
 
+@pytest.mark.covers("004-a2.6", "J-a2.14")
 async def test_conflicts_that_a_person_has_merged_are_no_hindrance(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         jobs = here.jobs()
@@ -137,6 +166,7 @@ async def test_conflicts_that_a_person_has_merged_are_no_hindrance(tmp_path: Pat
         assert asked(jobs, "accept", resolved=("a.txt",))["accepted"]
 
 
+@pytest.mark.covers("J-a2.15", "J-a2.16")
 async def test_nothing_is_rolled_back_while_somebody_writes_or_what_was_edited_since(tmp_path: Path) -> None:
     """The path is named, and nothing is written; a reverse merge takes only the job's part."""
     async with stage(tmp_path) as here:
@@ -154,6 +184,27 @@ async def test_nothing_is_rolled_back_while_somebody_writes_or_what_was_edited_s
         assert (here.work / "a.txt").read_text() == "a\nb\nc\nd\nmine\n"
 
 
+@pytest.mark.covers("J-a2.1", "J-a2.3")
+async def test_an_accepted_run_can_be_rolled_back_and_the_next_one_has_its_own_baseline(
+    tmp_path: Path,
+) -> None:
+    """A tree has at most one open run; a run that is named may be closed."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        first = spawn(jobs, writing("%edit a.txt a => one"))
+        await here.ended(jobs, first)
+        run = jobs.get(first.job_id).run_id
+        assert asked(jobs, "accept", run=run)["accepted"]
+        second = spawn(jobs, writing("%edit b.txt b => two"))
+        await here.ended(jobs, second)
+        assert jobs.get(second.job_id).run_id != run
+        assert asked(jobs, "show")["run"] == jobs.get(second.job_id).run_id
+        rolled = asked(jobs, "rollback", run=run)
+        assert (rolled["ending"], rolled["paths"]) == ("done", ["a.txt"])
+        assert (here.work / "b.txt").read_text() == "two\n"
+
+
+@pytest.mark.covers("J-tools.19")
 async def test_nobody_resolves_the_jobs_of_another_caller(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         jobs = here.jobs()

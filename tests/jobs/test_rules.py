@@ -30,12 +30,14 @@ def started(queue: list[Job], active: list[Job] | None = None, limits: JobLimits
     return [each.number for each in decide(queue, active or [], limits).start]
 
 
+@pytest.mark.covers("J-supervision.6")
 def test_jobs_start_by_priority_and_then_by_age() -> None:
     """The order in which they were read does not matter."""
     assert started([job(3), job(2), job(1, priority=-1)]) == [2, 3]
     assert started([job(1), job(2), job(3, priority=5)]) == [3, 1]
 
 
+@pytest.mark.covers("004-bounds.1")
 def test_each_mode_has_its_own_capacity_and_both_have_a_total() -> None:
     """A full mode holds up no job of the other one."""
     queue = [job(1), job(2), job(3), job(4, "write"), job(5, "write")]
@@ -67,6 +69,7 @@ def test_there_is_room_if_and_only_if_a_job_without_obstacles_would_start(
     assert has_room(frozenset(waiting), active, limits) == bool(decide(queue, active, limits).start)
 
 
+@pytest.mark.covers("J-a2.21")
 def test_scopes_that_intersect_queue_behind_each_other_unless_they_may_overlap() -> None:
     """Only in one tree, and only where both declare something."""
     wide = JobLimits(read=8, write=8, total=16)
@@ -127,6 +130,7 @@ patterns = st.lists(
 )
 
 
+@pytest.mark.covers("J-a2.21")
 @given(st.lists(names, min_size=1, max_size=3), patterns, patterns)
 def test_two_scopes_that_match_one_path_always_intersect(
     path: list[str], one: list[str], other: list[str]
@@ -153,14 +157,14 @@ def test_read_jobs_and_isolated_pairs_never_block_each_other() -> None:
     assert blocks(alone, job(4, "write", scope=("a",)))
 
 
-def test_only_some_failures_are_tried_again_and_only_where_nothing_was_edited() -> None:
-    assert may_retry("turn", 1, 1, left_edits=False)
-    assert not may_retry("turn", 1, 1, left_edits=True)
-    assert not may_retry("turn", 2, 1, left_edits=False)
+def test_only_some_failures_are_tried_again_and_only_so_often() -> None:
+    assert may_retry("turn", 1, 1)
+    assert not may_retry("turn", 2, 1)
     for kind in ("budget", "cancelled", "wall", "launch", "lost"):
-        assert not may_retry(kind, 1, 5, left_edits=False)
+        assert not may_retry(kind, 1, 5)
 
 
+@pytest.mark.covers("J-tools.5")
 def test_the_kind_of_failure_decides_the_status() -> None:
     assert [status_of_end(kind) for kind in (None, "turn", "cancelled", "wall", "stall", "lost", "new")] == [
         "succeeded",

@@ -95,6 +95,7 @@ def test_names_may_have_any_bytes(tree: Tree) -> None:
     assert sorted(map(bytes_of, texts)) == sorted(names)
 
 
+@pytest.mark.covers("J-a2.18")
 def test_links_are_never_followed(tree: Tree, tmp_path: Path) -> None:
     """Neither to a folder outside, nor to one that was a folder of the tree before."""
     outside = tmp_path / "outside"
@@ -125,6 +126,7 @@ def test_pipes_sockets_and_devices_are_noted_and_never_opened(tree: Tree) -> Non
 # ── what is not covered ────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("J-a2.8")
 def test_ignored_folders_are_noted_as_unguarded(tree: Tree) -> None:
     """What comes and goes in them is nobody's change, also when the rule comes or goes."""
     tree.write(".gitignore", "node_modules\n*.big\n")
@@ -197,6 +199,7 @@ def test_tracked_files_in_an_ignored_folder_are_covered(tree: Tree) -> None:
     assert set(tree.since(before)) == {"build/tracked.c"}
 
 
+@pytest.mark.covers("J-a2.8")
 def test_so_many_ignored_files_are_included_and_no_more(tree: Tree) -> None:
     """Which ones does not change while they are there."""
     tree.write(".gitignore", "*.pyc\n")
@@ -228,6 +231,7 @@ def test_rules_of_the_user_are_known(tree: Tree, monkeypatch: pytest.MonkeyPatch
     assert {left.path for left in tree.shadow.unguarded(made)} == {"secret/", "local/"}
 
 
+@pytest.mark.covers("J-a2.23")
 def test_too_many_files_are_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a sentence; the last snapshot stays what it is."""
     before = tree.snapshot()

@@ -32,6 +32,7 @@ def test_an_edit_whose_time_was_set_back_is_seen(tree: Tree) -> None:
     assert tree.since(before) == {"a.txt": (b"one\n", b"uno\n")}
 
 
+@pytest.mark.covers("J-a2.5")
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
 def test_flags_of_the_users_index_hide_no_edit(tree: Tree, flag: str) -> None:
     """Git status would say that nothing has changed."""
@@ -42,6 +43,7 @@ def test_flags_of_the_users_index_hide_no_edit(tree: Tree, flag: str) -> None:
     assert tree.since(before) == {"a.txt": (b"one\n", b"edited\n")}
 
 
+@pytest.mark.covers("J-a2.6")
 def test_contents_are_those_on_disk_not_those_that_filters_and_line_ends_make(tree: Tree) -> None:
     """With the user's own settings, a rollback would write other bytes than there were."""
     tree.git("config", "core.autocrlf", "true")
@@ -65,6 +67,7 @@ def test_contents_are_those_on_disk_not_those_that_filters_and_line_ends_make(tr
     assert {name: tree.told(state) for name, state in states.items()} == contents
 
 
+@pytest.mark.covers("J-a2.23")
 def test_a_file_behind_a_large_file_pointer_is_taken_as_it_lies(tree: Tree) -> None:
     """The pointer and the content that replaces it are two states of the path."""
     tree.write(".gitattributes", "*.psd filter=lfs diff=lfs merge=lfs -text\n")
@@ -83,6 +86,7 @@ def test_an_empty_repository_inside_is_no_hindrance_and_its_files_are_covered(tr
     assert tree.since(before) == {"inner/c.txt": ("absent", b"three\n")}
 
 
+@pytest.mark.covers("J-a2.7")
 def test_edits_in_repositories_inside_are_seen(tree: Tree) -> None:
     """In one that git ignores, in a submodule, and in one within another."""
     tree.write(".gitignore", "ignored-repo\n")
@@ -103,6 +107,7 @@ def test_edits_in_repositories_inside_are_seen(tree: Tree) -> None:
     assert {"plain/build/", "plain/deeper/build/"} <= {left.path for left in tree.shadow.unguarded(before)}
 
 
+@pytest.mark.covers("J-a2.8")
 def test_edits_of_ignored_files_are_seen(tree: Tree) -> None:
     """Such as `.env`: nobody else has a copy of it."""
     tree.write(".gitignore", ".env\n*.log\n")
@@ -116,6 +121,7 @@ def test_edits_of_ignored_files_are_seen(tree: Tree) -> None:
     }
 
 
+@pytest.mark.covers("J-a2.9")
 def test_what_was_staged_and_dropped_outlives_the_users_garbage_collection(tree: Tree) -> None:
     """Contents that the user's repository has, and nothing there needs any more."""
     tree.write("a.txt", "staged and never committed\n")
@@ -127,6 +133,7 @@ def test_what_was_staged_and_dropped_outlives_the_users_garbage_collection(tree:
     assert tree.since(before) == {"a.txt": (b"staged and never committed\n", b"edited\n")}
 
 
+@pytest.mark.covers("J-a2.9")
 def test_what_a_job_changed_is_kept_when_the_users_commits_are_thrown_away(tree: Tree) -> None:
     """The commit is amended, its log dropped, and garbage collected: the content is gone but for ours."""
     tree.write("only.txt", "only in the commit that is dropped\n")
@@ -177,6 +184,7 @@ def test_what_was_thrown_away_before_it_could_be_kept_is_named(tree: Tree) -> No
     assert tree.both(changes[0]) == (b"one\n", b"by the job\n")
 
 
+@pytest.mark.covers("J-a2.6")
 def test_all_bits_of_a_mode_are_recorded(tree: Tree) -> None:
     """Git knows one of them."""
     modes = {"a": 0o600, "b": 0o644, "c": 0o640, "d": 0o755, "e": 0o700, "f": 0o4755}
@@ -208,6 +216,7 @@ def test_the_usual_mode_may_be_any(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.covers("J-a2.8")
 def test_a_huge_file_is_not_copied(tree: Tree) -> None:
     """A change of it is still seen."""
     path = tree.write("video.bin", b"")
@@ -224,6 +233,7 @@ def test_a_huge_file_is_not_copied(tree: Tree) -> None:
     assert old.startswith("sha256:")
 
 
+@pytest.mark.covers("J-a2.4")
 def test_nothing_of_the_users_repository_is_written(tree: Tree) -> None:
     """Configuration, index, references, contents, stash: byte for byte, and not even touched."""
     tree.write("a.txt", "stashed\n")

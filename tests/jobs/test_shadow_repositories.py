@@ -24,6 +24,7 @@ def changed(shadow: Shadow, path: Path) -> set[str]:
     return {change.path for change in shadow.changes(before, shadow.snapshot())}
 
 
+@pytest.mark.covers("004-git", "J-a2.23")
 def test_a_repository_without_a_work_tree_is_refused(tmp_path: Path) -> None:
     """And a folder that is in no repository, and one that is not there."""
     subprocess.run(["git", "init", "--quiet", "--bare", tmp_path / "bare"], check=True)
@@ -43,6 +44,7 @@ def test_a_folder_inside_a_work_tree_is_refused(tree: Tree, tmp_path: Path) -> N
     assert work_tree(tree.root / "src").top == tree.root
 
 
+@pytest.mark.covers("J-a2.23")
 def test_no_commit_yet(tmp_path: Path) -> None:
     """All files are untracked."""
     tree = Tree(tmp_path)
@@ -53,6 +55,7 @@ def test_no_commit_yet(tmp_path: Path) -> None:
     assert tree.since(before) == {"a.txt": (b"one\n", b"edited\n")}
 
 
+@pytest.mark.covers("J-a2.23")
 def test_a_sparse_checkout(tree: Tree) -> None:
     """What is not checked out is not there; with an index that leaves folders out, too."""
     for number in range(3):
@@ -86,6 +89,7 @@ def test_a_worktree_inside_the_tree_is_covered(tree: Tree) -> None:
     assert tree.since(before) == {".worktrees/side/a.txt": (b"one\n", b"edited\n")}
 
 
+@pytest.mark.covers("J-a2.7")
 def test_a_submodule_as_the_tree(tree: Tree, tmp_path: Path) -> None:
     """Its repository lies elsewhere."""
     outer = Tree(tmp_path, name="outer")
@@ -160,6 +164,7 @@ def test_replaced_contents_are_not_taken_for_the_real_ones(tree: Tree) -> None:
     assert tree.told(tree.shadow.states(tree.snapshot())["a.txt"]) == b"one\n"
 
 
+@pytest.mark.covers("J-a2.23")
 def test_a_rebase_and_a_merge_in_progress_are_recorded_and_named(tree: Tree) -> None:
     """A rollback refuses them; a snapshot does not."""
     tree.git("checkout", "--quiet", "-b", "side")

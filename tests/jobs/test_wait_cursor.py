@@ -10,6 +10,7 @@ from laneway.base.errors import BadCursor
 from laneway.jobs.wait_cursor import extended, has
 
 
+@pytest.mark.covers("J-tools.12")
 @given(st.lists(st.lists(st.integers(1, 60), max_size=10), max_size=6))
 def test_a_cursor_has_what_was_added_and_nothing_else(steps: list[list[int]]) -> None:
     """However it was put together, and in its shortest form."""

@@ -1,8 +1,8 @@
-"""Requirements and the tests that show them: what tests say of themselves, and the list in the repository.
+"""Requirements and the tests that show them: what tests say of themselves, and the lists in the repository.
 
 A test names its requirements by `@pytest.mark.covers("FR-2.5", …)`, or by its own name
-(`test_fr_2_5_…`). `seed_001.toml` is the list that people read; `python -m
-tests.requirements.manifest` writes its tests anew from what the tests say, and keeps all else.
+(`test_fr_2_5_…`). `seed_001.toml` and `seed_004.toml` are the lists that people read; `python -m
+tests.requirements.manifest` writes their tests anew from what the tests say, and keeps all else.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-MANIFEST = Path(__file__).parent / "seed_001.toml"
 HEAD = """\
-# Every requirement of seed 001, and the tests that show it. `tests` are written by
+# {what}, and the tests that show it. `tests` are written by
 # `python -m tests.requirements.manifest` from the marks on the tests; all else is written by hand.
 # `later` is what is not shown yet, and where it belongs; `bench` is measured, not tested.
 """
@@ -48,20 +47,77 @@ FUNCTIONAL = {
 }
 """How many parts each chapter of the seed has."""
 CODES = [f"NFR-6/-3200{number}" for number in range(1, 10)]
-SEED = [
+SEED_001 = [
     *(f"{chapter}.{part}" for chapter, parts in FUNCTIONAL.items() for part in range(1, parts + 1)),
     *(f"NFR-{number}" for number in range(1, 7)),
     *CODES,
     *("NFR-6/-32602", "NFR-6/child", "NFR-6/isError"),
 ]
-"""All ids, in the order of the list."""
+JOBS = {
+    "004-tools": 6,
+    "004-concurrency": 1,
+    "004-boss": 5,
+    "004-recursion": 1,
+    "004-tree": 3,
+    "004-a2": 6,
+    "004-bounds": 2,
+    "004-events": 2,
+    "004-document": 1,
+    "J-tools": 21,
+    "J-workers": 18,
+    "J-supervision": 9,
+    "J-a2": 23,
+}
+"""How many parts each requirement of seed 004 has, and each section of the issue about jobs."""
+SCENARIOS = {
+    "004-tools": ("s",),
+    "004-concurrency": ("s",),
+    "004-boss": ("s",),
+    "004-recursion": ("s",),
+    "004-tree": ("s",),
+    "004-a2": ("s1", "s2"),
+    "004-bounds": ("s",),
+    "004-cancel": ("s1", "s2"),
+    "004-events": ("s",),
+    "004-document": ("s",),
+}
+SEED_004 = [
+    *(f"{chapter}.{part}" for chapter, parts in JOBS.items() for part in range(1, parts + 1)),
+    *(f"{chapter}.{name}" for chapter, names in SCENARIOS.items() for name in names),
+    "004-git",
+]
 
 Requirement = dict[str, Any]
 
 
-def listed() -> dict[str, Requirement]:
-    """The list as it stands in the repository."""
-    return tomllib.loads(MANIFEST.read_text())
+class Listing(NamedTuple):
+    """One list of requirements in the repository."""
+
+    path: Path
+    what: str
+    ids: list[str]
+    """All of them, in the order of the list."""
+
+    def read(self) -> dict[str, Requirement]:
+        """As it stands in the repository."""
+        return tomllib.loads(self.path.read_text())
+
+    def written(self, requirements: dict[str, Requirement]) -> str:
+        """As a file."""
+        head = HEAD.format(what=self.what)
+        return head + "".join(_entry(name, requirements[name]) for name in self.ids)
+
+
+_HERE = Path(__file__).parent
+LISTINGS = (
+    Listing(_HERE / "seed_001.toml", "Every requirement of seed 001", SEED_001),
+    Listing(
+        _HERE / "seed_004.toml",
+        "Seed 004 with its scenarios, and the sentences of the issue about jobs (J)",
+        SEED_004,
+    ),
+)
+"""What concerns other nodes, the tour and MCP prompts is in neither."""
 
 
 def tagged() -> dict[str, list[str]]:
@@ -83,11 +139,6 @@ def _ids(test: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
             yield from (str(ast.literal_eval(argument)) for argument in mark.args)
 
 
-def written(requirements: dict[str, Requirement]) -> str:
-    """The list as a file."""
-    return HEAD + "".join(_entry(name, requirements[name]) for name in SEED)
-
-
 def _entry(name: str, requirement: Requirement) -> str:
     lines = ["", f'["{name}"]', f"asks = {_text(requirement['asks'])}"]
     lines += [f"{key} = {_text(requirement[key])}" for key in ("later", "bench") if key in requirement]
@@ -102,8 +153,10 @@ def _text(value: str) -> str:
 
 def main() -> int:
     shown = tagged()
-    known = listed()
-    MANIFEST.write_text(written({name: {**known[name], "tests": shown.get(name, [])} for name in SEED}))
+    for listing in LISTINGS:
+        known = listing.read()
+        requirements = {name: {**known[name], "tests": shown.get(name, [])} for name in listing.ids}
+        listing.path.write_text(listing.written(requirements))
     return 0
 
 

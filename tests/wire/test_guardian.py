@@ -182,7 +182,19 @@ def bare_guardian(*argv: str) -> Iterator[Bare]:
     status, status_in = os.pipe()
     fds = (control_out, status_in)
     process = subprocess.Popen(
-        [sys.executable, "-I", "-S", guardian.__file__, *map(str, fds), "", "", guardian.AGENT, "--", *argv],
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            guardian.__file__,
+            *map(str, fds),
+            "",
+            "",
+            "",
+            guardian.AGENT,
+            "--",
+            *argv,
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         pass_fds=fds,

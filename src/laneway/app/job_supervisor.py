@@ -17,14 +17,15 @@ import msgspec
 
 from laneway.base.errors import LanewayError
 from laneway.codex.locate import child_environment
-from laneway.jobs.dispatch import Dispatcher
+from laneway.jobs.dispatch import Dispatcher, end_unstarted
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import JobLimits
+from laneway.jobs.model import JobFailure, JobLimits
 from laneway.jobs.places import JobsLayout
 from laneway.jobs.runs import trees_being_rolled_back
-from laneway.jobs.service import decode_spec
+from laneway.jobs.service import MAX_SPEC_BYTES, decode_spec
 from laneway.jobs.supervisor import Supervisor
 from laneway.store.database import Database
+from laneway.store.files import decoded, read_whole
 from laneway.wire.guardian import SUPERVISOR_NAME, become_subreaper
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,12 @@ async def _supervise(places: JobsLayout, ledger: Ledger, job_id: str, locks: lis
     job = ledger.get(job_id)
     if job is None or job.has_ended:
         return
-    spec = decode_spec(places.job(job_id).spec.read_bytes())
+    path = places.job(job_id).spec
+    try:
+        spec = decoded(path, read_whole(path, MAX_SPEC_BYTES) or b"", decode_spec)
+    except LanewayError as problem:
+        end_unstarted(places, ledger, job, JobFailure("launch", str(problem)))
+        return
     supervisor = Supervisor(places, ledger, job, spec, locks)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.cancel)
     await supervisor.run()

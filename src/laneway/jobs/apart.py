@@ -6,20 +6,23 @@ job. Blocking.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from laneway.base.errors import LanewayError
 from laneway.jobs.attribution import EditWindow
 from laneway.jobs.isolation.edits import Edits
 from laneway.jobs.isolation.isolated import Isolated, isolated
-from laneway.jobs.isolation.merge import Merges
 from laneway.jobs.isolation.overlay import failure, was_not_started
 from laneway.jobs.model import Job, JobFailure, JobSpec
 from laneway.jobs.runs import TreeRuns
 from laneway.jobs.snapshots.model import Snapshot
+
+log = logging.getLogger(__name__)
 
 
 class ApartEnd(msgspec.Struct, frozen=True):
@@ -52,6 +55,16 @@ class ApartWork:
             named = ", ".join(each.path for each in missing[:5])
             self.warnings = (f"{len(missing)} files or folders were not there for the worker: {named}.",)
 
+    def begin_again(self) -> bool:
+        """With the tree as it was, without what a failed attempt has edited; whether that could be done."""
+        assert self._baseline is not None
+        try:
+            self.begin(self._baseline)
+        except (LanewayError, OSError) as problem:
+            log.warning("The work apart of job %s cannot begin again: %s", self._job.job_id, problem)
+            return False
+        return True
+
     def spec_within(self, spec: JobSpec) -> JobSpec:
         """The same work, in the folder that the worker has."""
         return msgspec.structs.replace(spec, cwd=self._isolated.place_of(spec.cwd))
@@ -80,7 +93,7 @@ class ApartWork:
             return ApartEnd(warnings=tuple(warnings), breaches=edits.git_writes)
         self._runs.rollbacks.recover()
         start = time.time()
-        merged = merges_of(self._runs).merge(edits, self._runs.shadow, job_id=self._job.job_id)
+        merged = self._runs.merges.merge(edits, self._runs.shadow, job_id=self._job.job_id)
         problem = None if merged.is_done else JobFailure("merge", merged.sentence)
         if problem is not None:
             warnings.append(f"The job's files lie in {edits.source}.")
@@ -88,13 +101,8 @@ class ApartWork:
         return ApartEnd(problem, windows, tuple(warnings), edits.git_writes)
 
 
-def merges_of(runs: TreeRuns) -> Merges:
-    return Merges(runs.folder / "merges", Path(runs.tree))
-
-
 def merge_of_lost(runs: TreeRuns, job: Job) -> tuple[EditWindow, ...]:
     """The merge of a job whose supervisor died, after one that was cut off was finished."""
-    merges = merges_of(runs)
-    merges.recover()
-    merged = merges.of_job(job.job_id)
+    runs.merges.recover()
+    merged = runs.merges.of_job(job.job_id)
     return () if merged is None else (merged.window(job.started_at, time.time()),)

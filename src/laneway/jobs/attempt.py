@@ -14,6 +14,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
+from laneway.base.errors import LanewayError
 from laneway.wire import guardian
 from laneway.wire.child import Child, Exit
 
@@ -29,7 +30,7 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 
 Order: TypeAlias = Literal["soft", "force"]
 """How a job is cancelled: `soft` never kills, however long it takes."""
-Stop: TypeAlias = Literal["cancelled", "wall", "stall", "budget"]
+Stop: TypeAlias = Literal["cancelled", "wall", "stall", "budget", "disk"]
 
 
 class Worker(Protocol):
@@ -61,6 +62,8 @@ class AttemptEnd(msgspec.Struct, frozen=True):
     exit: Exit
     stderr: str
     stopped: Stop | None
+    fault: str = ""
+    """Why what the worker said could not be written down."""
 
 
 class Attempt:
@@ -75,6 +78,7 @@ class Attempt:
         """When to look at the tokens again."""
         self._line = bytearray()
         self._is_too_long = False
+        self._fault = ""
 
     async def run(
         self,
@@ -83,11 +87,12 @@ class Attempt:
         environment: Mapping[str, str],
         cwd: Path,
         locks: Sequence[int],
+        mark: int,
         on_start: Callable[[], None],
     ) -> AttemptEnd:
         """`OSError` if the program cannot be started."""
         child = await Child.spawn(
-            argv, on_stdout=self._read, env=environment, cwd=cwd, kind=guardian.WORKER, held=locks
+            argv, on_stdout=self._read, env=environment, cwd=cwd, kind=guardian.WORKER, held=locks, mark=mark
         )
         try:
             child.write(prompt)  # first: the worker works while we note that it does
@@ -107,20 +112,29 @@ class Attempt:
             # Somebody killed the guardian. What the worker had started is ours now, as its subreaper.
             guardian.kill_tree(os.getpid())
         if self._line:
-            self._worker.feed(bytes(self._line))
-        return AttemptEnd(how, child.stderr_tail, self._stopped)
+            self._feed(bytes(self._line))
+        return AttemptEnd(how, child.stderr_tail, self._stopped, self._fault)
 
     def _read(self, data: bytes) -> None:
         *lines, rest = data.split(b"\n")
         for line in lines:
             if not self._is_too_long:
-                self._worker.feed(bytes(self._line + line))
+                self._feed(bytes(self._line + line))
             self._line.clear()
             self._is_too_long = False
         self._line += rest
         if len(self._line) > MAX_LINE_BYTES:
             self._line.clear()
             self._is_too_long = True
+
+    def _feed(self, line: bytes) -> None:
+        """A worker whose events cannot be written down is stopped: nobody would know what it did."""
+        if self._fault:
+            return
+        try:
+            self._worker.feed(line)
+        except LanewayError as problem:
+            self._fault = str(problem)
 
     # ── stopping ───────────────────────────────────────────────────────────
 
@@ -130,7 +144,7 @@ class Attempt:
         if why == "cancelled" and may_kill:
             child.kill()
             return
-        child.interrupt()
+        child.interrupt(may_kill=may_kill)
         await self._wait(child, INTERRUPT_S)
         child.ask_to_end(may_kill=may_kill)
         if may_kill:
@@ -156,6 +170,8 @@ class Attempt:
     async def _why(self) -> Stop | None:
         if self._order() is not None:
             return "cancelled"
+        if self._fault:
+            return "disk"
         if self._is_over():
             return "wall"
         now = asyncio.get_running_loop().time()

@@ -93,8 +93,11 @@ class Dispatcher:
 def end_unstarted(places: JobsLayout, ledger: Ledger, job: Job, failure: JobFailure) -> None:
     """End a job that has no supervisor. The caller has its lock."""
     status = rules.status_of_end(failure.kind)
-    with EventWriter(places.job(job.job_id).events) as events:
-        events.append(FINAL, {"status": status, "error": failure.text})
+    try:
+        with EventWriter(places.job(job.job_id).events) as events:
+            events.append(FINAL, {"status": status, "error": failure.text})
+    except LanewayError as problem:
+        log.warning("The end of job %s is in the ledger only: %s", job.job_id, problem)
     ledger.end(job.job_id, status, failure)
     places.job(job.job_id).environment.unlink(missing_ok=True)
     ring(places)

@@ -9,6 +9,7 @@ done was never read by anybody, and is cut off by the next writer. Reading costs
 from __future__ import annotations
 
 import binascii
+import errno
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection
@@ -17,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import BadCursor
+from laneway.base.errors import BadCursor, FileDamaged
 from laneway.base.foreign_files import open_regular
 from laneway.store.files import FILE_MODE, trouble, write_all
 from laneway.store.stamps import Now, stamp, utc_now
@@ -109,12 +110,22 @@ class EventWriter:
             return
         record = _encode(LoggedEvent(kind, content, stamp(self._now()))) + b"\n"
         try:
-            write_all(self._fd, record)
+            self._write(record)
             if kind == FINAL:
                 self.has_final = True
                 os.fsync(self._fd)
         except OSError as problem:
             raise trouble(self._path, problem) from problem
+
+    def _write(self, record: bytes) -> None:
+        """All of it or nothing: the next record must not begin behind half of this one."""
+        start = os.lseek(self._fd, 0, os.SEEK_CUR)
+        try:
+            write_all(self._fd, record)
+        except OSError:
+            os.ftruncate(self._fd, start)
+            os.lseek(self._fd, start, os.SEEK_SET)
+            raise
 
     def _cut_half_record(self) -> None:
         """Continue behind the last whole record of an earlier writer, and see whether that was `final`."""
@@ -127,10 +138,12 @@ class EventWriter:
 
 
 def _last_record(fd: int, size: int) -> tuple[int, LoggedEvent | None]:
-    """Where the last whole record ends, and the record itself."""
+    """Where the last whole record ends, and the record itself; `OSError` where no record can be so long."""
     tail = b""
     at = size
     while at > 0 and tail.count(b"\n") < 2:
+        if len(tail) > MAX_RECORD_BYTES:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
         step = min(max(TAIL_BYTES, len(tail)), at)
         at -= step
         tail = os.pread(fd, step, at) + tail
@@ -138,7 +151,7 @@ def _last_record(fd: int, size: int) -> tuple[int, LoggedEvent | None]:
     whole = tail[: end - at].split(b"\n")
     try:
         return end, _decode_event(whole[-2]) if len(whole) > 1 else None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return end, None  # the head
 
 
@@ -150,6 +163,8 @@ def last_event(path: Path) -> LoggedEvent | None:
         return None
     try:
         return _last_record(fd, os.fstat(fd).st_size)[1]
+    except OSError:
+        return None
     finally:
         os.close(fd)
 
@@ -181,6 +196,11 @@ def read(
         raise trouble(path, problem, "read") from problem
     try:
         return _read(fd, job_id, cursor, frozenset(kinds), is_full, max_bytes, max_events)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        text = f"{path} is damaged: Laneway did not write what is in it. Move it away."
+        raise FileDamaged(text, str(path)) from problem
+    except OSError as problem:
+        raise trouble(path, problem, "read") from problem
     finally:
         os.close(fd)
 
@@ -238,8 +258,11 @@ class _Lines:
     def next_line(self) -> bytes | None:
         while (end := self._buffer.find(b"\n", self._at)) < 0:
             rest = self._buffer[self._at :]
+            if len(rest) > MAX_RECORD_BYTES:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            # More each time: a long record is not copied again and again.
             more = os.pread(self._fd, max(READ_BYTES, len(rest)), self.offset + len(rest))
-            if not more or len(rest) > MAX_RECORD_BYTES:
+            if not more:
                 return None
             self._buffer, self._at = rest + more, 0
         line = self._buffer[self._at : end]

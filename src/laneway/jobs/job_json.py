@@ -12,6 +12,8 @@ from laneway.jobs.model import Conflict, Job, Result
 ACTIVITY_CHARS = 60
 ERROR_CHARS = 80
 """In a status, which is polled."""
+TEXT_BYTES = 120
+"""Of either in JSON: fewer characters of most scripts, and of what has to be escaped."""
 TITLE_CHARS = 60
 
 
@@ -31,10 +33,19 @@ def status_json(job: Job, now: float, *, position: int = 0, is_unreachable: bool
     if job.tokens:
         facts["tokens"] = job.tokens
     if job.activity and not job.has_ended:
-        facts["activity"] = label(job.activity, ACTIVITY_CHARS)
+        facts["activity"] = _short(job.activity, ACTIVITY_CHARS)
     if job.failure is not None:
-        facts["error"] = f"{job.failure.kind}: {label(job.failure.text, ERROR_CHARS)}"
+        facts["error"] = f"{job.failure.kind}: {_short(job.failure.text, ERROR_CHARS)}"
     return facts
+
+
+def _short(text: str, max_chars: int) -> str:
+    """On one line, within `TEXT_BYTES`."""
+    shown = label(text, max_chars)
+    while len(msgspec.json.encode(shown)) > TEXT_BYTES:
+        max_chars = max_chars * 3 // 4
+        shown = label(text, max_chars)
+    return shown
 
 
 def row_json(job: Job, now: float, **more: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -25,6 +25,7 @@ _COLUMNS = (
     " attempt, thread_id, activity, tokens, created_at, started_at, ended_at, ended_number, failure,"
     " is_inconsistent"
 )
+T = TypeVar("T")
 _HERE = "node IN ({})".format(", ".join(f"'{name}'" for name in HERE))
 _QUEUED = f"status = 'queued' AND ended_number = 0 AND {_HERE}"
 Statement: TypeAlias = tuple[str, tuple[Any, ...]]
@@ -44,6 +45,7 @@ class _JobFacts(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _decode_facts = msgspec.json.Decoder(_JobFacts).decode
+UNREADABLE = JobFailure("unknown", "What the ledger has about the end of this job cannot be read.")
 _decode_failure = msgspec.json.Decoder(JobFailure).decode
 
 
@@ -303,7 +305,7 @@ def _job(row: tuple[Any, ...]) -> Job:
         :13
     ]
     attempt, thread_id, activity, tokens, created_at, started_at, ended_at, ended_number = row[13:21]
-    facts = _decode_facts(facts_json)
+    facts = _readable(facts_json, _decode_facts, _JobFacts())
     return Job(
         job_id=job_id,
         number=number,
@@ -329,9 +331,17 @@ def _job(row: tuple[Any, ...]) -> Job:
         started_at=started_at,
         ended_at=ended_at,
         ended_number=ended_number,
-        failure=_decode_failure(row[21]) if row[21] else None,
+        failure=_readable(row[21], _decode_failure, UNREADABLE) if row[21] else None,
         is_inconsistent=bool(row[22]),
     )
+
+
+def _readable(text: Any, decode: Callable[[str], T], otherwise: T) -> T:
+    """One damaged row must not hide all the others."""
+    try:
+        return decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
+        return otherwise
 
 
 def _sql(statuses: Collection[Status]) -> str:

@@ -14,6 +14,11 @@ MARKER = "LANEWAY_JOB"
 """The variable in a worker's environment that names its job."""
 
 
+def mark_of(job_id: str) -> int:
+    """The number by which the kernel knows the processes of a job, whatever their environment."""
+    return (1 << 62) + int(job_id.removeprefix("job-"), 16) % (1 << 61)
+
+
 def is_in_worker(environment: Mapping[str, str]) -> bool:
     """By the mark, or by a worker's guardian among our ancestors.
 

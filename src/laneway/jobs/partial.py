@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from laneway.base.errors import LanewayError
 from laneway.jobs.evidence import windows_in
 from laneway.jobs.model import Conflict, Job, JobUsage, ModifiedFile, Result
-from laneway.jobs.runs import TreeRuns
+from laneway.jobs.runs import Judged, TreeRuns
 from laneway.jobs.service import Jobs
 
 
-def result_of(jobs: Jobs, job: Job) -> Result:
-    """What the job has produced so far."""
+def result_of(jobs: Jobs, job: Job) -> tuple[Result, tuple[Conflict, ...]]:
+    """What the job has produced so far, and the conflicts of its run that it has a part in."""
+    judged = _judged(jobs, job)
     result = jobs.result(job)
-    if result is not None:
-        return result
+    if result is None:
+        result = _so_far(jobs, job)
+    elif judged is not None:
+        # Whose edits they are is known better once the jobs that ran beside it have ended, too.
+        found = judged.differences(job.job_id)
+        result = msgspec.structs.replace(
+            result,
+            modified_files=judged.modified(job.job_id),
+            only_reported=found.only_reported,
+            not_reported=found.not_reported,
+            outside_scope=found.outside_scope,
+        )
+    conflicts = judged.conflicts if judged is not None else ()
+    return result, tuple(conflict for conflict in conflicts if job.job_id in conflict.jobs)
+
+
+def _judged(jobs: Jobs, job: Job) -> Judged | None:
+    run = jobs.runs.get(job.run_id) if job.run_id else None
+    if run is None:
+        return None
+    try:
+        return TreeRuns(jobs.places, jobs.ledger, run.tree).judge(run)
+    except LanewayError:
+        return None  # the tree is gone, or is none any more
+
+
+def _so_far(jobs: Jobs, job: Job) -> Result:
     patched: dict[str, None] = {}
     if job.tree:
         windows = windows_in(jobs.places.job(job.job_id).events, job.job_id, job.tree)
@@ -24,18 +52,6 @@ def result_of(jobs: Jobs, job: Job) -> Result:
         usage=JobUsage(total_tokens=job.tokens),
         failure=job.failure,
     )
-
-
-def conflicts_of(jobs: Jobs, job: Job) -> tuple[Conflict, ...]:
-    """Those of its run that the job has a part in."""
-    run = jobs.runs.get(job.run_id) if job.run_id else None
-    if run is None:
-        return ()
-    try:
-        judged = TreeRuns(jobs.places, jobs.ledger, run.tree).judge(run)
-    except LanewayError:
-        return ()  # the tree is gone, or is none any more
-    return tuple(conflict for conflict in judged.conflicts if job.job_id in conflict.jobs)
 
 
 def _last_message(jobs: Jobs, job: Job) -> str:

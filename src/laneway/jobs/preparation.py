@@ -18,7 +18,7 @@ from laneway.jobs.contract import compose
 from laneway.jobs.lineage import MARKER
 from laneway.jobs.model import MAX_PROMPT_CHARS, JobSpec
 from laneway.jobs.places import JobPlaces
-from laneway.store.files import read_whole, write_whole
+from laneway.store.files import decoded, read_whole, write_whole
 
 MAX_ENVIRONMENT_BYTES = 8 * 1024 * 1024
 _decode_environment = msgspec.json.Decoder(dict[str, str]).decode
@@ -35,7 +35,7 @@ def spawners_environment(files: JobPlaces, job_id: str) -> dict[str, str]:
     data = read_whole(files.environment, MAX_ENVIRONMENT_BYTES)
     if data is None:
         raise StoreError(f"{files.environment} is gone: the job cannot be started.", str(files.environment))
-    return {**_decode_environment(data), MARKER: job_id}
+    return {**decoded(files.environment, data, _decode_environment), MARKER: job_id}
 
 
 def prepare_worker(

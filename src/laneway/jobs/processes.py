@@ -1,6 +1,7 @@
 """Processes of jobs: starts supervisors, and ends what a dead supervisor and guardian left running.
 
-A worker's processes carry the job's id in their environment (`lineage.MARKER`). Blocking.
+A worker's processes carry the job's id in their environment (`lineage.MARKER`), and a number of it in a
+limit (`guardian.mark_tree`), which also those have that were given another environment. Blocking.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.errors import LanewayError
-from laneway.jobs.lineage import MARKER
+from laneway.jobs.lineage import MARKER, mark_of
 from laneway.jobs.model import JobLimits
 from laneway.jobs.places import JobsLayout
 from laneway.store.files import FILE_MODE, trouble
@@ -103,10 +104,11 @@ def marked(job_id: str) -> Iterator[int]:
     if not os.path.isdir("/proc/self"):
         yield from _marked_by_ps(mark)
         return
-    own = os.getpid()
+    by_limit = set(guardian.marked_pids(mark_of(job_id)))
     for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != own and mark.encode() in _environment(name).split(b"\0"):
-            yield int(name)
+        pid = int(name) if name.isdigit() else os.getpid()
+        if pid != os.getpid() and (pid in by_limit or mark.encode() in _environment(name).split(b"\0")):
+            yield pid
 
 
 def _environment(pid: str) -> bytes:

@@ -98,9 +98,13 @@ def _end(places: JobsLayout, ledger: Ledger, job: Job) -> None:
     result = Result(failure=LOST)
     if job.mode == "write" and job.run_id:
         result = _with_edits(places, ledger, job, result)
-    write_whole(files.result, msgspec.json.encode(result))
-    with EventWriter(files.events) as events:
-        events.append(FINAL, {"status": "lost", "kind": LOST.kind, "error": LOST.text})
+    try:
+        write_whole(files.result, msgspec.json.encode(result))
+        with EventWriter(files.events) as events:
+            events.append(FINAL, {"status": "lost", "kind": LOST.kind, "error": LOST.text})
+    except LanewayError as problem:
+        # Something else lies in their place: no job is unfinished for ever because of that.
+        log.warning("The end of the lost job %s is in the ledger only: %s", job.job_id, problem)
     ledger.end(job.job_id, "lost", LOST, is_inconsistent=job.mode == "write")
 
 
@@ -109,8 +113,10 @@ def _with_edits(places: JobsLayout, ledger: Ledger, job: Job, result: Result) ->
     run = RunLedger(ledger).get(job.run_id)
     runs = TreeRuns(places, ledger, job.tree)
     try:
-        if run is None or not runs.is_active(run, job.job_id):
+        if run is None:
             return result
+        if not runs.is_active(run, job.job_id):  # its last border was taken before it was killed
+            return msgspec.structs.replace(result, modified_files=runs.judge(run).modified(job.job_id))
         if job.isolation == "shared":
             windows = windows_in(places.job(job.job_id).events, job.job_id, job.tree)
         else:

@@ -6,8 +6,7 @@ tree's rollback lock, which the dispatcher looks at, is taken before anything is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -18,17 +17,15 @@ from laneway.base.plain import code_label
 from laneway.base.prepare import prepare
 from laneway.base.repo import find_repo
 from laneway.jobs.attribution import PathClaim
-from laneway.jobs.dispatch import GATE_S
+from laneway.jobs.given_back import in_force, is_of_an_attempt
 from laneway.jobs.model import Conflict, Job, Run
+from laneway.jobs.quiet_tree import finish_if_quiet, quiet_tree
 from laneway.jobs.rollback.model import Outcome, Refusal
 from laneway.jobs.rollback.three_way import three_way
 from laneway.jobs.rollback.wanted import wanted
-from laneway.jobs.runs import ROLLBACK_LOCK, Judged, TreeRuns, snapshot_of
+from laneway.jobs.runs import Judged, TreeRuns, snapshot_of
 from laneway.jobs.service import LOCAL, Jobs, may_see
-from laneway.jobs.slots import held
 from laneway.jobs.snapshots.model import PathState
-from laneway.store.files import make_folder
-from laneway.store.gates import gate
 
 Action: TypeAlias = Literal["show", "accept", "rollback", "rerun", "undo"]
 MAX_DIFFS = 50
@@ -55,6 +52,7 @@ def resolve(jobs: Jobs, owner: str, request: Resolution) -> dict[str, Any]:
     """`UsageError` with one sentence for what cannot be done; nothing is written then."""
     run = _run_of(jobs, request)
     runs = TreeRuns(jobs.places, jobs.ledger, run.tree)
+    finish_if_quiet(runs)
     judged = runs.judge(run)
     _check_owner(judged, owner)
     unknown = set(request.job_ids) - {job.job_id for job in judged.jobs}
@@ -66,12 +64,12 @@ def resolve(jobs: Jobs, owner: str, request: Resolution) -> dict[str, Any]:
         case "accept":
             return _accept(jobs, runs, judged, request)
         case "rollback":
-            with _alone(jobs, runs):
+            with quiet_tree(jobs.places, jobs.ledger, runs):
                 return _roll_back(jobs, runs, judged, request)
         case "rerun":
             return _rerun(jobs, runs, judged, request, owner)
         case "undo":
-            with _alone(jobs, runs):
+            with quiet_tree(jobs.places, jobs.ledger, runs):
                 return _undo(jobs, runs, judged, request)
 
 
@@ -102,25 +100,6 @@ def _check_owner(judged: Judged, owner: str) -> None:
     for job in judged.jobs:
         if not may_see(job, owner):
             raise JobUnknown(judged.run.run_id if owner != LOCAL else job.job_id)
-
-
-@contextmanager
-def _alone(jobs: Jobs, runs: TreeRuns) -> Iterator[None]:
-    """While no write job of this tree runs, and none can start."""
-    make_folder(runs.folder)
-    with held(runs.folder / ROLLBACK_LOCK) as is_ours:
-        if not is_ours:
-            raise UsageError("Another process is rolling back in this tree: try again in a moment.")
-        # A dispatcher that looked before we had the lock has started its job when we have its gate.
-        with gate(jobs.places.dispatch_lock, patience_s=GATE_S):
-            pass
-        writers = [job.job_id for job in jobs.ledger.active() if job.tree == runs.tree]
-        if writers:
-            raise UsageError(
-                f"Job {writers[0]} is writing in {code_label(runs.tree)}: wait for it, or cancel it first."
-            )
-        runs.rollbacks.recover()
-        yield
 
 
 # ── show and accept ────────────────────────────────────────────────────────
@@ -253,7 +232,7 @@ def _rerun(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution, owne
     chosen = request.job_ids or tuple(job.job_id for job in judged.jobs if job.job_id in conflicting)
     if not chosen:
         raise UsageError("This run has no conflict: name the jobs that are to run again in jobIds.")
-    with _alone(jobs, runs):
+    with quiet_tree(jobs.places, jobs.ledger, runs):
         answer = _roll_back(jobs, runs, judged, msgspec.structs.replace(request, job_ids=chosen))
     if answer["ending"] != "done":
         return answer
@@ -279,12 +258,10 @@ def _undo(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) -> di
 
 
 def _last_rollback(runs: TreeRuns, judged: Judged) -> str:
-    ours = {job.job_id for job in judged.jobs}
-    records = [each for each in runs.rollbacks.records() if set(each.journal.jobs) & ours]
-    undone = {each.journal.undoes for each in records}
-    for each in reversed(records):
-        if not each.journal.undoes and each.journal.rollback_id not in undone:
-            return each.journal.rollback_id
+    ours = {job.job_id: job for job in judged.jobs}
+    for journal in reversed(in_force(runs.rollbacks.records())):
+        if set(journal.jobs) & ours.keys() and not is_of_an_attempt(journal, ours):
+            return journal.rollback_id
     raise UsageError(f"Run {judged.run.run_id} was not rolled back: there is nothing to undo.")
 
 

@@ -149,9 +149,9 @@ RETRIED = frozenset({"exit", "turn", "no_turn", "schema", "stall"})
 wall: each of them would come again, or was wanted."""
 
 
-def may_retry(kind: str, attempt: int, retries: int, *, left_edits: bool) -> bool:
-    """Whether a failed attempt is followed by another. Attempts are counted from one."""
-    return attempt <= retries and kind in RETRIED and not left_edits
+def may_retry(kind: str, attempt: int, retries: int) -> bool:
+    """Whether a failed attempt may be followed by another, if it left no edits. They are counted from one."""
+    return attempt <= retries and kind in RETRIED
 
 
 def status_of_end(kind: str | None) -> Status:

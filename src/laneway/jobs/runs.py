@@ -17,6 +17,9 @@ from laneway.base.errors import LanewayError, StoreError, UsageError
 from laneway.base.plain import code_label
 from laneway.jobs.attribution import Credits, Differences, PathClaim, Shown, credit, differences, intervals_of
 from laneway.jobs.conflicts import conflicts
+from laneway.jobs.evidence import shown_so_far
+from laneway.jobs.given_back import in_force, rolled_back, without_failed_attempts
+from laneway.jobs.isolation.merge import Merges
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import DEFAULT_RUN_EXPIRY_S, Border, Conflict, Job, ModifiedFile, Run
 from laneway.jobs.places import JobsLayout
@@ -66,9 +69,11 @@ class TreeRuns:
 
     def __init__(self, places: JobsLayout, ledger: Ledger, tree: str) -> None:
         self.tree = tree
+        self._places = places
         self.folder = places.tree(tree)
         self.shadow = Shadow(self.folder / "shadow", Path(tree), ours=(places.root,))
         self.rollbacks = Rollbacks(self.folder / "rollbacks", Path(tree))
+        self.merges = Merges(self.folder / "merges", Path(tree))
         self._ledger = ledger
         self._runs = RunLedger(ledger)
 
@@ -83,6 +88,7 @@ class TreeRuns:
 
     def begin(self, job: Job, *, require_clean: bool, expiry_s: float = DEFAULT_RUN_EXPIRY_S) -> Run:
         """Take the border at which a job starts; opens a run if the tree has none. `LanewayError` if not."""
+        self.finish_cut_off()
         with self.gate():
             run = self._runs.open_run(self.tree)
             if run is not None and self.is_expired(run, expiry_s):
@@ -114,6 +120,19 @@ class TreeRuns:
         judged = self.judge(run)
         self.shadow.keep(_changes_of(judged))
         return judged
+
+    def go_on(self, job: Job, run_id: str) -> None:
+        """Take the border at which a job that had taken that of its end works on."""
+        with self.gate():
+            run = self._runs.get(run_id)
+            if run is None:
+                raise StoreError(f"The run {run_id} was removed while its job {job.job_id} ran.")
+            self._add_border(run, self.shadow.snapshot(), self._active(run) | {job.job_id})
+
+    def finish_cut_off(self) -> None:
+        """Finish a rollback and a merge whose process was killed: nobody works on what is half written."""
+        self.rollbacks.recover()
+        self.merges.recover()
 
     def add_quiet_border(self, run: Run) -> None:
         """After something else than a job has written: nobody is credited with that."""
@@ -151,24 +170,32 @@ class TreeRuns:
         shown = dict(self._runs.evidence(run.run_id))
         jobs = self._ledger.of_run(run.run_id)
         for job in jobs:
-            shown.setdefault(job.job_id, Shown(scope=job.scope))
+            # One that still runs: what it has under way must not look like somebody else's.
+            if job.job_id not in shown:
+                shown[job.job_id] = shown_so_far(self._places, job, self._merged(job))
         times = [(border.at, border.active) for border in borders]
-        found = credit(intervals_of(times, self._changes(borders)), shown)
+        intervals = intervals_of(times, self._changes(borders))
+        by_id = {job.job_id: job for job in jobs}
+        rollbacks = in_force(self.rollbacks.records())
+        found = without_failed_attempts(credit(intervals, shown), intervals, rollbacks, by_id)
         ran = {job.job_id: (job.started_at, job.ended_at or None) for job in jobs}
         resolved = self._runs.resolved(run.run_id)
-        gone = self._rolled_back()
+        gone = rolled_back(rollbacks, by_id)
         known = [claim for claim in found.claims if claim.job_id in ran and claim.job_id not in gone]
         return Judged(run, tuple(jobs), found, conflicts(known, ran, resolved=resolved), shown, gone)
 
-    def _rolled_back(self) -> frozenset[str]:
-        gone: set[str] = set()
-        for record in self.rollbacks.records():
-            if record.outcome is not None and record.outcome.ending == "done":
-                if record.journal.undoes:
-                    gone -= set(record.journal.jobs)
-                else:
-                    gone |= set(record.journal.jobs)
-        return frozenset(gone)
+    def _merged(self, job: Job) -> tuple[str, ...]:
+        """What is being merged, or was, of a job that works apart."""
+        if job.isolation == "shared":
+            return ()
+        journals = (record.journal for record in self.merges.records())
+        return tuple(
+            operation.path
+            for journal in journals
+            if job.job_id in journal.jobs
+            for operation in journal.operations
+            if operation.kind in ("put", "remove")
+        )
 
     def _changes(self, borders: list[Border]) -> list[tuple[Change, ...]]:
         snapshots = [snapshot_of(border.snapshot) for border in borders]

@@ -30,7 +30,7 @@ from laneway.jobs.rules import count
 from laneway.jobs.run_ledger import RunLedger
 from laneway.jobs.slots import held
 from laneway.store.database import Database
-from laneway.store.files import make_folder, read_whole, write_whole
+from laneway.store.files import decoded, make_folder, read_whole, write_whole
 
 log = logging.getLogger(__name__)
 
@@ -197,12 +197,13 @@ class Jobs:
         data = read_whole(self.places.job(job.job_id).spec, MAX_SPEC_BYTES)
         if data is None:
             raise JobUnknown(job.job_id)
-        return decode_spec(data)
+        return decoded(self.places.job(job.job_id).spec, data, decode_spec)
 
     def result(self, job: Job) -> Result | None:
         """What an ended job produced; none while it has not ended, or if it never began."""
-        data = read_whole(self.places.job(job.job_id).result, MAX_RESULT_BYTES)
-        return None if data is None else decode_result(data)
+        path = self.places.job(job.job_id).result
+        data = read_whole(path, MAX_RESULT_BYTES)
+        return None if data is None else decoded(path, data, decode_result)
 
     def events(self, job: Job, cursor: str | None = None, **options: Any) -> EventPage:
         """A page of the job's events; see `event_log.read`."""

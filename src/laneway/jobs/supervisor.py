@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import LanewayError
+from laneway.base.errors import LanewayError, StoreError
 from laneway.base.foreign_files import read_regular
 from laneway.codex.exec.events import EventNormaliser
 from laneway.codex.exec.outcome import verdict
@@ -29,13 +29,17 @@ from laneway.jobs.contract import reported_files
 from laneway.jobs.dispatch import ring
 from laneway.jobs.event_log import FINAL, EventWriter
 from laneway.jobs.ledger import Ledger
+from laneway.jobs.lineage import mark_of
 from laneway.jobs.model import Job, JobFailure, JobSpec, Result
 from laneway.jobs.places import JobsLayout
 from laneway.jobs.preparation import prepare_worker, spawners_environment, work_folder
+from laneway.jobs.processes import end_marked
 from laneway.jobs.repo_state import RepoState, breaches, present_litter, remove_litter, repo_state
+from laneway.jobs.retries import give_back
 from laneway.jobs.runs import Judged, TreeRuns
 from laneway.jobs.worker import JobWorker, usage_of
 from laneway.store.files import write_whole
+from laneway.wire.child import Exit
 
 log = logging.getLogger(__name__)
 
@@ -69,18 +73,30 @@ class Supervisor:
 
     async def run(self) -> None:
         """To the end, and the end is written. Only a full disk or a kill can prevent that."""
-        with EventWriter(self._files.events) as events:
-            failure: JobFailure | None
-            try:
-                failure = await self._work(events)
-            except LanewayError as problem:
-                failure = JobFailure("launch", str(problem))
-            except Exception:
-                log.exception("job %s", self._job.job_id)
-                failure = JobFailure(
-                    "internal", "Laneway failed; supervisor.log in the job's folder says how."
-                )
-            await asyncio.to_thread(self._finish, events, failure)
+        try:
+            with EventWriter(self._files.events) as events:
+                failure = await self._failure(events)
+                await asyncio.to_thread(self._finish, events, failure)
+        except LanewayError as problem:
+            log.warning("The end of job %s is in the ledger only: %s", self._job.job_id, problem)
+            self._ledger.end(
+                self._job.job_id,
+                "failed",
+                JobFailure("disk", str(problem)),
+                is_inconsistent=self._runs is not None,
+            )
+            ring(self.places)
+
+    async def _failure(self, events: EventWriter) -> JobFailure | None:
+        """Why the job did not succeed, once all its attempts are over."""
+        try:
+            return await self._work(events)
+        except LanewayError as problem:
+            has_begun = bool(self._workers) and isinstance(problem, StoreError)
+            return JobFailure("disk" if has_begun else "launch", str(problem))
+        except Exception:
+            log.exception("job %s", self._job.job_id)
+            return JobFailure("internal", "Laneway failed; supervisor.log in the job's folder says how.")
 
     async def _work(self, events: EventWriter) -> JobFailure | None:
         environment = await asyncio.to_thread(spawners_environment, self._files, self._job.job_id)
@@ -107,9 +123,9 @@ class Supervisor:
         while True:
             number += 1
             failure = await self._attempt(events, environment, number, wall_at)
-            if failure is None or not rules.may_retry(
-                failure.kind, number, self._spec.retries, left_edits=self._may_have_edited()
-            ):
+            if failure is None or not rules.may_retry(failure.kind, number, self._spec.retries):
+                return failure
+            if self._order is not None or not await asyncio.to_thread(self._is_as_before):
                 return failure
             events.append("error", {"kind": "retry", "attempt": number, "message": failure.text})
 
@@ -145,6 +161,7 @@ class Supervisor:
                 prepared.environment,
                 work_folder(self._spec),
                 self._locks,
+                mark_of(self._job.job_id),
                 lambda: self._on_start(number),
             )
         except OSError as problem:
@@ -152,6 +169,9 @@ class Supervisor:
         finally:
             noting.cancel()
             await asyncio.gather(noting, return_exceptions=True)
+        if end.exit == Exit():
+            # Its guardian was killed, which would have waited until all of its processes are gone.
+            await asyncio.to_thread(end_marked, self._job.job_id)
         write_whole(self._files.stderr, end.stderr.encode()[-MAX_STDERR_BYTES:])
         if self._runs is not None and self._apart is None:
             self._windows += worker.windows(self._runs.tree)
@@ -167,6 +187,8 @@ class Supervisor:
                 return JobFailure("wall", f"It ran for longer than its {self._spec.timeout_s:g} seconds.")
             case "stall":
                 return JobFailure("stall", f"Nothing happened for {self._spec.stall_s:g} seconds.")
+        if end.fault:
+            return JobFailure("disk", end.fault)
         fault = "" if self._apart is None else self._apart.launch_fault(end.exit.code, end.stderr)
         if fault:
             return JobFailure("launch", fault)
@@ -182,9 +204,22 @@ class Supervisor:
         )
         return None if judged.kind is None else JobFailure(judged.kind, judged.text)
 
-    def _may_have_edited(self) -> bool:
-        """Apart from the tree, another attempt goes on where this one stopped; nobody else sees that."""
-        return self._runs is not None and bool(self._windows)
+    def _is_as_before(self) -> bool:
+        """Whether another attempt finds what the first one found. What this one has edited is given back."""
+        if self._runs is None or not self._workers[-1].windows(self._runs.tree):
+            return True
+        # Whoever goes on in a thread has its past before it, and full access reaches beyond the tree.
+        if self._spec.thread_id is not None or self._spec.sandbox == "danger-full-access":
+            return False
+        if self._apart is not None:
+            if not self._apart.begin_again():
+                return False
+        elif self._breaches() or not give_back(
+            self.places, self._ledger, self._runs, self._job, self._run_id, self._shown()
+        ):
+            return False
+        self._thread_id = None
+        return True
 
     def _read_order(self) -> Order | None:
         """The order to cancel; a `force` that follows a `soft` counts."""
@@ -196,6 +231,7 @@ class Supervisor:
                 pass
             except OSError as problem:
                 log.warning("%s: %s", self._files.cancel, problem)
+                self._order = "soft"  # somebody has put something there
         return self._order
 
     def cancel(self) -> None:
@@ -223,13 +259,16 @@ class Supervisor:
             facts = (worker.activity, await asyncio.to_thread(worker.tokens))
             if facts != noted:
                 noted = facts
-                await asyncio.to_thread(
-                    self._ledger.change,
-                    self._job.job_id,
-                    expects=("running", "cancelling"),
-                    activity=facts[0],
-                    tokens=facts[1],
-                )
+                try:
+                    await asyncio.to_thread(
+                        self._ledger.change,
+                        self._job.job_id,
+                        expects=("running", "cancelling"),
+                        activity=facts[0],
+                        tokens=facts[1],
+                    )
+                except LanewayError as problem:
+                    log.warning("What job %s does is not noted: %s", self._job.job_id, problem)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -247,7 +286,10 @@ class Supervisor:
             warnings=(*result.warnings, *apart.warnings, *((problem,) if problem else ())),
             breaches=(*result.breaches, *apart.breaches),
         )
-        write_whole(self._files.result, msgspec.json.encode(msgspec.structs.replace(result, usage=usage)))
+        try:
+            write_whole(self._files.result, msgspec.json.encode(msgspec.structs.replace(result, usage=usage)))
+        except LanewayError as problem:
+            failure = failure or JobFailure("disk", f"Its result could not be written: {problem}")
         status = rules.status_of_end(failure.kind if failure else None)
         content: dict[str, Any] = {"status": status, "lastMessage": result.last_message}
         if failure is not None:
@@ -276,16 +318,18 @@ class Supervisor:
         if self._runs is None or not self._run_id:
             return None, ""
         remove_litter(self._spec.cwd, self._litter)
-        shown = Shown(
+        try:
+            return self._runs.end(self._job, self._run_id, self._shown()), ""
+        except (LanewayError, OSError) as problem:
+            log.warning("The edits of job %s are not known: %s", self._job.job_id, problem)
+            return None, f"The edits are not known: {problem}"
+
+    def _shown(self) -> Shown:
+        return Shown(
             windows=tuple(self._windows),
             scope=self._spec.scope,
             reported=reported_files(self.last_message),
         )
-        try:
-            return self._runs.end(self._job, self._run_id, shown), ""
-        except (LanewayError, OSError) as problem:
-            log.warning("The edits of job %s are not known: %s", self._job.job_id, problem)
-            return None, f"The edits are not known: {problem}"
 
     def _result(self, failure: JobFailure | None, judged: Judged | None) -> Result:
         message = self.last_message

@@ -46,7 +46,7 @@ _SPAWN = _object(
             "description": "Paths or globs that it will edit. Jobs with intersecting scopes run one by one.",
         },
         "priority": {"type": "integer", "description": "Higher starts first; default 0."},
-        "retries": {"type": "integer", "description": "After failures without edits; default 0."},
+        "retries": {"type": "integer", "description": "After a failure, its edits taken back; default 0."},
         "isolation": {
             "type": "string",
             "enum": ["shared", "overlay", "worktree"],

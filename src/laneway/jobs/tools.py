@@ -22,7 +22,7 @@ from laneway.jobs import tool_schemas
 from laneway.jobs.job_json import result_json, row_json, status_json
 from laneway.jobs.listing import JobFilter, listed
 from laneway.jobs.model import HERE, Job
-from laneway.jobs.partial import conflicts_of, result_of
+from laneway.jobs.partial import result_of
 from laneway.jobs.requests import ANY_NODE, THIS_NODE, SpawnRequest
 from laneway.jobs.resolving import Resolution, resolve
 from laneway.jobs.service import LOCAL, Jobs
@@ -207,9 +207,8 @@ class JobTools:
         return await asyncio.to_thread(self._result_now, await self._current(job))
 
     def _result_now(self, job: Job) -> dict[str, Any]:
-        return result_json(
-            job, result_of(self.jobs, job), conflicts_of(self.jobs, job), self.jobs.ledger.now()
-        )
+        result, conflicts = result_of(self.jobs, job)
+        return result_json(job, result, conflicts, self.jobs.ledger.now())
 
     async def _cancel(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
         owner, force = owner_of(caller), bool(arguments.get("force"))

@@ -63,21 +63,31 @@ class JobWorker:
         return self._tail.look(self.output.state.thread_id or None)
 
     def windows(self, tree: str) -> tuple[EditWindow, ...]:
-        """When the worker may have changed files, with the paths of its patches relative to the tree."""
+        """When the worker, which has ended, may have changed files; the paths of its patches are of the tree.
+
+        Codex may be killed after it has written a file and before it tells of that: within a turn that has
+        no end there is a window from its last line on.
+        """
+        log = self.output.activities
         patched: dict[str, list[str]] = {}
-        for change in self.output.activities.changes:
+        for change in log.changes:
             path = relative_to(tree, change.path)
             if path:
                 patched.setdefault(change.item_id, []).append(path)
-        return tuple(
+        windows = [
             EditWindow(
                 start=activity.started,
                 end=activity.ended,
                 text="" if activity.kind == "patch" else activity.text,
                 paths=tuple(patched.get(activity.item_id, ())) if activity.kind == "patch" else (),
             )
-            for activity in self.output.activities.all
-        )
+            for activity in log.all
+        ]
+        if self.output.state.turn == "running":
+            windows.append(EditWindow(start=self.output.last_at, end=time.time()))
+        if not log.is_complete:
+            windows.append(EditWindow(start=log.all[-1].started, end=time.time()))
+        return tuple(windows)
 
 
 def activity_of(event: WorkerEvent) -> str:

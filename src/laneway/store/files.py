@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
 
 from laneway.base.errors import FileDamaged, StoreError
 from laneway.base.foreign_files import NotRegular, TooLarge, read_regular
 from laneway.store.stamps import file_stamp
 
+T = TypeVar("T")
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 TEMPORARY = ".laneway-tmp"
@@ -117,6 +122,15 @@ def read_whole(path: Path, max_bytes: int) -> bytes | None:
         raise FileDamaged(text, str(path)) from problem
     except OSError as problem:
         raise trouble(path, problem, "read") from problem
+
+
+def decoded(path: Path, data: bytes, decode: Callable[[bytes], T]) -> T:
+    """The value of a file of ours; `FileDamaged` if somebody else has written in it."""
+    try:
+        return decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        text = f"{path} is damaged: Laneway did not write what is in it. Move it away."
+        raise FileDamaged(text, str(path)) from problem
 
 
 def keep_aside(path: Path, why: str, when: datetime) -> Path:

@@ -87,12 +87,13 @@ class Child:
         first: bytes = b"",
         kind: str = guardian.AGENT,
         held: Sequence[int] = (),
+        mark: int = 0,
     ) -> Child:
         """Start `argv`; raise `OSError` as `exec` would. `on_end` is called after the last byte.
 
-        If this raises, `on_end` is not called and nothing is left running. `kind`, `held`: as for `launch`.
+        If this raises, `on_end` is not called and nothing is left running. The rest is as for `launch`.
         """
-        launched = launch(argv, env=env, cwd=cwd, first=first, kind=kind, held=held)
+        launched = launch(argv, env=env, cwd=cwd, first=first, kind=kind, held=held, mark=mark)
         return await cls.adopt(launched, on_stdout=on_stdout, on_end=on_end)
 
     @classmethod
@@ -179,9 +180,12 @@ class Child:
         if self._stdin is not None:
             self._stdin.close()
 
-    def interrupt(self) -> None:
-        """SIGINT to the child alone, not to its tree."""
-        self._command(b"I")
+    def interrupt(self, *, may_kill: bool) -> None:
+        """SIGINT to the child alone, not to its tree. Without `may_kill` nothing is killed until `kill`.
+
+        That is said first: a child that ends at once leaves others behind, to which it applies, too.
+        """
+        self._command(b"I" if may_kill else b"NI")
 
     def ask_to_end(self, *, may_kill: bool) -> None:
         """SIGTERM to the whole tree. Without `may_kill` nothing is killed until `kill` is called."""

@@ -1,11 +1,11 @@
 """The guardian process: parent and subreaper of one process tree, which it ends when Laneway ends.
 
-A program of its own, started as `python -I -S guardian.py CONTROL STATUS HELD LOCALE KIND -- ARGV…`
+A program of its own, started as `python -I -S guardian.py CONTROL STATUS HELD LOCALE MARK KIND -- ARGV…`
 with the child's standard streams and environment already in place. It only owns the
 tree; no byte of the child's streams passes through it.
 
 CONTROL (Laneway writes): `I` interrupts the child alone (SIGINT), `T` asks the tree to end, `K` kills it.
-`S` asks as `T` does, and from then on nothing is killed without a `K`: we wait as long as it takes. End of
+From an `N` on nothing is killed without a `K`: we wait as long as it takes. `S` is an `N` and a `T`. End of
 file means that Laneway is gone, for whatever reason, and the tree must end too.
 STATUS (Laneway reads): `pid N`, or `failed ERRNO`, then `exit N` or `signal N`; its end of
 file means that nothing of the tree is left.
@@ -13,6 +13,7 @@ HELD: numbers of further descriptors, with commas: locks that are held for as lo
 child does not inherit.
 LOCALE: the child's `LC_CTYPE` after an equals sign, or nothing if it has none: Python
 changes that variable for itself where the locale is C.
+MARK: a number by which every process of the tree is known (`mark_tree`), or nothing.
 KIND: `agent` if a model chooses what is started below us, `worker` if it works for a background job; other
 processes can see both (`laneway.wire.process_tree`). `pipe` if it is the way to another home of Laneway: then
 what has left the child's session is not ours to end, such as supervisors of jobs there. Else `program`.
@@ -60,7 +61,8 @@ IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def main(argv: list[str]) -> int:
-    control, status, held, locale, kind = int(argv[1]), int(argv[2]), argv[3], argv[4], argv[5]
+    control, status, held, locale = int(argv[1]), int(argv[2]), argv[3], argv[4]
+    mark, kind = argv[5], argv[6]
     for fd in (control, status, *map(int, held.split(",") if held else ())):
         os.set_inheritable(fd, False)
     os.environ.pop("LC_CTYPE", None)
@@ -69,10 +71,12 @@ def main(argv: list[str]) -> int:
     if kind != PIPE:
         # Before the child exists: one that ends at once would leave its orphans to init.
         become_subreaper(NAMES.get(kind))
+    if mark:
+        mark_tree(int(mark))
     # Not for others: whoever looks for what a dead guardian leaves finds it below the living child.
     prepare = death_with_parent() if kind == WORKER else lambda: None
     guardian = Guardian(control, status, prepare, only_session=kind == PIPE, spares_jobs=kind != WORKER)
-    return guardian.run(argv[7:])
+    return guardian.run(argv[8:])
 
 
 class Guardian:
@@ -168,6 +172,8 @@ class Guardian:
             signal_all([self.child] if self.child else [], signal.SIGINT)
         elif order == b"T":
             self.terminate()
+        elif order == b"N":
+            self.may_kill = False
         elif order == b"S":
             self.may_kill = False
             self.terminate()
@@ -273,6 +279,44 @@ def death_with_parent() -> Callable[[], None]:
             os._exit(127)  # killed before this call
 
     return die_with_parent
+
+
+def mark_tree(number: int) -> None:
+    """From now on, everything that we start is known by a limit that never applies (Linux).
+
+    Unlike an environment it is neither replaced nor hidden: a helper of a sandbox has it, too. `marked_pids`
+    finds it, as long as the process is not wholly gone.
+    """
+    if sys.platform == "linux":
+        import resource
+
+        try:
+            resource.setrlimit(resource.RLIMIT_RTTIME, (number, number))
+        except (OSError, ValueError):
+            pass  # our own is lower: then there is the environment only
+
+
+def marked_pids(number: int) -> list[int]:
+    """Processes that have this mark (Linux)."""
+    mark = b" %d " % number
+    found = []
+    for name in os.listdir("/proc") if sys.platform == "linux" else ():
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/limits", "rb") as limits:
+                    has_mark = mark in limits.read()
+                if has_mark and not is_over(name):
+                    found.append(int(name))
+            except OSError:
+                continue  # it ended while we looked
+    return found
+
+
+def is_over(pid: str) -> bool:
+    """Whether nothing of it runs any more, though its parent has not asked for its end (Linux)."""
+    with open(f"/proc/{pid}/stat", "rb") as stat:
+        state = stat.read().rpartition(b")")[2].split()[0]
+    return state in (b"Z", b"X") and len(os.listdir(f"/proc/{pid}/task")) <= 1
 
 
 def kill_tree(root: int, *, root_too: bool = False, spares_jobs: bool = False) -> None:

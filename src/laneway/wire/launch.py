@@ -40,12 +40,13 @@ def launch(
     first: bytes = b"",
     kind: str = guardian.AGENT,
     held: Sequence[int] = (),
+    mark: int = 0,
 ) -> Launched:
     """Start the guardian of `argv`. If `argv` itself cannot be run, its status pipe says so later.
 
     `first` is written to its standard input: no more than a pipe holds, since nobody reads it yet.
     `kind`: who chooses what it starts; see `laneway.wire.process_tree`. `held`: descriptors of locks that the
-    guardian keeps for its life; the caller keeps its own copies.
+    guardian keeps for its life; the caller keeps its own copies. `mark`: by which its processes are known.
     """
     if not argv:
         raise ValueError("there is no program to start")
@@ -53,7 +54,7 @@ def launch(
     control_out, control_in = os.pipe()
     status_out, status_in = os.pipe()
     fds = (str(control_out), str(status_in), ",".join(map(str, held)))
-    words = [*fds, "" if locale is None else f"={locale}", kind, "--", *argv]
+    words = [*fds, "" if locale is None else f"={locale}", str(mark or ""), kind, "--", *argv]
     try:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", GUARDIAN, *words],

@@ -6,6 +6,8 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 from laneway.base.clock import LoopClock
 from laneway.core.tools import Caller
 from laneway.jobs.tools import JobTools
@@ -30,6 +32,7 @@ async def test_an_empty_list_says_how_to_begin_and_a_filter_that_nothing_matches
         assert (await person.data("list"))["jobs"] == []
 
 
+@pytest.mark.covers("J-tools.1", "J-workers.12")
 async def test_the_list_has_a_row_for_each_job_and_the_slots_in_use(tmp_path: Path) -> None:
     """Whatever a prompt holds; failures with their reason; filters and pages."""
     async with shell(tmp_path) as person:
@@ -56,6 +59,7 @@ async def test_the_list_has_a_row_for_each_job_and_the_slots_in_use(tmp_path: Pa
         assert [row["jobId"] for row in rest["jobs"]] == [good.job_id]
 
 
+@pytest.mark.covers("004-tools.2", "004-tools.3", "J-tools.1", "J-tools.6")
 async def test_status_and_result_are_what_the_tools_answer(tmp_path: Path) -> None:
     """And for people the same, fenced; the exit code of a result says how the job ended."""
     async with shell(tmp_path) as person:
@@ -89,6 +93,7 @@ async def test_status_and_result_are_what_the_tools_answer(tmp_path: Path) -> No
         )
 
 
+@pytest.mark.covers("004-tools.5")
 async def test_events_are_told_page_by_page_and_to_people_in_rows(tmp_path: Path) -> None:
     """Filters and limits of the tool; long output is cut unless all of it is asked for."""
     async with shell(tmp_path) as person:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
+
 from laneway.cli.jobs.resolve_show import diff_rows, disputes
 from laneway.cli.terminal.style import Style
 from tests.cli.jobs.support import Shell, shell
@@ -23,6 +25,7 @@ async def resolve(person: Shell, *words: str, code: int = 0) -> list[str]:
     return ran.out.splitlines()
 
 
+@pytest.mark.covers("J-tools.1")
 async def test_edits_without_a_conflict_are_shown_and_accepted(tmp_path: Path) -> None:
     """Each path with its evidence; then the run is closed."""
     async with shell(tmp_path) as person:
@@ -44,6 +47,7 @@ async def test_edits_without_a_conflict_are_shown_and_accepted(tmp_path: Path) -
         assert (await resolve(person, "show", run_id))[0] == f"{run_id}  accepted  {here.work}"
 
 
+@pytest.mark.covers("J-a2.14")
 async def test_a_conflict_is_shown_three_ways_rolled_back_run_again_and_undone(tmp_path: Path) -> None:
     """With the exit code of what was not done."""
     async with shell(tmp_path) as person:
@@ -134,6 +138,7 @@ def test_no_path_and_no_line_of_a_file_moves_the_cursor() -> None:
 # ── gc ─────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("J-tools.10")
 async def test_old_jobs_are_shown_and_removed_on_request(tmp_path: Path) -> None:
     """By default nothing is old; a run that is open stays, and it is said why."""
     async with shell(tmp_path) as person:

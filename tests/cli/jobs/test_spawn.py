@@ -11,6 +11,7 @@ from tests.cli.jobs.support import shell
 from tests.jobs.stage import reading, spawn
 
 
+@pytest.mark.covers("004-tools.1", "J-tools.2")
 async def test_a_job_is_started_and_its_id_printed(tmp_path: Path) -> None:
     """Every flag reaches the job; it runs on when the command has ended."""
     schema = tmp_path / "schema.json"
@@ -101,6 +102,7 @@ async def test_a_rehearsal_needs_nothing_and_leaves_nothing(tmp_path: Path) -> N
         assert person.jobs.ledger.listed() == []
 
 
+@pytest.mark.covers("J-tools.20")
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -133,6 +135,7 @@ async def test_a_wrong_flag_is_refused_with_an_example(tmp_path: Path) -> None:
             assert (ran.code, told in ran.err) == (2, True), ran.err
 
 
+@pytest.mark.covers("J-tools.16")
 async def test_a_follow_up_continues_the_thread(tmp_path: Path) -> None:
     """By a part of the id."""
     async with shell(tmp_path) as person:
@@ -144,6 +147,7 @@ async def test_a_follow_up_continues_the_thread(tmp_path: Path) -> None:
         assert second.thread_id == first.thread_id
 
 
+@pytest.mark.covers("004-recursion.1", "J-workers.4")
 async def test_a_worker_has_no_part_in_other_jobs(tmp_path: Path) -> None:
     """Whatever it asks for."""
     async with shell(tmp_path) as person:

@@ -6,6 +6,8 @@ import asyncio
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.cli.jobs.support import shell
 from tests.cli.support import start
 from tests.jobs.stage import reading, spawn
@@ -31,6 +33,7 @@ async def test_waiting_ends_with_the_jobs_and_the_exit_code_says_how(tmp_path: P
         assert await person.out("wait") == "No job is running or queued: there is nothing to wait for.\n"
 
 
+@pytest.mark.covers("004-tools.6", "J-tools.11")
 async def test_waiting_for_any_ends_with_the_first_and_time_is_limited(tmp_path: Path) -> None:
     """Ctrl-C leaves the job alone."""
     async with shell(tmp_path) as person:
@@ -51,6 +54,7 @@ async def test_waiting_for_any_ends_with_the_first_and_time_is_limited(tmp_path:
         assert not jobs.get(slow.job_id).has_ended
 
 
+@pytest.mark.covers("004-tools.4")
 async def test_jobs_are_cancelled_one_by_one_or_by_force(tmp_path: Path) -> None:
     """An answer for each; one that has ended stays as it is."""
     async with shell(tmp_path) as person:

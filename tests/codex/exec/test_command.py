@@ -15,6 +15,7 @@ THREAD = "01a1f00b-16f7-7102-a310-1145cf7ac18a"
 names = st.text(st.characters(exclude_categories=["Cs"]))
 
 
+@pytest.mark.covers("004-boss.1", "J-workers.1")
 def test_a_plain_worker() -> None:
     """For reading, a new thread, the prompt on standard input."""
     assert argv(WorkerCommand(binary="codex", cwd="/x")) == [

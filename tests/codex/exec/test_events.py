@@ -37,6 +37,7 @@ def item(phase: str, **fields: Any) -> dict[str, Any]:
     return {"type": f"item.{phase}", "item": {"id": "item_0", **fields}}
 
 
+@pytest.mark.covers("004-events.1")
 @pytest.mark.parametrize(
     ("line", "event"),
     [

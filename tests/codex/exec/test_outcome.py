@@ -16,6 +16,7 @@ FAILED = WorkerState(thread_id="t", turn="failed", last_error="no\nluck.")
 NOTHING = WorkerState()
 
 
+@pytest.mark.covers("J-workers.8")
 @pytest.mark.parametrize(
     ("returncode", "state", "stderr", "more", "fault"),
     [

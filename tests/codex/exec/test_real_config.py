@@ -125,6 +125,7 @@ async def test_nothing_is_marked_where_codex_would_write_nothing() -> None:
         assert here.config.read_bytes() == before
 
 
+@pytest.mark.covers("J-workers.6")
 async def test_other_decisions_of_the_user_hold_beside_our_mark() -> None:
     """The tables are merged: a trusted project elsewhere keeps its trust."""
     async with bench() as here:
@@ -195,6 +196,7 @@ def entry(name: str, log: Path, *more: str) -> str:
     return f"\n[mcp_servers.{toml_string(name)}]\ncommand = {toml_string(sys.executable)}\nargs = [{words}]\n"
 
 
+@pytest.mark.covers("J-workers.3")
 async def test_our_servers_are_not_started_in_a_worker_and_all_others_are() -> None:
     """By command, by name, by URL, with odd names, of the user and of a trusted repository."""
     async with bench() as here:

@@ -15,6 +15,7 @@ from laneway.codex.exec.tokens import TokenCount, TokenTail
 from tests.codex.exec.support import bench, seen_by_model, tools_of
 
 
+@pytest.mark.covers("J-workers.1")
 async def test_a_worker_that_answers_has_succeeded() -> None:
     """The prompt may look like a flag, and anything but UTF-8's limits; it is never a word."""
     async with bench() as here:
@@ -33,6 +34,7 @@ async def test_a_worker_that_answers_has_succeeded() -> None:
         assert "--help" in seen_by_model(here.requests[0])
 
 
+@pytest.mark.covers("004-recursion.1", "J-workers.2")
 async def test_a_worker_has_no_way_to_get_workers_of_its_own() -> None:
     """Whatever the user's configuration switches on, under old names and new ones."""
     async with bench() as here:
@@ -108,6 +110,7 @@ async def test_a_turn_that_fails_is_told_with_its_reason() -> None:
         assert (await here.run("%break")).verdict().reason == "network"
 
 
+@pytest.mark.covers("J-workers.13")
 @pytest.mark.needs("writer_lock")
 async def test_a_provider_out_of_reach_gives_no_sign_of_life() -> None:
     """Codex tries again for ever, and says so each time."""
@@ -151,6 +154,7 @@ async def test_an_interrupted_worker_has_written_down_what_it_used() -> None:
         assert again.state.usage == tail.last
 
 
+@pytest.mark.covers("J-workers.10")
 async def test_tokens_are_counted_after_every_call_of_the_model() -> None:
     """Also of a thread of which the caller learns the id only when it has begun."""
     async with bench() as here:

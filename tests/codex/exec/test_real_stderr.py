@@ -139,6 +139,7 @@ async def test_a_command_line_that_is_not_understood() -> None:
             )
 
 
+@pytest.mark.covers("J-workers.1")
 @pytest.mark.needs("item_before_question")
 async def test_calls_that_are_refused_give_no_event() -> None:
     """By a rule, for leaving the sandbox, for writing without being allowed to, for being wrong."""

@@ -12,6 +12,7 @@ LOG = "2026-11-18T19:08:43.232067Z ERROR codex_core::tools::router: error="
 BACKTRACE = "\n\nStack backtrace:\n   0: <unknown>\n"
 
 
+@pytest.mark.covers("J-workers.9")
 @pytest.mark.parametrize(
     ("tail", "reason", "text"),
     [
@@ -51,6 +52,7 @@ def test_silence_tells_nothing() -> None:
     assert refused_calls("") == []
 
 
+@pytest.mark.covers("J-workers.9")
 @pytest.mark.parametrize(
     ("message", "call"),
     [

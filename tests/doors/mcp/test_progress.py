@@ -44,6 +44,7 @@ def progress(token: Any, *messages: str) -> list[tuple[str, Any]]:
     ]
 
 
+@pytest.mark.covers("J-tools.11")
 @pytest.mark.parametrize("token", ["abc", 0])
 async def test_a_client_with_a_token_hears_of_a_wait_every_ten_seconds(token: Any) -> None:
     """What it hears is looked up each time; after the end there is silence."""

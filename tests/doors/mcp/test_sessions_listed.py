@@ -127,7 +127,7 @@ async def test_the_list_of_resources_has_pages_too(tmp_path: Path) -> None:
         odd = await client.ask("resources/list", {"cursor": 7})
     uris = [each["uri"] for page in (first, second) for each in page["resources"]]
     assert len(set(uris)) == len(uris) == 2 * CLOSED + 1
-    assert len(first["resources"]) == 200
+    assert len(first["resources"]) == 1 + 200
     assert "nextCursor" not in second
     assert (refused["error"]["code"], odd["error"]["code"]) == (-32602, -32602)
 

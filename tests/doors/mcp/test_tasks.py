@@ -29,6 +29,7 @@ from tests.doors.mcp.tasks_support import (
 # ── the extension of the stateless era ─────────────────────────────────────
 
 
+@pytest.mark.covers("J-tools.13")
 async def test_a_client_that_declares_the_extension_gets_a_task_and_finds_the_result_in_it() -> None:
     """The client asks for nothing: it is for the server to decide."""
     tasks, mcp_server, _ = house()
@@ -49,6 +50,7 @@ async def test_a_client_that_declares_the_extension_gets_a_task_and_finds_the_re
     assert tasks.created == [("me", "wait", {"job": "a"}, None)]
 
 
+@pytest.mark.covers("J-tools.13")
 @pytest.mark.parametrize("capabilities", [{}, {"extensions": {}}, {"extensions": {"other/tasks": {}}}])
 async def test_a_client_that_did_not_declare_it_never_gets_a_task(capabilities: Message) -> None:
     """Nor may it ask about one: it is told what it must declare."""
@@ -146,6 +148,7 @@ async def test_answers_that_nobody_asked_for_are_taken_and_ignored() -> None:
 # ── 2025-11-25 ─────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("J-tools.13")
 async def test_a_call_that_asks_for_a_task_gets_one_and_its_result_is_waited_for() -> None:
     """A call of the same tool that does not ask is answered by the result, however long it takes."""
     tasks, mcp_server, _ = house()

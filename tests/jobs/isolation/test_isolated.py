@@ -85,6 +85,7 @@ def seen(tree: Tree) -> dict[bytes, Thing]:
     return {path: thing for path, thing in things(tree.root).items() if thing.kind != 0o040000}
 
 
+@pytest.mark.covers("J-a2.22")
 @linux_only
 def test_random_edits_are_the_same_in_both_and_in_the_tree_after_the_merge(tmp_path: Path) -> None:
     """What git ignores, too: files, folders, rules that the job itself has written."""

@@ -115,13 +115,14 @@ async def test_an_interrupt_reaches_the_worker(tree: Tree, tmp_path: Path) -> No
     with layered(tree, tmp_path / "state" / "work") as job:
         async with worker(job) as (child, facts):
             with Watch([facts["child"]]) as family:
-                child.interrupt()
+                child.interrupt(may_kill=True)
                 assert await ended(child) == Exit(code=7)
                 await family.wait_gone()
         assert job.changed() == {"told": ("absent", b"x")}
         assert of(job) == []
 
 
+@pytest.mark.covers("J-supervision.3")
 async def test_the_worker_dies_with_its_guardian(tree: Tree, tmp_path: Path) -> None:
     """Although its rights were changed in between. What it has started is left to the supervisor."""
     with layered(tree, tmp_path / "state" / "work") as job:
@@ -161,6 +162,7 @@ async def test_what_cannot_be_started_is_a_sentence(
         assert failure(child.stderr_tail, job.overlay.folder) == words
 
 
+@pytest.mark.covers("J-a2.22")
 async def test_a_worker_never_starts_without_its_layer(tree: Tree, tmp_path: Path) -> None:
     with layered(tree, tmp_path / "state" / "work") as job:
         shutil.rmtree(job.overlay.upper(job.overlay.tree))

@@ -169,7 +169,7 @@ async def test_an_interrupted_worker_ends_with_its_mounts() -> None:
         child.write(b"%run echo begun > begun; sleep 1000\n%say x")
         child.end_input()
         await asyncio.to_thread(wait_for, job.upper(job.tree) / "begun")  # type: ignore[union-attr]
-        child.interrupt()
+        child.interrupt(may_kill=True)
         assert await ended(child) == Exit(code=1)
         assert [change.path for change in here.read(job).changes] == ["begun"]
         assert not (here.tree.root / "begun").exists()

@@ -55,6 +55,7 @@ def recovered(tree: Tree, where: str) -> dict[bytes, Thing]:
     return things(tree.root)
 
 
+@pytest.mark.covers("J-a2.17")
 @pytest.mark.chaos
 @pytest.mark.timeout(1800)
 def test_a_rollback_killed_before_any_step_is_finished_or_was_never_begun(tmp_path: Path) -> None:
@@ -91,6 +92,7 @@ def test_a_rollback_killed_before_any_step_is_finished_or_was_never_begun(tmp_pa
         assert things(tree.root) == edited, where
 
 
+@pytest.mark.covers("J-a2.17")
 @pytest.mark.chaos
 @pytest.mark.timeout(1800)
 def test_a_rollback_killed_at_any_instant(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.covers("J-a2.20")
 @pytest.mark.parametrize("step", STEPS)
 def test_a_person_who_saves_meanwhile_loses_nothing(tree: Tree, edited: Snapshot, step: str) -> None:
     """Nothing is given back, the path is named, and what the person wrote is there."""
@@ -136,6 +137,7 @@ def test_a_file_that_appears_where_one_is_made_again_is_not_overwritten(tree: Tr
     assert os.listdir(tree.root / "new") == ["person"]
 
 
+@pytest.mark.covers("J-a2.18")
 @pytest.mark.parametrize(
     ("folder", "step"),
     [
@@ -171,6 +173,7 @@ def test_a_folder_that_is_swapped_for_a_link_leads_nowhere(
     assert (tree.root / "c").read_text() == done.get(outcome.ending, "by the job\n")
 
 
+@pytest.mark.covers("J-a2.18")
 def test_a_link_in_the_place_of_a_folder_is_refused_from_the_start(
     tree: Tree, edited: Snapshot, tmp_path: Path
 ) -> None:

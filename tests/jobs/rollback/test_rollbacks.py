@@ -18,6 +18,7 @@ from tests.jobs.rollback.everything import edit_everything, litter, make_everyth
 from tests.jobs.trees import Tree, git_files, things
 
 
+@pytest.mark.covers("J-a2.17", "J-a2.18")
 def test_every_kind_of_change_is_given_back_and_back_again(tree: Tree) -> None:
     """Byte for byte, with modes and folders; and what is redone is the same once more."""
     make_everything(tree)
@@ -75,6 +76,7 @@ def test_what_others_did_elsewhere_is_not_touched(tree: Tree) -> None:
 Edit = Callable[[Path], object]
 
 
+@pytest.mark.covers("J-a2.15")
 @pytest.mark.parametrize(
     "edit",
     [
@@ -120,6 +122,7 @@ def lines(**changed: str) -> str:
     return "".join(changed.get(f"l{number}", line.strip()) + "\n" for number, line in enumerate(LINES))
 
 
+@pytest.mark.covers("J-a2.15")
 def test_work_of_others_in_the_same_file_is_kept_by_a_merge_if_asked_for(tree: Tree) -> None:
     """And an undo gives back both."""
     tree.write("x.txt", lines())
@@ -286,6 +289,7 @@ def test_a_content_that_is_gone_is_found_before_anything_is_written(tree: Tree) 
     assert [path.name for path in tree.rollbacks.folder.iterdir()] == ["gate"]
 
 
+@pytest.mark.covers("J-a2.16")
 @pytest.mark.parametrize(
     "words", ["merge side", "rebase side", "cherry-pick side", "revert HEAD~1", "bisect start"]
 )

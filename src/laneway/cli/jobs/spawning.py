@@ -82,7 +82,10 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         help="end it when it has made no progress for so long (default: 15 minutes)",
     )
     parser.add_argument(
-        "--retries", type=_signed, metavar="N", help="new attempts after failures without edits (default: 0)"
+        "--retries",
+        type=_signed,
+        metavar="N",
+        help="new attempts after a failure, its edits given back (default: 0)",
     )
     parser.add_argument(
         "--token-budget", type=number_of_tokens, metavar="N", help="stop it when it has used more tokens"

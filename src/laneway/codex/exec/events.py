@@ -68,8 +68,9 @@ class EventNormaliser:
         self.state = WorkerState()
         self.activities = ActivityLog()
         self.warnings: list[str] = []
+        self.last_at = clock()
+        """When the last line was read."""
         self._clock = clock
-        self._last_at = clock()
 
     def feed(self, line: bytes) -> tuple[WorkerEvent, ...]:
         """The events of one line, without its newline. Never raises."""
@@ -77,7 +78,7 @@ class EventNormaliser:
             return ()
         now = self._clock()
         event = self._too_long(line, now) if len(line) > MAX_LINE_BYTES else self._read(line, now)
-        self._last_at = now
+        self.last_at = now
         is_ours = event.content.get("kind") == "warning" and is_about_own_features(event.content["message"])
         return () if is_ours else (event,)
 
@@ -98,7 +99,7 @@ class EventNormaliser:
         if start is not None:
             phase, item_id, item_type = (part.decode() for part in start.groups())
             content |= {"phase": phase, "item": {"id": item_id, "type": item_type}}
-            self.activities.note(phase, content["item"], now, self._last_at)
+            self.activities.note(phase, content["item"], now, self.last_at)
         return WorkerEvent("progress", content, now)
 
     def _event(self, kind: str, value: dict[str, Any], now: float) -> WorkerEvent:
@@ -135,7 +136,7 @@ class EventNormaliser:
                 self.warnings.append(message)
             return WorkerEvent("error", {"kind": "warning", "message": message}, now, False)
         self._set(has_acted=True)
-        self.activities.note(phase, item, now, self._last_at)
+        self.activities.note(phase, item, now, self.last_at)
         match kind, phase:
             case "agent_message", "completed":
                 text = text_of(item.get("text"))

@@ -1,0 +1,69 @@
+"""Which rollbacks are in force, and what they leave of the credits of a run. Pure.
+
+A job that was rolled back after its end keeps its credits: they say what an undo would return. Of a job
+that went on, since only a failed attempt's edits were given back, the credits of that attempt are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from laneway.jobs.attribution import CERTAINTIES, Credits, Interval, PathClaim
+from laneway.jobs.model import Job
+from laneway.jobs.rollback.changes import RollbackRecord
+from laneway.jobs.rollback.model import RollbackJournal
+
+
+def in_force(records: Sequence[RollbackRecord]) -> tuple[RollbackJournal, ...]:
+    """Rollbacks that were carried out and not taken back since: the oldest first, no undoing ones."""
+    undone: set[str] = set()
+    found: list[RollbackJournal] = []
+    for record in reversed(records):
+        journal = record.journal
+        if record.outcome is None or record.outcome.ending != "done" or journal.rollback_id in undone:
+            continue
+        if journal.undoes:
+            undone.add(journal.undoes)
+        else:
+            found.append(journal)
+    return tuple(reversed(found))
+
+
+def is_of_an_attempt(journal: RollbackJournal, jobs: Mapping[str, Job]) -> bool:
+    """Whether it gave back what a failed attempt had edited: its job went on afterwards."""
+    return any(job_id in jobs and not 0 < jobs[job_id].ended_at <= journal.made_at for job_id in journal.jobs)
+
+
+def rolled_back(journals: Iterable[RollbackJournal], jobs: Mapping[str, Job]) -> frozenset[str]:
+    """Jobs whose edits were given back after their ends."""
+    return frozenset(
+        job_id for journal in journals if not is_of_an_attempt(journal, jobs) for job_id in journal.jobs
+    )
+
+
+def without_failed_attempts(
+    found: Credits,
+    intervals: Sequence[Interval],
+    journals: Iterable[RollbackJournal],
+    jobs: Mapping[str, Job],
+) -> Credits:
+    """The credits without those of attempts whose edits were given back."""
+    until: dict[str, float] = {}
+    for journal in journals:
+        if is_of_an_attempt(journal, jobs):
+            until |= dict.fromkeys(journal.jobs, journal.made_at)
+    if not until:
+        return found
+    claims = (
+        _after(claim, intervals, until[claim.job_id]) if claim.job_id in until else claim
+        for claim in found.claims
+    )
+    return Credits(tuple(claim for claim in claims if claim.spans), found.others)
+
+
+def _after(claim: PathClaim, intervals: Sequence[Interval], moment: float) -> PathClaim:
+    spans = tuple(span for span in claim.spans if intervals[span.interval].end > moment)
+    certainty = min((span.certainty for span in spans), key=CERTAINTIES.index, default=claim.certainty)
+    return msgspec.structs.replace(claim, spans=spans, certainty=certainty)
