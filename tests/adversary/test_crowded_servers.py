@@ -39,8 +39,8 @@ def crowd(count: int, connect: Callable[[], socket.socket], sent: bytes = b"") -
     opened: list[socket.socket] = []
     try:
         with ThreadPoolExecutor(CALLERS) as pool:
-            for connecting in [pool.submit(connect) for _ in range(count)]:
-                opened.append(connecting.result())
+            connecting = [pool.submit(connect) for _ in range(count)]
+            opened.extend(each.result() for each in connecting)
         for each in opened:
             try:
                 each.sendall(sent)

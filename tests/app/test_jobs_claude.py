@@ -85,9 +85,14 @@ class Boss:
         ended = {each["jobId"]: each["status"] for each in answer["ended"]}
         return f"<status>{status}</status>" in shown and ended == jobs
 
+    async def wait_connected(self) -> None:
+        """Until Claude Code knows the tools: it takes words before that, and its model would have none."""
+        await until(lambda: "tools/list" in self.methods(), DEADLINE_S)
+
     async def call(self, screen: Terminal, tool: str, **arguments: Any) -> Message:
         """Have the boss's model call a tool that answers at once."""
         before = len(self.home.model.results())
+        await self.wait_connected()
         await say(screen, f"%tool mcp__codex__{tool} {json.dumps(arguments)}")
         await until(lambda: len(self.home.model.results()) > before, DEADLINE_S)
         content = self.home.model.results()[-1]["content"]
@@ -101,6 +106,7 @@ class Boss:
     async def wait_asleep(self, screen: Terminal, tool: str, *jobs: str) -> None:
         """Have the boss wait for these jobs, until it has nothing else to do."""
         polled = self.methods().count("tasks/get")
+        await self.wait_connected()
         await say(screen, f"%tool mcp__codex__{tool} {json.dumps({'jobIds': jobs})}")
         await until(lambda: BACKGROUND in self.shown(), DEADLINE_S)
         await until(lambda: self.methods().count("tasks/get") > polled + 2, DEADLINE_S)
@@ -164,7 +170,7 @@ async def test_a_boss_sleeps_until_its_job_has_ended_and_is_woken_with_the_resul
 async def test_a_person_gives_claude_code_the_instructions_for_a_boss_by_a_command() -> None:
     """The prompt of the server is a command there; the model gets the whole page."""
     async with boss() as here, here.home.interactive(*MAY) as screen:
-        await until(lambda: "tools/list" in here.methods(), DEADLINE_S)
+        await here.wait_connected()
         screen.type("/codex:orchestrate")
         await screen.wait_for("How to split a task among background Codex workers")
         screen.press("enter")
