@@ -15,7 +15,13 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-PACKAGES = {"codex": "openai-codex-cli-bin", "http": "uvicorn", "terminal": "rich", "ws": "websockets"}
+PACKAGES = {
+    "claude": "claude-agent-sdk",
+    "codex": "openai-codex-cli-bin",
+    "http": "uvicorn",
+    "terminal": "rich",
+    "ws": "websockets",
+}
 """The package that each of our extras installs."""
 NAME = "laneway"
 UV_CACHES = frozenset({"archive-v0", "builds-v0", "environments-v2"})
