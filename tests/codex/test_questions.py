@@ -8,7 +8,7 @@ import pytest
 
 from laneway.codex import questions
 from laneway.codex.protocol.methods import SERVER_REQUESTS
-from laneway.core.model import DECLINE, Answer, Question
+from laneway.core.model import DECLINE, Answer, FieldOption, Question
 
 YES = Answer(choice_id="accept")
 AMENDMENT = {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["git", "pull"]}}
@@ -83,6 +83,27 @@ def test_answers_of_a_person_go_to_the_fields_that_asked() -> None:
         "answers": {"a": {"answers": ["x"]}, "b": {"answers": ["typed"]}}
     }
     assert questions.reply(method, question, DECLINE) == {"answers": {}}
+
+
+def test_own_words_beside_an_option_are_marked_as_codex_marks_them() -> None:
+    """A text that stands alone is the answer itself; one that is marked is not marked again."""
+    method = "item/tool/requestUserInput"
+    options = [{"label": "x", "description": "the first"}, {"label": "y"}]
+    question = ask(
+        method, {"threadId": "t", "questions": [{"id": "a", "question": "A?", "options": options}]}
+    )
+    assert question.fields[0].options == (
+        FieldOption(label="x", description="the first"),
+        FieldOption(label="y"),
+    )
+    for value, texts in [
+        (["x", "soon"], ["x", "user_note: soon"]),
+        (["x", "user_note: soon"], ["x", "user_note: soon"]),
+        ("soon", ["soon"]),
+        (["x"], ["x"]),
+    ]:
+        answer = Answer(choice_id="accept", values={"a": value})
+        assert questions.reply(method, question, answer) == {"answers": {"a": {"answers": texts}}}
 
 
 def test_an_elicitation_can_be_accepted_declined_or_stopped() -> None:

@@ -163,7 +163,8 @@ async def test_a_plan_and_a_question_of_the_model_arrive_as_values() -> None:
 
         def decide(question: Question) -> Answer:
             assert question.kind == "input"
-            assert [(field.text, field.options) for field in question.fields] == [("Which?", ("red", "blue"))]
+            (field,) = question.fields
+            assert (field.text, [option.label for option in field.options]) == ("Which?", ["red", "blue"])
             return Answer(choice_id="accept", values={"choice": ["blue"]})
 
         events, _ = await play(session, "%plan look; build", "%ask Which? red | blue", decide=decide)

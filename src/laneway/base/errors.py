@@ -15,13 +15,14 @@
     │   ├── WireBroken           the other end went away
     │   └── RemoteError          the other end answered with an error (code, message, data)
     ├── EngineError
-    │   ├── BinaryError          no usable Codex: missing, too old, not executable
+    │   ├── BinaryError          no usable program of the engine: missing, too old, not executable
     │   ├── DiskFull             the engine cannot start: no space is left in its folder
     │   ├── NotLoggedIn          the model's provider wants a login, and nobody is logged in
     │   ├── EngineLost           the engine's process ended (exit code or signal name, its last words)
     │   │   └── EngineSilent     it did not answer in time, and was ended by us
     │   ├── EngineClosed         we ended the engine, and start no other one
     │   ├── EngineRefused        the engine answered a call with an error
+    │   ├── EngineCannot         the engine does not have that ability (what)
     │   ├── ActiveWriter         another process holds the thread
     │   └── ThreadUnknown        the engine knows no such thread
     ├── StoreError               what we keep cannot be read or written (path)
@@ -52,6 +53,8 @@ A turn that failed, was cancelled or ran out of time is a result, not an excepti
 from __future__ import annotations
 
 from typing import Any
+
+from laneway.base.engines import CODEX
 
 
 class LanewayError(Exception):
@@ -146,19 +149,20 @@ class RemoteError(WireError):
 
 
 class EngineError(LanewayError):
-    pass
+    """Where the text names the engine, `engine` is that name."""
 
 
 class BinaryError(EngineError):
-    """No usable Codex. The text is one sentence with the remedy."""
+    """No usable program of the engine. The text is one sentence with the remedy."""
 
 
 class EngineLost(EngineError):
     """The engine's process ended. `how` is an exit code or a signal name in words."""
 
-    def __init__(self, how: str, stderr_tail: str = "") -> None:
+    def __init__(self, how: str, stderr_tail: str = "", *, engine: str = CODEX) -> None:
         from laneway.base.last_words import last_words  # not before an error needs it
 
+        self.engine = engine
         self.how = how
         self.stderr_tail = stderr_tail
         self.last_words = last_words(stderr_tail)
@@ -166,14 +170,14 @@ class EngineLost(EngineError):
         super().__init__(self._sentence() + (f"; it said: {self.last_words}" if self.last_words else ""))
 
     def _sentence(self) -> str:
-        return f"Codex ended unexpectedly: {self.how}"
+        return f"{self.engine} ended unexpectedly: {self.how}"
 
 
 class EngineSilent(EngineLost):
     """`how` says which call was not answered, and how long we waited."""
 
     def _sentence(self) -> str:
-        return f"Codex does not answer, and was ended: {self.how}"
+        return f"{self.engine} does not answer, and was ended: {self.how}"
 
 
 class DiskFull(EngineError):
@@ -185,8 +189,10 @@ class DiskFull(EngineError):
 
 
 class NotLoggedIn(EngineError):
-    def __init__(self) -> None:
-        super().__init__("Nobody is logged in: run `laneway login`")
+    def __init__(self, remedy: str = "run `laneway login`", *, engine: str = CODEX) -> None:
+        where = "" if engine == CODEX else f" to {engine}"
+        super().__init__(f"Nobody is logged in{where}: {remedy}")
+        self.engine = engine
 
 
 class EngineClosed(EngineError):
@@ -195,8 +201,9 @@ class EngineClosed(EngineError):
 
 
 class EngineRefused(EngineError):
-    def __init__(self, method: str, code: int, message: str) -> None:
-        super().__init__(f"Codex refused {method}: {message}")
+    def __init__(self, method: str, code: int, message: str, *, engine: str = CODEX) -> None:
+        super().__init__(f"{engine} refused {method}: {message}")
+        self.engine = engine
         self.method = method
         self.code = code
         self.message = message
@@ -207,6 +214,15 @@ class EngineRefused(EngineError):
         if self.code == -32601:
             return True
         return self.code == -32600 and f"unknown variant `{self.method}`" in self.message
+
+
+class EngineCannot(EngineError):
+    """The engine lacks an ability. `what` completes the sentence "… cannot"; `remedy` is a sentence."""
+
+    def __init__(self, engine: str, what: str, remedy: str = "") -> None:
+        super().__init__(f"{engine} cannot {what}." + (f" {remedy}" if remedy else ""))
+        self.engine = engine
+        self.what = what
 
 
 class ActiveWriter(EngineError):
@@ -220,8 +236,9 @@ class ActiveWriter(EngineError):
 
 
 class ThreadUnknown(EngineError):
-    def __init__(self, thread_id: str) -> None:
-        super().__init__(f"Codex has no thread {_visible(thread_id)}")
+    def __init__(self, thread_id: str, *, engine: str = CODEX) -> None:
+        super().__init__(f"{engine} has no thread {_visible(thread_id)}")
+        self.engine = engine
         self.thread_id = thread_id
 
 

@@ -13,6 +13,7 @@ from laneway.codex.turn_settings import plan_settings
 from laneway.core.access import FolderConfig, Permit
 from laneway.core.offers import McpServerStatus, Offers, PlanMode, Skill, ThreadState
 
+SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 MAX_PAGES = 20
 """Of a paged list: a server whose list never ends must not keep a caller waiting."""
 MAX_LISTED_TURNS = 50
@@ -28,6 +29,14 @@ class Calls(Protocol):
 def offers(codex: AccountCalls, home: Path | None) -> Offers:
     """What Codex offers. `home` is the folder that it writes to, where it is known."""
     return Offers(
+        steering=True,
+        images=True,
+        forks=True,
+        live_output=True,
+        exit_codes=True,
+        schemas=True,
+        codex_config=True,
+        sandboxes=SANDBOXES,
         access=CodexAccess(codex),
         accounts=CodexAccounts(codex),
         thread_files=CodexThreadFiles(codex, home),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from laneway.codex.items import file_changes, maybe, plain_command
-from laneway.core.model import Answer, Choice, Field, FileChange, Question
+from laneway.core.model import Answer, Choice, Field, FieldOption, FileChange, Question
 
 ACCEPT = Choice(choice_id="accept", label="Allow once", grants="once")
 FOR_SESSION = Choice(choice_id="acceptForSession", label="Allow for this session", grants="session")
@@ -20,6 +20,8 @@ STOP = Choice(choice_id="cancel", label="Decline and stop", grants="stop")
 
 _TOOL_APPROVAL = "mcp_tool_call_approval"
 """The beginning of the ids of input questions that ask whether an MCP tool may run."""
+NOTE = "user_note: "
+"""The prefix by which Codex's own screen marks a remark that a user adds to an option."""
 _CODEX_MARK = "codex_"
 """The beginning of Codex's own keys in an elicitation's `_meta`; elicitations of servers have none."""
 
@@ -160,7 +162,7 @@ def _ask_input(params: dict[str, Any], question_id: str, item: dict[str, Any] | 
             field_id=str(question["id"]),
             header=str(question.get("header", "")),
             text=str(question.get("question", "")),
-            options=tuple(str(option.get("label", "")) for option in question.get("options") or []),
+            options=tuple(_option(option) for option in question.get("options") or []),
             is_secret=bool(question.get("isSecret")),
             allows_other=bool(question.get("isOther")),
         )
@@ -175,6 +177,11 @@ def _ask_input(params: dict[str, Any], question_id: str, item: dict[str, Any] | 
         is_escalation=any(field.field_id.startswith(_TOOL_APPROVAL) for field in fields),
         **_common(params, question_id),
     )
+
+
+def _option(option: dict[str, Any]) -> FieldOption:
+    label, description = str(option.get("label", "")), maybe(option.get("description"), str)
+    return FieldOption(label=label, description=description or "")
 
 
 def _ask_elicitation(params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question:
@@ -252,10 +259,17 @@ def _reply_input(question: Question, choice: Choice | None, answer: Answer) -> d
     for field in question.fields:
         value = answer.values.get(field.field_id)
         if value is not None:
-            answers[field.field_id] = {
-                "answers": [str(v) for v in value] if isinstance(value, list) else [str(value)]
-            }
+            answers[field.field_id] = {"answers": _marked(field, value)}
     return {"answers": answers}
+
+
+def _marked(field: Field, value: Any) -> list[str]:
+    """The answer to a field as Codex takes it: own words beside an option are marked."""
+    texts = [str(each) for each in value] if isinstance(value, list) else [str(value)]
+    labels = {option.label for option in field.options}
+    if not labels.intersection(texts):
+        return texts
+    return [text if text in labels or text.startswith(NOTE) else NOTE + text for text in texts]
 
 
 def _reply_elicitation(question: Question, choice: Choice | None, answer: Answer) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from laneway.base.disk import is_disk_full
+from laneway.base.engines import CODEX
 from laneway.base.errors import DiskFull, EngineClosed, EngineLost, EngineSilent
 
 log = logging.getLogger(__name__)
@@ -88,6 +89,10 @@ L = TypeVar("L", bound=LinkBase)
 
 class EngineBase(Generic[L]):
     """Base of engines: opens the link when it is needed, and shares it."""
+
+    backend = "codex"
+    name = CODEX
+    shares_process = True
 
     def __init__(
         self,

@@ -15,6 +15,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from laneway.base.engines import CODEX
+
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
     """Base of the values inside events."""
@@ -62,30 +64,52 @@ class Tokens(Value, frozen=True):
     total: int = 0
 
 
+class Look(Value, frozen=True):
+    """What a `read` looks at. Paths as the engine has them, absolute or of the session's folder."""
+
+    purpose: Literal["read", "search", "list"]
+    """One file; the text of files (`pattern` is searched for); names of files (which match `pattern`)."""
+    path: str = ""
+    """The file or the folder; empty for the session's folder."""
+    pattern: str = ""
+
+
 class Choice(Value, frozen=True):
     """One answer that a question allows. `grants` is the scope of a yes."""
 
     choice_id: str
     label: str
     grants: Literal["once", "session", "always", "nothing", "stop"]
+    takes_words: bool = False
+    """Whether the engine passes on what the person says with it (`Answer.words`): why not, what instead."""
+
+
+class FieldOption(Value, frozen=True):
+    """One of the answers that a field suggests. The answer is its label."""
+
+    label: str
+    description: str = ""
 
 
 class Field(Value, frozen=True):
-    """One input that the model asks a person for."""
+    """One input that the model asks a person for. Its value is a text, or with `is_multiple` a list."""
 
     field_id: str
     header: str
     text: str
-    options: tuple[str, ...] = ()
+    options: tuple[FieldOption, ...] = ()
     is_secret: bool = False
     allows_other: bool = False
+    """Whether own words are an answer, too."""
+    is_multiple: bool = False
+    """Whether several options may be chosen at once."""
 
 
 class Question(Value, frozen=True):
     """A decision that the engine waits for. No answer in time means decline."""
 
     question_id: str
-    kind: Literal["command", "patch", "permissions", "input", "elicitation"]
+    kind: Literal["command", "patch", "permissions", "input", "elicitation", "tool", "plan"]
     thread_id: str
     turn_id: str | None
     item_id: str | None
@@ -101,6 +125,19 @@ class Question(Value, frozen=True):
     params: Any = None
     is_escalation: bool = True
     """Whether a yes lets the engine do more than its sandbox allows; true in doubt."""
+    tool: str | None = None
+    """Of kind `tool`: the name of the tool that asks to be used …"""
+    arguments: Any = None
+    """… and its arguments."""
+    plan: str | None = None
+    """Of kind `plan`: the plan's text (Markdown). A yes lets the engine carry it out."""
+    engine: str = CODEX
+    """The name of the engine that asks."""
+
+    @property
+    def words_choice(self) -> Choice | None:
+        """The no that may carry words; none if the engine would not pass them on."""
+        return next((c for c in self.choices if c.takes_words and c.grants in ("nothing", "stop")), None)
 
 
 class Answer(Value, frozen=True):
@@ -108,6 +145,8 @@ class Answer(Value, frozen=True):
 
     choice_id: str
     values: dict[str, Any] = {}
+    words: str = ""
+    """What the person says with it; only where the choice `takes_words`."""
 
 
 DECLINE = Answer(choice_id="decline")
@@ -120,7 +159,18 @@ Status: TypeAlias = Literal["completed", "failed", "interrupted"]
 ActivityStatus: TypeAlias = Literal["running", "completed", "failed", "declined", "interrupted", "detached"]
 """`detached`: the turn is over and this still runs in the background. Its end, if any, is an `Outlived`."""
 ActivityKind: TypeAlias = Literal[
-    "command", "edit", "mcp", "tool", "search", "image", "agent", "review", "compaction", "sleep", "other"
+    "command",
+    "edit",
+    "read",
+    "mcp",
+    "tool",
+    "search",
+    "image",
+    "agent",
+    "review",
+    "compaction",
+    "sleep",
+    "other",
 ]
 
 
@@ -177,12 +227,16 @@ class Activity(Event, frozen=True, tag="activity"):
     input: Any = None
     output: str | None = None
     """At the end: the complete output. `Output` events carried it all but `late_output`."""
+    is_cut: bool = False
+    """Whether the engine has cut that output, so that it is not complete."""
     late_output: str = ""
     exit_code: int | None = None
     cwd: str | None = None
     content: Any = None
     changes: tuple[FileChange, ...] = ()
     locations: tuple[Location, ...] = ()
+    look: Look | None = None
+    """Of kind `read`: what is looked at."""
     item: Any = None
     """The engine's own record, for what these fields leave out."""
 
@@ -235,7 +289,7 @@ class Asked(Event, frozen=True, tag="asked"):
 
 
 class Withdrawn(Event, frozen=True, tag="withdrawn"):
-    """The question needs no answer any more: it has one, or Codex took it back."""
+    """The question needs no answer any more: it has one, or the engine took it back."""
 
     question_id: str
     is_declined: bool = False

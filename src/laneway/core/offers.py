@@ -227,6 +227,22 @@ class Accounts(Protocol):
 
 
 class Offers(msgspec.Struct, frozen=True, kw_only=True):
+    """What an engine can do beyond threads and turns. Known without starting it."""
+
+    steering: bool = False
+    """Whether input can be added to a running turn."""
+    images: bool = False
+    forks: bool = False
+    live_output: bool = False
+    """Whether a command's output comes while it runs; else a running command is silent."""
+    exit_codes: bool = False
+    """Whether every command ends with its exit code; else only some do."""
+    schemas: bool = False
+    """Whether a turn's answer can be held to a JSON schema."""
+    codex_config: bool = False
+    """Whether a thread takes Codex's own terms: config keys, base instructions, a profile, personality."""
+    sandboxes: tuple[str, ...] = ()
+    """The sandboxes that it enforces, by Codex's names."""
     access: AccessRules | None = None
     accounts: Accounts | None = None
     thread_files: ThreadFiles | None = None

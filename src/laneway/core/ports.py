@@ -1,8 +1,8 @@
 """Ports between the core and an engine: `Engine`, `Thread`, `Host`, and the clock.
 
 An engine implements `Engine` and `Thread`; the owner of a thread implements `Host`. The engines are
-`laneway.codex` and, driven by hand in tests, `laneway.testing`. Optional abilities of an engine are in
-`laneway.core.offers`.
+`laneway.codex`, `laneway.claude` and, driven by hand in tests, `laneway.testing`. Optional abilities of
+an engine are in `laneway.core.offers`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class ThreadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a thread. What is not set is not sent, so the user's own configuration applies."""
 
     cwd: Path
+    backend: str | None = None
+    """The key of the engine that runs it; none for the default."""
     moves: bool = False
     """On a resume: work in `cwd` from now on. Else the thread stays in its folder."""
     model: str | None = None
@@ -83,7 +85,7 @@ class TurnSpec(msgspec.Struct, frozen=True, kw_only=True):
     special_turn: SpecialTurn | None = None
     """Replaces the parts."""
     context: str = ""
-    """Context for the model in this turn, composed anew for each turn."""
+    """Context for the model in this turn. The session puts its own in front of what a caller gives."""
     model: str | None = None
     effort: str | None = None
     output_schema: Any = None
@@ -169,15 +171,39 @@ class Thread(Protocol):
 
 
 class Engine(Protocol):
+    """Opens threads. Either one process runs all of them, or each thread has its own (`shares_process`).
+
+    The death of a process is told to each of its threads (`EngineGone`), and to nobody else.
+    """
+
     renews: bool
-    """Whether the next call may start another process when one has ended by itself; else it raises."""
+    """Whether the next call may start another process when one has ended by itself; else it raises.
+    Only an engine with a shared process heeds it: the death of a thread's own process ends that thread
+    only, and its next call resumes it."""
 
     @property
-    def is_running(self) -> bool: ...
+    def backend(self) -> str:
+        """Its key in settings, calls and records, such as `codex` (`laneway.base.engines`)."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Its name in sentences, such as `Codex`."""
+        ...
+
+    @property
+    def shares_process(self) -> bool:
+        """Whether one process runs all threads."""
+        ...
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process runs, or a process of one of its threads."""
+        ...
 
     @property
     def ended(self) -> str | None:
-        """How the last process ended, if it did so by itself and none has followed."""
+        """How the shared process ended, if it did so by itself and none has followed."""
         ...
 
     @property
@@ -186,7 +212,9 @@ class Engine(Protocol):
         ...
 
     @property
-    def pid(self) -> int | None: ...
+    def pid(self) -> int | None:
+        """The shared process, if it runs."""
+        ...
 
     @property
     def offers(self) -> Offers:

@@ -19,9 +19,7 @@ from laneway.core.model import Field, Question
 Kind: TypeAlias = Literal["string", "number", "integer", "boolean", "array"]
 
 OTHER = "None of the above"
-"""Codex's own value for an answer that is not among the options; the model knows it."""
-NOTE = "user_note: "
-"""The prefix by which Codex marks a remark that a user adds to an option."""
+"""The value for an answer that is not among the options. It is Codex's own; every model can read it."""
 
 _MAX_UINT32 = 2**32 - 1
 _MAX_INT64 = 2**63 - 1
@@ -61,8 +59,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
 def controls(question: Question) -> tuple[Control, ...] | None:
     """The fields that a question asks for; none if a form cannot show them."""
     if question.kind == "input":
-        descriptions = _option_descriptions(question)
-        return tuple(_from_field(field, descriptions.get(field.field_id, {})) for field in question.fields)
+        return tuple(_from_field(field) for field in question.fields)
     return _from_schema(question.schema)
 
 
@@ -86,6 +83,7 @@ def values(fields: tuple[Control, ...], content: Any) -> dict[str, Any] | None:
         value = filled.get(field.name)
         if field.takes_free_text and field.options:
             value = _with_note(value, filled.get(_note_name(field, fields)))
+            value = [value] if field.kind == "array" and isinstance(value, str) else value
         if value is None and field.is_required:
             return None
         if value is None or (_is_blank(value) and not field.is_required):
@@ -119,44 +117,27 @@ def fits(field: Control, value: Any) -> bool:
         case "number":
             return _is_number(value)
         case "array":
-            return isinstance(value, list) and all(isinstance(v, str) and v in allowed for v in value)
+            texts = value if isinstance(value, list) else [None]
+            return all(isinstance(v, str) and (field.takes_free_text or v in allowed) for v in texts)
 
 
-# ── from Codex's questions ─────────────────────────────────────────────────
+# ── from an engine's questions ─────────────────────────────────────────────
 
 
-def _from_field(field: Field, descriptions: dict[str, str]) -> Control:
+def _from_field(field: Field) -> Control:
+    described = {option.label: option.description for option in reversed(field.options)}
     return Control(
         name=field.field_id,
         title=field.header or field.text or field.field_id,
         text=field.text if field.header else "",
+        kind="array" if field.is_multiple and field.options else "string",
         options=tuple(
-            Option(label, label, _description(label, descriptions)) for label in dict.fromkeys(field.options)
+            Option(label, label, "" if described[label] == label else described[label])
+            for label in dict.fromkeys(option.label for option in field.options)
         ),
         is_secret=field.is_secret,
         takes_free_text=field.allows_other or not field.options,
     )
-
-
-def _description(label: str, descriptions: dict[str, str]) -> str:
-    text = descriptions.get(label, "")
-    return "" if text == label else text
-
-
-def _option_descriptions(question: Question) -> dict[str, dict[str, str]]:
-    """Codex's description of each option, by question id and label."""
-    questions = question.params.get("questions") if isinstance(question.params, dict) else None
-    descriptions: dict[str, dict[str, str]] = {}
-    for each in questions if isinstance(questions, list) else ():
-        if not isinstance(each, dict):
-            continue
-        options = each.get("options")
-        descriptions[str(each.get("id"))] = {
-            str(option.get("label")): str(option.get("description") or "")
-            for option in (options if isinstance(options, list) else ())
-            if isinstance(option, dict)
-        }
-    return descriptions
 
 
 def _note_name(field: Control, fields: tuple[Control, ...]) -> str:
@@ -171,12 +152,14 @@ def _is_blank(value: Any) -> bool:
 
 
 def _with_note(value: Any, note: Any) -> Any:
-    """An option and the remark on it as one answer."""
+    """Options and the own words beside them as one answer: a list, where it is more than one text."""
     if not isinstance(note, str) or not note.strip():
         return value
+    if isinstance(value, list):
+        return [*(each for each in value if each != OTHER), note.strip()]
     if value is None or _is_blank(value) or value == OTHER:
         return note.strip()
-    return [value, NOTE + note.strip()] if isinstance(value, str) else value
+    return [value, note.strip()] if isinstance(value, str) else value
 
 
 # ── from a JSON schema ─────────────────────────────────────────────────────

@@ -10,6 +10,7 @@ import asyncio
 import itertools
 from pathlib import Path
 
+from laneway.base.engines import BACKENDS
 from laneway.base.errors import EngineError, EngineLost, EngineRefused, QuestionGone, ThreadUnknown
 from laneway.core.model import (
     Accepted,
@@ -38,6 +39,18 @@ from laneway.core.ports import (
     ThreadSpec,
     TurnSpec,
 )
+
+ALL_OFFERS = Offers(
+    steering=True,
+    images=True,
+    forks=True,
+    live_output=True,
+    exit_codes=True,
+    schemas=True,
+    codex_config=True,
+    sandboxes=("read-only", "workspace-write", "danger-full-access"),
+)
+"""What this engine can do itself, without further ports."""
 
 
 class HandThread:
@@ -150,7 +163,12 @@ class HandThread:
 class HandEngine:
     """Threads by id; `die` ends them all as the death of a process would."""
 
-    def __init__(self, *, is_obedient: bool = True) -> None:
+    def __init__(
+        self, *, is_obedient: bool = True, backend: str = "codex", shares_process: bool = True
+    ) -> None:
+        self.backend = backend
+        self.name = BACKENDS[backend]
+        self.shares_process = shares_process
         self.threads: dict[str, HandThread] = {}
         self.resumed: list[tuple[str, ThreadSpec]] = []
         self.is_obedient = is_obedient
@@ -170,7 +188,7 @@ class HandEngine:
         self.ended: str | None = None
         self.ended_stderr = ""
         self.pid: int | None = None
-        self.offers = Offers()
+        self.offers = ALL_OFFERS
         self._numbers = itertools.count(1)
 
     async def abilities(self) -> Abilities:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from laneway.cli.prompting.forms import CannotFill, FormField, fields_of, value_of
-from laneway.core.model import Field, Question
+from laneway.core.model import Field, FieldOption, Question
 
 
 def question(**fields: Any) -> Question:
@@ -82,8 +82,10 @@ def test_a_line_is_read_as_the_field_wants_it(field: dict[str, Any], typed: str,
 def test_what_codex_asks_takes_other_words_only_where_it_says_so() -> None:
     """Secrets stay secrets."""
     asked = (
-        Field(field_id="a", header="A", text="Which?", options=("x", "y")),
-        Field(field_id="b", header="B", text="", allows_other=True, options=("x",)),
+        Field(
+            field_id="a", header="A", text="Which?", options=(FieldOption(label="x"), FieldOption(label="y"))
+        ),
+        Field(field_id="b", header="B", text="", allows_other=True, options=(FieldOption(label="x"),)),
         Field(field_id="c", header="C", text="Key?", is_secret=True),
     )
     first, second, third = fields_of(question(kind="input", fields=asked))

@@ -44,8 +44,8 @@ def fields_of(question: Question) -> list[FormField]:
         FormField(
             field_id=field.field_id,
             text=field.text or field.header,
-            options=field.options,
-            values=field.options,
+            options=tuple(option.label for option in field.options),
+            values=tuple(option.label for option in field.options),
             takes_free_text=field.allows_other or not field.options,
             is_secret=field.is_secret,
         )

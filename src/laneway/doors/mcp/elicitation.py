@@ -176,11 +176,12 @@ def form(question: Question) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for field in question.fields:
         field_schema: dict[str, Any] = {"type": "string", "title": label(field.header or field.field_id)}
-        options = [label(option) for option in field.options]
+        values = [option.label for option in field.options]
+        options = [label(value) for value in values]
         if field.text:
             field_schema["description"] = plain(field.text)
         if field.options and not field.allows_other:
-            field_schema |= _choices(field.options)
+            field_schema |= _choices(values)
         elif field.options:
             either = f"{field.text} ({', '.join(options)}, or something else)".strip()
             field_schema["description"] = plain(either)
