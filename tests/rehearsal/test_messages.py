@@ -161,7 +161,19 @@ def test_prompts_that_claude_code_joins_stay_apart() -> None:
     assert conversation_state([user("%fail 500\n", "%say next")]).prompt == "%say next"
     interrupted = user(result("toolu_1"), "[Request interrupted by user for tool use]\n", "%say fine")
     assert conversation_state([user("%run a"), interrupted]) == ConversationState("%say fine")
+    reminder = "<system-reminder>\nTokens are left.\n</system-reminder>\n"
+    assert conversation_state([user(reminder, "%fail 500", reminder, "%say next")]).prompt == "%say next"
     assert conversation_state([user("%say a", "%say b")]).prompt == "%say a\n%say b"
+
+
+def test_an_answer_that_must_follow_a_schema_is_given_by_the_tool_for_that() -> None:
+    """If it is an object; and the demand to use the tool is no prompt."""
+    tools = [BASH, {"name": "StructuredOutput"}]
+    (block,), stop_reason = said('%say {"a": 1}', tools=tools)
+    assert (block["name"], block["input"], stop_reason) == ("StructuredOutput", {"a": 1}, "tool_use")
+    assert said("%say no object", tools=tools)[0][0]["text"] == "no object"
+    demand = user("[structured-output-enforce] You MUST call the StructuredOutput tool.")
+    assert conversation_state([user("%say x"), demand]).prompt == "%say x"
 
 
 def test_what_is_said_during_a_turn_is_the_newest_prompt() -> None:

@@ -24,8 +24,9 @@ PREPARING_ID = "toolu_prep_"
 _STEERED = "The user sent a new message while you were working:\n"
 _STEERED_END = "\n\nThis is how Claude Code surfaces messages"
 _INTERRUPTED = "[Request interrupted by user"
-_REMARKS = ("Tool loaded.",)
-"""Texts that Claude Code adds beside results."""
+_REMINDER = "<system-reminder>"
+_REMARKS = ("Tool loaded.", "[structured-output-enforce]")
+"""The beginnings of texts that Claude Code adds by itself."""
 _PLANNING = "Plan mode is active"
 _PLANNED = "## Exited Plan Mode"
 _PLAN_FILE = re.compile(r" at (/[^\n]*?/plans/[^/\n]*?\.md)")
@@ -58,10 +59,11 @@ def conversation_state(messages: list[dict[str, Any]]) -> ConversationState:
                 continue
             elif message.get("role") == "system" or text.lstrip().startswith("<"):
                 state = _with_note(state, text)
+                texts = [] if text.startswith(_REMINDER) else texts  # it stands in front of a message
             elif text.startswith(_INTERRUPTED):
                 texts = []
-            elif message.get("role") == "user" and text not in _REMARKS:
-                # The texts of one message are one prompt. Where Claude Code joins two, the first ends a line.
+            elif message.get("role") == "user" and not text.startswith(_REMARKS):
+                # The texts of one message are one prompt. Where Claude Code joins two messages, the first ends a line.
                 texts = [*texts, text] if texts and not texts[-1].endswith("\n") else [text]
                 state = ConversationState("\n".join(texts).rstrip("\n"), plan_file=state.plan_file)
     return state

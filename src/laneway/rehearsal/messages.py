@@ -39,6 +39,8 @@ MODEL = "claude-opus-5-5"
 """Claude Code's default model; the answer must name a model that it knows."""
 SEARCH = "ToolSearch"
 """The tool by which a model finds tools of MCP servers, which Claude Code does not list at first."""
+STRUCTURED = "StructuredOutput"
+"""The tool by which a model answers where the answer must follow a schema."""
 MAX_SEARCHES = 100
 """A server that is still starting is not found, so the model asks again."""
 SEARCH_PAUSE_S = 0.1
@@ -126,6 +128,9 @@ def _stream(steps: list[script.Step], request: dict[str, Any], state: Conversati
                 yield from _block(index, _content(step), over_s)
             case script.UsageStep() | script.Fail():
                 pass
+            case script.SayStep(text) if (value := _structured(text, request)) is not None:
+                stop_reason = "tool_use"
+                yield from _block(index, _tool_use(f"toolu_{next(_ids)}", STRUCTURED, value))
             case script.SayStep() | script.Think():
                 yield from _block(index, _content(step))
             case _:
@@ -138,6 +143,17 @@ def _stream(steps: list[script.Step], request: dict[str, Any], state: Conversati
     delta = {"stop_reason": stop_reason, "stop_sequence": None}
     yield _event("message_delta", delta=delta, usage={**usage, "output_tokens": 20})
     yield _event("message_stop")
+
+
+def _structured(text: str, request: dict[str, Any]) -> dict[str, Any] | None:
+    """The answer as an object, where the caller wants one and the text is one."""
+    if not any(tool.get("name") == STRUCTURED for tool in request.get("tools") or ()):
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _content(step: script.SayStep | script.StreamStep | script.Think) -> Block:
