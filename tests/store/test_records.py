@@ -161,6 +161,6 @@ def test_the_time_is_told_as_the_files_tell_it(tmp_path: Path) -> None:
 def test_all_fields_of_a_record_have_their_place_in_the_file() -> None:
     """A field that is added to one and forgotten in the other would be lost silently."""
     entry = entry_of(Record(agent_id="a", identity="i", team="t"))
-    written = {*Entry.__struct_fields__, *entry.extra} - {"extra", "backend"}
+    written = {*Entry.__struct_fields__, *entry.extra} - {"extra"}
     renamed = {"thread_id": "backend_id", "effort": "reasoning_effort"}
     assert {renamed.get(name, name) for name in Record.__struct_fields__} == written

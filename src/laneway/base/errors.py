@@ -159,10 +159,14 @@ class BinaryError(EngineError):
 class EngineLost(EngineError):
     """The engine's process ended. `how` is an exit code or a signal name in words."""
 
-    def __init__(self, how: str, stderr_tail: str = "", *, engine: str = CODEX) -> None:
+    def __init__(
+        self, how: str, stderr_tail: str = "", *, engine: str = CODEX, is_shared: bool = True
+    ) -> None:
+        """`is_shared`: all threads of the engine ran in that process; else it was one thread's own."""
         from laneway.base.last_words import last_words  # not before an error needs it
 
         self.engine = engine
+        self.is_shared = is_shared
         self.how = how
         self.stderr_tail = stderr_tail
         self.last_words = last_words(stderr_tail)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
@@ -18,6 +19,7 @@ import msgspec
 from laneway.base.errors import LimitReached, QuestionGone, SessionClosed, SessionUnknown
 from laneway.base.ids import new_id
 from laneway.core.audience import Reader
+from laneway.core.engines import NO_OTHERS, Engines, MakeEngine
 from laneway.core.model import Answer
 from laneway.core.ports import Clock, Engine, Thread, ThreadSpec, TurnSpec
 from laneway.core.session import Compose, Session, Timing, no_context
@@ -26,7 +28,8 @@ from laneway.core.tools import ToolBox
 log = logging.getLogger(__name__)
 
 MAX_RELEASES = 8
-"""Threads given back at once. Codex does one after the other, and refuses calls beyond its queue of 128."""
+"""Threads given back at once, of one engine. Codex does one after the other, and refuses calls beyond its
+queue of 128."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -54,13 +57,14 @@ class _Owner(NamedTuple):
 
 
 class Hub:
-    """`async with Hub(engine, clock) as hub:` — at the end every session is closed, then the engine."""
+    """`async with Hub(engine, clock) as hub:` — at the end every session is closed, then the engines."""
 
     def __init__(
         self,
         engine: Engine,
         clock: Clock,
         *,
+        others: Mapping[str, MakeEngine] = NO_OTHERS,
         limits: Limits = Limits(),  # noqa: B008  frozen
         timing: Timing = Timing(),  # noqa: B008  frozen
         tools: ToolBox | None = None,
@@ -69,7 +73,8 @@ class Hub:
         revive: bool = True,
         shutdown_s: float = 10.0,
     ) -> None:
-        self.engine = engine
+        """`engine` runs the sessions that ask for none; `others` are further ones by their keys."""
+        self.engines = Engines(engine, others)
         self._clock = clock
         self.limits = limits
         self._timing = timing
@@ -82,7 +87,9 @@ class Hub:
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._reserved = 0
         self._is_shut = False
-        self._release_slots = asyncio.Semaphore(MAX_RELEASES)
+        self._release_slots: dict[Engine, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(MAX_RELEASES)
+        )
         self._resume_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """By thread id, while a caller resumes that thread."""
 
@@ -93,6 +100,11 @@ class Hub:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.shutdown()
+
+    @property
+    def engine(self) -> Engine:
+        """The default engine."""
+        return self.engines.default
 
     # ── sessions ───────────────────────────────────────────────────────────
 
@@ -110,7 +122,7 @@ class Hub:
         tools = (*spec.tools, *(self._tools or ()))
         spec = msgspec.structs.replace(spec, had_tools=tuple(tool.name for tool in tools))
         return await self._open(
-            owner, spec, lambda host: self.engine.start(host.spec, host), has_history=False
+            owner, spec, lambda host: host.engine.start(host.spec, host), has_history=False
         )
 
     async def resume(
@@ -141,7 +153,7 @@ class Hub:
             return await self._open(
                 owner,
                 spec,
-                lambda host: self.engine.resume(thread_id, host.spec, host),
+                lambda host: host.engine.resume(thread_id, host.spec, host),
                 has_history=has_history,
             )
 
@@ -157,7 +169,7 @@ class Hub:
     ) -> Session:
         """Open a session for a copy of a thread."""
         owner = _Owner(principal, identity, agent_id, readers)
-        return await self._open(owner, spec, lambda host: self.engine.fork(thread_id, host.spec, host))
+        return await self._open(owner, spec, lambda host: host.engine.fork(thread_id, host.spec, host))
 
     def get(self, principal: str, agent_id: str) -> Session:
         session = self._sessions.get(agent_id)
@@ -192,6 +204,7 @@ class Hub:
         has_history: bool = True,
     ) -> Session:
         agent_id = owner.agent_id or new_id("agent")
+        engine = self.engines.get(spec.backend)
         # Counted before anything is awaited: of many starts at once, no more than the limit go on.
         self._reserve()
         try:
@@ -203,13 +216,13 @@ class Hub:
                 principal=owner.principal,
                 identity=owner.identity,
                 spec=spec,
-                engine=self.engine,
+                engine=engine,
                 clock=self._clock,
                 compose=self._compose,
                 timing=self._timing,
                 revive=self._revive,
                 has_history=has_history,
-                release_slots=self._release_slots,
+                release_slots=self._release_slots[engine],
             )
             for reader in owner.readers:
                 session.attach(reader)
@@ -254,13 +267,13 @@ class Hub:
             task.cancel()
 
     def begin_shutdown(self) -> None:
-        """The engine ends next: no session opens any more, and closing ones need not release their thread."""
+        """The engines end next: no session opens any more, and closing ones need not release their thread."""
         self._is_shut = True
         for session in self._sessions.values():
             session.skip_release()
 
     async def shutdown(self, last: TurnSpec | None = None) -> None:
-        """Close all sessions concurrently under one deadline, then the engine with all its threads.
+        """Close all sessions concurrently under one deadline, then the engines with all their threads.
 
         No session opens from now on.
         """
@@ -272,4 +285,4 @@ class Hub:
             for task in late:
                 task.cancel()
         await asyncio.gather(*runs, *closes, return_exceptions=True)
-        await self.engine.aclose()
+        await self.engines.aclose()

@@ -76,6 +76,8 @@ class ThreadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Laneway's own config beside the caller's: sent at every start and resume, never stored."""
     streams_edits: bool = False
     """Whether edits are streamed while they are written, unless the user's configuration decides that."""
+    question_s: float | None = None
+    """How long a question may stay open, if not as long as is usual in this process (inf: until the end)."""
     declines_escalations: bool = False
     """Whether questions for more access are declined at once, without asking anybody."""
 

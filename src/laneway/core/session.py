@@ -1,4 +1,4 @@
-"""One session: an actor that owns the state of one Codex thread and runs its turns.
+"""One session: an actor that owns the state of one thread of an engine and runs its turns.
 
 Carries out what `laneway.core.step` decides: starts and stops turns, runs the timers, settles
 tickets. Events go straight from the engine's reader to the subscribers' buffers; only events that
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Literal
@@ -62,6 +63,8 @@ log = logging.getLogger(__name__)
 
 _PROGRESS = frozenset({*DELTAS, Activity, Asked, TurnDone})
 """Events which show that the model was reached, or that the turn is over."""
+NEVER_S = math.inf
+"""As the time of a question: it stays open until it is answered or withdrawn."""
 MAX_INBOX = 4096
 """Letters that a session may fall behind by. More than that is a bug, not load."""
 
@@ -75,6 +78,10 @@ class Timing(msgspec.Struct, frozen=True):
     """How long the engine may retry to reach its model without any progress; 0: for ever."""
     stop_s: float = 10.0
     """After an interrupt, until the turn counts as stuck."""
+
+
+def _with_question_s(timing: Timing, question_s: float) -> Timing:
+    return msgspec.structs.replace(timing, question_s=question_s)
 
 
 Compose = Callable[["Session"], str]
@@ -103,12 +110,13 @@ class Session:
         has_history: bool = True,
         release_slots: asyncio.Semaphore | None = None,
     ) -> None:
-        """`release_slots` are shared by all sessions of an engine."""
+        """`release_slots` are shared by all sessions of the engine."""
         self.agent_id = agent_id
         self.principal = principal
         self.identity = identity
         self.spec = spec
-        self.timing = timing
+        self.engine = engine
+        self.timing = timing if spec.question_s is None else _with_question_s(timing, spec.question_s)
         self.turns = 0
         self.observer: Observer | None = None
         self.usage: Usage | None = None
@@ -430,7 +438,8 @@ class Session:
             case letters.RunClock(ticket):
                 self._timers.run(ticket)
             case letters.WatchQuestion(question_id):
-                self._timers.after(question_id, self.timing.question_s, letters.Expired(question_id))
+                if self.timing.question_s != NEVER_S:
+                    self._timers.after(question_id, self.timing.question_s, letters.Expired(question_id))
             case letters.ForgetQuestion(question_id):
                 self._timers.drop(question_id)
             case letters.StartGrace():
@@ -480,7 +489,7 @@ class Session:
 
     async def _begin_now(self, request: Request) -> None:
         assert request.spec is not None
-        context = request.spec.context or self._compose(self)
+        context = "\n\n".join(filter(None, (self._compose(self), request.spec.context)))
         await self._handle.start_turn(request.turn.ticket, request.spec, context)
 
     async def _interrupt(self, turn_id: str) -> None:
@@ -544,8 +553,8 @@ class Session:
             return result
         failure = Failure(
             kind="unreachable",
-            message=f"Codex could not reach the model for {self.timing.retry_s:g} s and was stopped, as the"
-            f" setting retry_secs says. It said: {self._last_retry}",
+            message=f"{self.engine.name} could not reach the model for {self.timing.retry_s:g} s and was"
+            f" stopped, as the setting retry_secs says. It said: {self._last_retry}",
         )
         return msgspec.structs.replace(result, status="failed", failure=failure)
 
@@ -559,7 +568,8 @@ class Session:
                 return LimitReached("waiting turns", MAX_WAITING)
             case "stuck":
                 return SessionStuck(
-                    f"Codex did not stop the turn of {self.agent_id} within {self.timing.stop_s:g} s"
+                    f"{self.engine.name} did not stop the turn of {self.agent_id}"
+                    f" within {self.timing.stop_s:g} s"
                 )
             case "lost":
                 return self._handle.loss()

@@ -56,7 +56,12 @@ class ThreadHandle:
         return self._thread
 
     def loss(self) -> EngineLost:
-        return EngineLost(self.lost_how or "it is not running", self.last_words)
+        return EngineLost(
+            self.lost_how or "it is not running",
+            self.last_words,
+            engine=self._engine.name,
+            is_shared=self._engine.shares_process,
+        )
 
     # ── lost and resumed ───────────────────────────────────────────────────
 

@@ -92,7 +92,9 @@ class Carrier:
     def poll(self) -> None:
         """Called every few seconds. Mail that was held for a reason that is gone is considered again."""
         why = self._last_act.why if isinstance(self._last_act, HoldMail) else None
-        if (why == "busy" and self.named.state == "idle") or (why == "engine" and self._shared.can_begin):
+        if (why == "busy" and self.named.state == "idle") or (
+            why == "engine" and self._shared.can_begin(self.named)
+        ):
             self._is_due = True
         self.stir()
 
@@ -236,7 +238,8 @@ class Carrier:
             now=now,
             state="closed" if named.ending is not None else named.state,
             is_auto=self._shared.is_auto(named.agent_id),
-            can_begin=self._shared.can_begin,
+            can_begin=self._shared.can_begin(self.named),
+            can_steer=self.named.session.engine.offers.steering,
             begun=pace.begun(now),
             not_before=pace.not_before,
         )

@@ -46,7 +46,9 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     state: Literal["idle", "busy", "closed"]
     is_auto: bool = True
     can_begin: bool = True
-    """Whether Codex can start a turn: not if it died and may not be started again."""
+    """Whether the engine can start a turn: not if it died and may not be started again."""
+    can_steer: bool = True
+    """Whether the engine takes input into a running turn."""
     begun: tuple[float, ...] = ()
     """When mail was delivered during the last hour, oldest first."""
     not_before: float = 0.0
@@ -138,7 +140,7 @@ def decide(situation: Situation, mail: Sorted, rules: Rules) -> Act:
         return HoldMail("nothing")
     first = mail.starting[:most]
     urgent = tuple(message for message in first if message.urgency == "urgent")
-    if not is_idle and not (rules.may_steer and urgent):
+    if not is_idle and not (rules.may_steer and situation.can_steer and urgent):
         return HoldMail("busy")
     held = _hold(situation, rules)
     if held is not None:

@@ -124,11 +124,10 @@ class MailShared:
         self.attempted = MessageMemory()
         """Messages that were sent to Codex at least once, and are not recorded yet."""
 
-    @property
-    def can_begin(self) -> bool:
-        """Whether Codex can start a turn. Checked first, because a refused turn counts as the one report to
-        clients that Codex died."""
-        engine = self.sessions.hub.engine
+    def can_begin(self, named: NamedSession) -> bool:
+        """Whether its engine can start a turn. Checked first, because a refused turn counts as the one report
+        to clients that the engine died."""
+        engine = named.session.engine
         return engine.ended is None or engine.renews
 
     def note(self, event_type: str, named: NamedSession, messages: tuple[Message, ...], **more: str) -> None:

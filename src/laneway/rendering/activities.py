@@ -1,18 +1,19 @@
 """Titles and outcomes of activities: edits, commands by their purpose, searches, tools, subagents.
 
-Pure. Reads Codex's own item where the activity leaves something out; a malformed value counts as missing.
+Pure. Reads Codex's own item, if it is one, where the activity leaves something out; a malformed value
+counts as missing.
 """
 
 from __future__ import annotations
 
-import os
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from laneway.base.engines import CODEX
 from laneway.core.model import Activity, Location
 from laneway.rendering.diffs import edit_title
-from laneway.rendering.titles import code_title, title
+from laneway.rendering.titles import code_title, look_title, relative_to, title
 
 ActionKind: TypeAlias = Literal["read", "search", "fetch", "execute"]
 
@@ -56,6 +57,8 @@ def activity_title(activity: Activity, cwd: str) -> str:
             return code_title(action.title or activity.title or "Run a command")
         case "edit":
             return code_title(edit_title(activity.changes))
+        case "read":
+            return look_title(activity.look, cwd) if activity.look else code_title(activity.title or "Read")
         case "mcp":
             return code_title(activity.title)
         case "tool":
@@ -75,7 +78,7 @@ def activity_title(activity: Activity, cwd: str) -> str:
             return title(activity.title)
 
 
-def outcome(activity: Activity, *, has_content: bool) -> str | None:
+def outcome(activity: Activity, *, has_content: bool, engine: str = CODEX) -> str | None:
     """How the activity ended, where its output or content does not already show it."""
     if activity.status in _OUTCOMES:
         return _OUTCOMES[activity.status]
@@ -85,7 +88,7 @@ def outcome(activity: Activity, *, has_content: bool) -> str | None:
         return None
     if activity.kind == "edit":
         return "These changes were not made."
-    return None if has_content or activity.output else "Failed, and Codex did not say why."
+    return None if has_content or activity.output else f"Failed, and {engine} did not say why."
 
 
 def command_action(activity: Activity, base: str) -> Action:
@@ -149,14 +152,6 @@ def _review_title(activity: Activity) -> str:
         return "The review is done"
     target = as_text(item_of(activity).get("review"))
     return title(f"Review {target}" if target else "Review")
-
-
-def relative_to(path: str, base: str) -> str:
-    """A path relative to a folder, if it is inside that folder; else unchanged."""
-    if path and base and os.path.isabs(path) and os.path.isabs(base):
-        relative = os.path.relpath(path, base)
-        return path if relative.startswith("..") else relative
-    return path
 
 
 def item_of(activity: Activity) -> dict[str, Any]:

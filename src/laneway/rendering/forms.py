@@ -8,7 +8,9 @@ hidden characters shown (`laneway.base.plain`); names and values stay unchanged.
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -138,6 +140,15 @@ def _from_field(field: Field) -> Control:
         is_secret=field.is_secret,
         takes_free_text=field.allows_other or not field.options,
     )
+
+
+def split_choices(labels: Sequence[str], typed: str) -> list[str]:
+    """A line as several choices, with commas or semicolons between them; else as own words, unchanged."""
+    by_name = {each.casefold(): each for each in labels}
+    parts = [part.strip() for part in re.split(r"[,;\n]", typed) if part.strip()]
+    if typed.strip().casefold() in by_name or not all(part.casefold() in by_name for part in parts):
+        return [by_name.get(typed.strip().casefold(), typed.strip())] if typed.strip() else []
+    return list(dict.fromkeys(by_name[part.casefold()] for part in parts))
 
 
 def _note_name(field: Control, fields: tuple[Control, ...]) -> str:

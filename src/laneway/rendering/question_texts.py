@@ -22,16 +22,21 @@ from laneway.rendering.diffs import edit_title
 from laneway.rendering.forms import Control
 from laneway.rendering.titles import code_title, title
 
-NO_CHANGES = "Codex did not tell which changes."
-_SUBJECTS = {"command": "the command", "patch": "the changes", "permissions": "the permissions"}
+_SUBJECTS = {
+    "command": "the command",
+    "patch": "the changes",
+    "permissions": "the permissions",
+    "tool": "the use of the tool",
+    "plan": "the plan",
+}
 
 
 def asker(question: Question) -> str:
-    """Who asks: Codex itself, or the MCP server that asks through it."""
+    """Who asks: the engine itself, or the MCP server that asks through it."""
     server = question.params.get("serverName") if isinstance(question.params, dict) else None
-    return (
-        f"The MCP server {code_label(str(server))}" if question.kind == "elicitation" and server else "Codex"
-    )
+    if question.kind == "elicitation" and server:
+        return f"The MCP server {code_label(str(server))}"
+    return question.engine
 
 
 def attributed(question: Question) -> str:
@@ -71,6 +76,8 @@ def question_title(question: Question) -> str:
     is_network = isinstance(_params(question).get("networkApprovalContext"), dict)
     if question.kind == "command" and question.command and not is_network:
         return code_title(question.command)
+    if question.kind == "tool" and question.tool:
+        return code_title(question.tool)
     return title(question.message)
 
 
@@ -84,8 +91,13 @@ def explanation(question: Question, base: str) -> list[str]:
             command = question.command or ""
             code = [fenced(plain_code(command), "sh")] if command else []
             return [*code, *([f"In {quoted(base)}."] if base else []), *conditions(question)]
+        case "tool":
+            code = [] if question.arguments in (None, {}) else [as_code(question.arguments)]
+            return [*code, *([f"In {quoted(base)}."] if base else []), *reason(question)]
+        case "plan":
+            return [*([plain(question.plan.strip())] if question.plan else []), *reason(question)]
         case "patch":
-            return [*conditions(question), *([] if question.changes else [NO_CHANGES])]
+            return [*conditions(question), *([] if question.changes else [no_changes(question)])]
         case _:
             return _other(question)
 
@@ -111,6 +123,10 @@ def subject_data(question: Question) -> Any:
         return question.schema
     meta = _params(question).get("_meta")
     return meta.get("tool_params") if isinstance(meta, dict) else None
+
+
+def no_changes(question: Question) -> str:
+    return f"{question.engine} did not tell which changes."
 
 
 def conditions(question: Question) -> list[str]:

@@ -78,7 +78,7 @@ def from_text(in_text: InText, text: str) -> Answer | InText:
 def _heading(question: Question) -> str:
     if question.kind == "elicitation":
         return attributed(question)
-    return "Codex has a question." if len(question.fields) == 1 else "Codex has questions."
+    return f"{question.engine} has {'a question' if len(question.fields) == 1 else 'questions'}."
 
 
 def _listed(fields: tuple[Control, ...]) -> list[str]:

@@ -34,6 +34,7 @@ class SessionRow(msgspec.Struct, kw_only=True, frozen=True):
     agent_id: str
     identity: str
     team: str
+    backend: str | None = None
     backend_id: str | None = None
     thread_id: str | None = None
     repo_root: str | None = None
@@ -71,6 +72,7 @@ class SessionRow(msgspec.Struct, kw_only=True, frozen=True):
 
 IN_ENTRY = tuple(name for name in Entry.__struct_fields__ if name != "extra")
 EXTRA_KINDS: dict[str, Any] = {
+    "backend": str,
     "state": str,
     "role": str,
     "agent_name": str,

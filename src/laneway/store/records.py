@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from laneway.base.engines import DEFAULT_BACKEND
 from laneway.core.named.records import AuditLine, Record, RecordView, refuse_reserved
 from laneway.store.audit import AuditEvent
 from laneway.store.claim import HeldIdentity
@@ -90,7 +91,7 @@ def entry_of(record: Record) -> Entry:
     entry_fields = {name: getattr(record, name) for name in _IN_ENTRY}
     # Unset fields, too: a value from before a resume must not come back.
     extra = {name: getattr(record, _RENAMED.get(name, name)) for name in EXTRA_KINDS}
-    return Entry(**entry_fields, backend_id=record.thread_id, extra={"backend": "codex", **extra})
+    return Entry(**entry_fields, backend_id=record.thread_id, extra=extra)
 
 
 def record_of(entry: Entry) -> Record:
@@ -103,6 +104,7 @@ def record_of_row(row: SessionRow) -> Record:
         agent_id=row.agent_id,
         identity=row.identity,
         team=row.team,
+        backend=row.backend or DEFAULT_BACKEND,
         thread_id=row.backend_id,
         repo_root=row.repo_root,
         repo_name=row.repo_name,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 from pathlib import Path
+from typing import Any
 
-from laneway.base.engines import BACKENDS
+from laneway.base.engines import BACKENDS, CODEX
 from laneway.base.errors import EngineError, EngineLost, EngineRefused, QuestionGone, ThreadUnknown
 from laneway.core.model import (
     Accepted,
@@ -53,11 +54,18 @@ ALL_OFFERS = Offers(
 """What this engine can do itself, without further ports."""
 
 
+YES_OR_NO = (
+    Choice(choice_id="accept", label="Yes", grants="once"),
+    Choice(choice_id="decline", label="No", grants="nothing"),
+)
+
+
 class HandThread:
     """One thread. `started`, `interrupted` and `answers` record the calls that it got."""
 
     def __init__(self, thread_id: str, host: Host, *, is_obedient: bool = True) -> None:
         self.host = host
+        self.engine_name = CODEX
         self.is_obedient = is_obedient
         """Whether an interrupt ends the turn, as a healthy engine does."""
         self.started: list[tuple[str, TurnSpec]] = []
@@ -134,19 +142,20 @@ class HandThread:
         """Report that an input is recorded; an older engine does not name its ticket."""
         self.host.on_event(Accepted(turn_id=self.turn_id or "", client_id=ticket))
 
-    def ask(self, question_id: str, *, is_escalation: bool = True) -> None:
+    def ask(self, question_id: str, **fields: Any) -> None:
+        """Ask a question: by default for a command, with a yes and a no; `fields` are those of `Question`."""
         question = Question(
+            **{
+                "kind": "command",
+                "message": "May I?",
+                "choices": YES_OR_NO,
+                "engine": self.engine_name,
+                "turn_id": self.turn_id,
+                "item_id": None,
+                **fields,
+            },
             question_id=question_id,
-            kind="command",
             thread_id=self._info.thread_id,
-            turn_id=self.turn_id,
-            item_id=None,
-            message="May I?",
-            choices=(
-                Choice(choice_id="accept", label="Yes", grants="once"),
-                Choice(choice_id="decline", label="No", grants="nothing"),
-            ),
-            is_escalation=is_escalation,
         )
         self.open_questions.add(question_id)
         self.host.on_event(Asked(question=question))
@@ -158,6 +167,13 @@ class HandThread:
 
     def emit(self, event: Event) -> None:
         self.host.on_event(event)
+
+    def die(self, how: str = "killed by SIGKILL") -> None:
+        """End as with the death of its process; where it has one of its own, no other thread hears of it."""
+        self.refuse_with = EngineLost(how, engine=self.engine_name)
+        if self.turn_id is not None:
+            self.end("failed", failure=Failure(kind="engine_lost", message=str(self.refuse_with)))
+        self.host.on_event(EngineGone(how=how))
 
 
 class HandEngine:
@@ -204,7 +220,7 @@ class HandEngine:
         await self._wait_held()
         self._begin()
         if thread_id in self.unknown:
-            raise ThreadUnknown(thread_id)
+            raise ThreadUnknown(thread_id, engine=self.name)
         self.resumed.append((thread_id, spec))
         return self._add(thread_id, host)
 
@@ -214,7 +230,7 @@ class HandEngine:
 
     async def read(self, thread_id: str) -> ThreadInfo:
         if thread_id not in self.threads:
-            raise ThreadUnknown(thread_id)
+            raise ThreadUnknown(thread_id, engine=self.name)
         return self.threads[thread_id].info
 
     async def history(
@@ -240,10 +256,7 @@ class HandEngine:
     def die(self, how: str = "killed by SIGKILL") -> None:
         self.is_running, self.ended = False, how
         for thread in self.threads.values():
-            thread.refuse_with = EngineLost(how)
-            if thread.turn_id is not None:
-                thread.end("failed", failure=Failure(kind="engine_lost", message=how))
-            thread.host.on_event(EngineGone(how=how))
+            thread.die(how)
 
     async def _wait_held(self) -> None:
         if self.hold_starts is not None:
@@ -255,12 +268,13 @@ class HandEngine:
 
     def _begin(self) -> None:
         if self.ended is not None and not self.renews:
-            raise EngineLost(self.ended)
+            raise EngineLost(self.ended, engine=self.name)
         if self.refuse_with is not None:
             raise self.refuse_with
         self.is_running, self.ended = True, None
 
     def _add(self, thread_id: str, host: Host) -> HandThread:
         thread = self.kind(thread_id, host, is_obedient=self.is_obedient)
+        thread.engine_name = self.name
         self.threads[thread_id] = thread
         return thread

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from laneway.base.errors import LanewayError
+from laneway.core.engines import NO_OTHERS, MakeEngine
 from laneway.core.hub import Hub, Limits
 from laneway.core.model import Tokens, Usage
 from laneway.core.named.opening import Opening
@@ -53,7 +54,9 @@ class Stage:
         self.store = Store(root, TEAM)
 
     def thread(self, named: NamedSession) -> HandThread:
-        return self.engine.threads[named.thread_id]
+        engine = named.session.engine
+        assert isinstance(engine, HandEngine)
+        return engine.threads[named.thread_id]
 
     async def open(self, identity: str | None = None, **spec: Any) -> NamedSession:
         spec.setdefault("cwd", self.root)
@@ -93,13 +96,14 @@ async def stage(
     root: Path,
     *,
     engine: HandEngine | None = None,
+    others: Mapping[str, MakeEngine] = NO_OTHERS,
     limit: int = 10,
     is_obedient: bool = True,
     **options: Any,
 ) -> AsyncIterator[Stage]:
     engine, clock = engine or HandEngine(is_obedient=is_obedient), HandClock()
     records = StoreRecords(Store(root, TEAM), now=TickingClock())
-    hub = Hub(engine, clock, limits=Limits(sessions=limit), timing=TIMING, shutdown_s=0.05)
+    hub = Hub(engine, clock, others=others, limits=Limits(sessions=limit), timing=TIMING, shutdown_s=0.05)
     options.setdefault("summaries", False)
     async with asyncio.timeout(30), NamedSessions(hub, records, clock, **options) as sessions:
         yield Stage(sessions, engine, clock, root)

@@ -79,6 +79,7 @@ async def test_fr_6_2_fr_16_3_a_session_of_a_former_process_is_resumed_with_all_
     (tmp_path / "work").mkdir()
     spec = ThreadSpec(
         cwd=tmp_path,
+        backend="codex",
         model="m",
         sandbox="read-only",
         approval_policy="never",

@@ -186,7 +186,7 @@ async def ask(options: argparse.Namespace, request: AskRequest) -> int:
         write_last_message(request.output, result.text)
     hint = None if options.rehearse else continue_hint(session.thread_id, request.spec.cwd)
     view.note_end(summary(view.seconds, view.tokens), hint)
-    return exit_code(result, is_stopped=follower.is_stopped)
+    return exit_code(result, is_stopped=follower.is_stopped, engine=session.engine.name)
 
 
 async def open_thread(hub: Hub, request: AskRequest) -> Session:

@@ -7,6 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from laneway.base.engines import CODEX
 from laneway.base.errors import EngineLost, LanewayError
 from laneway.base.plain import plain
 from laneway.base.redact import redact
@@ -14,8 +15,8 @@ from laneway.cli.terminal.status import count, elapsed
 from laneway.core.turn import TurnResult
 
 
-def exit_code(result: TurnResult, *, is_stopped: bool = False) -> int:
-    """0 done, 1 failed or stopped by an answer, 4 Codex ended, 130 interrupted; one sentence says why."""
+def exit_code(result: TurnResult, *, is_stopped: bool = False, engine: str = CODEX) -> int:
+    """0 done, 1 failed or stopped by an answer, 4 engine ended, 130 interrupted; one sentence says why."""
     if result.status == "completed":
         return 0
     if result.stopped_by == "timeout":
@@ -27,7 +28,7 @@ def exit_code(result: TurnResult, *, is_stopped: bool = False) -> int:
         return 130
     failure = result.failure
     if failure is not None and failure.kind == "engine_lost":
-        raise EngineLost(failure.message.partition(": ")[2] or failure.message)
+        raise EngineLost(failure.message.partition(": ")[2] or failure.message, engine=engine)
     reason = plain(redact(failure.message)) if failure else "no reason given"
     return _fail(f"the turn failed: {reason}")
 

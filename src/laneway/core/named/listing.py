@@ -20,7 +20,8 @@ class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
     """One session, live or recorded. Some fields have two names, for older clients."""
 
     agent_id: str
-    backend: str = "codex"
+    backend: str
+    """The engine's key."""
     backend_id: str | None
     thread_id: str | None
     team: str
@@ -82,6 +83,7 @@ def row(record: Record, live: NamedSession | None = None, *, is_mine: bool = Fal
     state = record.state if record.status == "active" else "closed"
     return ListedSession(
         agent_id=record.agent_id,
+        backend=record.backend,
         backend_id=record.thread_id,
         thread_id=record.thread_id,
         team=record.team,

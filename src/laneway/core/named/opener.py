@@ -68,7 +68,9 @@ class SessionOpener:
             spec = opening.spec
             if not self._persist:
                 spec = msgspec.structs.replace(spec, ephemeral=True)
-                opening = msgspec.structs.replace(opening, spec=spec)
+            backend = self._hub.engines.get(spec.backend).backend
+            spec = msgspec.structs.replace(spec, backend=backend)
+            opening = msgspec.structs.replace(opening, spec=spec)
             record = new_record(opening, identity, agent_id, self._records.team, self._records.now())
             session = await self._hub.start(
                 principal, spec, identity=identity, agent_id=agent_id, readers=readers
@@ -122,7 +124,7 @@ class SessionOpener:
         if isinstance(refused, ThreadUnknown):
             return kept.is_empty  # its process was killed before the engine wrote the thread to disk
         # An engine that cannot resume threads: the summary tells the new one what there was.
-        return summary is not None and not (await self._hub.engine.abilities()).resume
+        return summary is not None and not (await self._hub.engines.get(kept.backend).abilities()).resume
 
     async def _make_known(
         self, session: Session, claim: Claim, record: Record, summary: str | None, fallback: Record

@@ -39,6 +39,7 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 _SPEC_FIELDS = (
+    "backend",
     "model",
     "sandbox",
     "approval_policy",

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
+from laneway.base.engines import DEFAULT_BACKEND
 from laneway.base.errors import BadName
 
 Status: TypeAlias = Literal["active", "stale", "closed", "interrupted"]
@@ -26,6 +27,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     agent_id: str
     identity: str
     team: str
+    backend: str = DEFAULT_BACKEND
+    """The key of the engine that runs it."""
     thread_id: str | None = None
     repo_root: str | None = None
     repo_name: str | None = None

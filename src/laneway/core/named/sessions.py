@@ -28,7 +28,7 @@ from laneway.core.named.identities import Identities, MayTake, allow_all
 from laneway.core.named.opener import SessionOpener
 from laneway.core.named.opening import Budget, Opening
 from laneway.core.named.records import AuditLine, Claim, Record, Records, latest
-from laneway.core.named.restart_policy import RestartPolicy
+from laneway.core.named.restart_policy import RestartPolicies
 from laneway.core.named.rules import Restart, Why, matches, outcome
 from laneway.core.named.session import ClosedSession, NamedSession
 from laneway.core.named.writers import AuditWriter
@@ -66,7 +66,7 @@ class NamedSessions:
         """Called when a session opens, changes state or closes: they must not wait or raise."""
         self._records = records
         self._clock = clock
-        self._restart_policy = RestartPolicy(hub.engine, restart)
+        self._restarts = RestartPolicies(hub.engines, restart)
         self._tasks = TaskSet()
         self._names = Identities(records, self._tasks, may_take)
         self._audit = AuditWriter(records, self._tasks)
@@ -109,7 +109,7 @@ class NamedSessions:
         Its record is on disk when this returns. If this fails, nothing stays bound.
         """
         self._check_is_open()
-        self._restart_policy.check()
+        self._restarts.check(opening.spec.backend)
         named = await self._opener.open_new(principal, opening, readers)
         self.note("session_opened", named)
         return named
@@ -130,7 +130,7 @@ class NamedSessions:
         """
         named = await self._live_or_recorded(agent_id, thread_id, identity)
         if isinstance(named, Record):
-            self._restart_policy.check()
+            self._restarts.check(named.backend)
             resuming = self._resuming.get(named.agent_id)
             if resuming is None:
                 resuming = self._resume_once(principal, named, changes or {}, readers)
@@ -311,7 +311,8 @@ class NamedSessions:
         if named.ending is not None:
             raise SessionClosed(f"Session {named.agent_id} is closed")
         self._check_is_open()
-        self._restart_policy.check()
+        restart = self._restarts.of(named.session.engine)
+        restart.check()
         spec = TurnSpec(parts=(TextPart(words),)) if isinstance(words, str) else words
         turn = named.take_turn(
             spec,
@@ -323,7 +324,7 @@ class NamedSessions:
         self.note(source, named, prompt_summary=prompt[:MAX_PROMPT_CHARS], request_id=request_id)
         if kind == "client":
             # A mail turn has no caller who would be told of a death.
-            turn.on_settled(self._restart_policy.hear)
+            turn.on_settled(restart.hear)
         turn.on_settled(lambda end: self._settled(named, end, request_id))
         return turn
 

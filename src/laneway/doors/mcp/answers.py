@@ -11,13 +11,14 @@ from laneway.base.plain import label, plain
 from laneway.core.model import Answer, Question
 from laneway.core.named.session import NamedSession
 from laneway.core.turn import TurnResult
-from laneway.doors.mcp import elicitation
+from laneway.doors.mcp import elicitation, forms
 from laneway.doors.mcp.codes import (
     BUDGET_SPENT,
     CHILD_PROCESS_DEAD,
     REQUEST_TIMEOUT,
     SESSION_CLOSED,
     proxy_error,
+    way_out_of,
 )
 from laneway.doors.mcp.names import Names
 from laneway.rendering.choices import answer_granting
@@ -55,7 +56,7 @@ def result(names: Names, named: NamedSession, outcome: TurnResult, notes: list[s
 def parked(names: Names, named: NamedSession, question: Question) -> dict[str, Any]:
     """A question for a client that cannot ask its user: its model may decide it, or ask."""
     text = (
-        f"Codex waits for a decision: {elicitation.wording(question)}\n"
+        f"{question.engine} waits for a decision: {elicitation.wording(question)}\n"
         f"Answer it with {names.answer} (question_id {question.question_id})."
     )
     data = {
@@ -86,10 +87,11 @@ def stopped(names: Names, named: NamedSession, outcome: TurnResult, partial: str
     partial = outcome.text or partial
     facts = {**names.id_fields(named.agent_id), "threadId": named.thread_id, "partial": partial}
     if outcome.failure is not None and outcome.failure.kind == "engine_lost":
+        is_shared = named.session.engine.shares_process
         how = named.session.lost_how or outcome.failure.message
         words = named.session.last_words
         facts |= {"last_words": words} if words else {}
-        way_out = f"Reconnect to this MCP server to start Codex again; {who} can be resumed."
+        way_out = way_out_of(named.session.engine.name, f"{who} can be resumed", is_shared=is_shared)
         return proxy_error(CHILD_PROCESS_DEAD, f"{outcome.failure.message}. {way_out}", exit=how, **facts)
     match outcome.stopped_by:
         case "timeout":
@@ -112,7 +114,7 @@ def question_json(question: Question) -> dict[str, Any]:
         "message": elicitation.wording(question),
         "choices": [{"id": c.choice_id, "label": label(c.label)} for c in question.choices],
     }
-    form = elicitation.form(question)
+    form = forms.form(question)
     return {**question_fields, "form": form} if form.get("properties") else question_fields
 
 

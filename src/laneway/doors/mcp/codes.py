@@ -18,6 +18,7 @@ from laneway.base.errors import (
     BudgetSpent,
     ConfigRefused,
     DiskFull,
+    EngineCannot,
     EngineLost,
     EngineRefused,
     IdentityHeld,
@@ -64,7 +65,7 @@ MAX_MESSAGE_CHARS = 4000
 
 
 def proxy_error(code: int, message: str, **data: Any) -> RemoteError:
-    """An error that Laneway raises itself, not Codex."""
+    """An error that Laneway raises itself, not the engine."""
     return RemoteError(code, plain(message[:MAX_MESSAGE_CHARS]), {"error_source": "proxy", **data})
 
 
@@ -96,7 +97,7 @@ def wire_error(error: LanewayError, names: Names = AGENTS, **facts: Any) -> Remo
             code = INTERNAL_ERROR if error.code in OURS or not error.code else error.code
             return RemoteError(
                 code,
-                f"Codex refused {error.method}: {plain(error.message)}.{advice(error)}",
+                f"{error.engine} refused {error.method}: {plain(error.message)}.{advice(error)}",
                 {"error_source": "child", "child_error": child, **facts},
             )
         case _:
@@ -121,6 +122,7 @@ _CODES: tuple[tuple[type[LanewayError], int], ...] = (
     (BadName, INVALID_SESSION_PARAMS),
     (QuestionGone, INVALID_SESSION_PARAMS),
     (UsageError, INVALID_SESSION_PARAMS),
+    (EngineCannot, INVALID_SESSION_PARAMS),
     (SettingError, INVALID_SESSION_PARAMS),
     (ActiveWriter, THREAD_IN_USE),
 )
@@ -131,11 +133,19 @@ def _sentence(error: LanewayError, names: Names) -> str:
         case SessionUnknown():
             return f"{error}. {names.sessions} lists all sessions."
         case EngineLost():
-            return f"{error}. Reconnect to this MCP server to start Codex again; sessions can be resumed."
+            can = "sessions can be resumed" if error.is_shared else "the session can be resumed"
+            return f"{error}. {way_out_of(error.engine, can, is_shared=error.is_shared)}"
         case LimitReached():
             return f"{error}. Close a session first, or raise max_concurrent_threads."
         case _:
             return str(error)
+
+
+def way_out_of(engine: str, can: str, *, is_shared: bool) -> str:
+    """What to do after a process has died, where a caller has just been told so."""
+    if is_shared:
+        return f"Reconnect to this MCP server to start {engine} again; {can}."
+    return f"Call codex-reply: {can}."
 
 
 def _facts(error: LanewayError) -> dict[str, Any]:

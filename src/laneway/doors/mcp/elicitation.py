@@ -5,14 +5,13 @@ is a standard `action`, or the `decision` that the old server took; what does no
 declines, and a question that was dismissed (`cancel`) has no answer at all.
 
 What a person reads (`message`, the texts of the form) is made visible (`laneway.base.plain`); what
-programs read (the `codex_*` fields, the values of a form) is passed on as Codex sent it.
+programs read (the `codex_*` fields, the values of a form) is passed on as the engine sent it.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
 from typing import Any
 
 from laneway.base.plain import (
@@ -28,7 +27,9 @@ from laneway.base.plain import (
     unseen,
 )
 from laneway.core.model import DECLINE, Answer, Choice, FileChange, Question
+from laneway.doors.mcp import forms
 from laneway.doors.mcp.eras import McpClient
+from laneway.rendering.as_code import as_json
 from laneway.rendering.choices import answer_granting
 
 SHORT_CHARS = 120
@@ -37,11 +38,6 @@ ENDS_CHARS = 40
 REASON_CHARS = 200
 """Of the reason that the model gives: it must not push the question itself out of view."""
 MAX_FILES_NAMED = 5
-
-MAX_SCHEMA_DEPTH = 32
-"""Of a form's schema: real ones have four levels, and deeper ones cannot be filled in."""
-_VALUES = frozenset({"enum", "const", "default", "pattern", "required", "format", "type"})
-"""Keys of a schema whose values programs compare; all other texts in it are for people."""
 
 _STOPS = frozenset({"abort", "timed_out", "cancel"})
 
@@ -56,7 +52,9 @@ def can_ask(question: Question, client: McpClient, *, presumed: bool = False) ->
     return (client.takes_forms or presumed) and not any(field.is_secret for field in question.fields)
 
 
-def params(question: Question, *, request_id: str, id_fields: dict[str, Any]) -> dict[str, Any]:
+def params(
+    question: Question, *, request_id: str, id_fields: dict[str, Any], client: McpClient
+) -> dict[str, Any]:
     """The params of `elicitation/create`. `id_fields` name the session."""
     if question.kind in ("command", "patch") and _param(question, "codex_elicitation") is not None:
         # Asked by a real mcp-server: its fields are passed on as they came, with the id of the client's call.
@@ -73,7 +71,7 @@ def params(question: Question, *, request_id: str, id_fields: dict[str, Any]) ->
     }
     if question.url is not None:
         return {**request, "mode": "url", "url": question.url, "elicitationId": question.question_id}
-    request["requestedSchema"] = form(question)
+    request["requestedSchema"] = forms.form(question, takes_lists=client.takes_lists)
     if question.kind == "command":
         request |= {
             "codex_command": _command_words(question),
@@ -86,7 +84,13 @@ def params(question: Question, *, request_id: str, id_fields: dict[str, Any]) ->
     return request
 
 
-_KINDS = {"command": "exec-approval", "patch": "patch-approval", "permissions": "permissions-approval"}
+_KINDS = {
+    "command": "exec-approval",
+    "patch": "patch-approval",
+    "permissions": "permissions-approval",
+    "tool": "tool-approval",
+    "plan": "plan-approval",
+}
 
 
 def wording(question: Question) -> str:
@@ -101,10 +105,16 @@ def wording(question: Question) -> str:
     elif question.kind == "patch":
         files = ", ".join(code_label(change.path) for change in question.changes[:MAX_FILES_NAMED])
         more = len(question.changes) - MAX_FILES_NAMED
-        lines = ["Allow Codex to apply proposed code changes?"]
+        lines = [f"Allow {question.engine} to apply proposed code changes?"]
         lines += [files + (f" and {more} more" if more > 0 else "")] if files else []
         hiding = unseen("".join(change.diff for change in question.changes))
         lines += [UNSEEN.format(", ".join(hiding[:MAX_UNSEEN_NAMED]))] if hiding else []
+    elif question.kind == "tool":
+        lines = [f"Allow {question.engine} to use {code_label(question.tool or 'a tool')}?"]
+        lines += [prefixed(plain_code(as_json(question.arguments)))] if question.arguments else []
+    elif question.kind == "plan":
+        lines = [f"Allow {question.engine} to carry out its plan?"]
+        lines += [prefixed(plain(question.plan.strip()))] if question.plan else []
     else:
         lines = _foreign_lines(question.message)
     return "\n".join([lines[0], *([f"Its reason: {reason}"] if reason else []), *lines[1:]])
@@ -114,9 +124,9 @@ def _command_lines(question: Question) -> list[str]:
     command = _command_text(question)
     where = f" in {quoted(question.cwd)}" if question.cwd else ""
     if len(command) <= SHORT_CHARS and "\n" not in command:
-        return [f"Allow Codex to run {quoted(command)}{where}?"]
+        return [f"Allow {question.engine} to run {quoted(command)}{where}?"]
     ends = " ".join(command[:ENDS_CHARS].split()) + " … " + " ".join(command[-ENDS_CHARS:].split())
-    head = f"Allow Codex to run {len(command)} characters of {quoted(ends)}{where}?"
+    head = f"Allow {question.engine} to run {len(command)} characters of {quoted(ends)}{where}?"
     return [head, "All of it:", prefixed(plain_code(command))]
 
 
@@ -132,10 +142,13 @@ def answer(question: Question, reply: Any) -> Answer | None:
         return DECLINE
     if "decision" in reply:
         return _decided(question, reply["decision"])
+    content = reply.get("content")
     match reply.get("action"):
+        case "accept" | "decline" if words := forms.answer_with_words(question, content):
+            return words
         case "accept":
-            content = reply.get("content")
-            return _answer_granting(question, "once", content if isinstance(content, dict) else {})
+            values = forms.filled(question, content) if isinstance(content, dict) else {}
+            return _answer_granting(question, "once", values)
         case "cancel":
             return None
         case _:
@@ -165,56 +178,7 @@ def offers(question: Question) -> list[Choice]:
     return [choice for choice in question.choices if choice.grants not in ("once", "nothing")]
 
 
-# ── forms ──────────────────────────────────────────────────────────────────
-
-
-def form(question: Question) -> dict[str, Any]:
-    """The JSON schema of the answer; without properties it is a plain yes or no."""
-    if question.kind == "elicitation" and isinstance(question.schema, dict):
-        visible = _visible(question.schema)
-        return visible if isinstance(visible, dict) else {}
-    fields: dict[str, Any] = {}
-    for field in question.fields:
-        field_schema: dict[str, Any] = {"type": "string", "title": label(field.header or field.field_id)}
-        values = [option.label for option in field.options]
-        options = [label(value) for value in values]
-        if field.text:
-            field_schema["description"] = plain(field.text)
-        if field.options and not field.allows_other:
-            field_schema |= _choices(values)
-        elif field.options:
-            either = f"{field.text} ({', '.join(options)}, or something else)".strip()
-            field_schema["description"] = plain(either)
-        fields[field.field_id] = field_schema
-    schema: dict[str, Any] = {"type": "object", "properties": fields}
-    return {**schema, "required": list(fields)} if fields else schema
-
-
-def _choices(values: Sequence[str]) -> dict[str, Any]:
-    """An `enum` of the values, with `enumNames` where a value has characters that cannot be seen."""
-    names = [label(value) for value in values]
-    enum_names = {} if names == list(values) else {"enumNames": names}
-    return {"enum": list(values), **enum_names}
-
-
-def _visible(part: Any, depth: int = 0) -> Any:
-    """A foreign schema with its texts made visible; its values stay as they came."""
-    if isinstance(part, str):
-        return plain(part)
-    if isinstance(part, list):
-        return [_visible(each, depth + 1) for each in part] if depth < MAX_SCHEMA_DEPTH else []
-    if not isinstance(part, dict):
-        return part
-    if depth >= MAX_SCHEMA_DEPTH:
-        return {}
-    visible = {key: value if key in _VALUES else _visible(value, depth + 1) for key, value in part.items()}
-    values = part.get("enum")
-    if isinstance(values, list) and all(isinstance(value, str) for value in values):
-        visible |= {} if isinstance(part.get("enumNames"), list) else _choices(values)
-    const = part.get("const")
-    if isinstance(const, str) and "title" not in part and label(const) != const:
-        visible["title"] = label(const)
-    return visible
+# ── Codex's own fields ────────────────────────────────────────────────────
 
 
 def _command_words(question: Question) -> list[str]:

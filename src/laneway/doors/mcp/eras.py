@@ -17,6 +17,8 @@ HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_VERSION = "2026-07-28"
 TASKS_VERSION = "2025-11-25"
 """The only version of the handshake eras with tasks."""
+LISTS_VERSION = "2025-11-25"
+"""The first version whose forms have lists of options."""
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 """By this name a client and a server of the stateless era say that they know tasks."""
 MISSING_CAPABILITY = -32021
@@ -47,6 +49,11 @@ class McpClient(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it can ask its user by a form. An empty `elicitation` means forms, as it did at first."""
         elicitation = self.capabilities.get("elicitation")
         return isinstance(elicitation, dict) and ("form" in elicitation or "url" not in elicitation)
+
+    @property
+    def takes_lists(self) -> bool:
+        """Whether a form may ask for several of its options at once."""
+        return self.version >= LISTS_VERSION  # versions are dates
 
     @property
     def takes_urls(self) -> bool:

@@ -13,10 +13,12 @@ from typing import Any, Protocol
 
 import msgspec
 
+from laneway.base.engines import CODEX
 from laneway.core.model import (
     Activity,
     Asked,
     Event,
+    Look,
     Notice,
     Plan,
     Question,
@@ -30,6 +32,7 @@ from laneway.core.ports import ThreadInfo
 from laneway.doors.mcp.progress import send_progress
 from laneway.doors.mcp.server import Call, CallerChannel
 from laneway.doors.mcp.unattended import UnattendedQuestions
+from laneway.rendering.titles import look_title
 
 MAX_EARLY_EVENTS = 1000
 """Events of a thread that is still being started: a line or two for each MCP server of the user."""
@@ -82,6 +85,7 @@ class EventForwarder:
         self._script = script
         self._id_fields: dict[str, Any] = {}
         self._thread_id = ""
+        self._engine = CODEX
         self._early_events: list[Event] | None = []
         self._listeners: dict[str, TurnListener] = {}
         self._assigned: dict[str, tuple[Question, TurnListener]] = {}
@@ -94,14 +98,22 @@ class EventForwarder:
         unattended.on_parked = self._assign_parked
 
     def open(
-        self, info: ThreadInfo, id_fields: dict[str, Any], first: TurnListener | None, *, is_new: bool
+        self,
+        info: ThreadInfo,
+        id_fields: dict[str, Any],
+        first: TurnListener | None,
+        *,
+        is_new: bool,
+        engine: str = CODEX,
     ) -> None:
         """The session is open: send its introduction, then the events that came before this.
 
-        Only the first call counts. A resumed thread is not introduced again.
+        Only the first call counts. A resumed thread is not introduced again. `engine` is the name of who
+        works.
         """
         if self._early_events is None:
             return
+        self._engine = engine
         self._thread_id, self._id_fields, self._current = info.thread_id, id_fields, first
         introduction = self._script.opening(info)
         for body in introduction if is_new else ():
@@ -226,7 +238,7 @@ class EventForwarder:
         listener = self._current
         if listener is None or listener.progress_token is None:
             return
-        message = progress_of(event)
+        message = progress_of(event, self._engine)
         if message:
             self.progress(listener, message)
 
@@ -237,11 +249,13 @@ class EventForwarder:
             self.lost += 1
 
 
-def progress_of(event: Event) -> str:
+def progress_of(event: Event, engine: str) -> str:
     """One line for people; empty if there is nothing to say."""
     match event:
         case TurnStarted():
-            return "Codex has begun."
+            return f"{engine} has begun."
+        case Activity(kind="read", status="running", look=Look() as look):
+            return look_title(look)
         case Activity(status="running", title=title):
             return title
         case Plan(steps=steps):

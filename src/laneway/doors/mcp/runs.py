@@ -188,7 +188,11 @@ class ClientRun:
         answer: Answer | str
         try:
             answer = await ask_client(
-                self.channel, question, request_id=self.call.id_text, id_fields=self._id_fields
+                self.channel,
+                question,
+                self.call.client,
+                request_id=self.call.id_text,
+                id_fields=self._id_fields,
             )
         except WireError:
             answer = DECLINE
@@ -224,7 +228,12 @@ class ClientRun:
                 "method": "elicitation/create",
                 "params": {
                     "mode": "form",
-                    **elicitation.params(question, request_id=self.call.id_text, id_fields=self._id_fields),
+                    **elicitation.params(
+                        question,
+                        request_id=self.call.id_text,
+                        id_fields=self._id_fields,
+                        client=self.call.client,
+                    ),
                 },
             }
             for question in required.questions
@@ -260,7 +269,8 @@ class ClientRun:
         """Send progress at intervals, if the client wants any; the function returned stops it."""
         if self.progress_token is None:
             return lambda: None
-        return every(self._clock, HEARTBEAT_S, lambda: self._forwarder.progress(self, "Codex is working."))
+        working = f"{self.session.engine.name} is working."
+        return every(self._clock, HEARTBEAT_S, lambda: self._forwarder.progress(self, working))
 
 
 class Parking:

@@ -278,7 +278,8 @@ class SessionTools:
         try:
             turn = self._sessions.say(named, spec, source=source, request_id=call.id_text, events=False)
         except LanewayError as error:
-            forwarder.open(session.info, id_fields, None, is_new=is_new)  # the session is open all the same
+            # The session is open all the same.
+            forwarder.open(session.info, id_fields, None, is_new=is_new, engine=session.engine.name)
             raise wire_error(error, self._names, **id_fields) from error
         run = ClientRun(
             call,
@@ -291,7 +292,7 @@ class SessionTools:
             on_decision=self._decision_logger(named, call.id_text),
         )
         run.notes += self._pending_notes.pop(named.agent_id, ())
-        forwarder.open(session.info, id_fields, run, is_new=is_new)
+        forwarder.open(session.info, id_fields, run, is_new=is_new, engine=session.engine.name)
         return await self._outcome(named, run)
 
     def _decision_logger(self, named: NamedSession, request_id: str) -> OnDecision:

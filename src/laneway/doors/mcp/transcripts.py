@@ -78,8 +78,9 @@ class Transcripts:
         record = await self._sessions.seen(call.principal, agent_id)
         if record.thread_id is None:
             raise _missing(uri)
-        page = await self._sessions.hub.engine.history(record.thread_id, older, TURNS_A_PAGE)
-        text = markdown(page.events)
+        engine = self._sessions.hub.engines.get(record.backend)
+        page = await engine.history(record.thread_id, older, TURNS_A_PAGE)
+        text = markdown(page.events, engine.name)
         if len(text) > MAX_CHARS:
             text = f"[cut: {len(text) - MAX_CHARS} characters]\n" + text[-MAX_CHARS:]
         if page.older is not None:
@@ -94,27 +95,27 @@ class Transcripts:
         return text
 
 
-def markdown(events: Iterable[Event]) -> str:
-    """Turns as Markdown for people. Pure."""
+def markdown(events: Iterable[Event], engine: str) -> str:
+    """Turns as Markdown for people; `engine` is the name of who speaks. Pure."""
     parts: list[str] = []
     open_item_id = ""
     for event in events:
         if isinstance(event, Text) and event.item_id == open_item_id:
             parts[-1] += event.text
             continue
-        part = _event_markdown(event)
+        part = _event_markdown(event, engine)
         if part:
             parts.append(part)
             open_item_id = event.item_id if isinstance(event, Text) else ""
     return "\n\n".join(parts) + "\n" if parts else "Nothing was said yet.\n"
 
 
-def _event_markdown(event: Event) -> str:
+def _event_markdown(event: Event, engine: str) -> str:
     match event:
         case UserSaid(text=text):
             return f"## Prompt\n\n{text}"
         case Text(text=text):
-            return f"## Codex\n\n{text}"
+            return f"## {engine}\n\n{text}"
         case Activity():
             return _activity(event)
         case TurnDone(status="failed", failure=failure):

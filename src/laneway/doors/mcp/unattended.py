@@ -1,4 +1,4 @@
-"""Questions of one session in turns that no call waits for: those that mail started, or Codex itself.
+"""Questions of one session in turns that no call waits for: those that mail started, or the engine itself.
 
 Asks the session's client while it is connected and can answer. Where it cannot be asked, the setting
 decides: the question is declined at once, or parked until `agent_answer` or the next call of the
@@ -20,6 +20,7 @@ from laneway.core.background import TaskSet
 from laneway.core.model import DECLINE, Answer, Question, Withdrawn
 from laneway.core.session import Session
 from laneway.doors.mcp import elicitation
+from laneway.doors.mcp.eras import McpClient
 from laneway.doors.mcp.server import Call, CallerChannel
 
 log = logging.getLogger(__name__)
@@ -33,10 +34,15 @@ OnDecision: TypeAlias = Callable[[Question, str], None]
 
 
 async def ask_client(
-    channel: CallerChannel, question: Question, *, request_id: str, id_fields: dict[str, Any]
+    channel: CallerChannel,
+    question: Question,
+    client: McpClient,
+    *,
+    request_id: str,
+    id_fields: dict[str, Any],
 ) -> Answer | str:
     """The client's answer, or why there is none; `WireError` if the client cannot be reached."""
-    request = elicitation.params(question, request_id=request_id, id_fields=id_fields)
+    request = elicitation.params(question, request_id=request_id, id_fields=id_fields, client=client)
     try:
         reply = await channel.call("elicitation/create", request)
     except RemoteError as refused:
@@ -129,7 +135,9 @@ class UnattendedQuestions:
 
     async def _ask(self, question: Question) -> None:
         try:
-            answer = await ask_client(self._channel, question, request_id="", id_fields=self._id_fields)
+            answer = await ask_client(
+                self._channel, question, self._client, request_id="", id_fields=self._id_fields
+            )
         except WireError:
             answer = "its client is not connected"
         if isinstance(answer, Answer):

@@ -12,7 +12,7 @@ from laneway.doors.acp.questions.permission_request import Options
 from laneway.doors.acp.updates import diffs, tool_calls
 from laneway.doors.acp.v2 import patches
 from laneway.rendering.diffs import absolute, edit_kind
-from laneway.rendering.question_texts import NO_CHANGES, conditions, explanation, question_title
+from laneway.rendering.question_texts import conditions, explanation, no_changes, question_title
 
 
 class PermissionRequestV2:
@@ -87,7 +87,7 @@ class PermissionRequestV2:
 def _header(title: str, question: Question, subject: dict[str, Any] | None) -> dict[str, Any]:
     paragraphs = conditions(question)
     if question.kind == "patch" and not question.changes:
-        paragraphs.append(NO_CHANGES)
+        paragraphs.append(no_changes(question))
     if subject is None:
         paragraphs.insert(0, prefixed(plain_code(question.command or "")))
     header = {"title": title, **_description(paragraphs)}
