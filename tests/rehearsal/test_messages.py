@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.rehearsal.answer import JsonReply, Pause, Piece, Refuse
+from laneway.rehearsal.answer import Cut, JsonReply, Pause, Piece, Refuse
 from laneway.rehearsal.claude_conversation import ConversationState, conversation_state
 from laneway.rehearsal.messages import MAX_SEARCHES, ClaudeModel, answer
 
@@ -191,6 +191,14 @@ def test_a_tool_of_claude_codes_own_is_searched_once() -> None:
     (search,), _ = said("%plan a; b", tools=[SEARCH])
     (block,), stop_reason = said("%plan a; b", user(result(search["id"], "none")), tools=[SEARCH])
     assert (block["text"], stop_reason) == ('There is no tool EnterPlanMode here. "none"', "end_turn")
+
+
+def test_an_answer_that_breaks_off_stays_broken() -> None:
+    """Claude Code asks for the rest of it, and is cut off again."""
+    cut = [{"role": "assistant", "content": "a"}, user("Your response above was cut off mid-stream. Resume.")]
+    pieces = list(answer({"tools": [BASH], "messages": [user("%say a\n%break"), *cut]}))
+    assert Cut() in pieces
+    assert not any(b"text_delta" in piece for piece in pieces if isinstance(piece, bytes))
 
 
 def test_an_answer_that_is_not_streamed_is_one_value() -> None:

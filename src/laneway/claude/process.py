@@ -82,7 +82,7 @@ class Listener(Protocol):
 
 
 class ClaudeProcess:
-    """`process = await ClaudeProcess.open(argv, env, cwd, listener)`, later `await process.aclose()`."""
+    """`await process.open(…)` once, later `await process.aclose()`."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -101,44 +101,40 @@ class ClaudeProcess:
         self.hello: Response = {}
         """The answer to the handshake."""
 
-    @classmethod
     async def open(
-        cls,
+        self,
         argv: Sequence[str],
         environment: Mapping[str, str],
         cwd: Path,
-        listener: Listener,
         initialize: Mapping[str, Any],
+        held: Sequence[int] = (),
         handshake_s: float = HANDSHAKE_S,
-    ) -> ClaudeProcess:
-        """Start Claude Code and do the handshake; raise `EngineError` or `OSError` if that fails."""
-        process = cls(listener)
-        answer = process._expect(_HELLO, "initialize")
+    ) -> None:
+        """Start Claude Code and do the handshake; raise `EngineError` or `OSError` if that fails.
+
+        `held`: locks that are kept until the process and everything it started are gone.
+        """
+        answer = self._expect(_HELLO, "initialize")
         hello = {
             "type": "control_request",
             "request_id": _HELLO,
             "request": {"subtype": "initialize", **initialize},
         }
-        process._child = await Child.spawn(
-            argv,
-            on_stdout=process._feed,
-            on_end=process._on_end,
-            env=environment,
-            cwd=cwd,
+        self._child = await Child.spawn(
+            argv, on_stdout=self._feed, on_end=self._on_end, env=environment, cwd=cwd, held=held
         )
         try:
-            process._write(hello)
+            self._write(hello)
             async with asyncio.timeout(handshake_s):
-                process.hello = await answer
+                self.hello = await answer
         except TimeoutError:
-            await process.aclose(own_end_s=0.0)
+            await self.aclose(own_end_s=0.0)
             raise EngineSilent(
-                f"no answer to initialize within {handshake_s:g} s", process.stderr_tail, engine=CLAUDE
+                f"no answer to initialize within {handshake_s:g} s", self.stderr_tail, engine=CLAUDE
             ) from None
         except BaseException:
-            await process.aclose()
+            await self.aclose()
             raise
-        return process
 
     @property
     def is_alive(self) -> bool:

@@ -25,6 +25,7 @@ _STEERED = "The user sent a new message while you were working:\n"
 _STEERED_END = "\n\nThis is how Claude Code surfaces messages"
 _INTERRUPTED = "[Request interrupted by user"
 _REMINDER = "<system-reminder>"
+_CUT = "Your response above was cut off mid-stream."
 _REMARKS = ("Tool loaded.", "[structured-output-enforce]")
 """The beginnings of texts that Claude Code adds by itself."""
 _PLANNING = "Plan mode is active"
@@ -45,6 +46,8 @@ class ConversationState(msgspec.Struct, frozen=True):
     """The calls that were made to prepare the next step, by their names in the ids."""
     plan_file: str = ""
     """In plan mode: the file that the plan is to be written to."""
+    is_cut: bool = False
+    """Whether the last answer broke off, and Claude Code asks for the rest of it."""
 
 
 def conversation_state(messages: list[dict[str, Any]]) -> ConversationState:
@@ -62,8 +65,10 @@ def conversation_state(messages: list[dict[str, Any]]) -> ConversationState:
                 texts = [] if text.startswith(_REMINDER) else texts  # it stands in front of a message
             elif text.startswith(_INTERRUPTED):
                 texts = []
+            elif text.startswith(_CUT):
+                state = msgspec.structs.replace(state, is_cut=True)
             elif message.get("role") == "user" and not text.startswith(_REMARKS):
-                # The texts of one message are one prompt. Where Claude Code joins two messages, the first ends a line.
+                # The texts of one message are one prompt. Where two are joined, the first ends a line.
                 texts = [*texts, text] if texts and not texts[-1].endswith("\n") else [text]
                 state = ConversationState("\n".join(texts).rstrip("\n"), plan_file=state.plan_file)
     return state

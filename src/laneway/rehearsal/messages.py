@@ -82,16 +82,38 @@ def answer(request: dict[str, Any]) -> Iterator[Piece]:
     steps = script.parse(state.prompt) if request.get("tools") else []
     if not steps:
         steps = [script.SayStep(plain_answer(state.prompt))]
+    # A connection that was cut stays so: else Claude Code would go on with what it got.
     answer_steps = list(next_steps(steps, state.done))
+    if state.is_cut:
+        answer_steps = [script.Break()]
     if not request.get("stream", True):
-        return _whole(answer_steps, request)
+        return _whole(answer_steps, request, state)
     return _stream(answer_steps, request, state)
 
 
-def _whole(steps: list[script.Step], request: dict[str, Any]) -> Iterator[Piece]:
-    """An answer that is not streamed: Claude Code asks for one to check that a model exists."""
-    texts = [_text(step.text) for step in steps if isinstance(step, script.SayStep)]
-    yield JsonReply({**_message(request, _usage(steps)), "content": texts, "stop_reason": "end_turn"})
+def _whole(steps: list[script.Step], request: dict[str, Any], state: ConversationState) -> Iterator[Piece]:
+    """An answer that is not streamed: Claude Code asks for one where streaming fails, and to check models."""
+    message = _message(request, _usage(steps))
+    for step in steps:
+        match step:
+            case script.Fail(status, text):
+                yield Refuse(status, text)
+                return
+            case script.Hang():
+                yield Forever()
+            case script.Break():
+                yield Cut()
+                return
+            case script.UsageStep():
+                pass
+            case _:
+                message["content"].append(_content(step, request, state))
+    message["stop_reason"] = _stop_reason(message["content"])
+    yield JsonReply(message)
+
+
+def _stop_reason(content: list[Block]) -> str:
+    return "tool_use" if any(block["type"] == "tool_use" for block in content) else "end_turn"
 
 
 def _usage(steps: list[script.Step]) -> dict[str, int]:
@@ -117,30 +139,23 @@ def _stream(steps: list[script.Step], request: dict[str, Any], state: Conversati
             return
     usage = _usage(steps)
     yield _event("message_start", message=_message(request, usage))
-    stop_reason = "end_turn"
-    for index, step in enumerate(steps):
+    content: list[Block] = []
+    for step in steps:
         match step:
             case script.Hang():
                 yield Forever()
             case script.Break():
                 yield Cut()
-            case script.StreamStep(_, over_s):
-                yield from _block(index, _content(step), over_s)
             case script.UsageStep() | script.Fail():
                 pass
-            case script.SayStep(text) if (value := _structured(text, request)) is not None:
-                stop_reason = "tool_use"
-                yield from _block(index, _tool_use(f"toolu_{next(_ids)}", STRUCTURED, value))
-            case script.SayStep() | script.Think():
-                yield from _block(index, _content(step))
             case _:
-                block = _call(step, request, state)
-                if block["type"] == "tool_use":
-                    stop_reason = "tool_use"
-                    if state.searches and block["name"] == SEARCH:
-                        yield Pause(SEARCH_PAUSE_S)
-                yield from _block(index, block)
-    delta = {"stop_reason": stop_reason, "stop_sequence": None}
+                block = _content(step, request, state)
+                if state.searches and block.get("name") == SEARCH:
+                    yield Pause(SEARCH_PAUSE_S)
+                over_s = step.over_s if isinstance(step, script.StreamStep) else 0.0
+                yield from _block(len(content), block, over_s)
+                content.append(block)
+    delta = {"stop_reason": _stop_reason(content), "stop_sequence": None}
     yield _event("message_delta", delta=delta, usage={**usage, "output_tokens": 20})
     yield _event("message_stop")
 
@@ -156,14 +171,18 @@ def _structured(text: str, request: dict[str, Any]) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _content(step: script.SayStep | script.StreamStep | script.Think) -> Block:
+def _content(step: script.Step, request: dict[str, Any], state: ConversationState) -> Block:
     match step:
+        case script.SayStep(text) if (value := _structured(text, request)) is not None:
+            return _tool_use(f"toolu_{next(_ids)}", STRUCTURED, value)
         case script.SayStep(text):
             return _text(text)
         case script.StreamStep(words):
             return _text(" ".join(itertools.islice(itertools.cycle(WORDS), words)))
         case script.Think(text):
             return {"type": "thinking", "thinking": text, "signature": "rehearsed"}
+        case _:
+            return _call(step, request, state)
 
 
 def _call(step: script.Step, request: dict[str, Any], state: ConversationState) -> Block:

@@ -1,0 +1,126 @@
+"""What all threads of one Claude engine share: the binary, its environment, locks, and how it is started.
+
+Turns what goes wrong at a start into errors that say what to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from laneway.base.disk import is_disk_full
+from laneway.base.engines import CLAUDE
+from laneway.base.errors import DiskFull, EngineLost, EngineSilent, NotLoggedIn, ThreadUnknown
+from laneway.base.programs import Binary
+from laneway.claude import version
+from laneway.claude.awake import AwakeThreads
+from laneway.claude.launching import USER_SOURCES, Begin, Launch, arguments, initialize, launch_of
+from laneway.claude.locate import claude_environment, config_home
+from laneway.claude.locks import HeldLock, SessionLocks
+from laneway.claude.process import HANDSHAKE_S, ClaudeProcess, Listener
+from laneway.claude.transcript import Transcripts
+from laneway.core.model import Notice
+from laneway.core.ports import Page, ThreadSpec
+
+if TYPE_CHECKING:
+    from laneway.claude.thread import ClaudeThread
+
+LOGIN_REMEDY = "run `laneway login --engine claude`"
+_UNKNOWN = "No conversation found"
+_FIRST_PARTY = "firstParty"
+
+
+class ClaudeSetup:
+    def __init__(
+        self,
+        binary: Binary,
+        environment: Mapping[str, str],
+        locks: SessionLocks | None = None,
+        awake: AwakeThreads | None = None,
+        handshake_s: float = HANDSHAKE_S,
+    ) -> None:
+        self.binary = binary
+        self.environment = claude_environment(environment)
+        self.home = Path(config_home(environment))
+        self.transcripts = Transcripts(self.home)
+        self.locks = locks
+        self.awake = awake or AwakeThreads()
+        self.threads: set[ClaudeThread] = set()
+        """Those that are open, awake or not."""
+        self.is_closed = False
+        self.version: tuple[int, ...] | None = None
+        """Of the last process that answered."""
+        self._handshake_s = handshake_s
+
+    def launch_of(self, spec: ThreadSpec) -> Launch:
+        return launch_of(spec, self.sources_of(spec.cwd))
+
+    def sources_of(self, cwd: Path) -> tuple[str, ...]:
+        """Whose settings Claude Code may read in a folder."""
+        return USER_SOURCES
+
+    def notice_of(self, cwd: Path) -> Notice | None:
+        """What is left out in this folder, if that has not been said."""
+        return None
+
+    def forget(self, thread: ClaudeThread) -> None:
+        self.threads.discard(thread)
+        self.awake.drop(thread)
+
+    async def start(
+        self,
+        launch: Launch,
+        begin: Begin,
+        thread_id: str,
+        original_id: str | None,
+        cwd: Path,
+        listener: Listener,
+        lock: HeldLock | None,
+    ) -> ClaudeProcess:
+        """Start a process for a session. Raises what a person can do something about."""
+        argv = [self.binary.path, *arguments(launch, begin, thread_id, original_id)]
+        held = () if lock is None else (lock.fd,)
+        process = ClaudeProcess(listener)
+        try:
+            await process.open(argv, self.environment, cwd, initialize(launch), held, self._handshake_s)
+        except OSError as problem:
+            raise version.cannot_run(self.binary.path, problem) from problem
+        except EngineSilent:
+            raise
+        except EngineLost as loss:
+            await self._diagnose(process.first_error or loss.stderr_tail, original_id or thread_id, loss)
+            raise
+        self.version = version.parse_version(str(process.hello.get("claude_code_version"))) or version.OLDEST
+        try:
+            version.check_age(self.version, self.binary.path)
+            if is_login_missing(process.hello):
+                raise NotLoggedIn(LOGIN_REMEDY, engine=CLAUDE)
+        except BaseException:
+            await process.aclose()
+            raise
+        return process
+
+    async def _diagnose(self, said: str, thread_id: str, loss: EngineLost) -> None:
+        """Raise a better error than that the process ended, if there is one."""
+        if _UNKNOWN in said:
+            raise ThreadUnknown(thread_id, engine=CLAUDE) from loss
+        if await asyncio.to_thread(is_disk_full, self.home):
+            raise DiskFull(str(self.home)) from loss
+        # A binary that is too old or something else also just exits.
+        found = await asyncio.to_thread(version.probe, self.binary)
+        version.check_age(found, self.binary.path)
+
+    async def history(
+        self, thread_id: str, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
+    ) -> Page:
+        raise ThreadUnknown(thread_id, engine=CLAUDE)
+
+
+def is_login_missing(hello: dict[str, Any]) -> bool:
+    """Whether nobody is logged in, by the answer to the handshake: no model call is needed to know."""
+    account = hello.get("account")
+    if not isinstance(account, dict) or account.get("apiProvider", _FIRST_PARTY) != _FIRST_PARTY:
+        return False
+    return account.get("tokenSource") == "none" and not account.get("apiKeySource")
