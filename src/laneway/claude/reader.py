@@ -47,7 +47,7 @@ class ThreadReader:
         refuse: Callable[[str, str], None],
         on_end: Callable[[str], None],
     ) -> None:
-        """`respond` answers a request of Claude Code's, `refuse` one that nobody serves; `on_end`: it ended."""
+        """`respond` answers a request of Claude Code's, `refuse` one that nobody serves."""
         self.thread_id = thread_id
         self.recorded = recorded
         self.is_ephemeral = False
