@@ -16,6 +16,7 @@ from laneway.claude import version
 from laneway.claude.access import READ_ONLY
 from laneway.claude.awake import AwakeThreads
 from laneway.claude.launching import Begin
+from laneway.claude.listing import info_of, list_sessions
 from laneway.claude.locks import SessionLocks
 from laneway.claude.setup import ClaudeSetup
 from laneway.claude.thread import ClaudeThread
@@ -95,20 +96,29 @@ class ClaudeEngine:
             raise ThreadUnknown(thread_id, engine=CLAUDE)
 
     async def read(self, thread_id: str) -> ThreadInfo:
-        raise ThreadUnknown(thread_id, engine=CLAUDE)
+        path = await asyncio.to_thread(self._setup.transcripts.find, thread_id)
+        info = None if path is None else await asyncio.to_thread(info_of, path)
+        if info is None:
+            raise ThreadUnknown(thread_id, engine=CLAUDE)
+        return info
 
     async def history(
         self, thread_id: str, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
     ) -> Page:
+        await self._check_known(thread_id)
         return await self._setup.history(thread_id, older, limit, oldest_first=oldest_first)
 
     async def list_threads(
         self, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50
     ) -> ThreadList:
-        return ThreadList((), None)
+        return await asyncio.to_thread(
+            list_sessions, self._setup.transcripts, cwd=cwd, cursor=cursor, limit=limit
+        )
 
     async def models(self) -> tuple[Model, ...]:
-        return ()
+        from laneway.claude.models import models  # for front ends that show them
+
+        return models(await self._setup.listed_models())
 
     async def aclose(self) -> None:
         self._setup.is_closed = True

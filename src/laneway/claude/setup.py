@@ -9,17 +9,19 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from laneway.base.disk import is_disk_full
 from laneway.base.engines import CLAUDE
 from laneway.base.errors import DiskFull, EngineLost, EngineSilent, NotLoggedIn, ThreadUnknown
 from laneway.base.programs import Binary
 from laneway.claude import version
+from laneway.claude.access import READ_ONLY, access_of
 from laneway.claude.awake import AwakeThreads
 from laneway.claude.launching import USER_SOURCES, Begin, Launch, arguments, initialize, launch_of
 from laneway.claude.locate import claude_environment, config_home
 from laneway.claude.locks import HeldLock, SessionLocks
-from laneway.claude.process import HANDSHAKE_S, ClaudeProcess, Listener
+from laneway.claude.process import HANDSHAKE_S, ClaudeProcess, Listener, StreamEvent
 from laneway.claude.transcript import Transcripts
 from laneway.core.model import Notice
 from laneway.core.ports import Page, ThreadSpec
@@ -52,6 +54,8 @@ class ClaudeSetup:
         self.is_closed = False
         self.version: tuple[int, ...] | None = None
         """Of the last process that answered."""
+        self.models: list[Any] = []
+        """The models to choose from, as it listed them."""
         self._handshake_s = handshake_s
 
     def launch_of(self, spec: ThreadSpec) -> Launch:
@@ -93,6 +97,7 @@ class ClaudeSetup:
             await self._diagnose(process.first_error or loss.stderr_tail, original_id or thread_id, loss)
             raise
         self.version = version.parse_version(str(process.hello.get("claude_code_version"))) or version.OLDEST
+        self.models = process.hello.get("models") or []
         try:
             version.check_age(self.version, self.binary.path)
             if is_login_missing(process.hello):
@@ -101,6 +106,14 @@ class ClaudeSetup:
             await process.aclose()
             raise
         return process
+
+    async def listed_models(self) -> list[Any]:
+        """The models to choose from. Only a running Claude Code knows them: one is started if need be."""
+        if not self.models:
+            launch = Launch(access=access_of(READ_ONLY, None), is_ephemeral=True)
+            process = await self.start(launch, "start", str(uuid4()), None, self.home, _Deaf(), None)
+            await process.aclose()
+        return self.models
 
     async def _diagnose(self, said: str, thread_id: str, loss: EngineLost) -> None:
         """Raise a better error than that the process ended, if there is one."""
@@ -115,7 +128,32 @@ class ClaudeSetup:
     async def history(
         self, thread_id: str, older: str | None = None, limit: int = 50, *, oldest_first: bool = False
     ) -> Page:
-        raise ThreadUnknown(thread_id, engine=CLAUDE)
+        path = await asyncio.to_thread(self.transcripts.find, thread_id)
+        if path is None:
+            return Page((), None)  # opened, and nothing has been said
+        return await asyncio.to_thread(_page, path, older, limit, oldest_first)
+
+
+def _page(path: Path, older: str | None, limit: int, oldest_first: bool) -> Page:
+    from laneway.claude.history import page  # for front ends that show what was said before
+    from laneway.claude.listing import info_of
+
+    info = info_of(path)
+    return page(path, older, limit, oldest_first=oldest_first, cwd=info.cwd if info is not None else "")
+
+
+class _Deaf:
+    """The listener of a process that is only asked what it can do."""
+
+    def on_stream(self, event: StreamEvent, frame: bytes) -> None: ...
+
+    def on_message(self, message: dict[str, Any], frame: bytes) -> None: ...
+
+    def on_request(self, request_id: str, request: dict[str, Any]) -> None: ...
+
+    def on_cancel(self, request_id: str) -> None: ...
+
+    def on_end(self, how: str) -> None: ...
 
 
 def is_login_missing(hello: dict[str, Any]) -> bool:

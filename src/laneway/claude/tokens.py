@@ -12,10 +12,8 @@ from laneway.core.model import Tokens, Usage
 
 
 class TokenCount:
-    def __init__(self, earlier: Tokens = Tokens()) -> None:  # noqa: B008  frozen
-        """`earlier`: what processes before this one have used for the same thread."""
-        self._earlier = earlier
-        self._total = earlier
+    def __init__(self) -> None:
+        self._total = Tokens()
         self._last = Tokens()
         self._window: int | None = None
 
@@ -30,14 +28,14 @@ class TokenCount:
         return self._usage(turn_id)
 
     def take_sums(self, turn_id: str, by_model: Any) -> Usage | None:
-        """Claude Code's sums since its start, which include subagents; none if there are none."""
+        """Claude Code's sums of the session, with subagents and earlier processes; none if it tells none."""
         models = [each for each in by_model.values() if isinstance(each, dict)] if by_model else []
-        total = self._earlier
+        total = Tokens()
         for each in models:
             total = plus(total, _sums_of(each))
         self._window = max((maybe(each.get("contextWindow"), int) or 0 for each in models), default=0) or None
         if total.total < self._total.total:
-            return None
+            return None  # a process that was killed has not saved its sums
         self._total = total
         return self._usage(turn_id) if models else None
 
