@@ -26,7 +26,7 @@ _STEERED_END = "\n\nThis is how Claude Code surfaces messages"
 _INTERRUPTED = "[Request interrupted by user"
 _REMINDER = "<system-reminder>"
 _CUT = "Your response above was cut off mid-stream."
-_REMARKS = ("Tool loaded.", "[structured-output-enforce]")
+_REMARKS = ("Tool loaded.", "[structured-output-enforce]", "[Image: source: ")
 """The beginnings of texts that Claude Code adds by itself."""
 _PLANNING = "Plan mode is active"
 _PLANNED = "## Exited Plan Mode"
