@@ -59,6 +59,9 @@ OPAQUE = frozenset(
 )
 """Large types that we pass on without reading them: `Any`, with all types that only they refer to."""
 
+OURS = frozenset({"Model", "Thread", "Turn"})
+"""Codex's names for what has another shape in `laneway.core`: here they begin with `Wire`."""
+
 Schema = dict[str, Any]
 
 
@@ -146,12 +149,13 @@ class Types:
         """The type expression for a definition, which is generated if it needs a class or an alias."""
         if name in OPAQUE or name not in self._definitions:
             return "Any"
-        if name in self.classes or name in self.aliases:
-            return name
-        if name not in self._inline:
-            self._inline[name] = name  # for definitions that refer to themselves
-            self._inline[name] = self._define(name, self._definitions[name])
-        return self._inline[name]
+        own = f"Wire{name}" if name in OURS else name
+        if own in self.classes or own in self.aliases:
+            return own
+        if own not in self._inline:
+            self._inline[own] = own  # for definitions that refer to themselves
+            self._inline[own] = self._define(own, self._definitions[name])
+        return self._inline[own]
 
     def _define(self, name: str, schema: Schema) -> str:
         if "oneOf" in schema or "anyOf" in schema:

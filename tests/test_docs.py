@@ -44,6 +44,20 @@ def test_every_path_in_a_document_exists(document: Path) -> None:
     assert missing == []
 
 
+def test_the_walk_counts_files_that_exist() -> None:
+    """Each list is as long as it says, and names modules of ours; the table above says the same."""
+    _, _, walk = (ROOT / "docs" / "architecture.md").read_text().partition("\n## Walk\n")
+    walk, _, _ = walk.partition("\n## ")
+    lists = re.findall(r"^- [^\n]*? \((\d+)\): (.*?)\.$", walk, re.MULTILINE | re.DOTALL)
+    assert len(lists) == 7
+    rows = [row for row in walk.splitlines() if row.startswith("| ") and not row.startswith("| to ")]
+    for (count, text), row in zip(lists, rows, strict=True):
+        files = re.findall(r"`([\w/]+\.py)`", text)
+        assert [name for name in files if not (ROOT / "src" / "laneway" / name).exists()] == []
+        assert (len(files), len(set(files))) == (int(count), int(count))
+        assert re.match(rf"{count}\b", row.split(" | ")[-1])
+
+
 @every_document
 def test_every_make_target_in_a_document_exists(document: Path) -> None:
     """Also in code blocks."""

@@ -13,11 +13,26 @@ from laneway.base.schema import KEYS
 from tests.base.folders import Folders
 
 NEVER_WITHOUT_TRUST = {
-    *("codex_bin", "model", "fast_model", "base_prompt_file", "extra_instructions_file", "team", "identity"),
+    *(
+        "codex_bin",
+        "model",
+        "fast_model",
+        "base_prompt_file",
+        "extra_instructions_file",
+        "team",
+        "identity",
+    ),
     *("http_token", "log_file"),
 }
 ONLY_WHAT_HOLDS_ANYWAY = {
-    *("transport", "persist_threads", "session_age_days", "registry_max_sessions", "audit_max_bytes"),
+    *(
+        "engine",
+        "transport",
+        "persist_threads",
+        "session_age_days",
+        "registry_max_sessions",
+        "audit_max_bytes",
+    ),
     *("audit_files", "audit_age_days", "log_level", "log_format"),
 }
 FREE = {"reasoning_effort", "mail_poll_interval_ms"}
@@ -134,6 +149,7 @@ def test_a_repository_narrows_what_its_user_allows_and_needs_trust_for_more(
 
 
 SAMPLES = {
+    "engine": "claude",
     **dict.fromkeys(("codex_bin", "model", "fast_model", "team", "identity", "http_token"), "x"),
     **dict.fromkeys(("base_prompt_file", "extra_instructions_file", "log_file"), "/etc/hostname"),
     **dict.fromkeys(("session_age_days", "registry_max_sessions", "audit_files", "audit_age_days"), 77),

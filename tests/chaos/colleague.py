@@ -15,9 +15,9 @@ from laneway.base.errors import EngineError, ThreadUnknown
 from laneway.codex import locate
 from laneway.codex.engine import codex_engine
 from laneway.core.hub import Hub
+from laneway.core.named.records import AuditLine
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.core.session import Session
-from laneway.store.audit import AuditEvent
 from laneway.store.claim import HeldIdentity
 from laneway.store.registry import Entry
 from laneway.store.store import Store
@@ -51,7 +51,7 @@ async def main(root: Path, cwd: Path) -> None:
 
 def write_down(claim: HeldIdentity, session: Session, number: int, outcome: str) -> None:
     claim.audit.append(
-        AuditEvent(
+        AuditLine(
             event_type="turn",
             agent_id=session.agent_id,
             identity=ME,

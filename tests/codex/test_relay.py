@@ -78,7 +78,10 @@ async def test_a_turn_is_told_in_the_words_of_the_core() -> None:
         events = [event async for event in turn.events]
         assert [type(event) for event in events] == [TurnStarted, UserSaid, Accepted, Text, TurnDone]
         assert events[0] == TurnStarted(turn_id="turn-1", ticket=turn.ticket, frame=events[0].frame)
-        assert events[2] == Accepted(turn_id="turn-1", client_id=turn.ticket)
+        said = events[1]
+        assert isinstance(said, UserSaid)
+        assert said.client_id == turn.ticket
+        assert events[2] == Accepted(turn_id="turn-1", item_id=said.item_id, client_id=turn.ticket)
         frames = [
             msgspec.json.decode(event.frame)["params"]["msg"]["type"] for event in events if event.frame
         ]

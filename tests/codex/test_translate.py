@@ -31,6 +31,10 @@ CUT = f"{HEAD}tail\n"
         (["two\n", "three\n", "four\n"], "one\ntwo\n[…]r\n", "one\ntwo\nthree\nfour\n", "one\n"),
         (["middle\n", "tail\n"], CUT.format(10), f"{HEAD.format(3)}middle\ntail\n", HEAD.format(3)),
         (["d\nmid", "dle\n", "tail\n"], CUT.format(7), "head\nmiddle\ntail\n", "hea"),
+        (["head\nmiddle\ntail\n"], CUT.format(7), "head\nmiddle\ntail\n", ""),
+        (["ad\nmiddle\ntail\n"], CUT.format(7), "head\nmiddle\ntail\n", "he"),
+        (["middle\n"], CUT.format(7), "middle\n" + CUT.format(7), CUT.format(7)),
+        ([], "all", "all", "all"),
     ],
 )
 def test_output_is_complete_and_nothing_is_late_twice(
@@ -53,6 +57,15 @@ def test_whatever_pieces_are_lost_live_and_late_make_the_whole(
         assert complete == whole
         assert sorted("".join((*live, gaps, rest))) == sorted(whole)
         assert complete.endswith(rest)
+
+
+@given(st.lists(st.text("ab", min_size=1), min_size=1), st.text("xy", min_size=1))
+def test_an_aggregate_that_has_nothing_of_what_streamed_is_told_as_well(
+    live: list[str], aggregated: str
+) -> None:
+    """Whichever of the two is incomplete, no text is lost: the one was seen, the other comes late."""
+    complete, gaps, rest = reconcile(live, aggregated)
+    assert (complete, gaps + rest) == ("".join(live) + aggregated, aggregated)
 
 
 def translated(*frames: tuple[str, dict[str, object]]) -> list[Event]:

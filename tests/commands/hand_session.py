@@ -32,6 +32,7 @@ MODELS = (
 class HandSession:
     session_id = "sess_t1"
     thread_id = "t1"
+    engine_name = "Codex"
     engine_version = "0.163.0"
 
     def __init__(self, cwd: Path) -> None:

@@ -15,7 +15,7 @@ from tests.commands.hand_session import HandSession
 from tests.doors.acp.accounts.support import BROWSER, DEVICE, KEY, PROGRAM, Visitor, no_browser
 
 PLAIN = Offers()
-COMMANDS = {"init", "diff", "status", "model", "fork", "help"}
+COMMANDS = {"init", "diff", "status", "model", "help"}
 
 
 @pytest.fixture
@@ -31,13 +31,26 @@ def test_only_commands_that_the_engine_has_something_for_are_listed() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(slash.COMMANDS) - COMMANDS))
-async def test_a_command_that_is_not_listed_is_unknown(session: HandSession, name: str) -> None:
-    """It is not named as what was meant either, and nothing is asked of the engine."""
+async def test_a_command_that_is_not_listed_is_refused_in_the_engines_name(
+    session: HandSession, name: str
+) -> None:
+    """Nothing is asked of the engine, and no wrong name suggests it."""
+    session.engine_name = "Claude"
     assert await slash.run(session, slash.Invocation(name)) is None
-    (said,) = session.said
-    assert said.startswith(f"There is no command /{name}.")
-    assert f"/{name}?" not in said
+    assert session.said == [f"Claude cannot do /{name}. See all commands with /help."]
+    await slash.run(session, slash.Invocation(f"{name}x"))
+    assert f"/{name}?" not in session.said[-1]
     assert session.done == []
+
+
+async def test_what_is_said_of_the_engine_says_its_name(session: HandSession) -> None:
+    """Codex or another one."""
+    session.engine_name = "Claude"
+    for name, arguments in (("status", ""), ("model", "nonsense")):
+        await slash.run(session, slash.Invocation(name, arguments))
+    status, model = session.said
+    assert "**Versions**: Claude 0.163.0, Laneway" in status
+    assert model.startswith("Claude names no model nonsense.")
 
 
 async def test_the_status_leaves_out_what_the_engine_does_not_know(session: HandSession) -> None:
@@ -54,7 +67,7 @@ async def test_the_help_names_just_these(session: HandSession) -> None:
     await slash.run(session, slash.Invocation("help"))
     (said,) = session.said
     assert [line.split("`")[1].split()[0] for line in said.splitlines()] == [
-        f"/{name}" for name in ("init", "diff", "status", "model", "fork", "help")
+        f"/{name}" for name in ("init", "diff", "status", "model", "help")
     ]
 
 

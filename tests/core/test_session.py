@@ -189,6 +189,24 @@ async def test_closing_answers_everybody_and_releases_the_thread() -> None:
         await until(lambda: not here.hub.sessions(ME))
 
 
+async def test_closing_picks_the_no_that_ends_the_turn_where_a_question_offers_one() -> None:
+    """After a plain no the model would be called again, until the interrupt reaches the engine."""
+    async with stage() as here:
+        session, thread = await here.session()
+        session.say(words("a"))
+        await until(lambda: thread.turn_id)
+        thread.is_obedient = False
+        thread.ask("asked before", offers_stop=True)
+        await until(lambda: session.questions)
+        closing = asyncio.ensure_future(session.close())
+        await until(lambda: thread.interrupted)
+        thread.ask("asked meanwhile", offers_stop=True)
+        await until(lambda: len(thread.answers) == 2)
+        assert {answer.choice_id for answer in thread.answers.values()} == {"cancel"}
+        thread.end("interrupted")
+        await closing
+
+
 async def test_a_turn_that_ends_well_before_it_can_be_interrupted_was_still_closed() -> None:
     """Its question was declined for it: Codex may finish on that before it hears of the interrupt."""
     async with stage() as here:

@@ -100,7 +100,7 @@ def test_closing_declines_first_then_fails_the_queue_then_interrupts_then_releas
     letters = (Opened("q"), Say("b"), Say("m", "mail"), Close("x"), Ended("T"), Tick(), Released())
     state, effects = run(*letters, state=running())
     assert deeds(effects) == [
-        Decline("q"),
+        Decline("q", ends_turn=True),
         Settle("b", "closed"),
         Settle("m", "closed"),
         Interrupt("T"),
@@ -154,7 +154,7 @@ def test_a_question_nobody_answers_is_declined() -> None:
 def test_a_question_asked_while_closing_is_declined_at_once() -> None:
     """Nobody will be there to answer it."""
     _, effects = run(Close("x"), Opened("q"), state=running())
-    assert Decline("q") in effects
+    assert Decline("q", ends_turn=True) in effects
 
 
 def test_a_turn_that_will_not_stop_answers_its_caller_and_everyone_behind_it() -> None:

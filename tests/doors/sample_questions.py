@@ -8,6 +8,7 @@ from laneway.core.model import Choice, Field, FieldOption
 
 YES = Choice(choice_id="accept", label="Allow once", grants="once")
 FOR_SESSION = Choice(choice_id="acceptForSession", label="Allow for this session", grants="session")
+NO = Choice(choice_id="decline", label="No", grants="nothing")
 NO_WITH_WORDS = Choice(choice_id="decline", label="No", grants="nothing", takes_words=True)
 
 TOOL: dict[str, Any] = {

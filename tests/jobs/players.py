@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from laneway.jobs.attribution import Credits, Interval, Shown, Window, credit
+from laneway.jobs.attribution import Credits, EditWindow, Interval, Shown, credit
 from laneway.jobs.snapshots.model import Snapshot
 from tests.jobs.trees import Thing, Tree, things
 
@@ -27,7 +27,7 @@ class Player:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.windows: list[Window] = []
+        self.windows: list[EditWindow] = []
         self.open: float | None = None
         """When a long command began that is under way now."""
         self.named: list[str] = []
@@ -139,7 +139,7 @@ class Game:
         end = self.now()
         text = "" if is_patch or is_merge else self.chance.choice(("make", f"touch {' '.join(paths)}"))
         player.windows.append(
-            Window(start, end, text, paths if is_patch or is_merge else (), is_merge=is_merge)
+            EditWindow(start, end, text, paths if is_patch or is_merge else (), is_merge=is_merge)
         )
         self.let_time_pass()
 
@@ -149,7 +149,7 @@ class Game:
     def _close(self, player: Player) -> None:
         if player.open is not None:
             text = self.chance.choice(("make", f"sed -i s/a/b/ {' '.join(player.named)}"))
-            player.windows.append(Window(player.open, self.now(), text))
+            player.windows.append(EditWindow(player.open, self.now(), text))
             player.open = None
 
     # ── edits ──────────────────────────────────────────────────────────────

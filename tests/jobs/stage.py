@@ -15,10 +15,10 @@ import msgspec
 from laneway.base.clock import LoopClock
 from laneway.codex import locate
 from laneway.jobs.event_log import FINAL
-from laneway.jobs.model import Job, Limits, Result
-from laneway.jobs.places import Places
+from laneway.jobs.model import Job, JobLimits, Result
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.processes import marked
-from laneway.jobs.requests import JobDefaults, Request
+from laneway.jobs.requests import JobDefaults, SpawnRequest
 from laneway.jobs.service import Jobs
 from laneway.jobs.waiting import Waiter
 from tests.doors.stage import Message, scene
@@ -41,10 +41,10 @@ class Stage:
                 os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path
             ),
         }
-        self.places = Places.of(state)
+        self.places = JobsLayout.of(state)
         self._open: list[Jobs] = []
 
-    def jobs(self, limits: Limits = Limits(), **defaults: Any) -> Jobs:  # noqa: B008  frozen
+    def jobs(self, limits: JobLimits = JobLimits(), **defaults: Any) -> Jobs:  # noqa: B008  frozen
         """The jobs as one process sees them; each call is another process, as far as they can tell."""
         known: dict[str, Any] = {
             "cwd": self.work,
@@ -140,15 +140,15 @@ async def stage(
             await here.aclose()
 
 
-def writing(prompt: str, **more: Any) -> Request:
-    return Request(prompt=prompt, sandbox="workspace-write", **more)
+def writing(prompt: str, **more: Any) -> SpawnRequest:
+    return SpawnRequest(prompt=prompt, sandbox="workspace-write", **more)
 
 
-def reading(prompt: str, **more: Any) -> Request:
-    return Request(prompt=prompt, **more)
+def reading(prompt: str, **more: Any) -> SpawnRequest:
+    return SpawnRequest(prompt=prompt, **more)
 
 
-def spawn(jobs: Jobs, request: Request, owner: str = "local") -> Job:
+def spawn(jobs: Jobs, request: SpawnRequest, owner: str = "local") -> Job:
     job = jobs.spawn(request, owner)
     jobs.dispatch()
     return job

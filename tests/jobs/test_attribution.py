@@ -8,11 +8,11 @@ import pytest
 from laneway.jobs.attribution import (
     Credits,
     Differences,
+    EditWindow,
     Interval,
     PathClaim,
     Shown,
     Span,
-    Window,
     credit,
     differences,
     intervals_of,
@@ -30,12 +30,12 @@ def gone(path: str, latest: float | None) -> Change:
     return Change(path, OLD, ABSENT, latest=latest)
 
 
-def command(start: float, end: float | None, text: str = "make") -> Window:
-    return Window(start, end, text)
+def command(start: float, end: float | None, text: str = "make") -> EditWindow:
+    return EditWindow(start, end, text)
 
 
-def patch(at: float, *paths: str) -> Window:
-    return Window(at - 0.1, at, paths=paths)
+def patch(at: float, *paths: str) -> EditWindow:
+    return EditWindow(at - 0.1, at, paths=paths)
 
 
 def during(*changes: Change, jobs: str = "AB") -> Interval:
@@ -117,7 +117,7 @@ def test_a_patch_belongs_to_the_interval_in_which_it_was_made() -> None:
 
 def test_a_patch_at_a_border_belongs_to_the_side_on_which_the_path_changed() -> None:
     """If it changed on both sides, its own time decides; if nothing does, the patch is certain on neither."""
-    shown = {"A": Shown((Window(49, 51, paths=("x",)),)), "B": Shown((command(0, 100),))}
+    shown = {"A": Shown((EditWindow(49, 51, paths=("x",)),)), "B": Shown((command(0, 100),))}
     sides = {
         ((), (changed("x", 50.5),)): [None, "patch"],
         ((changed("x", 49.5),), (changed("x", 80),)): ["patch", None],
@@ -138,7 +138,7 @@ def test_a_patch_at_a_border_belongs_to_the_side_on_which_the_path_changed() -> 
 def test_what_is_merged_from_a_layer_is_certain() -> None:
     """Its commands are no windows: they did not touch the tree."""
     shown = {
-        "A": Shown((Window(60, 61, paths=("x",), is_merge=True),)),
+        "A": Shown((EditWindow(60, 61, paths=("x",), is_merge=True),)),
         "B": Shown((command(0, 100, "make x"),)),
     }
     assert told(credit([during(changed("x", 60.5), changed("y", 60.5))], shown)) == {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from laneway.base.errors import JobUnknown, UsageError
-from laneway.jobs.model import Limits
+from laneway.jobs.model import JobLimits
 from tests.jobs.stage import reading, spawn, stage, writing
 
 
@@ -50,7 +50,7 @@ async def test_a_writing_job_is_credited_with_what_it_changed(tmp_path: Path) ->
 async def test_no_more_jobs_run_than_there_are_slots_and_the_queue_is_worked_off(tmp_path: Path) -> None:
     """The last one to end starts the next; nobody has to look."""
     async with stage(tmp_path) as here:
-        jobs = here.jobs(Limits(read=2, write=1, total=2))
+        jobs = here.jobs(JobLimits(read=2, write=1, total=2))
         queued = [spawn(jobs, reading(f"%say {number}")) for number in range(5)]
         assert len(jobs.ledger.active()) == 2
         ended = await here.ended(jobs, *queued)
@@ -61,7 +61,7 @@ async def test_no_more_jobs_run_than_there_are_slots_and_the_queue_is_worked_off
 async def test_a_cancelled_job_says_so_and_leaves_nothing_running(tmp_path: Path) -> None:
     """Queued: at once. Running: asked to end, or killed by force."""
     async with stage(tmp_path) as here:
-        jobs = here.jobs(Limits(read=1, write=1, total=1))
+        jobs = here.jobs(JobLimits(read=1, write=1, total=1))
         running = spawn(jobs, reading("%run sleep 1000"))
         queued = spawn(jobs, reading("%say never"))
         assert jobs.cancel(queued.job_id).status == "cancelled"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from laneway.jobs.model import Job, Limits
+from laneway.jobs.model import Job, JobLimits
 from laneway.jobs.processes import marked
 from laneway.jobs.slots import Slots
 from laneway.wire.guardian import descendants
@@ -17,7 +17,7 @@ from tests.jobs.stage import Stage, reading, spawn, stage, writing
 from tests.wire.support import linux_only
 
 ROUNDS = 60 if os.environ.get("LANEWAY_CHAOS") else 3
-LIMITS = Limits(read=1, write=1, total=2)
+LIMITS = JobLimits(read=1, write=1, total=2)
 
 
 def supervisor_of(job: Job) -> int:

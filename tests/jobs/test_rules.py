@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.jobs.model import Job, Limits
+from laneway.jobs.model import Job, JobLimits
 from laneway.jobs.rules import blocks, decide, intersect, may_retry, status_of_end
 
-LIMITS = Limits(read=2, write=1, total=3)
+LIMITS = JobLimits(read=2, write=1, total=3)
 
 
 def job(number: int, mode: str = "read", **more: Any) -> Job:
@@ -26,7 +26,7 @@ def job(number: int, mode: str = "read", **more: Any) -> Job:
     return Job(**(facts | more))
 
 
-def started(queue: list[Job], active: list[Job] | None = None, limits: Limits = LIMITS) -> list[int]:
+def started(queue: list[Job], active: list[Job] | None = None, limits: JobLimits = LIMITS) -> list[int]:
     return [each.number for each in decide(queue, active or [], limits).start]
 
 
@@ -42,7 +42,7 @@ def test_each_mode_has_its_own_capacity_and_both_have_a_total() -> None:
     decision = decide(queue, [], LIMITS)
     assert [each.number for each in decision.start] == [1, 2, 4]
     assert decision.waits == {"job-3": "capacity", "job-5": "total"}
-    assert started(queue, [job(0, status="running")], Limits(read=8, write=2, total=2)) == [1]
+    assert started(queue, [job(0, status="running")], JobLimits(read=8, write=2, total=2)) == [1]
 
 
 def test_a_job_waits_for_the_one_that_it_follows() -> None:
@@ -55,7 +55,7 @@ def test_a_job_waits_for_the_one_that_it_follows() -> None:
 
 def test_scopes_that_intersect_queue_behind_each_other_unless_they_may_overlap() -> None:
     """Only in one tree, and only where both declare something."""
-    wide = Limits(read=8, write=8, total=16)
+    wide = JobLimits(read=8, write=8, total=16)
     src = job(1, "write", scope=("src/**",))
     inside = job(2, "write", scope=("src/a.py",))
     assert decide([src, inside], [], wide).waits == {"job-2": "scope"}
@@ -71,7 +71,7 @@ def test_scopes_that_intersect_queue_behind_each_other_unless_they_may_overlap()
 
 def test_a_job_with_a_wide_scope_is_not_overtaken_for_ever() -> None:
     """Whoever comes later in the same scope waits behind it, although the running job would allow it."""
-    wide = Limits(read=8, write=8, total=16)
+    wide = JobLimits(read=8, write=8, total=16)
     running = job(1, "write", scope=("src/a.py",), status="running")
     all_of_it = job(2, "write", scope=("**",))
     later = job(3, "write", scope=("src/b.py",))

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from laneway.store.audit import AuditEvent
+from laneway.core.named.records import AuditLine
 from laneway.store.registry import Entry
 from laneway.store.store import Store
 
@@ -84,5 +84,5 @@ def entry(agent_id: str, identity: str = "codex", **fields: Any) -> Entry:
     return Entry(agent_id=agent_id, identity=identity, team=TEAM, **fields)
 
 
-def event(text: str = "", identity: str = "codex") -> AuditEvent:
-    return AuditEvent(event_type="codex", agent_id="a", identity=identity, prompt_summary=text)
+def event(text: str = "", identity: str = "codex") -> AuditLine:
+    return AuditLine(event_type="codex", agent_id="a", identity=identity, prompt_summary=text)

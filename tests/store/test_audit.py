@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from laneway.base.errors import StoreError
 from laneway.base.redact import HIDDEN
+from laneway.core.named.records import AuditLine
 from laneway.store.audit import (
     MAX_OLD_FILES,
     MAX_READ_LINE_BYTES,
     REDACTED_CHARS,
-    AuditEvent,
     AuditLog,
     AuditPage,
 )
@@ -44,9 +44,9 @@ def texts(log: AuditLog) -> list[str]:
 def test_a_line_says_when_what_and_who(tmp_path: Path) -> None:
     """Agent and identity always, also when unknown; the rest where there is something to say."""
     log = log_at(tmp_path, now=WallClock())
-    log.append(AuditEvent(event_type="atm_send", agent_id=None, identity=None, recipient="lead"))
+    log.append(AuditLine(event_type="atm_send", agent_id=None, identity=None, recipient="lead"))
     log.append(
-        AuditEvent(
+        AuditLine(
             event_type="codex",
             agent_id="a",
             identity="codex",
@@ -80,9 +80,9 @@ def test_a_line_says_when_what_and_who(tmp_path: Path) -> None:
     }
 
 
-@given(st.builds(AuditEvent, **dict.fromkeys(AuditEvent.__struct_fields__, TEXTS)))
+@given(st.builds(AuditLine, **dict.fromkeys(AuditLine.__struct_fields__, TEXTS)))
 def test_no_text_makes_a_line_long_or_breaks_it(
-    tmp_path_factory: pytest.TempPathFactory, told: AuditEvent
+    tmp_path_factory: pytest.TempPathFactory, told: AuditLine
 ) -> None:
     """Line breaks, control characters, halves of characters: one line, whole, under 16 KiB."""
     folder = tmp_path_factory.mktemp("audit")
@@ -119,7 +119,7 @@ def test_a_secret_is_never_written_not_even_half(tmp_path: Path, place: int) -> 
     """Wherever it lies in the text, and where the text is cut."""
     log = log_at(tmp_path)
     log.append(event("." * (place - 1) + " " * bool(place) + KEY + " and more"))
-    log.append(AuditEvent(event_type="x", agent_id=KEY, identity=KEY, recipient=KEY, outcome=f"token={KEY}"))
+    log.append(AuditLine(event_type="x", agent_id=KEY, identity=KEY, recipient=KEY, outcome=f"token={KEY}"))
     written = (tmp_path / "audit.jsonl").read_text()
     assert "sk-a1" not in written
     assert HIDDEN in written

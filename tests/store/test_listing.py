@@ -17,9 +17,9 @@ from laneway.base.errors import FileDamaged, FileNewer, StoreError
 from laneway.core.named.records import Record
 from laneway.store import listing
 from laneway.store.gates import gate
-from laneway.store.listing import EXTRA_KINDS, IN_ENTRY, SETTLED_S, Listing, SessionRow, row_of, rows_in
+from laneway.store.listing import EXTRA_KINDS, SETTLED_S, Listing, SessionRow, row_of, rows_in
 from laneway.store.records import entry_of, record_of, record_of_row
-from laneway.store.registry import RegistryContent, decode
+from laneway.store.registry import KNOWN, RegistryContent, decode
 from laneway.store.store import Store
 from tests.store.support import TEAM
 
@@ -33,7 +33,7 @@ values: st.SearchStrategy[Any] = st.one_of(
     st.lists(st.text(max_size=3), max_size=2),
     st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
 )
-names = st.sampled_from([*IN_ENTRY, *EXTRA_KINDS, "codex_id", "thread_id", "last_active_at", "colour"])
+names = st.sampled_from([*KNOWN, *EXTRA_KINDS, "codex_id", "thread_id", "last_active_at", "colour"])
 whole: dict[str, Any] = {"agent_id": "a", "identity": "codex", "team": TEAM}
 rows = st.dictionaries(names, values, max_size=6).map(lambda fields: {**whole, **fields}) | values
 files = st.fixed_dictionaries(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from laneway.base.errors import IdentityHeld, StoreError
-from laneway.store.audit import AuditEvent
+from laneway.core.named.records import AuditLine
 from laneway.store.database import Database
 from laneway.store.registry import Entry
 from laneway.store.releases import ReleaseFiles
@@ -29,8 +29,8 @@ def entry(number: int, agent_id: str = "a", **fields: Any) -> Entry:
     return Entry(agent_id=agent_id, identity="codex", team=TEAM, tag=str(number), **fields)
 
 
-def event(text: str) -> AuditEvent:
-    return AuditEvent(event_type="codex", agent_id="a", identity="codex", prompt_summary=text)
+def event(text: str) -> AuditLine:
+    return AuditLine(event_type="codex", agent_id="a", identity="codex", prompt_summary=text)
 
 
 def say(value: object) -> None:

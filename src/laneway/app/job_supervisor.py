@@ -19,8 +19,8 @@ from laneway.base.errors import LanewayError
 from laneway.codex.locate import child_environment
 from laneway.jobs.dispatch import Dispatcher
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import Limits
-from laneway.jobs.places import Places
+from laneway.jobs.model import JobLimits
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.runs import trees_being_rolled_back
 from laneway.jobs.service import decode_spec
 from laneway.jobs.supervisor import Supervisor
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 def main(argv: list[str]) -> int:
     root, database, job_id, lock, slots, limits_json = argv[1:]
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    limits = msgspec.json.decode(limits_json, type=Limits)
+    limits = msgspec.json.decode(limits_json, type=JobLimits)
     locks = [int(lock), *(int(slot) for slot in slots.split(","))]
     for fd in locks:
         os.set_inheritable(fd, False)
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     # Told to end with the session of whoever started us, for one: the job is not theirs to end.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    places = Places(Path(root), Path(database))
+    places = JobsLayout(Path(root), Path(database))
     with Database(places.database) as opened:
         ledger = Ledger(opened)
         try:
@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-async def _supervise(places: Places, ledger: Ledger, job_id: str, locks: list[int]) -> None:
+async def _supervise(places: JobsLayout, ledger: Ledger, job_id: str, locks: list[int]) -> None:
     job = ledger.get(job_id)
     if job is None or job.has_ended:
         return
@@ -70,7 +70,7 @@ async def _supervise(places: Places, ledger: Ledger, job_id: str, locks: list[in
             await asyncio.to_thread(send_end, spec, ended, supervisor.last_message)
 
 
-def _start_next(places: Places, ledger: Ledger, limits: Limits) -> None:
+def _start_next(places: JobsLayout, ledger: Ledger, limits: JobLimits) -> None:
     """Start what has waited for our slots."""
 
     def busy() -> frozenset[str]:

@@ -58,8 +58,8 @@ def open_jobs(
     `BinaryError` without a Codex, unless none is needed: to look at jobs, and to start queued ones, which
     know their own.
     """
-    from laneway.jobs.model import Limits
-    from laneway.jobs.places import Places
+    from laneway.jobs.model import JobLimits
+    from laneway.jobs.places import JobsLayout
     from laneway.jobs.requests import JobDefaults
     from laneway.jobs.service import Jobs
 
@@ -71,7 +71,7 @@ def open_jobs(
     codex = ""
     if needs_codex:
         codex = os.path.abspath(locate.find(choice.codex_bin, configured=choice.configured_bin).path)
-    places = Places.of(state)
+    places = JobsLayout.of(state)
     defaults = JobDefaults(
         cwd=cwd,
         work_near=places.jobs,
@@ -86,7 +86,7 @@ def open_jobs(
         run_expiry_s=settings.jobs_run_expiry_hours * 3600.0,
         notify=settings.jobs_mail,
     )
-    limits = Limits(read=settings.jobs_k_read, write=settings.jobs_k_write, total=settings.jobs_max_jobs)
+    limits = JobLimits(read=settings.jobs_k_read, write=settings.jobs_k_write, total=settings.jobs_max_jobs)
     environment = {**os.environ, "CODEX_HOME": codex_home}
     return Jobs(places, defaults, limits, environment)
 
@@ -144,9 +144,9 @@ class BackgroundJobs:
         return self._job_tools
 
     def _has_left_jobs(self) -> bool:
-        from laneway.jobs.places import Places
+        from laneway.jobs.places import JobsLayout
 
-        return not self._ends_with_us and Places.of().jobs.exists()
+        return not self._ends_with_us and JobsLayout.of().jobs.exists()
 
     async def _notify_clients(self) -> None:
         """Tell clients of tasks that are over."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from laneway.base.engines import DEFAULT_BACKEND
+
 if TYPE_CHECKING:
     from laneway.base.settings import Settings
 
@@ -37,6 +39,8 @@ class McpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The session that the first `codex` call continues; empty for the latest of the identity."""
     is_fast: bool = False
     role: str | None = None
+    backends: tuple[str, ...] = (DEFAULT_BACKEND,)
+    """The keys of the engines that a call may name, the default first."""
 
 
 class DropInOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from laneway.app.options import CodexChoice
 from laneway.base.clock import LoopClock
 from laneway.codex import locate
 from laneway.codex.engine import CodexEngine, codex_engine
+from laneway.core.engines import NO_OTHERS, MakeEngine
 from laneway.core.hub import Equip, Hub, Limits, unequipped
 from laneway.core.session import Compose, Timing, no_context
 from laneway.core.tools import ToolBox
@@ -53,8 +54,9 @@ async def open_runtime(
     tools: ToolBox | None = None,
     equip: Equip = unequipped,
     asks_login: bool = False,
+    others: Mapping[str, MakeEngine] = NO_OTHERS,
 ) -> AsyncIterator[Runtime]:
-    """A hub on the chosen Codex, which is started when it is first needed.
+    """A hub on the chosen Codex and on the `others`; each is started when it is first needed.
 
     `asks_login`: as for `CodexEngine`; for front ends that have no login of their own.
     """
@@ -84,6 +86,7 @@ async def open_runtime(
             Hub(
                 engine,
                 LoopClock(),
+                others=others,
                 limits=limits,
                 timing=timing,
                 compose=compose,

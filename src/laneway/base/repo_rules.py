@@ -108,6 +108,7 @@ _LOG = "hides warnings from your log, or logs what you did not want logged"
 
 RULES: dict[str, Rule] = {
     # Codex
+    "engine": unchanged("sends your code to another provider, and lets it be changed without a sandbox"),
     "codex_bin": trusted("starts any program as you, outside any sandbox", is_run_or_written=True),
     "model": trusted(_MODEL),
     "fast_model": trusted(_MODEL),

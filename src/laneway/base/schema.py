@@ -15,6 +15,7 @@ import msgspec
 
 from laneway.base import kinds
 from laneway.base.config_files import RepoPlace
+from laneway.base.engines import BACKENDS, DEFAULT_BACKEND
 from laneway.base.kinds import Kind
 from laneway.base.setting_values import Ignored, Keys, SettingValue, Source
 
@@ -99,6 +100,11 @@ class Settings(msgspec.Struct, frozen=True):
     """Of files that a trusted repository names: used as they were checked, not read again."""
 
     # Codex
+    engine = Key[str](
+        kinds.choice(*BACKENDS),
+        DEFAULT_BACKEND,
+        "the engine of a session that asks for none",
+    )
     codex_bin = Key[str | None](
         kinds.program(),
         None,

@@ -21,6 +21,7 @@ from laneway.cli.command_settings import settings_in
 from laneway.cli.live_sessions import stored_entries
 from laneway.cli.session_names import ambiguous
 from laneway.cli.stores import open_store
+from laneway.core.named.records import AuditLine
 from laneway.core.tools import Caller, ToolResult
 from laneway.mail.draft import MAX_TEXT_BYTES
 from laneway.mail.names import check_recipient, check_sender
@@ -30,7 +31,6 @@ from laneway.mail.roster import SESSION, Roster, check_may_act_as
 from laneway.mail.teams import mail_team
 from laneway.mail.tools import UNLIMITED, MailTools
 from laneway.store import stamps
-from laneway.store.audit import AuditEvent
 from laneway.store.store import Store
 
 EPILOG = """\
@@ -285,7 +285,7 @@ class MailCommands:
         return 0
 
     def _note(self, event_type: str, caller: Caller, **about: str) -> None:
-        line = AuditEvent(event_type=event_type, agent_id=None, identity=caller.identity, **about)
+        line = AuditLine(event_type=event_type, agent_id=None, identity=caller.identity, **about)
         try:
             self._store.audit.append(line)
         except StoreError as problem:

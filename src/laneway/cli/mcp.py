@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from laneway.app import prestart
+from laneway.app.engines import backends
 from laneway.app.options import McpOptions, tool_groups
 from laneway.base.errors import UsageError
 from laneway.base.schema import TOOL_GROUPS
 from laneway.base.settings import Settings
-from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, overrides
+from laneway.cli.codex_flags import Flags, add_approval, add_config, add_model, add_sandbox, overrides
 from laneway.cli.command_settings import codex_choice, settings_for
 from laneway.cli.main import add_common
 from laneway.cli.waiting import say_waiting
@@ -50,69 +51,82 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def add_serving(parser: argparse.ArgumentParser) -> None:
     """The flags of this server, under whichever program name it is started."""
-    who = parser.add_argument_group("who")
-    who.add_argument(
+    _add_identity(parser.add_argument_group("who"))
+    _add_codex(parser.add_argument_group("how Codex works (anything not given is left to your config.toml)"))
+    _add_limits(parser.add_argument_group("limits"))
+    _add_client_view(parser.add_argument_group("what clients get"))
+    _add_http(parser.add_argument_group("on HTTP, for several clients (needs the package uvicorn)"))
+    add_common(parser, has_json=False)
+
+
+def _add_identity(group: Flags) -> None:
+    group.add_argument(
         "--identity", metavar="NAME", help="name of sessions that ask for none; claimed at start"
     )
-    who.add_argument("--team", metavar="NAME", help="the team whose sessions and mail are used")
-    who.add_argument("--role", metavar="NAME", help="a preset from your settings")
-    who.add_argument(
+    group.add_argument("--team", metavar="NAME", help="the team whose sessions and mail are used")
+    group.add_argument("--role", metavar="NAME", help="a preset from your settings")
+    group.add_argument(
         "--resume",
         nargs="?",
         const="",
         metavar="ID",
         help="the first `codex` call continues this session, or the latest of the identity",
     )
-    how = parser.add_argument_group("how Codex works (anything not given is left to your config.toml)")
+
+
+def _add_codex(group: Flags) -> None:
     for add in (add_model, add_sandbox, add_approval, add_config):
-        add(how)
-    how.add_argument("--fast", action="store_true", help="use fast_model wherever no model is named")
-    how.add_argument(
+        add(group)
+    group.add_argument("--fast", action="store_true", help="use fast_model wherever no model is named")
+    group.add_argument(
         "--readonly",
         "--explore",
         dest="readonly",
         action="store_true",
         help="no session may write, and no call may start programs through its config",
     )
-    how.add_argument(
+    group.add_argument(
         "--backend",
         choices=("app-server", "mcp-server"),
         metavar="WHICH",
         help="app-server (default), or mcp-server: the removed server of a Codex up to 0.153.4",
     )
-    how.add_argument("--subagents", action="store_true", help="let Codex start agents of its own")
-    bounds = parser.add_argument_group("limits")
-    bounds.add_argument(
+    group.add_argument("--subagents", action="store_true", help="let Codex start agents of its own")
+
+
+def _add_limits(group: Flags) -> None:
+    group.add_argument(
         "--timeout", type=int, metavar="S", help="for one call, not counting time spent on questions"
     )
-    bounds.add_argument("--max-sessions", type=int, metavar="N", help="sessions open at once")
-    bounds.add_argument("--max-turns", type=int, metavar="N", help="turns per session")
-    bounds.add_argument("--max-tokens", type=int, metavar="N", help="tokens per session")
-    shape = parser.add_argument_group("what clients get")
-    shape.add_argument(
+    group.add_argument("--max-sessions", type=int, metavar="N", help="sessions open at once")
+    group.add_argument("--max-turns", type=int, metavar="N", help="turns per session")
+    group.add_argument("--max-tokens", type=int, metavar="N", help="tokens per session")
+
+
+def _add_client_view(group: Flags) -> None:
+    group.add_argument(
         "--tools", type=_groups, metavar="GROUPS", help=f"any of {','.join(TOOL_GROUPS)} (default: all)"
     )
-    shape.add_argument(
+    group.add_argument(
         "--events", choices=("full", "compact", "off"), metavar="HOW", help="full, compact, off"
     )
-    shape.add_argument(
+    group.add_argument(
         "--unattended",
         choices=("decline", "park"),
         metavar="WHAT",
         help="if nobody can be asked: decline, or park the question for agent_answer",
     )
-    listen_address = parser.add_argument_group("on HTTP, for several clients (needs the package uvicorn)")
-    listen_address.add_argument(
+
+
+def _add_http(group: Flags) -> None:
+    group.add_argument(
         "--http", metavar="HOST:PORT", help="serve Streamable HTTP at this address instead; port 0 picks one"
     )
-    listen_address.add_argument(
+    group.add_argument(
         "--http-remote", action="store_true", help="allow an address that other machines can reach"
     )
     for flag, what in (("--http-host", "name in the Host header"), ("--http-origin", "Origin of a web page")):
-        listen_address.add_argument(
-            flag, action="append", default=[], metavar="NAME", help=f"also allow this {what}"
-        )
-    add_common(parser, has_json=False)
+        group.add_argument(flag, action="append", default=[], metavar="NAME", help=f"also allow this {what}")
 
 
 def _groups(text: str) -> list[str]:
@@ -152,7 +166,9 @@ async def serve(options: argparse.Namespace, names: Names) -> int:
             or names is CODEX
         )
         say_waiting("MCP server", "laneway setup claude")
-        await serve_stdio(server_info(names, tool_groups(settings)), open_server, opens_first=opens_first)
+        await serve_stdio(
+            server_info(names, tool_groups(settings), backends()), open_server, opens_first=opens_first
+        )
     else:
         async with open_server() as opened_server:
             await serve_web(options, settings, opened_server)
@@ -188,6 +204,7 @@ def mcp_options(options: argparse.Namespace, settings: Settings) -> McpOptions:
         resume=options.resume,
         is_fast=options.fast,
         role=options.role,
+        backends=backends(),
     )
 
 

@@ -23,6 +23,7 @@ from laneway.cli.session_names import short_id
 from laneway.codex.locate import codex_home
 from laneway.codex.thread_digest import ThreadDigest, ThreadDigests
 from laneway.codex.thread_files import has_writer
+from laneway.core.named.records import Status
 from laneway.doors.local.shapes import LiveSessionInfo
 from laneway.doors.local.socket_files import live_sockets
 from laneway.store import stamps
@@ -30,7 +31,6 @@ from laneway.store.database import Database, database_path
 from laneway.store.editor_sessions import EditorSessions
 from laneway.store.files import read_whole
 from laneway.store.listing import SessionRow
-from laneway.store.registry import Status
 from laneway.store.store import Store
 
 ANSWER_S = 2.0

@@ -192,6 +192,7 @@ class PersonView:
             "question_id": question.question_id,
             "choice_id": answer.choice_id,
             "values": answer.values,
+            "words": answer.words,
         }
         try:
             await self._client.call(ANSWER, params, reply=Decided)

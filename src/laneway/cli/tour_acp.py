@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,10 +12,9 @@ from typing import Any
 import msgspec
 
 from laneway import __version__
-from laneway.base.errors import WireBroken
 from laneway.base.plain import label, plain
-from laneway.wire.child import Child
-from laneway.wire.peer import Peer, Raw
+from laneway.cli.tour_server import TourServer
+from laneway.wire.peer import Raw
 
 Note = Callable[[str], None]
 
@@ -34,21 +32,17 @@ class Editor:
 
     def __init__(self, note: Note) -> None:
         self._note = note
-        self._child: Child | None = None
         self.agent = ""
         self.chunks: list[str] = []
         self.calls: dict[str, dict[str, Any]] = {}
         self.offered: list[str] = []
         """The kinds of options of the last permission request."""
         self._has_text = asyncio.Event()
-        self._peer = Peer(self._write, on_request=self._on_request, on_notification=self._on_notification)
+        self._server = TourServer("acp", "agent", self._on_request, self._on_notification)
+        self._peer = self._server.peer
 
     async def open(self, *flags: str) -> None:
-        self._child = await Child.spawn(
-            [sys.executable, "-m", "laneway", "acp", "--rehearse", *flags],
-            on_stdout=self._peer.feed,
-            on_end=lambda how: self._peer.feed_eof(WireBroken(f"The agent ended: {how}")),
-        )
+        await self._server.open(*flags)
         about = {"name": "laneway-tour", "version": __version__}
         hello = {"protocolVersion": 1, "clientCapabilities": {}, "clientInfo": about}
         info = (await self._peer.call("initialize", hello)).get("agentInfo", {})
@@ -88,13 +82,7 @@ class Editor:
             has_text.cancel()
 
     async def aclose(self) -> None:
-        await self._peer.aclose()
-        if self._child is not None:
-            await self._child.stop()
-
-    def _write(self, data: bytes) -> None:
-        if self._child is not None:
-            self._child.write(data)
+        await self._server.aclose()
 
     def _on_notification(self, method: str, params: Raw, frame: bytes) -> None:
         if method != "session/update":

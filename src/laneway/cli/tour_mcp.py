@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,10 +11,9 @@ from typing import Any
 import msgspec
 
 from laneway import __version__
-from laneway.base.errors import WireBroken
 from laneway.base.plain import plain
-from laneway.wire.child import Child
-from laneway.wire.peer import Peer, Raw
+from laneway.cli.tour_server import TourServer
+from laneway.wire.peer import Raw
 
 Note = Callable[[str], None]
 
@@ -25,18 +23,14 @@ class DemoClient:
 
     def __init__(self, note: Note) -> None:
         self._note = note
-        self._child: Child | None = None
         self.events = 0
         self.question_agents: list[str] = []
         self._updated: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
-        self._peer = Peer(self._write, on_request=self._on_request, on_notification=self._on_notification)
+        self._server = TourServer("mcp", "server", self._on_request, self._on_notification)
+        self._peer = self._server.peer
 
     async def open(self, *flags: str) -> None:
-        self._child = await Child.spawn(
-            [sys.executable, "-m", "laneway", "mcp", "--rehearse", *flags],
-            on_stdout=self._peer.feed,
-            on_end=lambda how: self._peer.feed_eof(WireBroken(f"The server ended: {how}")),
-        )
+        await self._server.open(*flags)
         about = {"name": "laneway-tour", "version": __version__}
         hello = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": about}
         await self._peer.call("initialize", hello)
@@ -59,13 +53,7 @@ class DemoClient:
         self._note(f"notifications/resources/updated {uri}")
 
     async def aclose(self) -> None:
-        await self._peer.aclose()
-        if self._child is not None:
-            await self._child.stop()
-
-    def _write(self, data: bytes) -> None:
-        if self._child is not None:
-            self._child.write(data)
+        await self._server.aclose()
 
     def _on_notification(self, method: str, params: Raw, frame: bytes) -> None:
         self.events += method == "codex/event"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from laneway.base.counting import counted
+from laneway.base.engines import BACKENDS
 from laneway.base.plain import MAX_QUOTED_CHARS, code_label, label
 from laneway.cli.prompting.drawing import draw_question
 from laneway.cli.terminal import Style
@@ -39,6 +40,8 @@ class Window:
         self._asked: set[str] = set()
 
     def begin(self, session: LiveSessionInfo) -> None:
+        self._screen.engine = BACKENDS.get(session.backend, session.backend)
+        self._screen.cwd = session.cwd or ""
         where = " ".join(part for part in (session.cwd, session.branch and f"({session.branch})") if part)
         head = code_label(
             f"{session.identity}  {session.state}  {counted(session.turns, 'turn')}  {where}",

@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from laneway.codex.legacy_items import LegacyContext, begin_messages, end_messages
+from laneway.codex.legacy_items import LegacyContext, begin_messages, end_messages, is_codex_item
 from laneway.codex.legacy_shapes import (
     COMPACT,
     LIMITS,
@@ -37,6 +37,7 @@ from laneway.codex.legacy_shapes import (
     Message,
     changes_json,
     error_info,
+    frame_params,
     question_messages,
     session_configured,
     snake,
@@ -103,7 +104,10 @@ class LegacyEvents:
         self._thread_id, self._cwd = info.thread_id, info.cwd or str(native.get("cwd") or "")
         sandbox = native.get("sandbox")
         self._sandbox = sandbox if isinstance(sandbox, dict) else {}
-        return [session_configured(native)]
+        configured = session_configured(native)
+        if configured.get("thread_id") is None:  # another engine, whose facts are its own
+            configured |= {"session_id": info.thread_id, "thread_id": info.thread_id, "cwd": self._cwd}
+        return [configured]
 
     def of(self, event: Event) -> list[Message]:
         """The old messages for one event: often none, sometimes several."""
@@ -203,7 +207,7 @@ class LegacyEvents:
     def _user_said(self, event: UserSaid) -> list[Message]:
         content: list[Any] = [{"type": "text", "text": event.text, "text_elements": []}]
         if self._is_full and event.frame:
-            content = msgspec.json.decode(event.frame)["params"]["item"]["content"]
+            content = frame_params(event.frame).get("item", {}).get("content", content)
         item = {"type": "UserMessage", "id": event.item_id, "content": [user_input(part) for part in content]}
         self._user_item = {
             "thread_id": self._thread_id,
@@ -232,6 +236,10 @@ class LegacyEvents:
     # ── activities ─────────────────────────────────────────────────────────
 
     def _activity(self, event: Activity) -> list[Message]:
+        if not is_codex_item(event):
+            from laneway.codex.legacy_neutral import as_codex  # only where another engine works
+
+            event = as_codex(event)
         self._turn.note_first_output()
         if event.status == "running":
             return self._begin_activity(event)
@@ -298,9 +306,7 @@ class LegacyEvents:
     def _usage(self, event: Usage) -> list[Message]:
         """Held back until the rate limits, which come right after it."""
         self._window = event.window or self._window
-        usage = (
-            msgspec.json.decode(event.frame)["params"]["tokenUsage"] if self._is_full and event.frame else {}
-        )
+        usage = frame_params(event.frame).get("tokenUsage", {}) if self._is_full else {}
         info = {
             "total_token_usage": token_counts(event.total, usage.get("total")),
             "last_token_usage": token_counts(event.last, usage.get("last")),
@@ -312,7 +318,7 @@ class LegacyEvents:
     def _notice(self, event: Notice) -> list[Message]:
         if event.level != "error":
             return [_warning(event)]
-        error = msgspec.json.decode(event.frame)["params"]["error"] if event.frame else {}
+        error = frame_params(event.frame).get("error", {})
         fields = {"message": event.message, "codex_error_info": error_info(error.get("codexErrorInfo"))}
         if event.will_retry:
             fields["message"] = error.get("message", event.message)  # ours includes the details

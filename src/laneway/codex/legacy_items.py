@@ -23,6 +23,8 @@ from laneway.codex.legacy_shapes import (
 )
 from laneway.core.model import Activity, FileChange
 
+NEUTRAL_KINDS = frozenset({"command", "read", "edit", "mcp", "tool", "search"})
+"""Kinds of activity that `legacy_neutral` gives an item of Codex's."""
 _EDIT_MARKS = {"add": "A", "update": "M", "delete": "D"}
 
 
@@ -62,6 +64,12 @@ def end_messages(event: Activity, context: LegacyContext, started_at_ms: int) ->
         "completed_at_ms": context.at_ms,
     }
     return [completed, *older]
+
+
+def is_codex_item(event: Activity) -> bool:
+    """Whether it has an item of Codex's, or none that the old server had an event for."""
+    kind = event.item.get("type") if isinstance(event.item, dict) else None
+    return kind in _MAKERS or event.kind not in NEUTRAL_KINDS
 
 
 _OldEvents = tuple[Message, list[Message]]

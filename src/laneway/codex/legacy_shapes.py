@@ -11,7 +11,9 @@ import shlex
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from laneway.core.model import FileChange, Question, Tokens
+import msgspec
+
+from laneway.core.model import Field, FileChange, Question, Tokens
 
 Message = dict[str, Any]
 
@@ -69,6 +71,13 @@ LIMITS = "account/rateLimits/updated"
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 PROTECTED = (".git", ".agents", ".codex")
 """Folders that Codex keeps read-only in a writable root."""
+
+
+def frame_params(frame: bytes) -> Message:
+    """The parameters of the notification that an event came from; none where another engine sent it."""
+    message = msgspec.json.decode(frame) if frame else None
+    params = message.get("params") if isinstance(message, dict) else None
+    return params if isinstance(params, dict) else {}
 
 
 def snake(name: str) -> str:
@@ -252,7 +261,7 @@ def _ask_command(question: Question, params: Message, at_ms: int) -> Message:
         "turn_id": question.turn_id,
         "environmentId": params.get("environmentId"),
         "started_at_ms": at_ms,
-        "command": argv(params.get("command")),
+        "command": argv(params.get("command") or question.command),
         "cwd": question.cwd,
         "reason": question.reason,
         "network_approval_context": snake_keys(params.get("networkApprovalContext")),
@@ -300,8 +309,20 @@ def _ask_input(question: Question, params: Message, at_ms: int) -> Message:
         "type": "request_user_input",
         "call_id": question.item_id,
         "turn_id": question.turn_id,
-        "questions": params.get("questions") or [],
+        "questions": params.get("questions") or [_field(field) for field in question.fields],
         "isBlocking": bool(params.get("isBlocking")),
+    }
+
+
+def _field(field: Field) -> Message:
+    options = [{"label": option.label, "description": option.description} for option in field.options]
+    return {
+        "id": field.field_id,
+        "header": field.header,
+        "question": field.text,
+        "isOther": field.allows_other,
+        "isSecret": field.is_secret,
+        "options": options or None,
     }
 
 

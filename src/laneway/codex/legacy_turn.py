@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
-from laneway.codex.legacy_shapes import Message, without_none
+from laneway.codex.legacy_shapes import Message, frame_params, without_none
 from laneway.core.model import TurnDone
 
 
@@ -61,7 +59,7 @@ class TurnRecord:
 
     def _times(self, frame: bytes) -> Message:
         """The turn's times: Codex's own, if it reports them, else ours."""
-        turn: dict[str, Any] = msgspec.json.decode(frame)["params"]["turn"] if frame else {}
+        turn: dict[str, Any] = frame_params(frame).get("turn", {})
         now = self._now()
         ours = {"started_at": int(self._started_s), "completed_at": int(now)}
         codex_times = {"started_at": turn.get("startedAt"), "completed_at": turn.get("completedAt")}

@@ -14,6 +14,7 @@ from laneway.core.access import FolderConfig, Permit
 from laneway.core.offers import McpServerStatus, Offers, PlanMode, Skill, ThreadState
 
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
+APPROVALS = ("untrusted", "on-request", "never")
 MAX_PAGES = 20
 """Of a paged list: a server whose list never ends must not keep a caller waiting."""
 MAX_LISTED_TURNS = 50
@@ -37,6 +38,7 @@ def offers(codex: AccountCalls, home: Path | None) -> Offers:
         schemas=True,
         codex_config=True,
         sandboxes=SANDBOXES,
+        approvals=APPROVALS,
         access=CodexAccess(codex),
         accounts=CodexAccounts(codex),
         thread_files=CodexThreadFiles(codex, home),

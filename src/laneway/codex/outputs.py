@@ -109,13 +109,14 @@ def reconcile(live: list[str], aggregated: str | None) -> tuple[str, str, str]:
     Codex may lose live deltas (most often the first) and may shorten the aggregate of a very long
     output. The deltas are searched for in the aggregate, in order; the text before and between them
     are the gaps, the text after the last one is the rest. From the first delta that is not found on,
-    the aggregate was shortened, and the deltas are used.
+    the aggregate was shortened, and the deltas are used. If none is found, both are kept, the deltas first:
+    nothing tells where they belong.
     """
     streamed = "".join(live)
     if not aggregated or aggregated == streamed:
         return streamed, "", ""
-    if not any(delta in aggregated for delta in live):
-        return aggregated, "", aggregated if not streamed else ""
+    if not any(delta in aggregated for delta in live) and not _reaches_end(aggregated, streamed):
+        return streamed + aggregated, "", aggregated
     complete: list[str] = []
     gaps: list[str] = []
     position = 0
@@ -128,6 +129,12 @@ def reconcile(live: list[str], aggregated: str | None) -> tuple[str, str, str]:
         complete += (aggregated[position:start], delta)
         position = start + len(delta)
     return aggregated, "".join(gaps), aggregated[position:]
+
+
+def _reaches_end(aggregated: str, streamed: str) -> bool:
+    """Whether the deltas go on to the end of a shortened aggregate, each too long to be found in it."""
+    cut = _OMITTED.search(aggregated)
+    return cut is not None and streamed.endswith(aggregated[cut.end() :])
 
 
 def _head_of(aggregated: str, streamed: str) -> str:

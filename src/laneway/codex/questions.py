@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from laneway.codex.items import file_changes, maybe, plain_command
-from laneway.core.model import Answer, Choice, Field, FieldOption, FileChange, Question
+from laneway.core.model import Answer, Choice, Field, FieldOption, FileChange, LastingRule, Question
 
 ACCEPT = Choice(choice_id="accept", label="Allow once", grants="once")
 FOR_SESSION = Choice(choice_id="acceptForSession", label="Allow for this session", grants="session")
@@ -104,11 +104,28 @@ def _amendment(index: int, decision: dict[str, Any], command: str | None) -> Cho
         if rule.get("action") != "allow":
             # A rule that blocks, so choosing it declines.
             label = f"Decline and always block {subject}"
-            return Choice(choice_id=f"amendment-{index}", label=label, grants="nothing")
+            return Choice(
+                choice_id=f"amendment-{index}", label=label, grants="nothing", rule=_lasting_rule(decision)
+            )
         label = f"Always allow {subject}"
     elif isinstance(prefix, list):
         label = _command_rule([str(word) for word in prefix], command)
-    return Choice(choice_id=f"amendment-{index}", label=label, grants="always")
+    return Choice(choice_id=f"amendment-{index}", label=label, grants="always", rule=_lasting_rule(decision))
+
+
+def _lasting_rule(decision: dict[str, Any]) -> LastingRule:
+    """An empty rule where Codex does not say plainly what it would allow."""
+    match decision:
+        case {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": [*prefix]}}:
+            return LastingRule(command=tuple(prefix) if all(isinstance(word, str) for word in prefix) else ())
+        case {
+            "applyNetworkPolicyAmendment": {
+                "network_policy_amendment": {"host": str(host), "action": "allow" | "deny"}
+            }
+        }:
+            return LastingRule(host=host)
+        case _:
+            return LastingRule()
 
 
 def _command_rule(prefix: list[str], command: str | None) -> str:
@@ -180,8 +197,8 @@ def _ask_input(params: dict[str, Any], question_id: str, item: dict[str, Any] | 
 
 
 def _option(option: dict[str, Any]) -> FieldOption:
-    label, description = str(option.get("label", "")), maybe(option.get("description"), str)
-    return FieldOption(label=label, description=description or "")
+    label, description = str(option.get("label", "")), maybe(option.get("description"), str) or ""
+    return FieldOption(label=label, description="" if description == label else description)
 
 
 def _ask_elicitation(params: dict[str, Any], question_id: str, item: dict[str, Any] | None) -> Question:

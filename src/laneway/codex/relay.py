@@ -101,9 +101,11 @@ class RelayEngine(EngineBase[RelayLink]):
 
     @property
     def offers(self) -> Offers:
-        from laneway.codex.offers import SANDBOXES  # not before a front end asks
+        from laneway.codex.offers import APPROVALS, SANDBOXES  # not before a front end asks
 
-        return Offers(live_output=True, exit_codes=True, codex_config=True, sandboxes=SANDBOXES)
+        return Offers(
+            live_output=True, exit_codes=True, codex_config=True, sandboxes=SANDBOXES, approvals=APPROVALS
+        )
 
     async def models(self) -> tuple[Model, ...]:
         raise calls.unsupported("models", "`codex mcp-server` does not tell which models there are")

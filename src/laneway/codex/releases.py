@@ -87,7 +87,8 @@ class Releases:
         record = await self._begin(thread_id)
         is_settled = False
         try:
-            is_settled = await _archive_and_back(link, thread_id)
+            await _archive_and_back(link, thread_id)
+            is_settled = True
         except EngineLost:
             if record is not None:
                 self._settled_at[_key(record)] = 0.0  # this Codex is gone, we saw it
@@ -192,8 +193,8 @@ class Releases:
         return max(0.0, self._settled_at.setdefault(_key(record), now + SETTLE_S) - now)
 
 
-async def _archive_and_back(link: Link, thread_id: str) -> bool:
-    """Return true when the thread is certainly not left archived. Raises Codex's error otherwise."""
+async def _archive_and_back(link: Link, thread_id: str) -> None:
+    """Archive a thread and unarchive it. Raises Codex's error if it may be left archived."""
     params = {"threadId": thread_id}
     # Both are sent before either is answered: even if we are killed, Codex has both.
     requests = asyncio.gather(
@@ -208,7 +209,6 @@ async def _archive_and_back(link: Link, thread_id: str) -> bool:
         raise archived
     elif isinstance(unarchived, BaseException):
         await _unarchive(link, params)
-    return True
 
 
 async def _unarchive(link: Link, params: dict[str, Any]) -> None:

@@ -228,11 +228,15 @@ class Translator:
         if turn_id != self._turn_id:
             self._emit_other("item/started", params, frame)
         elif item["type"] == "userMessage":
-            item_id, content = _text(item["id"]), item.get("content")
-            event = UserSaid(
-                turn_id=turn_id, item_id=item_id, text=_input_text(item), content=content, frame=frame
+            said = UserSaid(
+                turn_id=turn_id,
+                item_id=_text(item["id"]),
+                text=_input_text(item),
+                content=item.get("content"),
+                client_id=maybe(item.get("clientId"), str),
+                frame=frame,
             )
-            self._emit(event)
+            self._emit(said)
         elif item["type"] not in TEXT_ITEMS:
             self._is_review = self._is_review or item["type"] == "enteredReviewMode"
             # Converted before it is stored: what fails now would fail again at the end of the turn.
@@ -249,7 +253,8 @@ class Translator:
         elif kind == "userMessage":
             # Not at its start: killed then, Codex left it out of its paged history in 4 of 40
             # trials; killed here, in none.
-            self._emit(Accepted(turn_id=turn_id, client_id=maybe(item.get("clientId"), str), frame=frame))
+            item_id, ticket = _text(item["id"]), maybe(item.get("clientId"), str)
+            self._emit(Accepted(turn_id=turn_id, item_id=item_id, client_id=ticket, frame=frame))
         elif kind in ("agentMessage", "plan"):
             item_id, text = _text(item["id"]), _text(item["text"])
             self._text = text

@@ -32,7 +32,7 @@ MIN_SIMILARITY = 0.6
 """Of a mistyped name to one that is suggested: one wrong letter in a short word."""
 
 _PLANNING = (
-    "Plan mode is on until `/plan off`: Codex is told to plan and to change nothing. "
+    "Plan mode is on until `/plan off`: {} is told to plan and to change nothing. "
     "What it may do is still up to the session's mode."
 )
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+|\Z)")
@@ -79,8 +79,11 @@ def find(parts: tuple[Part, ...]) -> Invocation | None:
 async def run(session: CommandSession, invocation: Invocation) -> str | None:
     """Run a command; returns how its turn ended, none if it needed no turn."""
     command = COMMANDS.get(invocation.name)
-    if command is None or not command.is_offered(session.offers):
+    if command is None:
         await session.say(_unknown(invocation.name, available(session.offers)))
+        return None
+    if not command.is_offered(session.offers):
+        await session.say(f"{session.engine_name} cannot do /{command.name}. See all commands with /help.")
         return None
     if invocation.text and not command.hint:
         await session.say(f"/{command.name} takes nothing after its name. Nothing was done.")
@@ -137,7 +140,7 @@ async def _plan(session: CommandSession, invocation: Invocation) -> str | None:
         await _report_unused_files(session, invocation)
         return await _showing(_switch_plan)(session, invocation)
     if not session.is_planning:
-        await session.say(f"{_PLANNING}\n\n")
+        await session.say(f"{_PLANNING.format(session.engine_name)}\n\n")
     text_parts = (TextPart(invocation.arguments),) if invocation.arguments else ()
     stop = await session.turn((*text_parts, *invocation.other_parts), _plan_mode(session, is_on=True))
     session.is_planning = True
@@ -150,7 +153,7 @@ async def _switch_plan(session: CommandSession, arguments: str) -> str:
     assert planning is not None
     await session.call_engine(lambda: planning.switch(session.thread_id, mode))
     session.is_planning = is_on
-    return _PLANNING if is_on else "Plan mode is off."
+    return _PLANNING.format(session.engine_name) if is_on else "Plan mode is off."
 
 
 def _plan_mode(session: CommandSession, *, is_on: bool) -> PlanMode:
@@ -212,6 +215,7 @@ async def _status(session: CommandSession, arguments: str) -> str:
             usage=session.usage,
             account=account,
             limits=await _limits(session) if account is not None and account.kind else (),
+            engine=session.engine_name,
             engine_version=session.engine_version,
             laneway_version=__version__,
         )
@@ -250,14 +254,15 @@ async def _skills(session: CommandSession, arguments: str) -> str:
 async def _model(session: CommandSession, arguments: str) -> str:
     current = settings.current_model(session.choices, session.facts)
     if not arguments:
-        return texts.model_list(session.facts.models, current)
+        return texts.model_list(session.facts.models, current, session.engine_name)
     known = {name.lower(): each.model for each in session.facts.models for name in (each.name, each.model)}
     name = " ".join(arguments.lower().split())
     model = known.get(name)
     if model is None:
         nearest = _nearest(name, known)
         suggestion = f" Did you mean {known[nearest]}?" if nearest else ""
-        return f"Codex names no model {texts.one_line(arguments)}.{suggestion} See the models with /model."
+        unknown = f"{session.engine_name} names no model {texts.one_line(arguments)}."
+        return f"{unknown}{suggestion} See the models with /model."
     if model == current:
         return f"The model is {model} already."
     await session.choose("model", model)
@@ -271,7 +276,7 @@ async def _fork(session: CommandSession, arguments: str) -> str:
 
 async def _logout(session: CommandSession, arguments: str) -> str:
     await session.logout()
-    return "You are logged out of Codex. Log in again with /login."
+    return f"You are logged out of {session.engine_name}. Log in again with /login."
 
 
 async def _help(session: CommandSession, arguments: str) -> str:
@@ -347,7 +352,12 @@ _TABLE = (
     SlashCommand(
         "skills", "Show the skills", _showing(_skills), is_offered=lambda offers: offers.skills is not None
     ),
-    SlashCommand("fork", "Copy this session into a new one", _showing(_fork)),
+    SlashCommand(
+        "fork",
+        "Copy this session into a new one",
+        _showing(_fork),
+        is_offered=lambda offers: offers.forks,
+    ),
     SlashCommand("login", "Log in to Codex", _login, is_offered=_has_accounts),
     SlashCommand("logout", "Log out of Codex", _showing(_logout), is_offered=_has_accounts),
     SlashCommand("help", "Show the commands", _showing(_help)),

@@ -51,6 +51,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     account: Account | None
     """None if the engine did not say."""
     limits: tuple[Limit, ...]
+    engine: str
+    """Its name."""
     engine_version: str
     laneway_version: str
 
@@ -65,7 +67,7 @@ def status(facts: Status) -> str:
         ("Tokens", _tokens(facts.usage)),
         ("Account", _account(facts.account)),
         ("Limits", "; ".join(map(_limit, facts.limits))),
-        ("Versions", f"Codex {facts.engine_version}, Laneway {facts.laneway_version}"),
+        ("Versions", f"{facts.engine} {facts.engine_version}, Laneway {facts.laneway_version}"),
     ]
     return "\n".join(f"- **{name}**: {text}" for name, text in lines if text)
 
@@ -155,10 +157,10 @@ def skill_list(skills: tuple[Skill, ...]) -> str:
     return "\n".join(["Skills. Use one by its name in a prompt:", *_listed(lines)])
 
 
-def model_list(models: tuple[Model, ...], current: str) -> str:
+def model_list(models: tuple[Model, ...], current: str, engine: str) -> str:
     lines = [_model(model, current) for model in models if not model.is_hidden or model.model == current]
     if not lines:
-        return f"The model is {one_line(current)}. Codex names no others."
+        return f"The model is {one_line(current)}. {engine} names no others."
     return "\n".join(["Models. Choose one with `/model NAME`:", *_listed(lines)])
 
 
@@ -168,7 +170,7 @@ def _model(model: Model, current: str) -> str:
     return f"`{one_line(model.model)}`{marker}{description}"
 
 
-def undone(files: tuple[str, ...], failure_reason: str) -> str:
+def undone(files: tuple[str, ...], failure_reason: str, engine: str) -> str:
     if failure_reason:
         result = f"Its edits were left in the files, because {failure_reason}."
     elif files:
@@ -178,22 +180,22 @@ def undone(files: tuple[str, ...], failure_reason: str) -> str:
     else:
         result = "It had edited no files."
     return (
-        f"The last turn is taken back: Codex no longer knows of it. {result} "
+        f"The last turn is taken back: {engine} no longer knows of it. {result} "
         "What shell commands changed is not undone; see what is there with /diff."
     )
 
 
-def not_undone(reason: str, *, has_edits: bool) -> str:
+def not_undone(reason: str, engine: str, *, has_edits: bool) -> str:
     edits_note = " Its edits stay in the files." if has_edits else ""
     return (
-        f"Codex cannot take back this turn: {one_line(reason)}. Nothing was changed. "
+        f"{engine} cannot take back this turn: {one_line(reason)}. Nothing was changed. "
         f"The next /undo goes on with the turn before it, and takes this one along.{edits_note}"
     )
 
 
-def unanswered(timeout_s: float) -> str:
+def unanswered(timeout_s: float, engine: str) -> str:
     return (
-        f"Codex did not say within {timeout_s:g} seconds whether the last turn is taken back. "
+        f"{engine} did not say within {timeout_s:g} seconds whether the last turn is taken back. "
         "The files were left as they are."
     )
 
@@ -201,7 +203,7 @@ def unanswered(timeout_s: float) -> str:
 def refused(name: str, refusal: EngineRefused) -> str:
     if refusal.is_unknown_method:
         return f"/{name} does not work here. {too_old(refusal)}"
-    return f"/{name} failed, because Codex refused it: {one_line(refusal.message)}"
+    return f"/{name} failed, because {refusal.engine} refused it: {one_line(refusal.message)}"
 
 
 def one_line(text: str) -> str:

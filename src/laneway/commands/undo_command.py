@@ -64,7 +64,7 @@ async def _take_back(
         async with asyncio.timeout(timeout_s):
             await _revert(session, last.turn_id)
     except TimeoutError:
-        await session.say(texts.unanswered(timeout_s))
+        await session.say(texts.unanswered(timeout_s, session.engine_name))
         return
     except EngineRefused as refusal:
         await session.say(_refused(session, last, refusal))
@@ -72,9 +72,9 @@ async def _take_back(
     session.forget_turn(last.turn_id)
     if isinstance(check, edits.UndoPlan):
         reason = await asyncio.to_thread(edits.revert, check, session.cwd)
-        await session.say(texts.undone(check.names, reason))
+        await session.say(texts.undone(check.names, reason, session.engine_name))
     else:
-        await session.say(texts.undone((), check.reason if check else ""))
+        await session.say(texts.undone((), check.reason if check else "", session.engine_name))
 
 
 def _refused(session: CommandSession, last: LastTurn, refusal: EngineRefused) -> str:
@@ -83,7 +83,7 @@ def _refused(session: CommandSession, last: LastTurn, refusal: EngineRefused) ->
     if last.turn_id not in refusal.message:
         return texts.refused("undo", refusal)
     session.forget_turn(last.turn_id)
-    return texts.not_undone(refusal.message, has_edits=bool(last.changes or last.diff))
+    return texts.not_undone(refusal.message, refusal.engine, has_edits=bool(last.changes or last.diff))
 
 
 # ── asking the engine ──────────────────────────────────────────────────────

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class TaskSet:
-    """Tasks that run in the background until `wait`. Errors that are bugs are logged."""
+    """Tasks that run in the background until `wait` or `cancel`. Errors that are bugs are logged."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -44,6 +44,12 @@ class TaskSet:
     async def wait(self) -> None:
         while self._tasks:
             await asyncio.wait(tuple(self._tasks))
+
+    async def cancel(self) -> None:
+        """Cancel all tasks, and wait until they have ended."""
+        for task in self._tasks:
+            task.cancel()
+        await self.wait()
 
 
 class Coalescer:

@@ -221,6 +221,9 @@ class Decline(msgspec.Struct, frozen=True):
     """Answer a question with no, by rule."""
 
     question_id: str
+    ends_turn: bool = False
+    """With the no that also ends the turn, where the question offers one: else the turn goes on until
+    an interrupt reaches the engine."""
 
 
 class Deliver(msgspec.Struct, frozen=True):

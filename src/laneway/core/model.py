@@ -45,6 +45,8 @@ class Location(Value, frozen=True):
 
 
 class FileChange(Value, frozen=True):
+    """`diff` has hunks without file headers; for an added or a deleted file it is the whole text."""
+
     path: str
     kind: Literal["add", "delete", "update"]
     diff: str
@@ -74,12 +76,23 @@ class Look(Value, frozen=True):
     pattern: str = ""
 
 
+class LastingRule(Value, frozen=True):
+    """What holds from now on, beyond what the question asks. Neither field: a rule that nobody can judge."""
+
+    command: tuple[str, ...] = ()
+    """Every command that begins with these words is allowed."""
+    host: str = ""
+    """Connections to it are allowed; by a choice that grants nothing, they are blocked."""
+
+
 class Choice(Value, frozen=True):
     """One answer that a question allows. `grants` is the scope of a yes."""
 
     choice_id: str
     label: str
     grants: Literal["once", "session", "always", "nothing", "stop"]
+    rule: LastingRule | None = None
+    """The rule that it adds, if it adds one."""
     takes_words: bool = False
     """Whether the engine passes on what the person says with it (`Answer.words`): why not, what instead."""
 
@@ -184,6 +197,8 @@ class Accepted(Event, frozen=True, tag="accepted"):
     """The engine has recorded an input: from now on a crash does not lose it."""
 
     turn_id: str
+    item_id: str = ""
+    """That of its `UserSaid`."""
     client_id: str | None = None
     """The ticket that the input was sent under, if the engine reports it."""
 
@@ -194,6 +209,8 @@ class UserSaid(Event, frozen=True, tag="user_said"):
     text: str
     content: Any = None
     """The whole input in the engine's own form, including images."""
+    client_id: str | None = None
+    """As in `Accepted`."""
 
 
 class Text(Event, frozen=True, tag="text", gc=False):
@@ -237,6 +254,8 @@ class Activity(Event, frozen=True, tag="activity"):
     locations: tuple[Location, ...] = ()
     look: Look | None = None
     """Of kind `read`: what is looked at."""
+    tool: str | None = None
+    """The engine's name of the tool, if that says more than the kind."""
     item: Any = None
     """The engine's own record, for what these fields leave out."""
 

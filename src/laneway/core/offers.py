@@ -243,6 +243,8 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a thread takes Codex's own terms: config keys, base instructions, a profile, personality."""
     sandboxes: tuple[str, ...] = ()
     """The sandboxes that it enforces, by Codex's names."""
+    approvals: tuple[str, ...] = ()
+    """The approval policies that it keeps to, by Codex's names."""
     access: AccessRules | None = None
     accounts: Accounts | None = None
     thread_files: ThreadFiles | None = None

@@ -30,6 +30,7 @@ from laneway.base.errors import (
 from laneway.base.ids import new_id
 from laneway.base.log import bound
 from laneway.core import letters
+from laneway.core.answers import stop_answer
 from laneway.core.audience import Audience, Observer, Reader
 from laneway.core.model import (
     DECLINE,
@@ -431,8 +432,10 @@ class Session:
                 self._spawn(self._steer(ticket, turn_id))
             case letters.Settle(ticket, outcome, stop):
                 self._settle(ticket, outcome, stop)
-            case letters.Decline(question_id):
-                self._send_answer(question_id, DECLINE, by_rule=True)
+            case letters.Decline(question_id, ends_turn):
+                question = self._questions.get(question_id) if ends_turn else None
+                answer = stop_answer(question) if question else DECLINE
+                self._send_answer(question_id, answer, by_rule=True)
             case letters.Deliver(question_id, ticket):
                 self._send_answer(question_id, self._requests[ticket].answer)
             case letters.RunClock(ticket):

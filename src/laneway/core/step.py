@@ -179,7 +179,7 @@ def _begin_closing(state: State, ticket: str, last: str | None) -> tuple[State, 
 def _decline_all(state: State) -> tuple[State, list[Effect]]:
     effects: list[Effect] = []
     for question_id in state.questions:
-        effects += [ForgetQuestion(question_id), Decline(question_id)]
+        effects += [ForgetQuestion(question_id), Decline(question_id, ends_turn=True)]
     return replace(state, questions=()), effects
 
 
@@ -192,7 +192,7 @@ def _answered(state: State, ticket: str, question_id: str) -> tuple[State, list[
 
 def _opened(state: State, question_id: str) -> tuple[State, list[Effect]]:
     if state.closing or state.is_closed or (state.live and state.live.stop):
-        return state, [Decline(question_id)]
+        return state, [Decline(question_id, ends_turn=True)]
     state = replace(state, questions=(*state.questions, question_id))
     return state, [WatchQuestion(question_id), RunClock(None)]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from laneway.jobs.attribution import Window
+from laneway.jobs.attribution import EditWindow
 from laneway.jobs.isolation.edits import Edits
 from laneway.jobs.isolation.isolated import Isolated, isolated
 from laneway.jobs.isolation.merge import Merges
@@ -27,7 +27,7 @@ class ApartEnd(msgspec.Struct, frozen=True):
 
     failure: JobFailure | None = None
     """Why it was not merged."""
-    windows: tuple[Window, ...] = ()
+    windows: tuple[EditWindow, ...] = ()
     """Of the merge, as evidence."""
     warnings: tuple[str, ...] = ()
     breaches: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ def merges_of(runs: TreeRuns) -> Merges:
     return Merges(runs.folder / "merges", Path(runs.tree))
 
 
-def merge_of_lost(runs: TreeRuns, job: Job) -> tuple[Window, ...]:
+def merge_of_lost(runs: TreeRuns, job: Job) -> tuple[EditWindow, ...]:
     """The merge of a job whose supervisor died, after one that was cut off was finished."""
     merges = merges_of(runs)
     merges.recover()

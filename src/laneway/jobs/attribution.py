@@ -34,7 +34,7 @@ SLACK_S = 0.5
 
 
 @prepare
-class Window(msgspec.Struct, frozen=True, omit_defaults=True):
+class EditWindow(msgspec.Struct, frozen=True, omit_defaults=True):
     """A time in which a job had something under way that may change files."""
 
     start: float
@@ -52,7 +52,7 @@ class Window(msgspec.Struct, frozen=True, omit_defaults=True):
 class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a job shows of its edits. A job with a layer of its own has no windows but its merge."""
 
-    windows: tuple[Window, ...] = ()
+    windows: tuple[EditWindow, ...] = ()
     scope: tuple[str, ...] = ()
     reported: tuple[str, ...] | None = None
     """The paths of the worker's own report; none if it made none."""
@@ -156,7 +156,7 @@ def _plain(path: str) -> str:
 
 # ── what is certain ────────────────────────────────────────────────────────
 
-Firm: TypeAlias = dict[str, Window]
+Firm: TypeAlias = dict[str, EditWindow]
 """By job, the patch or merge that changed a path in an interval."""
 
 
@@ -185,7 +185,7 @@ def _patched(
 def _place(
     places: Sequence[int],
     intervals: Sequence[Interval],
-    window: Window,
+    window: EditWindow,
     path: str,
     changed: Sequence[Mapping[str, Change]],
     slack_s: float,
@@ -202,12 +202,12 @@ def _place(
     return None
 
 
-def _meets(window: Window, interval: Interval, slack_s: float) -> bool:
+def _meets(window: EditWindow, interval: Interval, slack_s: float) -> bool:
     end = float("inf") if window.end is None else window.end
     return window.start - slack_s <= interval.end and end + slack_s >= interval.start
 
 
-def _is_within(window: Window, at: float | None, slack_s: float) -> bool:
+def _is_within(window: EditWindow, at: float | None, slack_s: float) -> bool:
     if at is None:
         return False
     return window.start - slack_s <= at and (window.end is None or at <= window.end + slack_s)
@@ -322,7 +322,7 @@ class _Scene:
         return first is not None and (until is None or first - self._slack_s <= until)
 
 
-def _names(windows: Iterable[Window]) -> Mentions:
+def _names(windows: Iterable[EditWindow]) -> Mentions:
     """What these name, but for commands that are known only to read."""
     named = Mentions((window.text, window.start) for window in windows if may_write(window.text))
     for window in windows:

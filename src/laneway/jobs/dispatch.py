@@ -14,8 +14,8 @@ from laneway.base.errors import LanewayError
 from laneway.jobs import rules
 from laneway.jobs.event_log import FINAL, EventWriter
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import Job, JobFailure, Limits
-from laneway.jobs.places import Places
+from laneway.jobs.model import Job, JobFailure, JobLimits
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.processes import start_supervisor
 from laneway.jobs.slots import Slots
 from laneway.store.files import FILE_MODE, make_folder
@@ -32,9 +32,9 @@ class Dispatcher:
 
     def __init__(
         self,
-        places: Places,
+        places: JobsLayout,
         ledger: Ledger,
-        limits: Limits,
+        limits: JobLimits,
         environment: Mapping[str, str],
         busy_trees: Callable[[], Collection[str]] = tuple,
     ) -> None:
@@ -85,7 +85,7 @@ class Dispatcher:
         return True
 
 
-def end_unstarted(places: Places, ledger: Ledger, job: Job, failure: JobFailure) -> None:
+def end_unstarted(places: JobsLayout, ledger: Ledger, job: Job, failure: JobFailure) -> None:
     """End a job that has no supervisor. The caller has its lock."""
     status = rules.status_of_end(failure.kind)
     with EventWriter(places.job(job.job_id).events) as events:
@@ -95,7 +95,7 @@ def end_unstarted(places: Places, ledger: Ledger, job: Job, failure: JobFailure)
     ring(places)
 
 
-def ring(places: Places) -> None:
+def ring(places: JobsLayout) -> None:
     """A job has changed its status: whoever waits looks again."""
     try:
         os.utime(places.bell)

@@ -43,21 +43,21 @@ _decode_event = msgspec.json.Decoder(LoggedEvent).decode
 _encode = msgspec.json.encode
 
 
-class _Cursor(msgspec.Struct, frozen=True, array_like=True):
+class _EventCursor(msgspec.Struct, frozen=True, array_like=True):
     job_id: str
     generation: str
     offset: int
 
 
-class _Head(msgspec.Struct, frozen=True):
+class _EventLogHead(msgspec.Struct, frozen=True):
     generation: str
 
 
-_decode_cursor = msgspec.json.Decoder(_Cursor).decode
-_decode_head = msgspec.json.Decoder(_Head).decode
+_decode_cursor = msgspec.json.Decoder(_EventCursor).decode
+_decode_head = msgspec.json.Decoder(_EventLogHead).decode
 
 
-class Page(msgspec.Struct, frozen=True):
+class EventPage(msgspec.Struct, frozen=True):
     """Events from a cursor on."""
 
     events: tuple[dict[str, Any], ...]
@@ -85,7 +85,7 @@ class EventWriter:
         try:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
             if os.fstat(self._fd).st_size == 0:
-                write_all(self._fd, _encode(_Head(os.urandom(4).hex())) + b"\n")
+                write_all(self._fd, _encode(_EventLogHead(os.urandom(4).hex())) + b"\n")
             else:
                 self._cut_half_record()
         except OSError as problem:
@@ -164,7 +164,7 @@ def read(
     is_full: bool = False,
     max_bytes: int = MAX_ANSWER_BYTES,
     max_events: int | None = None,
-) -> Page:
+) -> EventPage:
     """A page of events behind the cursor, from the beginning without one; at least one, however large.
 
     `BadCursor` if the cursor is of another file.
@@ -174,7 +174,7 @@ def read(
     except FileNotFoundError:
         if cursor is not None and _decoded(cursor, job_id).generation:
             raise BadCursor from None
-        return Page((), _encoded(job_id, "", 0), is_at_end=True, has_final=False)
+        return EventPage((), _encoded(job_id, "", 0), is_at_end=True, has_final=False)
     except OSError as problem:
         raise trouble(path, problem, "read") from problem
     try:
@@ -191,7 +191,7 @@ def _read(
     is_full: bool,
     max_bytes: int,
     max_events: int | None,
-) -> Page:
+) -> EventPage:
     generation, first = _head(fd)
     offset = first
     if cursor is not None:
@@ -219,7 +219,7 @@ def _read(
         last_kind = event.type
     is_at_end = not reader.has_more()
     has_final = is_at_end and (last_kind or _kind_before(fd, reader.offset, first)) == FINAL
-    return Page(tuple(events), _encoded(job_id, generation, reader.offset), is_at_end, has_final)
+    return EventPage(tuple(events), _encoded(job_id, generation, reader.offset), is_at_end, has_final)
 
 
 class _Lines:
@@ -300,11 +300,11 @@ def _kind_before(fd: int, offset: int, first: int) -> str:
 
 
 def _encoded(job_id: str, generation: str, offset: int) -> str:
-    data = _encode(_Cursor(job_id, generation, offset))
+    data = _encode(_EventCursor(job_id, generation, offset))
     return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def _decoded(cursor: str, job_id: str) -> _Cursor:
+def _decoded(cursor: str, job_id: str) -> _EventCursor:
     try:
         decoded = _decode_cursor(urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4)))
     except (UnicodeError, binascii.Error, msgspec.DecodeError, ValueError, RecursionError):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from laneway.jobs import event_log
-from laneway.jobs.attribution import Window
+from laneway.jobs.attribution import EditWindow
 from laneway.jobs.worker import relative_to
 from laneway.store.stamps import parse
 
@@ -14,9 +14,9 @@ HARMLESS = frozenset({"web_search"})
 """Tools that change no files."""
 
 
-def windows_in(path: Path, job_id: str, tree: str) -> tuple[Window, ...]:
+def windows_in(path: Path, job_id: str, tree: str) -> tuple[EditWindow, ...]:
     """When the worker may have changed files. From its last event on it may have: that one has no end."""
-    calls: dict[str, Window] = {}
+    calls: dict[str, EditWindow] = {}
     last_at = 0.0
     cursor: str | None = None
     while True:
@@ -29,11 +29,11 @@ def windows_in(path: Path, job_id: str, tree: str) -> tuple[Window, ...]:
         if page.is_at_end or not page.events:
             break
         cursor = page.next_cursor
-    after = (Window(start=last_at),) if last_at else ()
+    after = (EditWindow(start=last_at),) if last_at else ()
     return (*calls.values(), *after)
 
 
-def _note(calls: dict[str, Window], kind: str, content: dict[str, Any], at: float, tree: str) -> None:
+def _note(calls: dict[str, EditWindow], kind: str, content: dict[str, Any], at: float, tree: str) -> None:
     call_id, tool = str(content.get("id", "")), content.get("tool")
     if tool in HARMLESS:
         return
@@ -44,4 +44,6 @@ def _note(calls: dict[str, Window], kind: str, content: dict[str, Any], at: floa
         named = (change.get("path") for change in content.get("changes") or () if isinstance(change, dict))
         paths = tuple(path for name in named if isinstance(name, str) and (path := relative_to(tree, name)))
     text = str(content.get("command", "")) if tool == "command" else ""
-    calls[call_id] = Window(start=start, end=at if kind == "tool_result" else None, text=text, paths=paths)
+    calls[call_id] = EditWindow(
+        start=start, end=at if kind == "tool_result" else None, text=text, paths=paths
+    )

@@ -22,7 +22,7 @@ from laneway.base.errors import LanewayError
 from laneway.jobs.dispatch import GATE_S
 from laneway.jobs.isolation.removal import remove
 from laneway.jobs.model import Job, Run
-from laneway.jobs.places import JOB_ID, Places
+from laneway.jobs.places import JOB_ID, JobsLayout
 from laneway.jobs.runs import ROLLBACK_LOCK, TreeRuns
 from laneway.jobs.service import Jobs
 from laneway.jobs.slots import held
@@ -146,7 +146,7 @@ def _leftovers(jobs: Jobs, before: float) -> list[str]:
     return [name for name in names if name not in known and _is_untouched(jobs.places.jobs / name, before)]
 
 
-def _trees(places: Places, kept: Collection[str], emptied: Collection[str], before: float) -> list[str]:
+def _trees(places: JobsLayout, kept: Collection[str], emptied: Collection[str], before: float) -> list[str]:
     kept_names = {places.tree(tree).name for tree in kept}
     return [
         name

@@ -29,7 +29,7 @@ LAST_ENDED = "jobs_last_ended"
 """Of the facts about the file: the last ended number of jobs that have been removed."""
 
 
-class _Facts(msgspec.Struct, frozen=True, omit_defaults=True):
+class _JobFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """What nobody searches by, in one column."""
 
     scope: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class _Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
 
 
-_decode_facts = msgspec.json.Decoder(_Facts).decode
+_decode_facts = msgspec.json.Decoder(_JobFacts).decode
 _decode_failure = msgspec.json.Decoder(JobFailure).decode
 
 
@@ -61,7 +61,7 @@ class Ledger:
     def add(self, job: Job) -> Job:
         """A new queued job; its number and its time are given here."""
         created_at = self.now()
-        facts = _Facts(job.scope, job.overlaps, job.isolation, job.tags)
+        facts = _JobFacts(job.scope, job.overlaps, job.isolation, job.tags)
         values = {
             "job_id": job.job_id,
             "owner": job.owner,

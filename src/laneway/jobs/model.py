@@ -44,7 +44,7 @@ TITLE_CHARS = 120
 """Of the prompt's first line, in lists."""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class JobLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How many jobs of one user may run at once, over all Laneway processes."""
 
     read: int = 8
@@ -90,7 +90,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 
 @prepare
-class Usage(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class JobUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Tokens of one job, without those of the thread that it continued."""
 
     input_tokens: int = 0
@@ -210,7 +210,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     not_reported: tuple[str, ...] = ()
     """Paths that it modified and did not report."""
     outside_scope: tuple[str, ...] = ()
-    usage: Usage = Usage()
+    usage: JobUsage = JobUsage()
     failure: JobFailure | None = None
     warnings: tuple[str, ...] = ()
     breaches: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from laneway.base.errors import LanewayError
 from laneway.jobs.evidence import windows_in
-from laneway.jobs.model import Conflict, Job, ModifiedFile, Result, Usage
+from laneway.jobs.model import Conflict, Job, JobUsage, ModifiedFile, Result
 from laneway.jobs.runs import TreeRuns
 from laneway.jobs.service import Jobs
 
@@ -21,7 +21,7 @@ def result_of(jobs: Jobs, job: Job) -> Result:
     return Result(
         last_message=_last_message(jobs, job),
         modified_files=tuple(ModifiedFile(path=path, certainty="patch") for path in patched),
-        usage=Usage(total_tokens=job.tokens),
+        usage=JobUsage(total_tokens=job.tokens),
         failure=job.failure,
     )
 

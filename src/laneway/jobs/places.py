@@ -24,7 +24,7 @@ from laneway.store.database import database_path
 JOB_ID = re.compile(r"job-[0-9a-f]{16}")
 
 
-class Places:
+class JobsLayout:
     """Paths only; who writes makes the folders."""
 
     def __init__(self, root: Path, database: Path) -> None:
@@ -37,7 +37,7 @@ class Places:
         self.trees = root / "trees"
 
     @classmethod
-    def of(cls, state: Path | None = None) -> Places:
+    def of(cls, state: Path | None = None) -> JobsLayout:
         """The user's, or those below the state folder of a rehearsal."""
         if state is not None:
             return cls(state / "jobs", state / "laneway.db")

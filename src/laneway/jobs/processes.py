@@ -17,8 +17,8 @@ import msgspec
 
 from laneway.base.errors import LanewayError
 from laneway.jobs.lineage import MARKER
-from laneway.jobs.model import Limits
-from laneway.jobs.places import Places
+from laneway.jobs.model import JobLimits
+from laneway.jobs.places import JobsLayout
 from laneway.store.files import FILE_MODE, trouble
 from laneway.wire import guardian
 
@@ -41,9 +41,9 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 def start_supervisor(
-    places: Places,
+    places: JobsLayout,
     job_id: str,
-    limits: Limits,
+    limits: JobLimits,
     lock: int,
     slots: Sequence[int],
     environment: Mapping[str, str],

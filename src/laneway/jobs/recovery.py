@@ -19,7 +19,7 @@ from laneway.jobs.event_log import FINAL, EventWriter, last_event
 from laneway.jobs.evidence import windows_in
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import ENDED, Job, JobFailure, Result, Status
-from laneway.jobs.places import Places
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.processes import end_marked
 from laneway.jobs.run_ledger import RunLedger
 from laneway.jobs.runs import TreeRuns
@@ -33,7 +33,7 @@ LOST = JobFailure(
 )
 
 
-def end_lost(places: Places, ledger: Ledger, job: Job) -> bool:
+def end_lost(places: JobsLayout, ledger: Ledger, job: Job) -> bool:
     """End this job if nobody runs it any more; whether that was so."""
     files = places.job(job.job_id)
     with held(files.lock) as is_ours:
@@ -65,7 +65,7 @@ def _finish(ledger: Ledger, job: Job, content: object) -> None:
     ledger.end(job.job_id, status, failure)
 
 
-def _end(places: Places, ledger: Ledger, job: Job) -> None:
+def _end(places: JobsLayout, ledger: Ledger, job: Job) -> None:
     files = places.job(job.job_id)
     result = Result(failure=LOST)
     if job.mode == "write" and job.run_id:
@@ -76,7 +76,7 @@ def _end(places: Places, ledger: Ledger, job: Job) -> None:
     ledger.end(job.job_id, "lost", LOST, is_inconsistent=job.mode == "write")
 
 
-def _with_edits(places: Places, ledger: Ledger, job: Job, result: Result) -> Result:
+def _with_edits(places: JobsLayout, ledger: Ledger, job: Job, result: Result) -> Result:
     """Take the border at which it ended."""
     run = RunLedger(ledger).get(job.run_id)
     runs = TreeRuns(places, ledger, job.tree)

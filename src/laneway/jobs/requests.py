@@ -59,7 +59,7 @@ class JobDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the identity that spawns a job is sent team mail when it ends."""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class SpawnRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The arguments of `codex_spawn`, by their types."""
 
     prompt: str
@@ -90,7 +90,7 @@ class Checked(msgspec.Struct, frozen=True):
     """The root of the work tree; empty for a read job."""
 
 
-def checked(request: Request, defaults: JobDefaults, *, thread_id: str | None = None) -> Checked:
+def checked(request: SpawnRequest, defaults: JobDefaults, *, thread_id: str | None = None) -> Checked:
     """`UsageError` with one sentence for anything that cannot be done."""
     if not request.prompt.strip():
         raise UsageError("The prompt is empty: say what the job is to do.")
@@ -145,7 +145,7 @@ def _check_room(spec: JobSpec) -> None:
         )
 
 
-def queued(checked_request: Checked, request: Request, job_id: str, owner: str, **more: Any) -> Job:
+def queued(checked_request: Checked, request: SpawnRequest, job_id: str, owner: str, **more: Any) -> Job:
     """The row of a new job."""
     spec = checked_request.spec
     first_line = request.prompt.strip().splitlines()[0]
@@ -191,7 +191,7 @@ def _check_sandbox(sandbox: Sandbox, defaults: JobDefaults) -> None:
         )
 
 
-def _check_numbers(request: Request) -> None:
+def _check_numbers(request: SpawnRequest) -> None:
     for name, value, least, most in (
         ("timeoutMs", request.timeout_ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
         ("stallMs", request.stall_ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
@@ -232,7 +232,7 @@ def _relative(scope: str, tree: str) -> str:
     return "**" if str(relative) == "." else str(relative)
 
 
-def _isolation(request: Request, tree: str, defaults: JobDefaults) -> Isolation:
+def _isolation(request: SpawnRequest, tree: str, defaults: JobDefaults) -> Isolation:
     if request.isolation == "shared":
         return "shared"
     if not tree:

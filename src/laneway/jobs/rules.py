@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from laneway.jobs.model import Job, Limits, Mode, Status
+from laneway.jobs.model import Job, JobLimits, Mode, Status
 
 Waits: TypeAlias = Literal["capacity", "total", "scope", "after", "rollback"]
 """Why a queued job does not start."""
@@ -15,7 +15,7 @@ Waits: TypeAlias = Literal["capacity", "total", "scope", "after", "rollback"]
 _GLOB = "*?["
 
 
-class Decision(msgspec.Struct, frozen=True):
+class QueueDecision(msgspec.Struct, frozen=True):
     """What the dispatcher does with the queue."""
 
     start: tuple[Job, ...]
@@ -27,10 +27,10 @@ class Decision(msgspec.Struct, frozen=True):
 def decide(
     queued: Iterable[Job],
     active: Sequence[Job],
-    limits: Limits,
+    limits: JobLimits,
     *,
     busy_trees: Collection[str] = (),
-) -> Decision:
+) -> QueueDecision:
     """Which queued jobs start now: by priority, then by age. A job that must wait holds up no other one.
 
     `active` has the jobs with a supervisor. `busy_trees` are trees that are being rolled back.
@@ -48,11 +48,15 @@ def decide(
             running.append(job)
         else:
             waits[job.job_id] = why
-    return Decision(tuple(start), waits)
+    return QueueDecision(tuple(start), waits)
 
 
 def _waits(
-    job: Job, running: Sequence[Job], limits: Limits, unfinished: Collection[str], busy_trees: Collection[str]
+    job: Job,
+    running: Sequence[Job],
+    limits: JobLimits,
+    unfinished: Collection[str],
+    busy_trees: Collection[str],
 ) -> Waits | None:
     if job.after and job.after in unfinished:
         return "after"

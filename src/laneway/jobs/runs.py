@@ -19,7 +19,7 @@ from laneway.jobs.attribution import Credits, Differences, PathClaim, Shown, cre
 from laneway.jobs.conflicts import conflicts
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import DEFAULT_RUN_EXPIRY_S, Border, Conflict, Job, ModifiedFile, Run
-from laneway.jobs.places import Places
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.rollback.rollbacks import Rollbacks
 from laneway.jobs.run_ledger import RunLedger
 from laneway.jobs.shadow import Shadow
@@ -64,7 +64,7 @@ class Judged(msgspec.Struct, frozen=True):
 class TreeRuns:
     """The runs of one work tree."""
 
-    def __init__(self, places: Places, ledger: Ledger, tree: str) -> None:
+    def __init__(self, places: JobsLayout, ledger: Ledger, tree: str) -> None:
         self.tree = tree
         self.folder = places.tree(tree)
         self.shadow = Shadow(self.folder / "shadow", Path(tree), ours=(places.root,))
@@ -225,6 +225,6 @@ ROLLBACK_LOCK = "rollback.lock"
 """Held for as long as files of a tree are being given back."""
 
 
-def trees_being_rolled_back(places: Places, trees: Collection[str]) -> frozenset[str]:
+def trees_being_rolled_back(places: JobsLayout, trees: Collection[str]) -> frozenset[str]:
     """Of these trees, those in which no job may start now."""
     return frozenset(tree for tree in trees if is_held(places.tree(tree) / ROLLBACK_LOCK))

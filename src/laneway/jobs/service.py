@@ -20,12 +20,12 @@ from laneway.base.plain import code_label
 from laneway.codex.locate import child_environment
 from laneway.jobs import event_log, requests
 from laneway.jobs.dispatch import Dispatcher, end_unstarted, ring
-from laneway.jobs.event_log import Page
+from laneway.jobs.event_log import EventPage
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import Job, JobFailure, JobSpec, Limits, Result
-from laneway.jobs.places import JOB_ID, Places, new_job_id
+from laneway.jobs.model import Job, JobFailure, JobLimits, JobSpec, Result
+from laneway.jobs.places import JOB_ID, JobsLayout, new_job_id
 from laneway.jobs.recovery import end_lost
-from laneway.jobs.requests import JobDefaults, Request
+from laneway.jobs.requests import JobDefaults, SpawnRequest
 from laneway.jobs.run_ledger import RunLedger
 from laneway.jobs.slots import held
 from laneway.store.database import Database
@@ -47,9 +47,9 @@ class Jobs:
 
     def __init__(
         self,
-        places: Places,
+        places: JobsLayout,
         defaults: JobDefaults,
-        limits: Limits,
+        limits: JobLimits,
         environment: Mapping[str, str] | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -66,7 +66,9 @@ class Jobs:
 
     # ── starting ───────────────────────────────────────────────────────────
 
-    def spawn(self, request: Request, owner: str = LOCAL, *, notify: tuple[str, str] | None = None) -> Job:
+    def spawn(
+        self, request: SpawnRequest, owner: str = LOCAL, *, notify: tuple[str, str] | None = None
+    ) -> Job:
         """Queue a job; `UsageError` if the request is no good. `dispatch` starts it."""
         checked = requests.checked(request, self.defaults)
         return self._queue(checked, request, owner, notify)
@@ -108,7 +110,7 @@ class Jobs:
     def _queue(
         self,
         checked: requests.Checked,
-        request: Request,
+        request: SpawnRequest,
         owner: str,
         notify: tuple[str, str] | None,
         after: str = "",
@@ -125,7 +127,7 @@ class Jobs:
         job = requests.queued(checked, request, job_id, owner, after=after, thread_id=spec.thread_id or "")
         return self.ledger.add(job)
 
-    def _check_run(self, request: Request, tree: str) -> None:
+    def _check_run(self, request: SpawnRequest, tree: str) -> None:
         if request.run is None:
             return
         run = self.runs.open_run(tree) if tree else None
@@ -175,7 +177,7 @@ class Jobs:
         data = read_whole(self.places.job(job.job_id).result, MAX_RESULT_BYTES)
         return None if data is None else decode_result(data)
 
-    def events(self, job: Job, cursor: str | None = None, **options: Any) -> Page:
+    def events(self, job: Job, cursor: str | None = None, **options: Any) -> EventPage:
         """A page of the job's events; see `event_log.read`."""
         return event_log.read(self.places.job(job.job_id).events, job.job_id, cursor, **options)
 
@@ -206,9 +208,9 @@ def may_see(job: Job, owner: str) -> bool:
     return owner in (LOCAL, job.owner)
 
 
-def _continuing(prompt: str, job: Job, spec: JobSpec) -> Request:
+def _continuing(prompt: str, job: Job, spec: JobSpec) -> SpawnRequest:
     """The request of a job that goes on where another one stopped, with its settings."""
-    return Request(
+    return SpawnRequest(
         prompt=prompt,
         cwd=spec.cwd,
         sandbox=spec.sandbox,

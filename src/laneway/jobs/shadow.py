@@ -25,11 +25,11 @@ from laneway.jobs.snapshots import index as seen
 from laneway.jobs.snapshots.beneath import open_root
 from laneway.jobs.snapshots.beside import beside_of, usual_modes
 from laneway.jobs.snapshots.compare import BESIDE, FILES, compare, folders_of, read_beside, states_of
-from laneway.jobs.snapshots.ignored import Ignored, ignored_in
+from laneway.jobs.snapshots.ignored import IgnoredPaths, ignored_in
 from laneway.jobs.snapshots.index import Index
 from laneway.jobs.snapshots.model import Change, PathState, Snapshot, Unguarded
 from laneway.jobs.snapshots.objects import Objects
-from laneway.jobs.snapshots.scan import Scan
+from laneway.jobs.snapshots.scan import TreeScan
 from laneway.jobs.snapshots.work_tree import WorkTree, work_tree
 from laneway.store.files import make_folder
 from laneway.store.gates import gate
@@ -119,7 +119,7 @@ class Shadow:
         lent = _lent(objects, rules.head) if index is None or is_baseline else frozenset()
         if index is not None and is_baseline:
             _read_unkept_again(objects, index, lent)
-        scan = Scan(
+        scan = TreeScan(
             index.folders if index else {},
             objects,
             self._rules_within,
@@ -172,7 +172,7 @@ class Shadow:
         facts = self._work_tree()
         return Objects(self.folder / "repository", facts.algorithm, (facts.objects,))
 
-    def _rules_within(self, path: bytes) -> Ignored | None:
+    def _rules_within(self, path: bytes) -> IgnoredPaths | None:
         """What is ignored in a repository inside the tree; none where git finds none, or not a sound one."""
         try:
             return ignored_in(Path(os.path.join(self._work_tree().top, os.fsdecode(path))), path + b"/")
@@ -188,7 +188,7 @@ def _is_below(path: str, top: Path) -> bool:
     return path.startswith(os.path.join(top, ""))
 
 
-def _walk(scan: Scan, top: Path, rules: Ignored) -> None:
+def _walk(scan: TreeScan, top: Path, rules: IgnoredPaths) -> None:
     try:
         root = open_root(top)
         try:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from laneway.base.errors import StoreError
-from laneway.jobs.model import Limits, Mode
+from laneway.jobs.model import JobLimits, Mode
 from laneway.store.files import make_folder, trouble
 from laneway.store.gates import open_lock, take_lock, try_flock
 
@@ -25,7 +25,7 @@ class Slots:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def take(self, mode: Mode, limits: Limits) -> tuple[int, ...]:
+    def take(self, mode: Mode, limits: JobLimits) -> tuple[int, ...]:
         """The descriptors of a free slot of each kind; empty if there is none."""
         total = self._first_free("total", limits.total)
         if total is None:
@@ -36,7 +36,7 @@ class Slots:
             return ()
         return total, own
 
-    def taken(self, limits: Limits) -> dict[str, int]:
+    def taken(self, limits: JobLimits) -> dict[str, int]:
         """How many slots of each kind are held. Only under the dispatcher's gate: looking is locking, too."""
         counts = {"total": limits.total, "read": limits.read, "write": limits.write}
         return {kind: sum(self._is_held(kind, n) for n in range(count)) for kind, count in counts.items()}

@@ -17,20 +17,20 @@ import msgspec
 
 from laneway.base.errors import LanewayError
 from laneway.base.foreign_files import read_regular
-from laneway.codex.exec.events import Normaliser
+from laneway.codex.exec.events import EventNormaliser
 from laneway.codex.exec.outcome import verdict
 from laneway.codex.exec.output import output_problem, structured_output
 from laneway.codex.exec.stderr import refused_calls
 from laneway.jobs import rules
 from laneway.jobs.apart import ApartEnd, ApartWork
 from laneway.jobs.attempt import Attempt, AttemptEnd, Bounds, Order
-from laneway.jobs.attribution import Shown, Window
+from laneway.jobs.attribution import EditWindow, Shown
 from laneway.jobs.contract import reported_files
 from laneway.jobs.dispatch import ring
 from laneway.jobs.event_log import FINAL, EventWriter
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import Job, JobFailure, JobSpec, Result
-from laneway.jobs.places import Places
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.preparation import prepare_worker, spawners_environment, work_folder
 from laneway.jobs.repo_state import RepoState, breaches, present_litter, remove_litter, repo_state
 from laneway.jobs.runs import Judged, TreeRuns
@@ -48,7 +48,9 @@ EXITS = {"SIGKILL": -9, "SIGTERM": -15, "SIGINT": -2}
 class Supervisor:
     """Runs one job, whose lock and slots this process holds."""
 
-    def __init__(self, places: Places, ledger: Ledger, job: Job, spec: JobSpec, locks: Sequence[int]) -> None:
+    def __init__(
+        self, places: JobsLayout, ledger: Ledger, job: Job, spec: JobSpec, locks: Sequence[int]
+    ) -> None:
         self.places = places
         self._ledger = ledger
         self._job = job
@@ -57,7 +59,7 @@ class Supervisor:
         self._files = places.job(job.job_id)
         self._runs = TreeRuns(places, ledger, job.tree) if job.mode == "write" else None
         self._run_id = ""
-        self._windows: list[Window] = []
+        self._windows: list[EditWindow] = []
         self._workers: list[JobWorker] = []
         self._thread_id = spec.thread_id
         self._order: Order | None = None
@@ -143,7 +145,7 @@ class Supervisor:
             events.append("error", {"kind": "refused", "message": call.reason, "command": call.command})
         return await asyncio.to_thread(self._failure_of, end, worker.output)
 
-    def _failure_of(self, end: AttemptEnd, output: Normaliser) -> JobFailure | None:
+    def _failure_of(self, end: AttemptEnd, output: EventNormaliser) -> JobFailure | None:
         match end.stopped:
             case "cancelled":
                 return JobFailure("cancelled", "Cancelled.")

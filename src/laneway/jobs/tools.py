@@ -23,7 +23,7 @@ from laneway.jobs.job_json import result_json, row_json, status_json
 from laneway.jobs.listing import JobFilter, listed
 from laneway.jobs.model import Job
 from laneway.jobs.partial import conflicts_of, result_of
-from laneway.jobs.requests import Request
+from laneway.jobs.requests import SpawnRequest
 from laneway.jobs.resolving import Resolution, resolve
 from laneway.jobs.service import LOCAL, Jobs
 from laneway.jobs.waiting import MAX_WAIT_S, WAIT_S, Until, Waited, Waiter
@@ -118,7 +118,7 @@ class JobTools:
         return answer
 
     async def _spawn(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        request = converted(arguments, Request)
+        request = converted(arguments, SpawnRequest)
         notify = self._notify(caller)
         job = await asyncio.to_thread(self.jobs.spawn, request, owner_of(caller), notify=notify)
         self._dispatching.stir()

@@ -10,11 +10,11 @@ import os
 import time
 from collections.abc import Callable, Iterable
 
-from laneway.codex.exec.events import Normaliser, WorkerEvent
+from laneway.codex.exec.events import EventNormaliser, WorkerEvent
 from laneway.codex.exec.tokens import TokenCount, TokenTail
-from laneway.jobs.attribution import Window
+from laneway.jobs.attribution import EditWindow
 from laneway.jobs.event_log import EventWriter
-from laneway.jobs.model import Usage
+from laneway.jobs.model import JobUsage
 from laneway.jobs.snapshots.paths import text_of
 
 ACTIVITY_CHARS = 120
@@ -31,7 +31,7 @@ class JobWorker:
         thread_id: str | None,
         on_thread: Callable[[str], None],
     ) -> None:
-        self.output = Normaliser(time.time)
+        self.output = EventNormaliser(time.time)
         self.last_sign_of_life = clock()
         self.activity = ""
         self.used_before = 0
@@ -61,7 +61,7 @@ class JobWorker:
         """Of this attempt, when it is over."""
         return self._tail.look(self.output.state.thread_id or None)
 
-    def windows(self, tree: str) -> tuple[Window, ...]:
+    def windows(self, tree: str) -> tuple[EditWindow, ...]:
         """When the worker may have changed files, with the paths of its patches relative to the tree."""
         patched: dict[str, list[str]] = {}
         for change in self.output.activities.changes:
@@ -69,7 +69,7 @@ class JobWorker:
             if path:
                 patched.setdefault(change.item_id, []).append(path)
         return tuple(
-            Window(
+            EditWindow(
                 start=activity.started,
                 end=activity.ended,
                 text="" if activity.kind == "patch" else activity.text,
@@ -109,10 +109,10 @@ def relative_to(tree: str, path: str) -> str:
     )
 
 
-def usage_of(counts: Iterable[TokenCount]) -> Usage:
+def usage_of(counts: Iterable[TokenCount]) -> JobUsage:
     """Of all attempts together."""
     all_counts = list(counts)
-    return Usage(
+    return JobUsage(
         input_tokens=sum(count.input for count in all_counts),
         cached_input_tokens=sum(count.cached_input for count in all_counts),
         output_tokens=sum(count.output for count in all_counts),

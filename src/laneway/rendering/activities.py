@@ -13,7 +13,7 @@ import msgspec
 from laneway.base.engines import CODEX
 from laneway.core.model import Activity, Location
 from laneway.rendering.diffs import edit_title
-from laneway.rendering.titles import code_title, look_title, relative_to, title
+from laneway.rendering.titles import CUT, code_title, look_title, relative_to, title
 
 ActionKind: TypeAlias = Literal["read", "search", "fetch", "execute"]
 
@@ -80,6 +80,11 @@ def activity_title(activity: Activity, cwd: str) -> str:
 
 def outcome(activity: Activity, *, has_content: bool, engine: str = CODEX) -> str | None:
     """How the activity ended, where its output or content does not already show it."""
+    how = _how_ended(activity, has_content=has_content, engine=engine)
+    return " ".join(filter(None, (how, CUT if activity.is_cut else None))) or None
+
+
+def _how_ended(activity: Activity, *, has_content: bool, engine: str) -> str | None:
     if activity.status in _OUTCOMES:
         return _OUTCOMES[activity.status]
     if activity.exit_code:

@@ -10,7 +10,7 @@ import shlex
 from typing import Any
 
 from laneway.base.plain import is_plain_code, label, quoted
-from laneway.core.model import DECLINE, Answer, Choice, Question
+from laneway.core.model import DECLINE, Choice, LastingRule, Question
 
 MAX_RULE_CHARS = 200
 """Of a lasting rule: more does not fit on a button, and nobody must grant a rule that is cut."""
@@ -24,31 +24,12 @@ def offered(question: Question) -> list[Choice]:
     return sorted(choices, key=lambda choice: _ORDER.index(choice.grants))
 
 
-def is_rule(choice: Choice) -> bool:
-    """Whether the choice is a lasting rule, for more than what the question asks."""
-    return choice.choice_id.startswith("amendment-")
-
-
-def answer_granting(question: Question, *scopes: str, values: dict[str, Any] | None = None) -> Answer:
-    """The answer with the first of these scopes that the question offers, none wider; else a decline."""
-    for scope in scopes:
-        for choice in question.choices:
-            if choice.grants == scope:
-                return Answer(choice_id=choice.choice_id, values=values or {})
-    return DECLINE
-
-
-def stop_answer(question: Question) -> Answer:
-    """The answer that declines and ends the turn, where the question offers that; else a decline."""
-    return answer_granting(question, "stop")
-
-
 def _is_offered(question: Question, choice: Choice) -> bool:
     if question.kind == "elicitation":
         # For an MCP server, cancelling is declining by another name: it stops nothing.
         return choice.grants != "stop"
-    if is_rule(choice):
-        return _rule(question, choice) is not None
+    if choice.rule is not None:
+        return _rule_label(question, choice, choice.rule) is not None
     if choice.choice_id == DECLINE.choice_id:
         return True  # Codex accepts it even where it lists only the one that stops (measured, 0.163)
     decisions = _param(question, "availableDecisions")
@@ -60,8 +41,8 @@ def _is_offered(question: Question, choice: Choice) -> bool:
 
 def name(question: Question, choice: Choice) -> str:
     """The label of a choice, for a button."""
-    if is_rule(choice):
-        return _rule(question, choice) or label(choice.label)
+    if choice.rule is not None:
+        return _rule_label(question, choice, choice.rule) or label(choice.label)
     if choice.grants != "session":
         return label(choice.label)
     if question.kind == "patch":
@@ -75,19 +56,15 @@ def name(question: Question, choice: Choice) -> str:
     return "Allow this command for this session"
 
 
-def _rule(question: Question, choice: Choice) -> str | None:
+def _rule_label(question: Question, choice: Choice, rule: LastingRule) -> str | None:
     """The label of a lasting rule; none if it cannot be shown whole and in plain characters."""
-    match _decision(question, choice):
-        case {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": [*prefix]}} if prefix:
-            return _command_rule(question, prefix) if all(isinstance(word, str) for word in prefix) else None
-        case {"applyNetworkPolicyAmendment": {"network_policy_amendment": {"host": str(host), **rule}}}:
-            verb = {"allow": "allow", "deny": "block"}.get(str(rule.get("action")))
-            return f"Always {verb} connections to {quoted(host)}" if verb and _is_plain(host) else None
-        case _:
-            return None
+    if rule.command:
+        return _command_rule(question, rule.command)
+    verb = "block" if choice.grants == "nothing" else "allow"
+    return f"Always {verb} connections to {quoted(rule.host)}" if _is_plain(rule.host) else None
 
 
-def _command_rule(question: Question, prefix: list[str]) -> str | None:
+def _command_rule(question: Question, prefix: tuple[str, ...]) -> str | None:
     """The command comes early in the label: Qt Creator cuts buttons after some thirty letters."""
     subject = shlex.join(prefix)
     if not _is_plain(subject):
@@ -102,14 +79,6 @@ def _command_rule(question: Question, prefix: list[str]) -> str | None:
 def _is_plain(subject: str) -> bool:
     # Line breaks, control characters and bidirectional marks would hide what is granted.
     return is_plain_code(subject) and 0 < len(subject) <= MAX_RULE_CHARS
-
-
-def _decision(question: Question, choice: Choice) -> Any:
-    decisions = _param(question, "availableDecisions")
-    number = choice.choice_id.removeprefix("amendment-")
-    if not isinstance(decisions, list) or not number.isdecimal() or int(number) >= len(decisions):
-        return None
-    return decisions[int(number)]
 
 
 def _param(question: Question, name: str) -> Any:

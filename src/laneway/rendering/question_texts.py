@@ -121,6 +121,8 @@ def subject_data(question: Question) -> Any:
     """What the question is about as data: permissions, or the arguments of a tool call; none if neither."""
     if question.kind == "permissions":
         return question.schema
+    if question.kind == "tool":
+        return question.arguments
     meta = _params(question).get("_meta")
     return meta.get("tool_params") if isinstance(meta, dict) else None
 

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from laneway.base.plain import plain
+from laneway.core.answers import answer_granting, no_with_words
 from laneway.core.model import DECLINE, Answer, Question
 from laneway.rendering import forms
-from laneway.rendering.choices import answer_granting
 from laneway.rendering.forms import Control, Option
 from laneway.rendering.question_texts import attributed
 
@@ -38,6 +38,8 @@ class InText(msgspec.Struct, frozen=True):
     """The fields that are still to be answered, in the order of their numbers in the text."""
     values: dict[str, Any] = {}
     """The fields that are answered already."""
+    is_why: bool = False
+    """Whether the answer is no already, and the prompt brings the words that go with it."""
 
 
 def ask(
@@ -49,11 +51,24 @@ def ask(
     return InText(question=question, text=text, fields=fields, values=values or {})
 
 
+def ask_why(question: Question) -> InText:
+    """Compose the message that asks for the words with a no."""
+    text = (
+        f"Why not, or what should {question.engine} do instead? Answer with your next message."
+        f" Say `{SKIP}` to give no reason."
+    )
+    return InText(question=question, text=text, fields=(), is_why=True)
+
+
 def from_text(in_text: InText, text: str) -> Answer | InText:
     """Parse a prompt: an answer, or the question again where the prompt cannot be parsed."""
     text = text.strip()
+    if in_text.is_why and text:
+        return no_with_words(in_text.question, "" if text.casefold() in _SKIPS else text)
     if text.casefold() in _SKIPS:
         return DECLINE
+    if in_text.is_why:
+        return in_text
     typed_by_name = _by_field(in_text.fields, text) if text else None
     if typed_by_name is None:
         problem = "Please start each answer with its number." if text else "There was no answer in that."
@@ -155,8 +170,7 @@ def _by_number(fields: tuple[Control, ...], text: str) -> dict[str, str]:
 def _parse(field: Control, typed: str) -> Any:
     """What the user typed as a value of the field; none if it is not one."""
     if field.kind == "array":
-        chosen = [_option(field.options, part) for part in re.split(r"[,;\n]", typed) if part.strip()]
-        return [option.value for option in chosen if option] if chosen and all(chosen) else None
+        return _several(field, typed)
     if field.options:
         option = _option(field.options, typed)
         if option:
@@ -166,6 +180,16 @@ def _parse(field: Control, typed: str) -> Any:
         return typed
     value = _scalar(field, typed.strip().casefold())
     return value if value is not None and forms.fits(field, value) else None
+
+
+def _several(field: Control, typed: str) -> list[str] | None:
+    """Options with commas between; else own words, where those are allowed."""
+    whole = _option(field.options, typed)
+    parts = [typed] if whole else [part for part in re.split(r"[,;\n]", typed) if part.strip()]
+    chosen = [_option(field.options, part) for part in parts]
+    if chosen and all(chosen):
+        return list(dict.fromkeys(option.value for option in chosen if option))
+    return [typed] if field.takes_free_text else None
 
 
 def _scalar(field: Control, typed: str) -> bool | int | float | None:

@@ -7,6 +7,8 @@ import os
 from laneway.base.plain import ELLIPSIS, code_label, label
 from laneway.core.model import Look
 
+CUT = "The output was cut: this is not all of it."
+"""Of an activity whose engine has left out a part of its output."""
 MAX_TITLE_CHARS = 200
 """Clients show titles as labels."""
 

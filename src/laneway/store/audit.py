@@ -21,6 +21,7 @@ import msgspec
 
 from laneway.base.foreign_files import NotRegular, open_regular
 from laneway.base.redact import redact
+from laneway.core.named.records import AuditLine
 from laneway.store.files import FILE_MODE, make_folder, trouble
 from laneway.store.gates import gate, readers_gate
 from laneway.store.retention import Retention
@@ -41,21 +42,6 @@ MAX_READ_FILE_BYTES = 256 * 1024 * 1024
 
 MAX_OLD_FILES = 100
 """Upper limit of the setting, because a reader opens them all at once."""
-
-
-class AuditEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the log. `agent_id` and `identity` are always written, others if they are not empty."""
-
-    event_type: str
-    agent_id: str | None
-    identity: str | None
-    recipient: str = ""
-    message_summary: str = ""
-    prompt_summary: str = ""
-    thread_id: str = ""
-    turn_id: str = ""
-    request_id: str = ""
-    outcome: str = ""
 
 
 class AuditPage(msgspec.Struct, frozen=True):
@@ -81,20 +67,21 @@ class AuditLog:
         self._retention = retention
         self._now = now
 
-    def append(self, *events: AuditEvent) -> None:
+    def append(self, *lines: AuditLine) -> None:
         """Add lines. When this returns they survive a kill of this process; else `StoreError`."""
-        lines = b"".join(map(self._line, events))
+        written = b"".join(map(self._encode, lines))
         make_folder(self._path.parent)
         with gate(self._gate_path):
             try:
-                if _size(self._path) + len(lines) > self._retention.audit_max_bytes:
+                if _size(self._path) + len(written) > self._retention.audit_max_bytes:
                     self._put_away()
-                _add(self._path, lines)
+                _add(self._path, written)
             except OSError as problem:
                 raise trouble(self._path, problem) from problem
 
-    def _line(self, event: AuditEvent) -> bytes:
-        fields = msgspec.structs.asdict(event)
+    def _encode(self, line: AuditLine) -> bytes:
+        """`agent_id` and `identity` are always written, other fields if they are not empty."""
+        fields = msgspec.structs.asdict(line)
         texts = {name: _redacted(value) for name, value in fields.items() if value or value is None}
         return msgspec.json.encode({"timestamp": stamp(self._now()), **texts}) + b"\n"
 

@@ -17,7 +17,7 @@ import msgspec
 
 from laneway.base.errors import FileDamaged
 from laneway.store.files import read_whole
-from laneway.store.registry import MAX_REGISTRY_BYTES, VERSION, Entry, Status, decode
+from laneway.store.registry import KNOWN, MAX_REGISTRY_BYTES, VERSION, Entry, SessionFields, decode
 
 SETTLED_S = 2.0
 """Age of a file before it is cached. Within one tick of a file system's clock, two seconds at worst,
@@ -28,24 +28,12 @@ SLACK_BYTES = 64 * 1024
 """How much a file may grow between `stat` and reading it."""
 
 
-class SessionRow(msgspec.Struct, kw_only=True, frozen=True):
+class SessionRow(SessionFields, kw_only=True, frozen=True):
     """One session, with the field names of a registry."""
 
-    agent_id: str
-    identity: str
-    team: str
     backend: str | None = None
-    backend_id: str | None = None
     thread_id: str | None = None
-    repo_root: str | None = None
-    repo_name: str | None = None
-    branch: str | None = None
-    cwd: str | None = None
-    started_at: str = ""
-    last_active: str = ""
     last_active_at: str | None = None
-    status: Status = "active"
-    tag: str | None = None
     state: str | None = None
     role: str | None = None
     agent_name: str | None = None
@@ -67,10 +55,9 @@ class SessionRow(msgspec.Struct, kw_only=True, frozen=True):
     @property
     def entry(self) -> Entry:
         """The entry, without fields of other programs."""
-        return Entry(**{name: getattr(self, name) for name in IN_ENTRY})
+        return Entry(**{name: getattr(self, name) for name in KNOWN})
 
 
-IN_ENTRY = tuple(name for name in Entry.__struct_fields__ if name != "extra")
 EXTRA_KINDS: dict[str, Any] = {
     "backend": str,
     "state": str,
@@ -96,7 +83,7 @@ EXTRA_KINDS: dict[str, Any] = {
 
 def row_of(entry: Entry) -> SessionRow:
     """The row of an entry. Fields of a wrong type, which only another program writes, are left out."""
-    entry_fields: dict[str, Any] = {name: getattr(entry, name) for name in IN_ENTRY}
+    entry_fields: dict[str, Any] = {name: getattr(entry, name) for name in KNOWN}
     extra: dict[str, Any] = {name: entry.read(name, kind) for name, kind in EXTRA_KINDS.items()}
     return SessionRow(**entry_fields, **extra)
 
@@ -106,12 +93,12 @@ def disowned(row: SessionRow) -> SessionRow:
     return msgspec.structs.replace(row, status="stale") if row.status == "active" else row
 
 
-class _File(msgspec.Struct):
+class _RegistryFile(msgspec.Struct):
     version: int
     sessions: list[SessionRow]
 
 
-_decoder = msgspec.json.Decoder(_File)
+_decoder = msgspec.json.Decoder(_RegistryFile)
 
 
 def rows_in(data: bytes, where: str) -> tuple[SessionRow, ...]:

@@ -9,19 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-import msgspec
-
 from laneway.base.engines import DEFAULT_BACKEND
 from laneway.core.named.records import AuditLine, Record, RecordView, refuse_reserved
-from laneway.store.audit import AuditEvent
 from laneway.store.claim import HeldIdentity
 from laneway.store.listing import EXTRA_KINDS, SessionRow, row_of
 from laneway.store.names import check_name
-from laneway.store.registry import Entry
+from laneway.store.registry import KNOWN, Entry
 from laneway.store.stamps import Now, stamp, utc_now
 from laneway.store.store import Store
 
-_IN_ENTRY = tuple(name for name in Entry.__struct_fields__ if name not in ("backend_id", "extra"))
+_IN_ENTRY = tuple(name for name in KNOWN if name != "backend_id")
 _RENAMED = {"reasoning_effort": "effort"}
 
 
@@ -81,10 +78,7 @@ class StoreRecords:
         return await asyncio.to_thread(self._store.summary, identity, thread_id)
 
     async def audit(self, lines: Sequence[AuditLine]) -> None:
-        await asyncio.to_thread(self._append, lines)
-
-    def _append(self, lines: Sequence[AuditLine]) -> None:
-        self._store.audit.append(*(AuditEvent(**msgspec.structs.asdict(line)) for line in lines))
+        await asyncio.to_thread(self._store.audit.append, *lines)
 
 
 def entry_of(record: Record) -> Entry:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from laneway.base.errors import FileDamaged, FileNewer, StoreError
 from laneway.base.prepare import prepare
+from laneway.core.named.records import Status
 from laneway.store.stamps import parse as parse_time
 
 VERSION = 1
@@ -25,16 +26,14 @@ MAX_REGISTRY_BYTES = 16 * 1024 * 1024
 MAX_ENTRY_BYTES = 1024 * 1024
 """One session with the longest instructions that Codex accepts; more is a mistake of the caller."""
 
-Status = Literal["active", "stale", "closed", "interrupted"]
 ENDED: frozenset[Status] = frozenset(("closed", "stale"))
 """Statuses that pruning removes. An interrupted session waits for its owner."""
 
 T = TypeVar("T")
 
 
-@prepare
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One session. Times are ISO 8601 texts, as in the file."""
+class SessionFields(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of a session that all programs know. Times are ISO 8601 texts, as in the file."""
 
     agent_id: str
     identity: str
@@ -48,6 +47,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     last_active: str = ""
     status: Status = "active"
     tag: str | None = None
+
+
+@prepare
+class Entry(SessionFields, frozen=True, kw_only=True):
+    """One session with everything that its file has of it."""
+
     extra: dict[str, Any] = {}
     """Further fields of the file: those that callers add, and those of other programs (as raw JSON)."""
 
@@ -59,7 +64,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
             return None
 
 
-KNOWN = tuple(name for name in Entry.__struct_fields__ if name != "extra")
+KNOWN = SessionFields.__struct_fields__
 OTHER_NAMES = (("agent_id", "codex_id"), ("backend_id", "thread_id"), ("last_active", "last_active_at"))
 """The name that we use, and the other one that a file may have."""
 

@@ -3,7 +3,7 @@
     store = Store(sessions_root(), "default")
     with store.claim("codex") as claim:
         claim.registry.update(Entry(agent_id=…, identity="codex", team="default"))
-        claim.audit.append(AuditEvent(event_type="codex", agent_id=…, identity="codex"))
+        claim.audit.append(AuditLine(event_type="codex", agent_id=…, identity="codex"))
         claim.summaries.write(backend_id, text)
 
 Any number of processes may have a store on the same folder. Reading needs no claim and writes

@@ -13,6 +13,7 @@ from typing import Any
 
 from laneway.base.engines import BACKENDS, CODEX
 from laneway.base.errors import EngineError, EngineLost, EngineRefused, QuestionGone, ThreadUnknown
+from laneway.core.abilities import check_fork, check_steer, check_turn
 from laneway.core.model import (
     Accepted,
     Answer,
@@ -48,8 +49,11 @@ ALL_OFFERS = Offers(
     live_output=True,
     exit_codes=True,
     schemas=True,
+    reviews=True,
+    compaction=True,
     codex_config=True,
     sandboxes=("read-only", "workspace-write", "danger-full-access"),
+    approvals=("untrusted", "on-request", "never"),
 )
 """What this engine can do itself, without further ports."""
 
@@ -66,6 +70,7 @@ class HandThread:
     def __init__(self, thread_id: str, host: Host, *, is_obedient: bool = True) -> None:
         self.host = host
         self.engine_name = CODEX
+        self.offers = ALL_OFFERS
         self.is_obedient = is_obedient
         """Whether an interrupt ends the turn, as a healthy engine does."""
         self.started: list[tuple[str, TurnSpec]] = []
@@ -93,6 +98,7 @@ class HandThread:
 
     async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
         self.started.append((ticket, spec))
+        check_turn(self.engine_name, self.offers, spec)
         if self.hold_starts is not None:
             await self.hold_starts.wait()
         if self.refuse_with is not None:
@@ -108,6 +114,7 @@ class HandThread:
         return turn_id
 
     async def steer(self, ticket: str, turn_id: str, parts: tuple[Part, ...]) -> None:
+        check_steer(self.engine_name, self.offers)
         self.steered.append(parts)
         self.steer_tickets.append(ticket)
         if self.records:
@@ -142,13 +149,14 @@ class HandThread:
         """Report that an input is recorded; an older engine does not name its ticket."""
         self.host.on_event(Accepted(turn_id=self.turn_id or "", client_id=ticket))
 
-    def ask(self, question_id: str, **fields: Any) -> None:
+    def ask(self, question_id: str, *, offers_stop: bool = False, **fields: Any) -> None:
         """Ask a question: by default for a command, with a yes and a no; `fields` are those of `Question`."""
+        stop = (Choice(choice_id="cancel", label="No, and stop", grants="stop"),) if offers_stop else ()
         question = Question(
             **{
                 "kind": "command",
                 "message": "May I?",
-                "choices": YES_OR_NO,
+                "choices": (*YES_OR_NO, *stop),
                 "engine": self.engine_name,
                 "turn_id": self.turn_id,
                 "item_id": None,
@@ -225,6 +233,7 @@ class HandEngine:
         return self._add(thread_id, host)
 
     async def fork(self, thread_id: str, spec: ThreadSpec, host: Host) -> HandThread:
+        check_fork(self.name, self.offers)
         self._begin()
         return self._add(f"{thread_id}-fork", host)
 
@@ -275,6 +284,6 @@ class HandEngine:
 
     def _add(self, thread_id: str, host: Host) -> HandThread:
         thread = self.kind(thread_id, host, is_obedient=self.is_obedient)
-        thread.engine_name = self.name
+        thread.engine_name, thread.offers = self.name, self.offers
         self.threads[thread_id] = thread
         return thread

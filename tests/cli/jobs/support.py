@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from laneway.jobs.model import Job
-from laneway.jobs.places import Places
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.service import Jobs
 from tests.cli.support import Ran, laneway
 from tests.jobs.stage import Stage, stage
@@ -27,7 +27,7 @@ class Shell:
             "PYTHONPATH": here.environment["PYTHONPATH"],
         }
         state = top / "xdg" / "laneway"
-        here.places = Places(state / "jobs", state / "laneway.db")
+        here.places = JobsLayout(state / "jobs", state / "laneway.db")
         self.jobs: Jobs = here.jobs()
 
     async def run(self, *words: str, stdin: str | None = None, **env: str) -> Ran:

@@ -12,8 +12,8 @@ import laneway as package
 from laneway.base.errors import UsageError
 from laneway.cli.jobs.names import find_ids, find_job
 from laneway.codex import locate
-from laneway.jobs.model import Job, Limits
-from laneway.jobs.places import Places
+from laneway.jobs.model import Job, JobLimits
+from laneway.jobs.places import JobsLayout
 from laneway.jobs.requests import JobDefaults
 from laneway.jobs.service import Jobs
 from tests.cli.test_completion import complete
@@ -25,11 +25,11 @@ IDS = ("job-aaaaaa0000000001", "job-aaaaaa0000000002", "job-bbbbbb0000000003")
 def jobs(tmp_path: Path) -> Jobs:
     """Three that were never started; the last one has ended."""
     state = tmp_path / ".local" / "state" / "laneway"
-    places = Places(state / "jobs", state / "laneway.db")
+    places = JobsLayout(state / "jobs", state / "laneway.db")
     defaults = JobDefaults(
         cwd=tmp_path, codex=locate.find().path, codex_home=str(tmp_path), work_near=places.jobs
     )
-    made = Jobs(places, defaults, Limits())
+    made = Jobs(places, defaults, JobLimits())
     for job_id in IDS:
         job = Job(job_id=job_id, number=0, owner="local", mode="read", status="queued", title="Do\x1b[31m it")
         made.ledger.add(job)

@@ -20,6 +20,7 @@ from laneway.core.model import (
     Diff,
     Event,
     FileChange,
+    Look,
     Notice,
     Output,
     Plan,
@@ -212,3 +213,23 @@ def test_a_long_diff_is_cut_with_a_count() -> None:
     _, side = drawn(diff, done, detail=Detail(hint="--full"))
     assert side.splitlines()[-1] == "  … 40 lines hidden (run with --full to see them)"
     assert drawn(diff, done, detail=Detail(is_full=True))[1].count("\n") == 100
+
+
+def test_what_is_read_is_said_in_words_and_cut_output_says_so() -> None:
+    """Paths below the session's folder are short; a retry names its engine."""
+    out, side = io.StringIO(), io.StringIO()
+    screen = Screen(out, side)
+    screen.engine, screen.cwd = "Claude", "/work"
+    look = Look(purpose="read", path="/work/a\n.py")
+    read = Activity(turn_id="u", item_id="r", kind="read", title="x", status="running", look=look)
+    command = Activity(
+        turn_id="u", item_id="c", kind="command", title="make", status="completed", output="a", is_cut=True
+    )
+    for event in (read, command, Notice(level="warning", message="overloaded", will_retry=True)):
+        screen.show(event)
+    assert side.getvalue().splitlines() == [
+        "▸ Read a …",
+        "  │ a",
+        "  The output was cut: this is not all of it.",
+        "  ! overloaded (Claude tries again)",
+    ]

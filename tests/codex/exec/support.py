@@ -17,7 +17,7 @@ import msgspec
 
 from laneway.codex import locate
 from laneway.codex.exec.command import WorkerCommand, argv
-from laneway.codex.exec.events import Normaliser, WorkerEvent, WorkerState
+from laneway.codex.exec.events import EventNormaliser, WorkerEvent, WorkerState
 from laneway.codex.exec.outcome import Verdict, verdict
 from laneway.rehearsal.answer import Piece, answer
 from laneway.rehearsal.home import throwaway_home, work_beside
@@ -33,7 +33,9 @@ Message = dict[str, Any]
 class Ended:
     """A worker that is over."""
 
-    def __init__(self, returncode: int, output: Normaliser, events: list[WorkerEvent], stderr: str) -> None:
+    def __init__(
+        self, returncode: int, output: EventNormaliser, events: list[WorkerEvent], stderr: str
+    ) -> None:
         self.returncode = returncode
         self.output = output
         self.events = events
@@ -80,7 +82,7 @@ class Bench:
     ) -> Ended:
         """One worker, from start to end. `words` in place of those of a command."""
         clock = iter(range(1_000_000)).__next__
-        output = Normaliser(lambda: float(clock()))
+        output = EventNormaliser(lambda: float(clock()))
         events: list[WorkerEvent] = []
         async with asyncio.timeout(DEADLINE_S):
             process = await asyncio.create_subprocess_exec(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from laneway.codex.exec import activities
-from laneway.codex.exec.activities import Activity, ActivityLog, PatchedFile, kind_of
+from laneway.codex.exec.activities import ActivityLog, PatchedFile, WorkerActivity, kind_of
 
 PATCH = {"type": "file_change", "changes": [{"path": "/a", "kind": "add"}, {"path": "/b", "kind": "delete"}]}
 
@@ -25,7 +25,10 @@ def test_commands_may_run_side_by_side() -> None:
     log.note("updated", command("a"), 3, 2)
     log.note("completed", command("b", "ls"), 4, 3)
     log.note("completed", command("a", ""), 5, 4)
-    assert log.all == (Activity("a", "command", "make", 1, 5), Activity("b", "command", "ls", 2, 4))
+    assert log.all == (
+        WorkerActivity("a", "command", "make", 1, 5),
+        WorkerActivity("b", "command", "ls", 2, 4),
+    )
     assert log.running == ()
     assert log.is_complete
 
@@ -34,7 +37,7 @@ def test_a_patch_that_is_told_only_when_it_is_done_began_after_the_line_before()
     """As 0.104 does."""
     log = ActivityLog()
     log.note("completed", {**PATCH, "id": "p", "status": "completed"}, 7, 4)
-    assert log.all == (Activity("p", "patch", "/a\n/b", 4, 7),)
+    assert log.all == (WorkerActivity("p", "patch", "/a\n/b", 4, 7),)
     assert log.changes == [PatchedFile("/a", "add", "p"), PatchedFile("/b", "delete", "p")]
 
 

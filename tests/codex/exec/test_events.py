@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.codex.exec import events
-from laneway.codex.exec.activities import Activity
-from laneway.codex.exec.events import MAX_WARNINGS, Normaliser, WorkerEvent, WorkerState, error_text
+from laneway.codex.exec.activities import WorkerActivity
+from laneway.codex.exec.events import MAX_WARNINGS, EventNormaliser, WorkerEvent, WorkerState, error_text
 from laneway.codex.exec.tokens import TokenCount
 
 CHANGES = [{"path": "/a", "kind": "add"}]
 MCP = {"type": "mcp_tool_call", "server": "s", "tool": "t", "arguments": {"a": 1}}
 
 
-def normaliser() -> Normaliser:
+def normaliser() -> EventNormaliser:
     """Its clock counts: 0 when it is made, then one more for each line."""
-    return Normaliser(itertools.count().__next__)
+    return EventNormaliser(itertools.count().__next__)
 
 
-def fed(*lines: dict[str, Any] | bytes) -> tuple[Normaliser, list[WorkerEvent]]:
+def fed(*lines: dict[str, Any] | bytes) -> tuple[EventNormaliser, list[WorkerEvent]]:
     output = normaliser()
     told: list[WorkerEvent] = []
     for line in lines:
@@ -263,7 +263,7 @@ def test_a_line_that_is_too_long_is_told_and_ends_its_command(monkeypatch: pytes
         "item": {"id": "item_0", "type": "command_execution"},
     }
     assert told[2].content == {"kind": "too_long", "bytes": 201}
-    assert output.activities.all == (Activity("item_0", "command", "yes", 1, 2),)
+    assert output.activities.all == (WorkerActivity("item_0", "command", "yes", 1, 2),)
 
 
 json_values = st.recursive(

@@ -250,6 +250,7 @@ async def test_fr_10_2_health_tells_the_child_the_names_and_the_time(tmp_path: P
             "limit": 7,
             "identities": {"a": {"agent_id": named.agent_id, "thread_id": "thread-1", "state": "idle"}},
             "pending_mail": 3,
+            "engines": (),
         }
 
 

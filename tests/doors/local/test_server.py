@@ -6,15 +6,15 @@ import asyncio
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from laneway.base.errors import EngineError, RemoteError, WireBroken
-from laneway.core.model import DECLINE, Activity
+from laneway.core.model import DECLINE, Activity, Answer
 from laneway.core.named.session import ClosedSession
 from laneway.core.subscription import MAX_EVENTS
-from laneway.doors.local.api import STOP_S
+from laneway.doors.local.api import STOP_S, LocalApi
 from laneway.doors.local.client import connect
 from laneway.doors.local.shapes import (
     ANSWER,
@@ -27,8 +27,11 @@ from laneway.doors.local.shapes import (
     Listed,
     Stopped,
 )
+from laneway.wire.messages import Raw, encode
+from tests.core.named.support import stage
 from tests.core.support import until
 from tests.doors.local.support import LocalStage, Stranger, local_stage, onlooker
+from tests.doors.sample_questions import TOOL
 
 
 async def ask(home: LocalStage, method: str, reply: Any, **which: str) -> Any:
@@ -306,3 +309,23 @@ async def test_an_answer_without_its_question_is_no_request(
         with pytest.raises(RemoteError) as caught:
             await ask(home, ANSWER, Any, identity="ann", **params)
         assert caught.value.code == -32602
+
+
+class Person:
+    """The channel of a person at a terminal."""
+
+    async def is_person(self) -> bool:
+        return True
+
+
+async def test_a_persons_words_with_a_no_reach_the_engine(tmp_path: Path, run: Path) -> None:
+    """From another terminal, too."""
+    async with stage(tmp_path) as here:
+        ann = await here.open("ann")
+        await here.busy(ann)
+        here.thread(ann).ask("q1", **TOOL)
+        await until(lambda: ann.session.questions)
+        params = {"identity": "ann", "question_id": "q1", "choice_id": "decline", "words": "use curl"}
+        await LocalApi(here.sessions, here.clock).serve(cast(Any, Person()), ANSWER, Raw(encode(params)))
+        assert here.thread(ann).answers["q1"] == Answer(choice_id="decline", words="use curl")
+        here.thread(ann).end()

@@ -129,8 +129,10 @@ class Place:
 
 @asynccontextmanager
 async def place(tmp_path: Path, unattended: Unattended = "decline", **options: Any) -> AsyncIterator[Place]:
+    """Options are those of `SessionDefaults` and of `stage`."""
+    given = {name: options.pop(name) for name in SessionDefaults.__struct_fields__ if name in options}
     async with stage(tmp_path, **options) as here:
-        defaults = SessionDefaults(cwd=tmp_path, base_dir=tmp_path)
+        defaults = SessionDefaults(**{"cwd": tmp_path, "base_dir": tmp_path, **given})
         session_tools = SessionTools(
             here.sessions, here.clock, defaults, AGENTS, Silence, unattended=unattended
         )

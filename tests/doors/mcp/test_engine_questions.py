@@ -15,7 +15,7 @@ from laneway.doors.mcp.eras import McpClient
 from laneway.testing.engine import HandEngine, HandThread
 from tests.core.support import until
 from tests.doors.mcp.hand import Client, Message, Place, place
-from tests.doors.sample_questions import CHOICES, COMMAND_WITH_WORDS, PLAN, TOOL
+from tests.doors.sample_questions import CHOICES, COMMAND_WITH_WORDS, NO, PLAN, TOOL, YES
 
 WORDS_FIELD = {
     "type": "string",
@@ -145,7 +145,7 @@ def test_words_make_it_a_no(fields: dict[str, Any], reply: Message, answer: Answ
 
 def test_words_are_kept_from_an_engine_that_does_not_take_them() -> None:
     """Its form does not ask for them, and an answer with some is what was pressed."""
-    plain = asked({**PLAN, "choices": tuple(c for c in PLAN["choices"] if not c.takes_words)})
+    plain = asked({**PLAN, "choices": (YES, NO)})
     assert forms.form(plain) == {"type": "object", "properties": {}}
     reply = {"action": "decline", "content": {"no_because": "x"}}
     assert elicitation.answer(plain, reply) == Answer(choice_id="decline")

@@ -358,7 +358,7 @@ def test_the_owner_of_a_file_stays(tree: Tree) -> None:
 def test_rollbacks_of_a_tree_wait_for_each_other(tree: Tree) -> None:
     """Only one has the gate."""
     from laneway.base.errors import StoreError
-    from laneway.jobs.rollback import rollbacks
+    from laneway.jobs.rollback import changes
     from laneway.store.gates import gate
 
     before = tree.snapshot()
@@ -367,7 +367,7 @@ def test_rollbacks_of_a_tree_wait_for_each_other(tree: Tree) -> None:
     tree.rollbacks.recover()
     tree.rollbacks.folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rollbacks, "PATIENCE_S", 0.05)
+        patch.setattr(changes, "PATIENCE_S", 0.05)
         with gate(tree.rollbacks.folder / "gate"), pytest.raises(StoreError, match="has held"):
             tree.roll_back(before, after)
     assert tree.roll_back(before, after).ending == "done"

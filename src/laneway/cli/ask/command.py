@@ -10,7 +10,9 @@ from typing import Any
 
 import msgspec
 
+from laneway.app import engines
 from laneway.app.runtime import LOCAL, open_runtime
+from laneway.base.engines import BACKENDS
 from laneway.base.errors import UsageError
 from laneway.base.settings import Settings
 from laneway.cli.ask.ending import continue_hint, exit_code, summary, write_last_message
@@ -136,6 +138,7 @@ def read(options: argparse.Namespace) -> AskRequest:
     parts: tuple[Part, ...] = (TextPart(prompt), *(ImagePart(path=str(image)) for image in images))
     spec = ThreadSpec(
         cwd=cwd,
+        backend=settings.engine,
         model=settings.model,
         sandbox=settings.sandbox,
         approval_policy=settings.approval_policy,
@@ -168,10 +171,19 @@ def configuration(options: argparse.Namespace, cwd: Path) -> tuple[Settings, dic
 async def ask(options: argparse.Namespace, request: AskRequest) -> int:
     keyboard = find_keyboard()
     prompter = Prompter(keyboard, cwd=str(request.spec.cwd)) if keyboard is not None else None
-    view = JsonLines() if options.json else TerminalView(is_full=options.full, with_thoughts=options.thoughts)
+    view = (
+        JsonLines()
+        if options.json
+        else TerminalView(
+            is_full=options.full,
+            with_thoughts=options.thoughts,
+            engine=BACKENDS[request.settings.engine],
+        )
+    )
+    choice = codex_choice(options, request.settings)
     timing = Timing(turn_s=options.timeout, retry_s=request.settings.retry_secs)
     with view:
-        async with open_runtime(codex_choice(options, request.settings), timing, asks_login=True) as runtime:
+        async with open_runtime(choice, timing, asks_login=True, others=engines.others()) as runtime:
             session = await open_thread(runtime.hub, request)
             view.begin(session)
             if request.spec.writable_roots and is_read_only(session):

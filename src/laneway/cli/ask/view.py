@@ -9,6 +9,7 @@ import time
 
 import msgspec
 
+from laneway.base.engines import CODEX
 from laneway.cli.terminal import markdown
 from laneway.cli.terminal.answer import PlainAnswer
 from laneway.cli.terminal.screen import Detail, Screen
@@ -23,7 +24,9 @@ log = logging.getLogger(__name__)
 class TerminalView:
     """Shows a turn to a person: a `Canvas` with a status line, which is removed on exit."""
 
-    def __init__(self, *, is_full: bool, with_thoughts: bool) -> None:
+    def __init__(self, *, is_full: bool, with_thoughts: bool, engine: str = CODEX) -> None:
+        """`engine` is the name of the engine that will work."""
+        self._engine = engine
         is_rendered = markdown.can_render(sys.stdout)
         self._status = StatusLine(sys.stderr)
         self._screen = Screen(
@@ -38,7 +41,7 @@ class TerminalView:
             self._loading = asyncio.ensure_future(asyncio.to_thread(markdown.load))
 
     def __enter__(self) -> TerminalView:
-        self._status.start("Starting Codex", lambda: self._screen.is_free)
+        self._status.start(f"Starting {self._engine}", lambda: self._screen.is_free)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -49,6 +52,7 @@ class TerminalView:
         self._status.close()
 
     def begin(self, session: Session) -> None:
+        self._screen.engine, self._screen.cwd = session.engine.name, str(session.spec.cwd)
         self._status.update("Thinking")
 
     async def wait_drawable(self) -> None:

@@ -16,6 +16,7 @@ from laneway.cli.prompting.keyboard import Keyboard
 from laneway.cli.prompting.menu import MenuItem, menu, pick
 from laneway.cli.terminal.foreign import label
 from laneway.cli.terminal.style import Style, size
+from laneway.core.answers import no_with_words
 from laneway.core.model import DECLINE, Answer, Question
 
 SETTLE_S = 0.4
@@ -30,6 +31,10 @@ SHOWN_CELLS = 40
 
 class EndOfInput(Exception):
     """There is no more input: Ctrl-D, or the terminal is gone."""
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 class Prompter:
@@ -74,9 +79,11 @@ class Prompter:
             self._write([drawn.title, *drawn.about])
             values = await self._fill(fields)
             granted = "accept"
-            values = None if values is None else {name: [value] for name, value in values.items()}
+            values = None if values is None else {name: _listed(value) for name, value in values.items()}
         else:
             item = await self._choose(question)
+            if isinstance(item, Answer):
+                return item
             if item is None or item.choice.grants != "once" or not fields:
                 return DECLINE if item is None else Answer(choice_id=item.choice.choice_id)
             values, granted = await self._fill(fields), item.choice.choice_id
@@ -85,8 +92,8 @@ class Prompter:
             return DECLINE
         return Answer(choice_id=granted, values=values)
 
-    async def _choose(self, question: Question) -> MenuItem | None:
-        """The chosen item; `None` for an empty line where no item declines."""
+    async def _choose(self, question: Question) -> MenuItem | Answer | None:
+        """The chosen item, or a no with words; `None` for an empty line where no item declines."""
         items = menu(question)
         columns, rows = size(self._keyboard.screen)
         drawn = draw_question(question, self._style, columns, self._cwd)
@@ -95,13 +102,17 @@ class Prompter:
         self._write([*body, *choices])
         await asyncio.sleep(self._settle_s)
         while True:
+            why = ", w to say why not" if question.words_choice is not None else ""
             more = ", d for all of it" if is_cut else ""
-            typed = await self._read(f"  y, n or a number{more}; Enter declines: ")
+            typed = await self._read(f"  y, n or a number{why}{more}; Enter declines: ")
             picked = pick(items, typed)
             if isinstance(picked, MenuItem) or not typed:
                 if not typed and question.kind not in ("command", "patch"):
                     self._say("Declined.")  # for those two the end of the activity says so
                 return picked if isinstance(picked, MenuItem) else None
+            if picked == "why":
+                words = await self._read(f"  why, or what should {question.engine} do instead: ")
+                return no_with_words(question, words)
             if picked == "all" and is_cut:
                 is_cut = False
                 self._write([drawn.title, *drawn.subject, *drawn.about, *choices])
@@ -113,7 +124,7 @@ class Prompter:
         values: dict[str, Any] = {}
         for field in fields:
             columns, _ = size(self._keyboard.screen)
-            self._write(field_rows(field.text, field.options, columns))
+            self._write(field_rows(field.text, field.options, columns, field.about))
             await asyncio.sleep(self._settle_s)
             value = await self._value(field)
             if value is None and field.is_required:

@@ -62,11 +62,15 @@ def menu_rows(items: tuple[MenuItem, ...], columns: int | None) -> list[str]:
     ]
 
 
-def field_rows(text: str, options: Sequence[str], columns: int | None) -> list[str]:
-    """A form field: its text and its options."""
+def field_rows(
+    text: str, options: Sequence[str], columns: int | None, about: Sequence[str] = ()
+) -> list[str]:
+    """A form field: its text and its options, each with what it means."""
     rows = fenced(text, columns)
     for number, option in enumerate(options, 1):
         rows += fenced(option, columns, mark=f"  {number}  ", goes_on=f"   {GOES_ON}")
+        meaning = about[number - 1] if number <= len(about) else ""
+        rows += fenced(meaning, columns, mark=f"   {GOES_ON}", goes_on=f"   {GOES_ON}") if meaning else []
     return rows
 
 
@@ -77,11 +81,17 @@ def _title(question: Question, columns: int | None) -> str:
     """In our own words. A question in foreign words is shown below, fenced."""
     match question.kind:
         case "input":
-            return "Codex asks you" if len(question.fields) == 1 else "Codex asks you several things"
+            what = "you" if len(question.fields) == 1 else "you several things"
+            return f"{question.engine} asks {what}"
         case "elicitation":
             server = question.params.get("serverName") if isinstance(question.params, dict) else None
             name = label(str(server), 40) if server else ""
             return f"The MCP server {name} asks" if name else "An MCP server asks"
+        case "tool":
+            name = code_label(question.tool or "a tool", 80)
+            return f"Allow {question.engine} to use {name}?"
+        case "plan":
+            return f"Allow {question.engine} to carry out its plan?"
         case _:
             return label(question.message, None if columns is None else columns - 2)
 
@@ -93,15 +103,22 @@ def _subject(question: Question, style: Style, columns: int | None, cwd: str | N
         case "elicitation":
             rows = fenced(question.message, columns)
             return rows + (fenced(question.url, columns, visible=plain_code) if question.url else [])
+        case "tool":
+            return _json_rows(question.arguments, columns) if question.arguments else []
+        case "plan":
+            return fenced(question.plan.strip(), columns) if question.plan else []
         case "permissions":
-            permissions = msgspec.json.format(msgspec.json.encode(question.schema), indent=2).decode()
-            return fenced(permissions, columns)
+            return _json_rows(question.schema, columns)
         case _:
             # A title that was cut, such as one with a long host name, is repeated in full below.
             is_cut = _title(question, columns) != _title(question, None)
             rows = fenced(question.message, columns) if is_cut else []
             rows += fenced(question.command, columns, visible=plain_code) if question.command else []
             return rows + change_rows(question.changes, cwd, style, columns)
+
+
+def _json_rows(value: object, columns: int | None) -> list[str]:
+    return fenced(msgspec.json.format(msgspec.json.encode(value), indent=2).decode(), columns)
 
 
 def _about(question: Question, style: Style, columns: int | None) -> list[str]:

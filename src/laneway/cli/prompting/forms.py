@@ -1,10 +1,11 @@
 """The form fields of a question, and a typed line parsed as the value of a field.
 
-Pure. Codex's own questions and the forms of MCP servers become the same fields.
+Pure. An engine's own questions and the forms of MCP servers become the same fields.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import msgspec
@@ -30,6 +31,10 @@ class FormField(msgspec.Struct, frozen=True, kw_only=True):
     """Whether other answers than the options are allowed."""
     is_required: bool = True
     is_secret: bool = False
+    is_multiple: bool = False
+    """Whether several options may be chosen at once."""
+    about: tuple[str, ...] = ()
+    """What each option means; empty texts where that is not said."""
 
 
 class CannotFill(Exception):
@@ -48,6 +53,8 @@ def fields_of(question: Question) -> list[FormField]:
             values=tuple(option.label for option in field.options),
             takes_free_text=field.allows_other or not field.options,
             is_secret=field.is_secret,
+            is_multiple=field.is_multiple and bool(field.options),
+            about=tuple(option.description for option in field.options),
         )
         for field in question.fields
     ]
@@ -56,11 +63,11 @@ def fields_of(question: Question) -> list[FormField]:
 def value_of(field: FormField, typed: str) -> Any:
     """The value of a typed line; `None` if it is not valid for the field."""
     if field.options:
-        if typed.isdecimal() and 1 <= int(typed) <= len(field.options):
-            return field.values[int(typed) - 1]
-        chosen = [at for at, option in enumerate(field.options) if option.casefold() == typed.casefold()]
-        if chosen:
-            return field.values[chosen[0]]
+        if field.is_multiple:
+            return _several(field, typed)
+        at = _option_at(field, typed)
+        if at is not None:
+            return field.values[at]
         return typed if field.takes_free_text else None
     word = typed.casefold()
     match field.kind:
@@ -75,11 +82,31 @@ def value_of(field: FormField, typed: str) -> Any:
                 return None
 
 
+def _option_at(field: FormField, typed: str) -> int | None:
+    """The option that is named by its number or its text."""
+    typed = typed.strip()
+    if typed.isdecimal() and 1 <= int(typed) <= len(field.options):
+        return int(typed) - 1
+    names = [option.casefold() for option in field.options]
+    return names.index(typed.casefold()) if typed.casefold() in names else None
+
+
+def _several(field: FormField, typed: str) -> list[Any] | None:
+    """Options with commas between; else own words, where those are allowed."""
+    is_one = _option_at(field, typed) is not None
+    parts = [typed] if is_one else [part for part in re.split(r"[,;]", typed) if part.strip()]
+    chosen = [_option_at(field, part) for part in parts]
+    if chosen and None not in chosen:
+        return [field.values[at] for at in dict.fromkeys(chosen) if at is not None]
+    return [typed] if field.takes_free_text else None
+
+
 def hint(field: FormField) -> str:
     """What may be typed, in a few words for the prompt."""
     expected = {"boolean": "y or n", "integer": "a whole number", "number": "a number"}.get(field.kind, "")
     if field.options:
-        expected = "a number, or your own words" if field.takes_free_text else "a number"
+        expected = "numbers with commas between" if field.is_multiple else "a number"
+        expected += ", or your own words" if field.takes_free_text else ""
     return f"{expected}; " if expected else ""
 
 

@@ -20,6 +20,8 @@ FIRST_FREE_KEY = 6
 MAX_LABEL_CELLS = 200
 """Of a label. What cannot be shown in full must not be granted."""
 WORDS = {"y": "once", "yes": "once", "n": "nothing", "no": "nothing"}
+WHY = "w"
+"""No, with words that are asked for next."""
 ALL = "d"
 """Shows what did not fit the screen."""
 
@@ -31,7 +33,7 @@ class MenuItem(msgspec.Struct, frozen=True):
     choice: Choice
 
 
-Picked: TypeAlias = MenuItem | Literal["all", "unclear"]
+Picked: TypeAlias = MenuItem | Literal["all", "why", "unclear"]
 
 
 def menu(question: Question) -> tuple[MenuItem, ...]:
@@ -63,6 +65,8 @@ def pick(items: tuple[MenuItem, ...], typed: str) -> Picked:
     word = typed.strip().casefold()
     if word == ALL:
         return "all"
+    if word == WHY and any(item.choice.takes_words for item in items):
+        return "why"
     grants = WORDS.get(word) if word else "nothing"
     key = KEYS[grants] if grants else word
     return next((item for item in items if item.key == key), "unclear")

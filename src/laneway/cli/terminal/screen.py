@@ -11,6 +11,7 @@ from typing import Literal, TextIO
 import msgspec
 
 from laneway.base.counting import counted
+from laneway.base.engines import CODEX
 from laneway.cli.terminal.answer import AnswerWriter, PlainAnswer, RawAnswer
 from laneway.cli.terminal.changes import diff_rows
 from laneway.cli.terminal.foreign import fenced, label
@@ -18,6 +19,7 @@ from laneway.cli.terminal.output import LiveOutput, excerpt
 from laneway.cli.terminal.status import StatusLine
 from laneway.cli.terminal.style import Style, width
 from laneway.core.model import Activity, Diff, Event, Notice, Output, Plan, Text, Thought, TurnDone, Usage
+from laneway.rendering.titles import CUT, look_title
 
 MARKS = {"pending": "○", "running": "◐", "completed": "●"}
 MAX_DIFF_ROWS = 60
@@ -29,6 +31,7 @@ ENDED = {"detached": "still running in the background"}
 DOING = {
     "command": "Running",
     "edit": "Editing",
+    "read": "Looking:",
     "search": "Searching",
     "mcp": "Calling",
     "tool": "Calling",
@@ -77,6 +80,10 @@ class Screen:
         self._tokens_before: int | None = None
         """Tokens that the thread had used before this turn."""
         self.tokens = 0
+        self.engine = CODEX
+        """The name of the engine that works."""
+        self.cwd = ""
+        """The session's folder: paths below it are shown short."""
 
     # ── questions, notes and the status line ───────────────────────────────
 
@@ -225,6 +232,8 @@ class Screen:
             if hidden:
                 self._note_hidden(hidden)
             self._note_output(last)
+        if event.is_cut:
+            self.note(self._style.yellow(f"  {CUT}"))
         if event.status != "completed" or event.exit_code:
             status = (
                 f"exit code {event.exit_code}" if event.exit_code else ENDED.get(event.status, event.status)
@@ -246,7 +255,7 @@ class Screen:
             return  # the end of the turn says it
         if event.level == "info":
             return
-        again = " (Codex tries again)" if event.will_retry else ""
+        again = f" ({self.engine} tries again)" if event.will_retry else ""
         self.note(*map(self._style.yellow, fenced(event.message + again, width(self._side), mark="  ! ")))
 
     def _count(self, event: Usage) -> None:
@@ -270,5 +279,6 @@ class Screen:
     def _title(self, event: Activity) -> str:
         """The first line of its title; a question shows the whole command."""
         columns = width(self._side)
-        first, _, more = event.title.partition("\n")
+        text = look_title(event.look, self.cwd) if event.look is not None else event.title
+        first, _, more = text.partition("\n")
         return label(first, None if columns is None else columns - 8) + (" …" if more else "")

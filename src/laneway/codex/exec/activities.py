@@ -24,7 +24,7 @@ _KINDS: dict[str, ActivityKind] = {"command_execution": "command", "file_change"
 _HARMLESS = frozenset({"agent_message", "reasoning", "todo_list", "web_search", "error"})
 
 
-class Activity(msgspec.Struct, frozen=True):
+class WorkerActivity(msgspec.Struct, frozen=True):
     item_id: str
     kind: ActivityKind
     text: str
@@ -53,15 +53,15 @@ class ActivityLog:
     def __init__(self) -> None:
         self.changes: list[PatchedFile] = []
         self.is_complete = True
-        self._all: list[Activity] = []
+        self._all: list[WorkerActivity] = []
         self._running: dict[str, int] = {}
 
     @property
-    def all(self) -> tuple[Activity, ...]:
+    def all(self) -> tuple[WorkerActivity, ...]:
         return tuple(self._all)
 
     @property
-    def running(self) -> tuple[Activity, ...]:
+    def running(self) -> tuple[WorkerActivity, ...]:
         """Those without an end."""
         return tuple(self._all[index] for index in self._running.values())
 
@@ -75,10 +75,10 @@ class ActivityLog:
         index = self._running.get(item_id)
         if phase != "completed":
             if index is None:
-                self._begin(Activity(item_id, kind, text, now))
+                self._begin(WorkerActivity(item_id, kind, text, now))
             return
         if index is None:  # 0.104 tells a patch only when it is done
-            self._begin(Activity(item_id, kind, text, last, now))
+            self._begin(WorkerActivity(item_id, kind, text, last, now))
         else:
             del self._running[item_id]
             begun = self._all[index]
@@ -86,7 +86,7 @@ class ActivityLog:
         if kind == "patch" and item.get("status") == "completed":
             self._add_changes(item, item_id)
 
-    def _begin(self, activity: Activity) -> None:
+    def _begin(self, activity: WorkerActivity) -> None:
         if len(self._all) >= MAX_ACTIVITIES:
             self.is_complete = False
             return

@@ -61,8 +61,8 @@ def read(
     system_file: str = SYSTEM_FILE,
 ) -> WorkerConfig:
     """Read it all. `ask` is the command of Codex, which is run if a file cannot be parsed."""
-    own = [_File.read(path) for path in (system_file, os.path.join(codex_home, "config.toml"))]
-    projects = [_File.read(os.path.join(level, ".codex", "config.toml")) for level in levels(cwd)]
+    own = [_ConfigFile.read(path) for path in (system_file, os.path.join(codex_home, "config.toml"))]
+    projects = [_ConfigFile.read(os.path.join(level, ".codex", "config.toml")) for level in levels(cwd)]
     user: dict[str, Any] = {}
     for file in own:
         _merge(user, file.table)
@@ -84,7 +84,7 @@ def writes_trust(sandbox: SandboxMode, *, is_resumed: bool, version: tuple[int, 
 # ── trust ──────────────────────────────────────────────────────────────────
 
 
-def roots_to_mark(keys: tuple[str, ...], files: Iterable[_File]) -> tuple[str, ...]:
+def roots_to_mark(keys: tuple[str, ...], files: Iterable[_ConfigFile]) -> tuple[str, ...]:
     """All keys by which Codex would find a decision, or none where there is one."""
     return () if any(file.decides(key) for file in files for key in keys) else keys
 
@@ -190,7 +190,7 @@ def _without_nulls(table: Mapping[str, Any]) -> dict[str, Any]:
 # ── files ──────────────────────────────────────────────────────────────────
 
 
-class _File(msgspec.Struct, frozen=True):
+class _ConfigFile(msgspec.Struct, frozen=True):
     """A config file. One that is missing or cannot be read is as good as an empty one."""
 
     text: str = ""
@@ -198,7 +198,7 @@ class _File(msgspec.Struct, frozen=True):
     is_parsed: bool = True
 
     @classmethod
-    def read(cls, path: str) -> _File:
+    def read(cls, path: str) -> _ConfigFile:
         try:
             text = read_regular(path, MAX_CONFIG_BYTES).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError):

@@ -1,7 +1,7 @@
 """What `codex exec --json` prints, one line at a time, as events of a job, and what they come to.
 
-`Normaliser` reads the lines of one worker. No line stops it: garbage, broken UTF-8, unknown types and lines
-that are too long become events, too. The shapes were seen from 0.104 to 0.169. No input or output.
+`EventNormaliser` reads the lines of one worker. No line stops it: garbage, broken UTF-8, unknown types and
+lines that are too long become events, too. The shapes were seen from 0.104 to 0.169. No input or output.
 
     thread.started, turn.started, turn.completed, reasoning, todo_list, unknown types    progress
     agent_message                                                                        message
@@ -61,7 +61,7 @@ class WorkerState(msgspec.Struct, frozen=True):
     """Whether there was a message, a thought, a plan, a command or the like."""
 
 
-class Normaliser:
+class EventNormaliser:
     """Feed it the lines of one worker. `clock` gives the time of events, in seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

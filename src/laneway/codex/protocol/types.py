@@ -682,28 +682,6 @@ class MentionUserInput(TypedDict, total=False):
     type: Required[Literal["mention"]]
 
 
-class Model(TypedDict, total=False):
-    additionalSpeedTiers: list[str]
-    availabilityNux: Any
-    availableAccessPrograms: Any
-    defaultReasoningEffort: Required[str]
-    defaultServiceTier: str | None
-    description: Required[str]
-    displayName: Required[str]
-    hidden: Required[bool]
-    id: Required[str]
-    inputModalities: list[InputModality]
-    isDefault: Required[bool]
-    model: Required[str]
-    modelSpecialty: str | None
-    multiAgentVersion: MultiAgentVersion | None
-    serviceTiers: list[ModelServiceTier]
-    supportedReasoningEfforts: Required[list[ReasoningEffortOption]]
-    supportsPersonality: bool
-    upgrade: str | None
-    upgradeInfo: Any
-
-
 class ModelListParams(TypedDict, total=False):
     cursor: str | None
     includeHidden: bool | None
@@ -711,7 +689,7 @@ class ModelListParams(TypedDict, total=False):
 
 
 class ModelListResponse(TypedDict, total=False):
-    data: Required[list[Model]]
+    data: Required[list[WireModel]]
     nextCursor: str | None
 
 
@@ -915,41 +893,6 @@ class TextUserInput(TypedDict, total=False):
     type: Required[Literal["text"]]
 
 
-class Thread(TypedDict, total=False):
-    agentNickname: str | None
-    agentRole: str | None
-    canAcceptDirectInput: bool | None
-    cliVersion: Required[str]
-    createdAt: Required[int]
-    cwd: Required[str]
-    daybreakEnabled: bool | None
-    environments: list[ThreadEnvironment] | None
-    ephemeral: Required[bool]
-    extra: Any
-    forkedFromId: str | None
-    gitInfo: GitInfo | None
-    historyMode: ThreadHistoryMode
-    id: Required[str]
-    model: str | None
-    modelProvider: Required[str]
-    name: str | None
-    originator: str | None
-    parentThreadId: str | None
-    path: str | None
-    preview: Required[str]
-    projectId: Required[str | None]
-    reasoningEffort: str | None
-    recencyAt: int | None
-    section: Any
-    sectionEnteredAt: int | None
-    sessionId: Required[str]
-    source: Required[Any]
-    status: Required[ThreadStatus]
-    threadSource: str | None
-    turns: Required[list[Turn]]
-    updatedAt: Required[int]
-
-
 class ThreadArchiveParams(TypedDict, total=False):
     threadId: Required[str]
 
@@ -1011,7 +954,7 @@ class ThreadForkResponse(TypedDict, total=False):
     runtimeWorkspaceRoots: list[str]
     sandbox: Required[SandboxPolicy]
     serviceTier: str | None
-    thread: Required[Thread]
+    thread: Required[WireThread]
 
 
 class ThreadInjectItemsParams(TypedDict, total=False):
@@ -1040,7 +983,7 @@ class ThreadListParams(TypedDict, total=False):
 
 class ThreadListResponse(TypedDict, total=False):
     backwardsCursor: str | None
-    data: Required[list[Thread]]
+    data: Required[list[WireThread]]
     nextCursor: str | None
     readStates: dict[str, Any] | None
 
@@ -1057,7 +1000,7 @@ class ThreadReadParams(TypedDict, total=False):
 
 class ThreadReadResponse(TypedDict, total=False):
     readState: Any
-    thread: Required[Thread]
+    thread: Required[WireThread]
 
 
 class ThreadResumeInitialTurnsPageParams(TypedDict, total=False):
@@ -1104,7 +1047,7 @@ class ThreadResumeResponse(TypedDict, total=False):
     runtimeWorkspaceRoots: list[str]
     sandbox: Required[SandboxPolicy]
     serviceTier: str | None
-    thread: Required[Thread]
+    thread: Required[WireThread]
     turnsBackwardsCursor: str | None
 
 
@@ -1191,7 +1134,7 @@ class ThreadStartResponse(TypedDict, total=False):
     runtimeWorkspaceRoots: list[str]
     sandbox: Required[SandboxPolicy]
     serviceTier: str | None
-    thread: Required[Thread]
+    thread: Required[WireThread]
 
 
 class ThreadTokenUsage(TypedDict, total=False):
@@ -1216,7 +1159,7 @@ class ThreadTurnsListParams(TypedDict, total=False):
 
 class ThreadTurnsListResponse(TypedDict, total=False):
     backwardsCursor: str | None
-    data: Required[list[Turn]]
+    data: Required[list[WireTurn]]
     nextCursor: str | None
 
 
@@ -1225,7 +1168,7 @@ class ThreadUnarchiveParams(TypedDict, total=False):
 
 
 class ThreadUnarchiveResponse(TypedDict, total=False):
-    thread: Required[Thread]
+    thread: Required[WireThread]
 
 
 class ThreadUnsubscribeParams(TypedDict, total=False):
@@ -1280,21 +1223,9 @@ class ToolsV2(TypedDict, total=False):
     web_search: WebSearchToolConfig | None
 
 
-class Turn(TypedDict, total=False):
-    completedAt: int | None
-    durationMs: int | None
-    error: TurnError | None
-    id: Required[str]
-    items: Required[list[ThreadItem]]
-    itemsView: TurnItemsView
-    rootTurnId: str | None
-    startedAt: int | None
-    status: Required[TurnStatus]
-
-
 class TurnCompletedNotification(TypedDict, total=False):
     threadId: Required[str]
-    turn: Required[Turn]
+    turn: Required[WireTurn]
 
 
 class TurnDiffUpdatedNotification(TypedDict, total=False):
@@ -1364,12 +1295,12 @@ class TurnStartParams(TypedDict, total=False):
 
 
 class TurnStartResponse(TypedDict, total=False):
-    turn: Required[Turn]
+    turn: Required[WireTurn]
 
 
 class TurnStartedNotification(TypedDict, total=False):
     threadId: Required[str]
-    turn: Required[Turn]
+    turn: Required[WireTurn]
 
 
 class TurnSteerParams(TypedDict, total=False):
@@ -1394,7 +1325,7 @@ class TurnToolOutput(TypedDict, total=False):
 
 class TurnsPage(TypedDict, total=False):
     backwardsCursor: str | None
-    data: Required[list[Turn]]
+    data: Required[list[WireTurn]]
     nextCursor: str | None
 
 
@@ -1457,6 +1388,75 @@ class WebSearchToolConfig(TypedDict, total=False):
     allowed_domains: list[str] | None
     context_size: WebSearchContextSize | None
     location: WebSearchLocation | None
+
+
+class WireModel(TypedDict, total=False):
+    additionalSpeedTiers: list[str]
+    availabilityNux: Any
+    availableAccessPrograms: Any
+    defaultReasoningEffort: Required[str]
+    defaultServiceTier: str | None
+    description: Required[str]
+    displayName: Required[str]
+    hidden: Required[bool]
+    id: Required[str]
+    inputModalities: list[InputModality]
+    isDefault: Required[bool]
+    model: Required[str]
+    modelSpecialty: str | None
+    multiAgentVersion: MultiAgentVersion | None
+    serviceTiers: list[ModelServiceTier]
+    supportedReasoningEfforts: Required[list[ReasoningEffortOption]]
+    supportsPersonality: bool
+    upgrade: str | None
+    upgradeInfo: Any
+
+
+class WireThread(TypedDict, total=False):
+    agentNickname: str | None
+    agentRole: str | None
+    canAcceptDirectInput: bool | None
+    cliVersion: Required[str]
+    createdAt: Required[int]
+    cwd: Required[str]
+    daybreakEnabled: bool | None
+    environments: list[ThreadEnvironment] | None
+    ephemeral: Required[bool]
+    extra: Any
+    forkedFromId: str | None
+    gitInfo: GitInfo | None
+    historyMode: ThreadHistoryMode
+    id: Required[str]
+    model: str | None
+    modelProvider: Required[str]
+    name: str | None
+    originator: str | None
+    parentThreadId: str | None
+    path: str | None
+    preview: Required[str]
+    projectId: Required[str | None]
+    reasoningEffort: str | None
+    recencyAt: int | None
+    section: Any
+    sectionEnteredAt: int | None
+    sessionId: Required[str]
+    source: Required[Any]
+    status: Required[ThreadStatus]
+    threadSource: str | None
+    turns: Required[list[WireTurn]]
+    updatedAt: Required[int]
+
+
+class WireTurn(TypedDict, total=False):
+    completedAt: int | None
+    durationMs: int | None
+    error: TurnError | None
+    id: Required[str]
+    items: Required[list[ThreadItem]]
+    itemsView: TurnItemsView
+    rootTurnId: str | None
+    startedAt: int | None
+    status: Required[TurnStatus]
 
 
 class WorkspaceRouting(TypedDict, total=False):

@@ -64,8 +64,17 @@ class BoundIdentity(msgspec.Struct, frozen=True):
     state: str
 
 
+class EngineHealth(msgspec.Struct, frozen=True):
+    """An engine in use. Where each thread has its own process, it is alive if one of them is."""
+
+    backend: str
+    alive: bool
+    ended: str | None
+    active: int
+
+
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of Codex and of this process, for `agent_status`."""
+    """The state of the default engine and of this process, for `agent_status`."""
 
     child_alive: bool
     child_ended: str | None
@@ -77,6 +86,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
     identities: dict[str, BoundIdentity]
     pending_mail: int = 0
+    engines: tuple[EngineHealth, ...] = ()
+    """The engines in use besides the one that the fields above tell about."""
 
 
 def row(record: Record, live: NamedSession | None = None, *, is_mine: bool = False) -> ListedSession:

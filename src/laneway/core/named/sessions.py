@@ -270,6 +270,16 @@ class NamedSessions:
                 for c in self._live.values()
             },
             pending_mail=self.pending_mail(),
+            engines=tuple(
+                listing.EngineHealth(
+                    other.backend,
+                    other.is_running,
+                    other.ended,
+                    sum(named.session.engine is other for named in self._live.values()),
+                )
+                for other in self.hub.engines.in_use
+                if other is not engine
+            ),
         )
 
     def holder(self, identity: str) -> str | None:

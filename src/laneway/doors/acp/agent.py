@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from laneway.base.errors import RemoteError, SessionUnknown
+from laneway.core.background import TaskSet
 from laneway.doors.acp.accounts.auth_methods import DEVICE_CODE
 from laneway.doors.acp.accounts.login_prompt import LoginRequest
 from laneway.doors.acp.client import EditorClient
@@ -43,7 +44,7 @@ class Agent:
         self._sessions: dict[str, EditorSession] = {}
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """By session id: held while the session is being opened."""
-        self._cancelling: set[asyncio.Future[None]] = set()
+        self._cancels = TaskSet()
         self._factory = SessionFactory(
             shared, principal, channel, client, self._login_by_command, self._new_sink
         )
@@ -81,9 +82,7 @@ class Agent:
         if session is not None:
             session.prompts.cancel()
         elif session_id in self._opening:
-            cancelling = asyncio.ensure_future(self._cancel_opened(session_id))
-            self._cancelling.add(cancelling)
-            cancelling.add_done_callback(self._cancelling.discard)
+            self._cancels.spawn(self._cancel_opened(session_id), "a cancel")
 
     async def _cancel_opened(self, session_id: str) -> None:
         """Cancel once the session is open: after the prompts sent before this, and before later ones."""
@@ -131,6 +130,7 @@ class Agent:
             session = await self._factory.new(params)
         except BaseException:
             needed.cancel()
+            await asyncio.gather(needed, return_exceptions=True)
             raise
         try:
             if await needed:
@@ -173,6 +173,7 @@ class Agent:
             session.client,
             self._channel,
             cwd=str(session.cwd),
+            engine_name=self._shared.engine.name,
         )
 
     async def _resume(self, params: Params) -> dict[str, Any]:
@@ -266,10 +267,11 @@ class Agent:
 
     async def aclose(self) -> None:
         """Close the client's sessions: it has disconnected."""
-        for cancelling in self._cancelling:
-            cancelling.cancel()
+        await self._cancels.cancel()
         sessions, self._sessions = list(self._sessions.values()), {}
-        await asyncio.gather(*(session.close() for session in sessions))
+        await asyncio.gather(
+            self._shared.login.forget(self._channel), *(session.close() for session in sessions)
+        )
 
 
 _METHODS: dict[str, Callable[[Agent, Params], Awaitable[dict[str, Any]]]] = {

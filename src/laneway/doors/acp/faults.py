@@ -12,6 +12,7 @@ from laneway.base.errors import (
     ActiveWriter,
     BinaryError,
     DiskFull,
+    EngineCannot,
     EngineClosed,
     EngineLost,
     EngineRefused,
@@ -107,6 +108,7 @@ _CODES: tuple[tuple[type[LanewayError], int, str], ...] = (
     (DiskFull, INTERNAL_ERROR, "disk_full"),
     (EngineClosed, INTERNAL_ERROR, "ending"),
     (BinaryError, INTERNAL_ERROR, "no_codex"),
+    (EngineCannot, INVALID_REQUEST, "not_supported"),
     (SessionStuck, INTERNAL_ERROR, "stuck"),
     (StoreError, INTERNAL_ERROR, "store"),
 )
@@ -129,7 +131,7 @@ def _wire_error(error: LanewayError) -> RemoteError:
         case EngineRefused():
             return fault(
                 INTERNAL_ERROR,
-                f"Codex refused {error.method}: {error.message}",
+                f"{error.engine} refused {error.method}: {error.message}",
                 kind="refused",
                 source="codex",
                 codexCode=error.code,

@@ -16,6 +16,7 @@ import msgspec
 
 from laneway.base.errors import LanewayError, RemoteError
 from laneway.base.log import bound, timed
+from laneway.core.background import TaskSet
 from laneway.doors.acp.accounts.auth_methods import methods
 from laneway.doors.acp.client import EditorClient, client_of
 from laneway.doors.acp.faults import CANCELLED, INVALID_REQUEST, bad_params, fault, wire_error
@@ -91,7 +92,7 @@ class Handshake:
         self._peer = peer
         self._agent: asyncio.Future[Agent] | None = None
         self._agent_order = asyncio.Lock()
-        self._cancelling: set[asyncio.Future[None]] = set()
+        self._cancels = TaskSet()
 
     async def on_request(self, method: str, raw: Raw, request_id: bytes) -> Any:
         with bound(request=request_id[:MAX_SHOWN_ID].decode(errors="replace")):
@@ -135,9 +136,7 @@ class Handshake:
     def on_notification(self, method: str, raw: Raw, frame: bytes) -> None:
         try:
             if method == "session/cancel":
-                cancelling = asyncio.ensure_future(self._cancel(_decode_object(raw).get("sessionId")))
-                self._cancelling.add(cancelling)
-                cancelling.add_done_callback(self._cancelling.discard)
+                self._cancels.spawn(self._cancel(_decode_object(raw).get("sessionId")), "a cancel")
             elif method == "$/cancel_request":
                 request_id = bytes(msgspec.json.decode(raw, type=_Cancel).requestId)
                 asyncio.get_running_loop().call_soon(self._cancel_request, request_id)
@@ -162,8 +161,7 @@ class Handshake:
 
     async def aclose(self) -> None:
         """Close the agent, if there is one: the client has disconnected."""
-        for cancelling in self._cancelling:
-            cancelling.cancel()
+        await self._cancels.cancel()
         if self._agent is not None:
             self._agent.cancel()
             await asyncio.gather(self._agent, return_exceptions=True)

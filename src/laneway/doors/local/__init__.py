@@ -7,7 +7,7 @@ One unix socket for each serving process, JSON-RPC on lines. Its methods:
                                                answered when the session is closed
     sessions/stop   {agent_id | …}             cancels the running turn and the waiting ones
     sessions/close  {agent_id | …}             closes the session, with its summary
-    sessions/answer {agent_id | …, question_id, choice_id, values}
+    sessions/answer {agent_id | …, question_id, choice_id, values, words}
                                                answers an open question; only a person at a terminal may
 
 A session is named by one of `agent_id`, `identity` and `thread_id`.

@@ -132,7 +132,7 @@ class LocalApi:
         named, decided = self._find(which(params)), decision(params)
         if not await channel.is_person():
             raise RemoteError(NOT_A_PERSON, "A question is answered by a person at a terminal only.")
-        answer = Answer(choice_id=decided.choice_id, values=decided.values)
+        answer = Answer(choice_id=decided.choice_id, values=decided.values, words=decided.words)
         try:
             await named.session.answer(decided.question_id, answer)
         except QuestionGone as gone:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from laneway.base.engines import DEFAULT_BACKEND
 from laneway.base.errors import RemoteError
 from laneway.core.model import Question
 from laneway.core.named.session import NamedSession
@@ -66,6 +67,7 @@ class Decision(msgspec.Struct, frozen=True):
     question_id: str
     choice_id: str
     values: dict[str, Any] = {}
+    words: str = ""
 
 
 def decision(params: Raw) -> Decision:
@@ -96,6 +98,7 @@ class LiveSessionInfo(msgspec.Struct, frozen=True, kw_only=True):
     open_questions: int = 0
     dropped_events: int = 0
     """Events that readers of this session missed because they were too slow."""
+    backend: str = DEFAULT_BACKEND
     cwd: str | None = None
     branch: str | None = None
     tag: str | None = None
@@ -111,6 +114,7 @@ def session_info(named: NamedSession, pid: int) -> LiveSessionInfo:
         agent_id=named.agent_id,
         identity=named.identity,
         team=record.team,
+        backend=record.backend,
         thread_id=named.thread_id,
         pid=pid,
         state=named.state,

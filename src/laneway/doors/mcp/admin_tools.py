@@ -48,6 +48,8 @@ class AdminTools:
 
     async def status(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
         health = msgspec.to_builtins(self._sessions.status())
+        if not health["engines"]:
+            del health["engines"]
         health["identities"] = {name: self._row_json(bound) for name, bound in health["identities"].items()}
         return tool_result({**health, **self._further(call.principal)})
 

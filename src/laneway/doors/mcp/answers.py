@@ -8,6 +8,7 @@ import msgspec
 
 from laneway.base.errors import RemoteError
 from laneway.base.plain import label, plain
+from laneway.core.answers import answer_granting
 from laneway.core.model import Answer, Question
 from laneway.core.named.session import NamedSession
 from laneway.core.turn import TurnResult
@@ -21,7 +22,6 @@ from laneway.doors.mcp.codes import (
     way_out_of,
 )
 from laneway.doors.mcp.names import Names
-from laneway.rendering.choices import answer_granting
 
 PARTIAL_CHARS = 2_000
 """Of an unfinished answer in an error's message, which is all that some clients show; `data` has all."""

@@ -6,7 +6,7 @@ those say what a tool is for. Every word here costs every client tokens.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from laneway import __version__
@@ -29,23 +29,24 @@ TASK_TOOLS = frozenset({job_tools.WAIT_ANY.name, job_tools.WAIT_ALL.name})
 _TEXT = {"type": "string"}
 
 
-def server_info(names: Names, groups: Collection[str]) -> ServerInfo:
-    """What clients are told before any tool can run."""
+def server_info(names: Names, groups: Collection[str], backends: Sequence[str] = ()) -> ServerInfo:
+    """What clients are told before any tool can run. `backends` are the keys of the engines."""
     return ServerInfo(
         info={"name": names.server, "title": names.title, "version": __version__},
-        tools=tuple(definitions(names, groups)),
+        tools=tuple(definitions(names, groups, backends)),
         has_resources=True,
         has_subscriptions="mail" in groups,
         task_tools=TASK_TOOLS if "jobs" in groups else frozenset(),
     )
 
 
-def definitions(names: Names, groups: Collection[str]) -> list[dict[str, Any]]:
+def definitions(names: Names, groups: Collection[str], backends: Sequence[str] = ()) -> list[dict[str, Any]]:
     """The tools of these groups; known before their handlers are loaded."""
     tools: list[dict[str, Any]] = []
     if "codex" in groups:
         has_mail = "mail" in groups
-        tools += [_codex(names, has_mail=has_mail), _reply(names, has_mail=has_mail), _answer(names)]
+        codex = _codex(names, has_mail=has_mail, backends=backends)
+        tools += [codex, _reply(names, has_mail=has_mail), _answer(names)]
     if "sessions" in groups:
         tools += [_sessions(names), _status(names), _close(names)]
     if "mail" in groups:
@@ -88,8 +89,8 @@ _AUTO_MAIL = {
 }
 
 
-def _codex(names: Names, *, has_mail: bool) -> dict[str, Any]:
-    ours = {
+def _codex(names: Names, *, has_mail: bool, backends: Sequence[str]) -> dict[str, Any]:
+    ours: dict[str, dict[str, Any]] = {
         "identity": {
             "description": "A name for the session, unique while it lives. Default: `codex`, `codex-2` …",
             "type": "string",
@@ -105,6 +106,12 @@ def _codex(names: Names, *, has_mail: bool) -> dict[str, Any]:
         "role": {"description": "A preset of the configuration.", "type": "string"},
         "tag": {"description": "A label for your own order.", "type": "string"},
     }
+    if len(backends) > 1:
+        ours["engine"] = {
+            "description": "Which agent works: Codex, or another with the same tools around it.",
+            "type": "string",
+            "enum": list(backends),
+        }
     return {
         "name": "codex",
         "title": "Codex",

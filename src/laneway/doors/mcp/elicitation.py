@@ -26,11 +26,11 @@ from laneway.base.plain import (
     quoted,
     unseen,
 )
+from laneway.core.answers import answer_granting
 from laneway.core.model import DECLINE, Answer, Choice, FileChange, Question
 from laneway.doors.mcp import forms
 from laneway.doors.mcp.eras import McpClient
 from laneway.rendering.as_code import as_json
-from laneway.rendering.choices import answer_granting
 
 SHORT_CHARS = 120
 """Of a command that a dialog of three lines shows whole, together with the sentence around it."""

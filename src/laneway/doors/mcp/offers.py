@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from laneway.doors.mcp.admin_tools import AdminTools
 from laneway.doors.mcp.definitions import definitions
@@ -12,7 +12,11 @@ from laneway.doors.mcp.session_tools import SessionTools
 
 
 def offers(
-    names: Names, session_tools: SessionTools, admin_tools: AdminTools, groups: Collection[str]
+    names: Names,
+    session_tools: SessionTools,
+    admin_tools: AdminTools,
+    groups: Collection[str],
+    backends: Sequence[str] = (),
 ) -> list[Offer]:
     """The session tools of these groups, each with its handler."""
     handlers: dict[str, Handler] = {
@@ -23,5 +27,5 @@ def offers(
         names.status: admin_tools.status,
         names.close: admin_tools.close,
     }
-    listed = definitions(names, groups)
+    listed = definitions(names, groups, backends)
     return [Offer(each, handlers[each["name"]]) for each in listed if each["name"] in handlers]

@@ -69,6 +69,8 @@ class SessionDefaults(msgspec.Struct, frozen=True, kw_only=True):
     rules: ConfigRules | None = None
     """Which keys those are, by the engine; without it none is harmless."""
     native: dict[str, Any] = {}
+    backend: str | None = None
+    """The key of the engine of calls that name none."""
 
     @property
     def is_narrow(self) -> bool:
@@ -87,6 +89,7 @@ def spec_of(defaults: SessionDefaults, arguments: dict[str, Any]) -> ThreadSpec:
         config.setdefault("model_reasoning_effort", effort)
     return ThreadSpec(
         cwd=folder_of(defaults, arguments),
+        backend=arguments.get("engine") or defaults.backend,
         model=arguments.get("model") or role.model or defaults.model or defaults.fast_model,
         sandbox=_sandbox(defaults, arguments.get("sandbox") or role.sandbox),
         approval_policy=arguments.get("approval-policy") or role.approval_policy or defaults.approval_policy,

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import LanewayError, QuestionGone, RemoteError, WireError
+from laneway.core.answers import stop_answer
 from laneway.core.model import DECLINE, Answer, Question, Withdrawn
 from laneway.core.ports import Clock
 from laneway.core.session import Session
@@ -194,8 +195,8 @@ class ClientRun:
                 request_id=self.call.id_text,
                 id_fields=self._id_fields,
             )
-        except WireError:
-            answer = DECLINE
+        except WireError:  # the client has disconnected: nobody waits for the turn any more
+            answer = stop_answer(question)
         await self._settle(question, answer)
 
     async def _settle(self, question: Question, answer: Answer | str) -> None:

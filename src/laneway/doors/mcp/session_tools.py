@@ -11,8 +11,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from laneway.base.engines import BACKENDS
 from laneway.base.errors import (
     ConfigRefused,
+    EngineCannot,
     EngineRefused,
     LanewayError,
     RemoteError,
@@ -23,8 +25,8 @@ from laneway.core.model import Question
 from laneway.core.named.opening import Opening
 from laneway.core.named.session import NamedSession
 from laneway.core.named.sessions import NamedSessions
-from laneway.core.ports import Clock, TextPart, TurnSpec
-from laneway.doors.mcp import answers, elicitation
+from laneway.core.ports import Clock, Engine, TextPart, ThreadSpec, TurnSpec
+from laneway.doors.mcp import answers, elicitation, engine_limits
 from laneway.doors.mcp import arguments as check
 from laneway.doors.mcp.codes import INVALID_SESSION_PARAMS, SESSION_CLOSED, proxy_error, wire_error
 from laneway.doors.mcp.events import EventForwarder, Script
@@ -44,6 +46,7 @@ from laneway.doors.mcp.server import INVALID_PARAMS, Call
 from laneway.doors.mcp.unattended import OnDecision, Unattended, UnattendedQuestions
 
 T = TypeVar("T")
+A = TypeVar("A", ThreadSpec, dict[str, Any])
 
 GO_ON = "Go on where you left off."
 """The prompt of a session that is resumed without one."""
@@ -96,8 +99,9 @@ class SessionTools:
             self._resume_first = None  # only now: if it could not be resumed, the next call tries again
             self._set_auto_mail(named, auto_mail)
             return await self._run(call, named, prompt or GO_ON, "codex")
+        engine = self._engine(checked.get("engine") or self._defaults.backend)
         opening = Opening(
-            spec=await self._from_arguments(spec_of, checked),
+            spec=await self._from_arguments(engine, spec_of, checked),
             identity=checked.get("identity"),
             tag=checked.get("tag"),
             role=checked.get("role") or self._defaults.role,
@@ -150,7 +154,7 @@ class SessionTools:
 
     def _checked_codex(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Checked for their types (-32602), then for whether they go together (-32007)."""
-        also = ("identity", "agent_file", self._names.agent_id, "role", "tag")
+        also = ("identity", "agent_file", self._names.agent_id, "role", "tag", *self._engine_argument)
         needs_no_prompt = any(arguments.get(name) is not None for name in ("agent_file", also[2]))
         try:
             for name in also:
@@ -169,6 +173,11 @@ class SessionTools:
             check_folder(folder_of(self._defaults, checked))
         return checked
 
+    @property
+    def _engine_argument(self) -> tuple[str, ...]:
+        """The name of the argument by which a call names its engine; none where there is only one."""
+        return ("engine",) if len(self._sessions.hub.engines.backends) > 1 else ()
+
     async def _prompt(self, checked: dict[str, Any]) -> tuple[str | None, Path | None]:
         """The prompt of the first turn, and the agent file that it comes from, if any."""
         if "agent_file" not in checked:
@@ -186,7 +195,13 @@ class SessionTools:
                 f"Session {agent_id} is {record.identity}, not {identity}.",
                 identity=record.identity,
             )
-        changes = await self._from_arguments(changes_of, checked)
+        if checked.get("engine", record.backend) != record.backend:
+            raise proxy_error(
+                INVALID_SESSION_PARAMS,
+                f"Session {agent_id} runs on {BACKENDS.get(record.backend, record.backend)}: start another.",
+                engine=record.backend,
+            )
+        changes = await self._from_arguments(self._engine(record.backend), changes_of, checked)
         named = await self._with_wire_errors(self._resume_session(call, agent_id=agent_id, changes=changes))
         different = [name for name, value in changes.items() if getattr(named.session.spec, name) != value]
         if different:
@@ -243,12 +258,23 @@ class SessionTools:
     def _new_forwarder(self, call: Call) -> EventForwarder:
         return EventForwarder(call.channel, self._script(), UnattendedQuestions(call, self._unattended))
 
-    async def _from_arguments(
-        self, read: Callable[[SessionDefaults, dict[str, Any]], T], checked: dict[str, Any]
-    ) -> T:
+    def _engine(self, backend: str | None) -> Engine:
         try:
-            return await asyncio.to_thread(read, self._defaults, checked)
-        except ConfigRefused as refused:
+            return self._sessions.hub.engines.get(backend)
+        except LanewayError as error:
+            raise wire_error(error, self._names) from error
+
+    async def _from_arguments(
+        self, engine: Engine, read: Callable[[SessionDefaults, dict[str, Any]], A], checked: dict[str, Any]
+    ) -> A:
+        """A spec, or fields of one, from the arguments; refused where the engine cannot do that."""
+        try:
+            engine_limits.check(engine, checked)
+            defaults = engine_limits.defaults_for(engine, self._defaults)
+            result = await asyncio.to_thread(read, defaults, checked)
+            engine_limits.check_access(engine, result)
+            return result
+        except (ConfigRefused, EngineCannot) as refused:
             raise wire_error(refused, self._names) from refused
 
     async def _with_wire_errors(self, work: Awaitable[T]) -> T:

@@ -18,7 +18,7 @@ from laneway.base.plain import code_label
 from laneway.jobs.shadow import Shadow
 from laneway.jobs.snapshots.beneath import CHUNK_BYTES, FOLDER, look_of, open_file, open_root, opened
 from laneway.jobs.snapshots.beside import ROOT
-from laneway.jobs.snapshots.index import Folder
+from laneway.jobs.snapshots.index import IndexedFolder
 from laneway.jobs.snapshots.model import PathState
 from laneway.jobs.snapshots.paths import bytes_of
 from laneway.jobs.snapshots.reading import fingerprint
@@ -36,7 +36,7 @@ class Files:
         self._root = -1
         self._folder = b""
         self._fd = -1
-        self.written: dict[bytes, Folder] = {b"": Folder(looks={}, blobs={})}
+        self.written: dict[bytes, IndexedFolder] = {b"": IndexedFolder(looks={}, blobs={})}
         """By folder, what the files looked like when they were written."""
 
     def __enter__(self) -> Self:
@@ -55,7 +55,7 @@ class Files:
         for path in sorted(bytes_of(key[:-1]) for key in folders if key != ROOT):
             folder, name = self._enter(path)
             os.mkdir(name, 0o700, dir_fd=folder)
-            self.written[path] = Folder(looks={}, blobs={})
+            self.written[path] = IndexedFolder(looks={}, blobs={})
 
     def make_files(self, states: Mapping[str, PathState], shadow: Shadow) -> None:
         by_blob: dict[str, list[str]] = {}

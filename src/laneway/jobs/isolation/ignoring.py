@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from laneway.base.foreign_files import read_open, read_regular
-from laneway.jobs.isolation.listing import Listing, folders_above, joined
+from laneway.jobs.isolation.listing import LayerListing, folders_above, joined
 from laneway.jobs.snapshots.beneath import open_file, opened
 from laneway.jobs.snapshots.work_tree import refused
 from laneway.wire.git import GitRun, git_apart
@@ -29,7 +29,7 @@ MAX_ANSWER_BYTES = 256 * 1024 * 1024
 class Ignoring:
     """Asks about one layer. Every path is relative to the work tree."""
 
-    def __init__(self, tree: Path, upper: int, listing: Listing) -> None:
+    def __init__(self, tree: Path, upper: int, listing: LayerListing) -> None:
         self._tree = tree
         self._upper = upper
         self._listing = listing

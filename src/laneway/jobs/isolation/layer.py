@@ -16,7 +16,7 @@ from laneway.base.errors import TreeRefused
 from laneway.jobs.isolation.edits import NEW_REPOSITORY, Edits, state_of, store_of
 from laneway.jobs.isolation.git_own import index_is_same
 from laneway.jobs.isolation.ignoring import Ignoring
-from laneway.jobs.isolation.listing import Listing, folders_above, joined
+from laneway.jobs.isolation.listing import LayerListing, folders_above, joined
 from laneway.jobs.shadow import Shadow
 from laneway.jobs.snapshots.beneath import open_root, opened
 from laneway.jobs.snapshots.beside import ROOT, folder_key
@@ -46,7 +46,7 @@ def read_layers(layers: Layers, shadow: Shadow, baseline: Snapshot) -> Edits:
     source = layers.uppers[layers.tree]
     upper = open_root(source)
     try:
-        listing = Listing(upper)
+        listing = LayerListing(upper)
         reading = _Reading(layers, upper, listing, shadow, baseline)
         with store_of(shadow) as objects:
             changes = reading.changes(objects)
@@ -69,7 +69,7 @@ class _Reading:
     """One layer beside one snapshot."""
 
     def __init__(
-        self, layers: Layers, upper: int, listing: Listing, shadow: Shadow, baseline: Snapshot
+        self, layers: Layers, upper: int, listing: LayerListing, shadow: Shadow, baseline: Snapshot
     ) -> None:
         self._layers = layers
         self._upper = upper
@@ -223,7 +223,7 @@ def _writes_outside(layers: Layers, shadow: Shadow) -> tuple[str, ...]:
 def _names(upper: os.PathLike[str]) -> list[bytes]:
     root = open_root(upper)
     try:
-        listing = Listing(root)
+        listing = LayerListing(root)
     finally:
         os.close(root)
     return [*listing.files, *listing.gone]

@@ -20,7 +20,7 @@ MAX_ENTRIES = 1_000_000
 """Of a layer. A job that installs all the world writes half as much."""
 
 
-class Listing:
+class LayerListing:
     """One layer, read when it is made."""
 
     def __init__(self, upper: int) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -21,13 +20,13 @@ import msgspec
 from laneway.base.errors import ContentGone
 from laneway.base.plain import code_label
 from laneway.base.prepare import prepare
-from laneway.jobs.attribution import Window
+from laneway.jobs.attribution import EditWindow
 from laneway.jobs.isolation.edits import Edits
+from laneway.jobs.rollback.changes import TreeChanges
 from laneway.jobs.rollback.journal import Keeper, key_of
 from laneway.jobs.rollback.model import WORDS, Outcome, Refusal, Return, Step
 from laneway.jobs.rollback.plan import Folders
 from laneway.jobs.rollback.present import at_path, place_of
-from laneway.jobs.rollback.rollbacks import Rollbacks
 from laneway.jobs.shadow import Shadow
 from laneway.jobs.snapshots.beneath import CHUNK_BYTES, open_file, open_root
 from laneway.jobs.snapshots.model import Change, PathState, Unguarded
@@ -76,9 +75,9 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Somebody wrote at the same moment: what is written could not be taken back on all paths."""
     merge_id: str = ""
 
-    def window(self, start: float, end: float) -> Window:
+    def window(self, start: float, end: float) -> EditWindow:
         """For the attribution: what was written between these times was this job's, for certain."""
-        return Window(start=start, end=end, paths=self.paths, is_merge=True)
+        return EditWindow(start=start, end=end, paths=self.paths, is_merge=True)
 
     @property
     def sentence(self) -> str:
@@ -93,7 +92,7 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"Nothing of the job's changes was merged, because they conflict: {listed}."
 
 
-class Merges(Rollbacks):
+class Merges(TreeChanges):
     """The merges into one work tree, in a folder of their own: who lists rollbacks does not see them."""
 
     def merge(self, edits: Edits, shadow: Shadow, *, job_id: str = "", leave: Collection[str] = ()) -> Merged:
@@ -105,7 +104,7 @@ class Merges(Rollbacks):
         left_out = tuple(_special(changes))
         for item in left_out:
             del changes[item.path]
-        with self._alone() as (facts, root):
+        with self.alone() as (facts, root):
             already = {
                 path for path, change in changes.items() if _now(root, path, facts.algorithm) == change.after
             }
@@ -117,7 +116,7 @@ class Merges(Rollbacks):
             folders = Folders(edits.new_folders, frozenset(edits.removed_folders).__contains__)
             jobs = (job_id,) if job_id else ()
             source = JobSource(edits, shadow)
-            outcome = self._do(facts, root, returns, source, folders, may_merge=True, jobs=jobs)
+            outcome = self.apply(facts, root, returns, source, folders, may_merge=True, jobs=jobs)
             conflicts = tuple(
                 _conflict(refusal, changes.get(refusal.path), root, facts.algorithm, source)
                 for refusal in outcome.refused
@@ -251,8 +250,3 @@ def _now(root: int, path: str, algorithm: str) -> PathState | None:
         return at_path(root, path, algorithm)
     except (OSError, ValueError):
         return None  # a name that is git's, or no way there: the plan says so
-
-
-def merges_of(folder: Path, tree: Path) -> Merges:
-    """`folder` is that of the tree's snapshots and rollbacks."""
-    return Merges(folder / "merges", tree)

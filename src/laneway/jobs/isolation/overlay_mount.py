@@ -42,7 +42,7 @@ NO_USER_NAMESPACES = (errno.EPERM, errno.ENOSPC, errno.EUSERS, errno.EINVAL)
 MAX_BYTES = 1024 * 1024
 
 
-class Failed(Exception):
+class MountFailed(Exception):
     """A step that did not work."""
 
     def __init__(self, step: str, number: int) -> None:
@@ -59,13 +59,13 @@ def main(argv: list[str]) -> int:
             return 0
         end = argv.index("--")
         run(argv[2], argv[3:end], argv[end + 1 :])
-    except Failed as problem:
+    except MountFailed as problem:
         sys.stderr.write(f"{MARK} {problem.step} {problem.number}\n")
     return FAILED
 
 
 def run(cwd: str, pairs: list[str], command: list[str]) -> None:
-    """Become the command. Returns never: raises `Failed`."""
+    """Become the command. Returns never: raises `MountFailed`."""
     libc = Libc()
     libc.enter_namespaces()
     for layer, folder in zip(pairs[::2], pairs[1::2]):  # noqa: B905  both have the same length
@@ -97,7 +97,7 @@ def probe(layer: str, pairs: list[str]) -> None:
         "replace", lambda: os.getxattr(os.path.join(inner, "upper", "folder"), b"user.overlay.opaque")
     )
     if mark != b"y":
-        raise Failed("replace", 0)
+        raise MountFailed("replace", 0)
     for part, folder in zip(pairs[::2], pairs[1::2]):  # noqa: B905
         libc.cover(part, folder)
 
@@ -118,7 +118,7 @@ class Libc:
         maps = Maps()
         try:
             self._call("namespaces", self._c.unshare(CLONE_NEWUSER | CLONE_NEWNS))
-        except Failed as problem:
+        except MountFailed as problem:
             maps.abandon()
             if os.geteuid() != 0 or problem.number not in NO_USER_NAMESPACES:
                 raise
@@ -141,7 +141,7 @@ class Libc:
         target = b"/proc/self/fd/%d" % below
         self._call("overlay", self._c.mount(b"laneway", target, b"overlay", 0, data))
         if os.stat(folder).st_dev == os.fstat(below).st_dev:
-            raise Failed("covered", 0)  # the path leads elsewhere
+            raise MountFailed("covered", 0)  # the path leads elsewhere
         for fd in (below, upper, work):
             os.close(fd)
 
@@ -159,7 +159,7 @@ class Libc:
 
     def _call(self, step: str, result: int) -> None:
         if result != 0:
-            raise Failed(step, self._ctypes.get_errno())
+            raise MountFailed(step, self._ctypes.get_errno())
 
 
 class Maps:
@@ -211,7 +211,7 @@ class Maps:
                 for kind in ("uid_map", "gid_map"):
                     put(f"/proc/{pid}/{kind}", all_ids(f"/proc/self/{kind}"))
                 os.write(self._done_in, b"y")
-        except Failed:
+        except MountFailed:
             pass  # not an administrator in everything; own ids have to do
         finally:
             os._exit(0)
@@ -245,7 +245,7 @@ def attempt(step: str, action: Callable[[], T]) -> T:
     try:
         return action()
     except OSError as problem:
-        raise Failed(step, problem.errno or 0) from problem
+        raise MountFailed(step, problem.errno or 0) from problem
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ Setting: TypeAlias = tuple[str, str | None]
 """A key and its value; none where the key alone means that it is true."""
 
 
-class _Facts(msgspec.Struct, frozen=True):
+class _RepositoryFacts(msgspec.Struct, frozen=True):
     tree: WorkTree
     common: str
     head: str
@@ -96,12 +96,12 @@ def writes_to_own(copy: Path, shadow: Path) -> tuple[str, ...]:
 # ── the original ───────────────────────────────────────────────────────────
 
 
-def _read(original: Path) -> _Facts:
+def _read(original: Path) -> _RepositoryFacts:
     tree = work_tree(original)
     common = _ask(tree.top, "rev-parse", "--git-common-dir")
     branch = git(tree.top, "symbolic-ref", "--quiet", "HEAD").line
     commit = git(tree.top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").line
-    return _Facts(
+    return _RepositoryFacts(
         tree=tree,
         common=os.path.realpath(os.path.join(tree.top, common.decode(errors="surrogateescape").rstrip("\n"))),
         head=f"ref: {branch}" if branch else commit,
@@ -163,9 +163,13 @@ def _on_one_line(text: str) -> str:
 
 
 def _refresh(copy: Path, own: Path) -> None:
-    """Let git see once which files are as the index has them: else it would read all of them each time."""
+    """Let git see once which files are as the index has them: else it would read all of them each time.
+
+    A split index becomes a whole one, which can be copied and read without the part that it shares.
+    """
     place = {**APART, "GIT_DIR": os.fspath(own), "GIT_WORK_TREE": os.fspath(copy)}
-    git_apart(copy, "update-index", "-q", "--refresh", timeout_s=REFRESH_S, place=place)
+    words = ("update-index", "-q", "--no-split-index", "--refresh")
+    git_apart(copy, *words, timeout_s=REFRESH_S, place=place)
 
 
 def _state(own: Path) -> bytes | None:

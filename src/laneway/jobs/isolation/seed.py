@@ -14,7 +14,7 @@ import msgspec
 
 from laneway.jobs.snapshots import index as seen
 from laneway.jobs.snapshots.beside import usual_modes
-from laneway.jobs.snapshots.index import Folder, Index
+from laneway.jobs.snapshots.index import Index, IndexedFolder
 from laneway.jobs.snapshots.model import Snapshot
 from laneway.jobs.snapshots.objects import Objects
 from laneway.jobs.snapshots.reading import is_settled
@@ -24,7 +24,7 @@ CLOCK_NS = 2_000_000_000
 """Times of change from just before are kept in the shadow's snapshots, too."""
 
 
-def seed(folder: Path, algorithm: str, folders: Mapping[bytes, Folder], started_ns: int) -> None:
+def seed(folder: Path, algorithm: str, folders: Mapping[bytes, IndexedFolder], started_ns: int) -> None:
     """`folders` are those of the copy with what was written, when `started_ns` was long ago."""
     make_folder(folder)
     objects = Objects(folder / "repository", algorithm)
@@ -38,7 +38,7 @@ def seed(folder: Path, algorithm: str, folders: Mapping[bytes, Folder], started_
     seen.save(folder / "index", made)
 
 
-def _with_unsettled(files: Folder, now_ns: int) -> Folder:
+def _with_unsettled(files: IndexedFolder, now_ns: int) -> IndexedFolder:
     """A change within the clock's tick would not show, so those files are read again."""
     unsettled = frozenset(name for name, look in files.looks.items() if not is_settled(look, now_ns))
     return msgspec.structs.replace(files, unsettled=unsettled)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 from laneway.base.errors import ContentGone
 from laneway.jobs.rollback.journal import Kept
-from laneway.jobs.rollback.model import Journal, Operation, Refusal, Why
+from laneway.jobs.rollback.model import Operation, Refusal, RollbackJournal, Why
 from laneway.jobs.rollback.names import Place, exchange, exists, move, replace
 from laneway.jobs.rollback.present import at_place, place_of
 from laneway.jobs.snapshots.beneath import FOLDER, NO_WAY, opened
@@ -32,7 +32,7 @@ BEGUN = b".part"
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Stopped(Exception):
+class RollbackStopped(Exception):
     """One path cannot be done; the others are put back."""
 
     def __init__(self, path: str, why: Why, detail: str = "") -> None:
@@ -43,7 +43,7 @@ class Stopped(Exception):
 class Application:
     """One journal, and the open work tree that it is applied to."""
 
-    def __init__(self, root: int, journal: Journal, kept: Kept, watch: Watch) -> None:
+    def __init__(self, root: int, journal: RollbackJournal, kept: Kept, watch: Watch) -> None:
         self._root = root
         self._operations = journal.operations
         self._algorithm = journal.algorithm
@@ -62,7 +62,7 @@ class Application:
                 current = operation.path
                 self._watch(f"{operation.kind} {current}")
                 self._take(operation)
-        except Stopped as stopped:
+        except RollbackStopped as stopped:
             return stopped.refusal
         except (OSError, ContentGone) as problem:
             return _failed(current, problem)
@@ -85,7 +85,7 @@ class Application:
             self._watch(f"back {operation.path}")
             try:
                 self._take_back(operation)
-            except Stopped as stopped:
+            except RollbackStopped as stopped:
                 found.append(stopped.refusal)
             except (OSError, ContentGone) as problem:
                 found.append(_failed(operation.path, problem))
@@ -121,7 +121,7 @@ class Application:
     def _put(self, operation: Operation) -> None:
         with self._places(operation) as (place, aside):
             if place is None:
-                raise Stopped(operation.path, "edited")
+                raise RollbackStopped(operation.path, "edited")
             there = self._at(place)
             if there == operation.new:
                 self._check_displaced(operation, place, aside)
@@ -129,7 +129,7 @@ class Application:
             if there != operation.old:
                 if operation.old != ABSENT and self._at(aside) == operation.old:
                     return  # it was exchanged, and edited since
-                raise Stopped(operation.path, "edited")
+                raise RollbackStopped(operation.path, "edited")
             if operation.old == ABSENT:
                 self._move_in(operation, place, aside)
             elif exchange(aside, place):
@@ -142,14 +142,14 @@ class Application:
         try:
             move(aside, place)
         except FileExistsError:
-            raise Stopped(operation.path, "edited") from None
+            raise RollbackStopped(operation.path, "edited") from None
 
     def _check_displaced(self, operation: Operation, place: Place, aside: Place) -> None:
         """What was displaced must be what was expected: somebody may have written in that moment."""
         if self._at(aside) in (operation.old, operation.new, ABSENT):
             return
         exchange(aside, place)
-        raise Stopped(operation.path, "edited")
+        raise RollbackStopped(operation.path, "edited")
 
     def _remove(self, operation: Operation) -> None:
         with self._places(operation) as (place, aside):
@@ -159,14 +159,14 @@ class Application:
                 if there == ABSENT and (place is None or not exists(place)):
                     return
                 if there != operation.old or place is None:
-                    raise Stopped(operation.path, "edited")
+                    raise RollbackStopped(operation.path, "edited")
                 move(place, aside)
                 self._watch(f"moved {operation.path}")
                 displaced = self._at(aside)
             if displaced != operation.old:
                 if place is not None and not exists(place):
                     move(aside, place)
-                raise Stopped(operation.path, "edited")
+                raise RollbackStopped(operation.path, "edited")
 
     def _make_folder(self, operation: Operation) -> None:
         with place_of(self._root, operation.path) as (folder, name):
@@ -175,7 +175,7 @@ class Application:
             except FileExistsError:
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if not stat.S_ISDIR(status.st_mode):
-                    raise Stopped(operation.path, "folder") from None
+                    raise RollbackStopped(operation.path, "folder") from None
                 return
             fd = os.open(name, FOLDER, dir_fd=folder)
             try:
@@ -194,7 +194,7 @@ class Application:
             if problem.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             if any(other.kind == "put" and other.path == operation.path for other in self._operations):
-                raise Stopped(operation.path, "folder") from None
+                raise RollbackStopped(operation.path, "folder") from None
 
     # ── back ───────────────────────────────────────────────────────────────
 
@@ -208,7 +208,7 @@ class Application:
                 with self._places(operation) as (place, aside):
                     if place is None:
                         if operation.old != ABSENT:
-                            raise Stopped(operation.path, "edited")
+                            raise RollbackStopped(operation.path, "edited")
                     elif operation.old == ABSENT:
                         self._take_out(operation, place, aside)
                     else:
@@ -226,7 +226,7 @@ class Application:
             return
         if there != operation.new:
             if displaced == operation.old:
-                raise Stopped(operation.path, "edited")
+                raise RollbackStopped(operation.path, "edited")
             return  # it was edited before it was displaced
         if displaced != operation.old:  # the system cannot exchange names
             self._write(aside, operation.old, place)

@@ -18,7 +18,7 @@ from typing import Self
 import msgspec
 
 from laneway.base.errors import ContentGone, FileDamaged, FileNewer
-from laneway.jobs.rollback.model import Journal, Outcome
+from laneway.jobs.rollback.model import Outcome, RollbackJournal
 from laneway.jobs.snapshots.beneath import CHUNK_BYTES
 from laneway.jobs.snapshots.model import PathState
 from laneway.store.files import (
@@ -36,7 +36,7 @@ MAX_JOURNAL_BYTES = 256 * 1024 * 1024
 JOURNAL, CONTENTS, COMMITTED, OUTCOME = "journal.json", "contents", "committed", "outcome.json"
 
 _encode = msgspec.json.Encoder().encode
-_decode_journal = msgspec.json.Decoder(Journal).decode
+_decode_journal = msgspec.json.Decoder(RollbackJournal).decode
 _decode_outcome = msgspec.json.Decoder(Outcome).decode
 
 
@@ -88,7 +88,7 @@ class Keeper:
         os.close(self._fd)
 
 
-class Record:
+class StoredRollback:
     """A rollback on disk."""
 
     def __init__(self, folder: Path) -> None:
@@ -96,7 +96,7 @@ class Record:
 
     # ── writing, in this order ─────────────────────────────────────────────
 
-    def begin(self, journal: Journal) -> None:
+    def begin(self, journal: RollbackJournal) -> None:
         write_whole(self.folder / JOURNAL, _encode(journal))
 
     def commit(self) -> None:
@@ -116,7 +116,7 @@ class Record:
 
     # ── reading ────────────────────────────────────────────────────────────
 
-    def journal(self) -> Journal | None:
+    def journal(self) -> RollbackJournal | None:
         path = self.folder / JOURNAL
         data = read_whole(path, MAX_JOURNAL_BYTES)
         if data is None:
@@ -145,7 +145,7 @@ class Record:
 class Kept:
     """The contents of a rollback, to read."""
 
-    def __init__(self, record: Record, journal: Journal) -> None:
+    def __init__(self, record: StoredRollback, journal: RollbackJournal) -> None:
         self._path = record.folder / CONTENTS
         self._places = journal.contents
 

@@ -100,7 +100,7 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @prepare
-class Journal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RollbackJournal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All that is needed to finish a rollback, or to take it back. On disk before the first write."""
 
     version: int = 1

@@ -28,7 +28,7 @@ FOLDER_MODE = 0o755
 """Of a folder that is made again, where its mode was not recorded."""
 
 
-class Source(Protocol):
+class ContentSource(Protocol):
     """Where contents come from: the shadow, or an earlier rollback."""
 
     def has(self, state: PathState) -> bool: ...
@@ -48,7 +48,7 @@ class Folders(msgspec.Struct, frozen=True):
     """Folders that shall be there in the end, also empty ones."""
 
 
-class Plan(msgspec.Struct, frozen=True):
+class RollbackPlan(msgspec.Struct, frozen=True):
     operations: tuple[Operation, ...] = ()
     refused: tuple[Refusal, ...] = ()
     made: dict[str, bytes] = {}
@@ -59,13 +59,13 @@ class Plan(msgspec.Struct, frozen=True):
 def plan(
     root: int,
     returns: Sequence[Return],
-    source: Source,
+    source: ContentSource,
     folders: Folders,
     *,
     algorithm: str,
     rollback_id: str,
     may_merge: bool = False,
-) -> Plan:
+) -> RollbackPlan:
     """`root` is the open work tree."""
     targets = [_Target(root, wanted, source, algorithm, may_merge=may_merge) for wanted in returns]
     refused = [target.refusal for target in targets if target.refusal is not None]
@@ -77,10 +77,10 @@ def plan(
     layout = _Layout(root, pairs, folders)
     refused += layout.refused
     if refused:
-        return Plan(refused=tuple(sorted(refused, key=lambda refusal: refusal.path)))
+        return RollbackPlan(refused=tuple(sorted(refused, key=lambda refusal: refusal.path)))
     made = {key: data for target in targets for key, data in target.made.items()}
     merged = tuple(target.path for target in targets if target.is_merged and target.path in pairs)
-    return Plan(layout.operations(rollback_id), made=made, merged=merged)
+    return RollbackPlan(layout.operations(rollback_id), made=made, merged=merged)
 
 
 # ── one path ───────────────────────────────────────────────────────────────
@@ -89,7 +89,9 @@ def plan(
 class _Target:
     """A path: what it holds, and what it shall hold."""
 
-    def __init__(self, root: int, wanted: Return, source: Source, algorithm: str, *, may_merge: bool) -> None:
+    def __init__(
+        self, root: int, wanted: Return, source: ContentSource, algorithm: str, *, may_merge: bool
+    ) -> None:
         self.path = wanted.path
         self.refusal: Refusal | None = None
         self.made: dict[str, bytes] = {}

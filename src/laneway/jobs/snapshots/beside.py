@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from laneway.jobs.snapshots.index import Folder
+from laneway.jobs.snapshots.index import IndexedFolder
 from laneway.jobs.snapshots.model import Beside
 from laneway.jobs.snapshots.paths import bytes_of, text_of
 from laneway.jobs.snapshots.reading import LARGE
@@ -19,7 +19,7 @@ ROOT = "/"
 """The work tree itself among the folders."""
 
 
-def usual_modes(folders: Mapping[bytes, Folder]) -> tuple[int, int, int]:
+def usual_modes(folders: Mapping[bytes, IndexedFolder]) -> tuple[int, int, int]:
     """The most common modes of files, programs and folders: only others need to be written down."""
     modes = Counter(look[0] for folder in folders.values() for look in folder.looks.values())
     files = [(count, stat.S_IMODE(mode)) for mode, count in modes.items() if stat.S_ISREG(mode)]
@@ -29,7 +29,7 @@ def usual_modes(folders: Mapping[bytes, Folder]) -> tuple[int, int, int]:
     return plain[1], program[1], folder[0]
 
 
-def beside_of(folders: Mapping[bytes, Folder], usual: tuple[int, int, int], since_ns: int) -> Beside:
+def beside_of(folders: Mapping[bytes, IndexedFolder], usual: tuple[int, int, int], since_ns: int) -> Beside:
     modes: dict[str, int] = {}
     times: dict[str, int] = {}
     large: dict[str, tuple[str, int]] = {}

@@ -23,7 +23,7 @@ LISTING_S = 120.0
 _LIST = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 
 
-class Ignored(msgspec.Struct, frozen=True):
+class IgnoredPaths(msgspec.Struct, frozen=True):
     """What git ignores in one repository."""
 
     folders: frozenset[bytes] = frozenset()
@@ -33,7 +33,7 @@ class Ignored(msgspec.Struct, frozen=True):
     head: str = ""
 
 
-def ignored_in(top: Path, prefix: bytes = b"") -> Ignored | None:
+def ignored_in(top: Path, prefix: bytes = b"") -> IgnoredPaths | None:
     """For a repository with this work tree; none where the folder is no repository of its own."""
     with git_view(top) as view:
         if isinstance(view, GitRun):
@@ -44,7 +44,7 @@ def ignored_in(top: Path, prefix: bytes = b"") -> Ignored | None:
         if ran.exit_code != 0 or ran.is_cut:
             raise refused(top, ran)
         folders, files = _sorted_out(ran.stdout.split(b"\0")[:-1], prefix)
-        return Ignored(folders, files, view.head or "")
+        return IgnoredPaths(folders, files, view.head or "")
 
 
 def _sorted_out(names: list[bytes], prefix: bytes) -> tuple[frozenset[bytes], dict[bytes, frozenset[bytes]]]:

@@ -19,7 +19,7 @@ VERSION = 1
 MAX_BYTES = 512 * 1024 * 1024
 
 
-class Folder(msgspec.Struct, array_like=True):
+class IndexedFolder(msgspec.Struct, array_like=True):
     """A folder as it was seen. Names are bytes, contents are ids in bytes."""
 
     mode: int = 0
@@ -48,7 +48,7 @@ class Index(msgspec.Struct, array_like=True):
     """When the shadow was begun: older times of change are not kept in snapshots."""
     modes: tuple[int, int, int]
     """The usual modes of files, programs and folders."""
-    folders: dict[bytes, Folder]
+    folders: dict[bytes, IndexedFolder]
     last: Snapshot
 
 

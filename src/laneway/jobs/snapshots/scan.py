@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from laneway.base.errors import TreeRefused
 from laneway.jobs.snapshots.beneath import FOLDER, NO_WAY, Look, look_of
-from laneway.jobs.snapshots.ignored import Ignored
-from laneway.jobs.snapshots.index import Folder
+from laneway.jobs.snapshots.ignored import IgnoredPaths
+from laneway.jobs.snapshots.index import IndexedFolder
 from laneway.jobs.snapshots.objects import Objects
 from laneway.jobs.snapshots.paths import GIT
 from laneway.jobs.snapshots.reading import Taken, take
@@ -33,18 +33,18 @@ MAX_IGNORED = 1000
 _CODEC = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 _FORMAT = 0o170000
 _FOLDER = stat.S_IFDIR
-NOTHING = Folder()
+NOTHING = IndexedFolder()
 
-RulesOf = Callable[[bytes], Ignored | None]
+RulesOf = Callable[[bytes], IgnoredPaths | None]
 """Asks git what is ignored in a repository inside the tree, by its path."""
 
 
-class Scan:
+class TreeScan:
     """One snapshot's walk. `folders` has the result, by path."""
 
     def __init__(
         self,
-        old: Mapping[bytes, Folder],
+        old: Mapping[bytes, IndexedFolder],
         objects: Objects,
         rules_of: RulesOf,
         *,
@@ -56,7 +56,7 @@ class Scan:
 
         Without `keeps_known`, ignored files that earlier snapshots knew have no precedence.
         """
-        self.folders: dict[bytes, Folder] = {}
+        self.folders: dict[bytes, IndexedFolder] = {}
         self.files = 0
         self.is_changed = False
         self._old = old
@@ -69,7 +69,7 @@ class Scan:
         self._ignored_left = MAX_IGNORED
         self._empty = bytes.fromhex(objects.add("tree", b""))
 
-    def run(self, root: int, rules: Ignored) -> None:
+    def run(self, root: int, rules: IgnoredPaths) -> None:
         self._count_known(rules)
         self._walk(root, b"", rules, 0)
         self.files = sum(len(folder.looks) for folder in self.folders.values())
@@ -77,7 +77,7 @@ class Scan:
 
     # ── folders ────────────────────────────────────────────────────────────
 
-    def _walk(self, fd: int, path: bytes, rules: Ignored, depth: int) -> bytes:
+    def _walk(self, fd: int, path: bytes, rules: IgnoredPaths, depth: int) -> bytes:
         old = self._old.get(path, NOTHING)
         new = self._new(fd)
         names, is_repository = self._list(fd, new.looks)
@@ -88,9 +88,9 @@ class Scan:
             self._enter(fd, path, name, new, rules, depth + 1)
         return self._finish(fd, path, new, old)
 
-    def _new(self, fd: int) -> Folder:
+    def _new(self, fd: int) -> IndexedFolder:
         status = os.fstat(fd)
-        return Folder(
+        return IndexedFolder(
             mode=stat.S_IMODE(status.st_mode),
             changed_ns=status.st_ctime_ns,
             looks={},
@@ -129,7 +129,9 @@ class Scan:
             raise TreeRefused(f"The work tree has more than {MAX_FILES:,} files that git does not ignore.")
         return folders, is_repository
 
-    def _enter(self, fd: int, path: bytes, name: bytes, new: Folder, rules: Ignored, depth: int) -> None:
+    def _enter(
+        self, fd: int, path: bytes, name: bytes, new: IndexedFolder, rules: IgnoredPaths, depth: int
+    ) -> None:
         below = path + b"/" + name if path else name
         why = "ours" if below in self._ours else "too deep" if depth > MAX_DEPTH else ""
         try:
@@ -155,7 +157,7 @@ class Scan:
         finally:
             os.close(inner)
 
-    def _why_not(self, fd: int, path: bytes, rules: Ignored) -> str:
+    def _why_not(self, fd: int, path: bytes, rules: IgnoredPaths) -> str:
         """Why a folder is not covered; empty if it is. A repository is, also where git ignores it."""
         if not _has_git(fd):
             return "ignored" if path in rules.folders else ""
@@ -201,19 +203,19 @@ class Scan:
 
     # ── what is ignored ────────────────────────────────────────────────────
 
-    def _rules_within(self, path: bytes) -> Ignored | None:
+    def _rules_within(self, path: bytes) -> IgnoredPaths | None:
         rules = self._rules_of(path)
         if rules is not None:
             self._count_known(rules)
         return rules
 
-    def _count_known(self, rules: Ignored) -> None:
+    def _count_known(self, rules: IgnoredPaths) -> None:
         """Files that were known keep their places among the ignored ones."""
         if self._keeps_known:
             for folder, names in rules.files.items():
                 self._ignored_left -= len(names & self._old.get(folder, NOTHING).looks.keys())
 
-    def _leave_ignored(self, new: Folder, old: Folder, names: Collection[bytes]) -> None:
+    def _leave_ignored(self, new: IndexedFolder, old: IndexedFolder, names: Collection[bytes]) -> None:
         for name in sorted(names):
             look = new.looks.get(name)
             if look is None or (self._keeps_known and name in old.looks):
@@ -229,7 +231,7 @@ class Scan:
 
     # ── contents ───────────────────────────────────────────────────────────
 
-    def _finish(self, fd: int, path: bytes, new: Folder, old: Folder) -> bytes:
+    def _finish(self, fd: int, path: bytes, new: IndexedFolder, old: IndexedFolder) -> bytes:
         """Read what is new, and make the folder's tree."""
         if new.looks == old.looks and not old.unsettled:
             new.blobs, new.odd = old.blobs, old.odd
@@ -241,7 +243,7 @@ class Scan:
             self.is_changed = True
         return new.tree
 
-    def _take_changed(self, fd: int, new: Folder, old: Folder) -> None:
+    def _take_changed(self, fd: int, new: IndexedFolder, old: IndexedFolder) -> None:
         unsettled: set[bytes] = set()
         for name, look in list(new.looks.items()):
             if name not in old.unsettled and old.looks.get(name) == look:
@@ -266,7 +268,7 @@ class Scan:
             self._objects.add("blob", data, name=name)
         return bytes.fromhex(name)
 
-    def _tree(self, new: Folder, old: Folder) -> bytes:
+    def _tree(self, new: IndexedFolder, old: IndexedFolder) -> bytes:
         """A git tree; sorted as git does it: a folder's name as if it ended with a slash."""
         if old.tree and new.looks == old.looks and new.blobs == old.blobs and new.folders == old.folders:
             return old.tree

@@ -70,15 +70,20 @@ async def test_a_no_of_a_person_needs_no_note() -> None:
         (CANCELLED, "cancel", "Nobody answered, so the command was declined."),
         ({}, "decline", "Nobody answered, so the command was declined."),
         (REFUSED, "decline", "Your editor could not ask you, so the command was declined."),
-        (WireBroken("gone"), "decline", ""),
     ],
     ids=repr,
 )
 async def test_what_nobody_decided_is_a_no_that_says_so(reply: Any, choice: str, note: str) -> None:
-    """But to a client that went away there is nobody to tell."""
     async with asking(command()) as one:
         await one.reply(PERMISSION, reply)
         assert await one.settled() == AskOutcome(Answer(choice_id=choice), note)
+
+
+async def test_for_a_client_that_went_away_the_turn_ends_with_the_question() -> None:
+    """Nobody waits for it, and there is nobody to tell."""
+    async with asking(command()) as one:
+        await one.reply(PERMISSION, WireBroken("gone"))
+        assert await one.settled() == AskOutcome(Answer(choice_id="cancel"), is_client_gone=True)
 
 
 @pytest.mark.parametrize(

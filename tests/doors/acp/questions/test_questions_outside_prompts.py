@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from laneway.base.errors import WireBroken
 from laneway.core.model import Asked, Question, TurnDone, TurnStarted, Withdrawn
 from laneway.core.ports import TextPart
 from laneway.core.prompt_queue import PromptQueue as Queue
@@ -106,6 +107,18 @@ async def test_an_approval_in_a_turn_that_no_prompt_asked_for_is_asked_of_the_cl
         await until(lambda: "q" in here.thread.answers)
         assert here.thread.answers["q"].choice_id == "accept"
         here.thread.end()
+
+
+async def test_a_turn_does_not_go_on_with_the_no_of_a_client_that_went_away(tmp_path: Path) -> None:
+    """Such a no is no decision: the turn is interrupted with it."""
+    async with editor(tmp_path) as here:
+        here.begin_own()
+        here.thread.is_obedient = False
+        here.thread.ask("q")
+        call = await here.hand.asked()
+        call.reply.set_exception(WireBroken("gone"))
+        await until(lambda: "q" in here.thread.answers and here.thread.interrupted == ["codex-own"])
+        here.thread.end("interrupted")
 
 
 async def test_what_such_a_turn_asks_in_words_is_answered_by_the_next_prompt(tmp_path: Path) -> None:

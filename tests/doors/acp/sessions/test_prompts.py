@@ -175,3 +175,10 @@ def test_what_is_no_content_block_is_refused(blocks: Any) -> None:
 def test_a_long_wrong_type_is_shortened() -> None:
     """A client's nonsense does not come back whole."""
     assert len(refusal({"type": "x" * 10_000})) < 200
+
+
+def test_an_engine_without_images_says_so_in_its_name() -> None:
+    """Not the model's fault."""
+    image = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+    with pytest.raises(RemoteError, match="Claude cannot take images"):
+        prompts.parts([image], images=False, no_images=prompts.NO_IMAGES.format("Claude"))

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from laneway.base.errors import RemoteError
-from laneway.core.model import Question
+from laneway.core.model import Accepted, Question, UserSaid
 from laneway.doors.acp.client import EditorClient
 from laneway.doors.acp.history.past_updates import CALL_BYTES, ReplayContext
 from laneway.doors.acp.questions import permission_options
@@ -167,9 +167,10 @@ async def test_prompts_learn_their_ids_by_the_tickets_under_which_codex_records_
     prompts.on_turn("t-1")
     second, third, fourth = (prompts.add(ticket) for ticket in ("t-2", "t-3", "t-4"))
     second.cancel()
-    for ticket, message_id in (("t-1", "m-1"), ("other", "m-2"), ("t-3", "m-3"), ("t-2", "m-4")):
-        assert prompts.on_message(message_id)
-        prompts.on_recorded(ticket)
+    recorded = (("t-1", "m-1"), ("other", "m-2"), ("t-3", "m-3"), ("t-2", "m-4"))
+    assert all(prompts.is_shown(ticket) for ticket, _ in recorded)
+    for ticket, message_id in recorded:
+        prompts.on_recorded(ticket, message_id)
     assert (first.result(), third.result()) == ("m-1", "m-3")
     prompts.end(None)
     assert not fourth.done()
@@ -186,8 +187,8 @@ async def test_prompts_learn_their_ids_in_order_from_a_codex_that_names_no_ticke
     second, third = prompts.add("t-2"), prompts.add("t-3")
     second.cancel()
     for message_id in ("m-1", "m-2", "m-3"):
-        assert prompts.on_message(message_id)
-        prompts.on_recorded(None)
+        assert prompts.is_shown(None)
+        prompts.on_recorded(None, message_id)
     assert (first.result(), third.result()) == ("m-1", "m-3")
 
 
@@ -200,9 +201,23 @@ async def test_of_a_commands_turn_only_what_was_put_into_it_is_seen(tickets: tup
     steered = prompts.add("t-2")
     seen: list[bool] = []
     for ticket, message_id in zip((*tickets, None), ("m-1", "m-2", "m-3"), strict=True):
-        seen.append(prompts.on_message(message_id))
-        prompts.on_recorded(ticket)
+        seen.append(prompts.is_shown(ticket))
+        prompts.on_recorded(ticket, message_id)
     assert (seen, steered.result()) == ([False, True, False], "m-2")
+
+
+async def test_messages_may_begin_before_earlier_ones_are_recorded() -> None:
+    """Each keeps its own id and its own ticket, also in the turn of a command."""
+    sink = UpdatesV2(hand := DraftHand(), HandClock())
+    sink.open(SESSION, THREAD, CWD, cast(UpdateListener, None))
+    sink.pending_prompts.begin(None)
+    sink.pending_prompts.on_turn("t-1")
+    steered = sink.pending_prompts.add("t-2")
+    for ticket, item in (("t-2", "m-2"), ("t-1", "m-1")):
+        sink.push(UserSaid(turn_id="u", item_id=item, text=item, client_id=ticket))
+    for ticket, item in (("t-2", "m-2"), ("t-1", "m-1")):
+        sink.push(Accepted(turn_id="u", item_id=item, client_id=ticket))
+    assert ([each.get("messageId") for each in hand.updates], steered.result()) == (["m-2"], "m-2")
 
 
 async def test_a_turn_that_never_stopped_is_over_when_its_session_is() -> None:

@@ -133,6 +133,16 @@ class EditorLogin:
             await self._need_accounts().log_out()
         return {}
 
+    async def forget(self, channel: ClientChannel) -> None:
+        """A client has disconnected: it wants no login any more."""
+        pending = self._pending
+        if pending is None:
+            return
+        pending.informed.discard(channel)
+        pending.prompt_locks.pop(channel, None)
+        if not pending.is_wanted:
+            await self._cancel(pending, _CANCELLED)
+
     async def aclose(self) -> None:
         """Cancel a login in progress: the process shuts down."""
         if self._pending is not None:

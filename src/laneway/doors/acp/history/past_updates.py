@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from laneway.base.engines import CODEX
 from laneway.base.plain import plain
 from laneway.core.model import Activity, Event, Plan, Text, Thought, TurnDone, UserSaid
 from laneway.doors.acp.client import EditorClient
@@ -46,6 +47,8 @@ class ReplayContext(msgspec.Struct, frozen=True):
     thread_id: str
     client: EditorClient
     cwd: str = ""
+    engine: str = CODEX
+    """The name of the engine that worked."""
 
 
 class Render(Protocol):
@@ -68,7 +71,9 @@ def updates(event: Event, context: ReplayContext, *, is_whole: bool) -> list[Upd
         case Plan():
             return [_plan(event)]
         case TurnDone(status="failed", turn_id=turn_id, failure=failure):
-            why = plain(unwrapped_message(failure.message)) if failure else "Codex did not say why."
+            why = (
+                plain(unwrapped_message(failure.message)) if failure else f"{context.engine} did not say why."
+            )
             return [chunk("agent_message_chunk", f"{turn_id}-failed", f"The turn failed: {why}")]
         case _:
             return []
@@ -105,7 +110,7 @@ def _activity(activity: Activity, context: ReplayContext, *, is_whole: bool) -> 
     if activity.kind == "review" and is_verdict(activity):
         return []  # the text of a review follows as a message
     if is_whole:
-        return [tool_calls.replayed(activity, context.thread_id, cwd=context.cwd)]
+        return [tool_calls.replayed(activity, context.thread_id, cwd=context.cwd, engine=context.engine)]
     return [bounded(activity, context)]
 
 
@@ -118,7 +123,9 @@ def bounded(activity: Activity, context: ReplayContext) -> msgspec.Raw:
 
 
 def _call(activity: Activity, context: ReplayContext, max_chars: int) -> dict[str, Any]:
-    return tool_calls.replayed(activity, context.thread_id, cwd=context.cwd, max_chars=max_chars)
+    return tool_calls.replayed(
+        activity, context.thread_id, cwd=context.cwd, max_chars=max_chars, engine=context.engine
+    )
 
 
 def fitted(update: dict[str, Any]) -> dict[str, Any]:

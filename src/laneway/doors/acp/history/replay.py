@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from laneway.base.engines import CODEX
 from laneway.core.model import Event, TurnStarted
 from laneway.core.ports import Page
 from laneway.doors.acp.client import EditorClient
@@ -47,9 +48,10 @@ async def replay(
     *,
     cwd: str = "",
     render: past_updates.Render = past_updates.updates,
+    engine_name: str = CODEX,
 ) -> Replayed:
     """Send all of the history; updates that are sent after this returns follow it."""
-    context = past_updates.ReplayContext(thread_id, client, cwd)
+    context = past_updates.ReplayContext(thread_id, client, cwd, engine_name)
     turns = updates = 0
     newest: list[Event] = []
     next_page = asyncio.ensure_future(_page(engine, thread_id, None))

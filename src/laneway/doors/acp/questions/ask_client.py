@@ -1,4 +1,4 @@
-"""Asks the client one question of Codex or of an MCP server, by the best means that the client supports.
+"""Asks the client one question of an engine or of an MCP server, by the best means that the client supports.
 
 An approval is a permission request. A question that needs text is a form; else a permission request
 for each field; else text in the conversation, which the next prompt answers. If the client refuses one
@@ -18,6 +18,7 @@ import msgspec
 
 from laneway.base.errors import RemoteError, WireError
 from laneway.base.plain import plain, quoted
+from laneway.core.answers import answer_granting, no_with_words, stop_answer
 from laneway.core.model import DECLINE, Answer, Question
 from laneway.doors.acp.client import EditorClient
 from laneway.doors.acp.client_channel import ClientChannel
@@ -25,7 +26,6 @@ from laneway.doors.acp.ids import tool_call_id
 from laneway.doors.acp.questions import permission_options
 from laneway.doors.acp.questions.permission_request import PermissionRequest, PermissionRequestV1
 from laneway.rendering import forms, questions_in_text
-from laneway.rendering.choices import answer_granting, stop_answer
 from laneway.rendering.forms import Control
 from laneway.rendering.question_texts import (
     asker,
@@ -58,6 +58,8 @@ class AskOutcome(msgspec.Struct, frozen=True):
     """For the user, if no person decided this."""
     url_id: str = ""
     """Set if the client opened a page: `elicitation/complete` is sent when the turn ends."""
+    is_client_gone: bool = False
+    """Whether the client has disconnected, so that nobody waits for the turn any more."""
 
 
 class _AskContext(msgspec.Struct, frozen=True):
@@ -92,7 +94,7 @@ async def ask(
         return AskOutcome(DECLINE, f"Your editor could not ask you, so {subject(question)} was declined.")
     except WireError as gone:
         log.debug("the client went away with an open question: %s", gone)
-        return AskOutcome(DECLINE)
+        return AskOutcome(stop_answer(question), is_client_gone=True)
 
 
 async def _ask(question: Question, context: _AskContext) -> AskOutcome | InText:
@@ -111,16 +113,33 @@ async def _ask(question: Question, context: _AskContext) -> AskOutcome | InText:
 # ── approvals ──────────────────────────────────────────────────────────────
 
 
-async def _approval(question: Question, context: _AskContext) -> AskOutcome:
-    return _approval_outcome(
-        question, await context.permission.request_decision(question, permission_options.options(question))
-    )
-
-
-def _approval_outcome(question: Question, reply: Any) -> AskOutcome:
+async def _approval(question: Question, context: _AskContext) -> AskOutcome | InText:
+    offered = permission_options.options(question)
+    reply = await context.permission.request_decision(question, offered)
+    picked = permission_options.chosen(reply, offered)
+    if picked is permission_options.SAY_WHY:
+        return await _no_with_words(question, context)
     answer = permission_options.answer(question, reply)
-    is_decided = permission_options.chosen(reply, permission_options.options(question)) is not None
-    return AskOutcome(answer, "" if is_decided else dismissed_text(question))
+    return AskOutcome(answer, "" if picked is not None else dismissed_text(question))
+
+
+async def _no_with_words(question: Question, context: _AskContext) -> AskOutcome | InText:
+    """Ask for the words that go with a no. Without any it stays a no."""
+    if not context.client.takes_forms:
+        return questions_in_text.ask_why(question)
+    why = Control(name="words", title=f"Why not, or what should {question.engine} do instead?")
+    params = {
+        "mode": "form",
+        "requestedSchema": forms.schema((why,)),
+        **_elicitation_params(question, context),
+    }
+    try:
+        reply = await context.channel.call("elicitation/create", params)
+    except RemoteError as refused:
+        log.info("the client refused a form: %s", refused)
+        return questions_in_text.ask_why(question)
+    values = forms.values((why,), reply.get("content")) if _action(reply) == "accept" else None
+    return AskOutcome(no_with_words(question, str((values or {}).get("words", ""))))
 
 
 # ── forms and pages ────────────────────────────────────────────────────────

@@ -133,6 +133,8 @@ class OpenQuestions:
                 self._sink.send_notice("warning", outcome.note)
             if outcome.url_id:
                 self._urls.append(outcome.url_id)
+            if outcome.is_client_gone:
+                self._session.cancel_all()  # before the answer, with which the turn would go on
             await self._answer(question, outcome.answer)
 
     async def _answer(self, question: Question, answer: Answer) -> None:

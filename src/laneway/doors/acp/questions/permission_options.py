@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from laneway.core.answers import stop_answer
 from laneway.core.model import DECLINE, Answer, Choice, Question
 from laneway.rendering import choices
 
@@ -19,12 +20,17 @@ _KINDS = {
 }
 
 
+SAY_WHY = {"optionId": "say-why", "name": "Decline, and say why or what instead", "kind": "reject_once"}
+"""Offered where the engine passes words with a no on; they are asked for next."""
+
+
 def options(question: Question) -> list[dict[str, Any]]:
-    """The `PermissionOption`s. `optionId` is the choice's id."""
-    return [
+    """The `PermissionOption`s. `optionId` is the choice's id, but for `SAY_WHY`."""
+    offered = [
         {"optionId": choice.choice_id, "name": choices.name(question, choice), "kind": _kind(choice)}
         for choice in choices.offered(question)
     ]
+    return [*offered, SAY_WHY] if question.words_choice is not None else offered
 
 
 def answer(question: Question, reply: Any) -> Answer:
@@ -32,7 +38,7 @@ def answer(question: Question, reply: Any) -> Answer:
     picked = chosen(reply, options(question))
     if picked is not None:
         return Answer(choice_id=picked["optionId"])
-    return choices.stop_answer(question) if _outcome(reply).get("outcome") == "cancelled" else DECLINE
+    return stop_answer(question) if _outcome(reply).get("outcome") == "cancelled" else DECLINE
 
 
 def chosen(reply: Any, offered: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -50,4 +56,4 @@ def _outcome(reply: Any) -> dict[str, Any]:
 
 def _kind(choice: Choice) -> str:
     is_no = choice.grants == "nothing"
-    return "reject_always" if is_no and choices.is_rule(choice) else _KINDS[choice.grants]
+    return "reject_always" if is_no and choice.rule is not None else _KINDS[choice.grants]

@@ -16,6 +16,7 @@ import msgspec
 from laneway.base.errors import SessionClosed
 from laneway.commands.last_turns import LastTurns
 from laneway.core import session_settings
+from laneway.core.background import TaskSet
 from laneway.core.editor_sessions import SessionRecord
 from laneway.core.ports import Part
 from laneway.core.prompt_queue import PromptQueue, QueuePlace
@@ -105,8 +106,8 @@ class EditorSession:
             is_titled=opened.is_titled,
         )
         self.events = SessionEvents(self.questions, self.settings, last_turns, self.commands)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._replays: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
+        self._replays = TaskSet()
         """History replays that run or wait for their place in the queue."""
         self._is_closed = False
 
@@ -128,12 +129,21 @@ class EditorSession:
 
     def parts(self, blocks: Any) -> tuple[Part, ...]:
         """A prompt's content blocks as parts of a turn; images only if the session's model takes them."""
+        engine = self.session.engine
         images = session_settings.takes_images(self.settings.choices, self.settings.facts)
+        if not engine.offers.images:
+            return prompts.parts(blocks, images=False, no_images=prompts.NO_IMAGES.format(engine.name))
         return prompts.parts(blocks, images=images)
 
     def start_updates(self) -> None:
         """Send the updates held until now, and all later ones: the client knows the session."""
-        self.sink.open(self.session_id, self.thread_id, str(self.cwd), self.events)
+        self.sink.open(
+            self.session_id,
+            self.thread_id,
+            str(self.cwd),
+            self.events,
+            engine=self.session.engine.name,
+        )
 
     # ── options ────────────────────────────────────────────────────────────
 
@@ -160,9 +170,7 @@ class EditorSession:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a prompt that was answered before it was done (protocol 2); `close` waits for it."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.spawn(work, "a prompt")
 
     async def send_history(self, send: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Send the history at its place in the queue, so that prompts wait for it.
@@ -172,9 +180,7 @@ class EditorSession:
         if self._is_closed:
             raise SessionClosed(f"Session {self.session_id} is closed")
         place = self.queue.join(is_prompt=False)  # before all prompts that the client sends later
-        replay = asyncio.get_running_loop().create_task(_send_at(place, send))
-        self._replays.add(replay)
-        replay.add_done_callback(self._replays.discard)
+        replay = self._replays.spawn(_send_at(place, send), "a replay")
         try:
             await replay
         except asyncio.CancelledError:
@@ -188,14 +194,10 @@ class EditorSession:
     async def close(self) -> None:
         """Cancel all prompts and questions, close the thread, and wait. No update is sent after this."""
         self._is_closed = True
-        for replay in list(self._replays):
-            replay.cancel()
-        if self._replays:
-            await asyncio.wait(self._replays)
+        await self._replays.cancel()
         self.prompts.cancel()
         await self.session.close()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._tasks.wait()
         await self.settings.wait_saved()
 
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from laneway.base.errors import EngineRefused, LanewayError, NoTurn
+from laneway.base.errors import EngineCannot, EngineRefused, LanewayError, NoTurn
 from laneway.commands import slash
 from laneway.commands.session import CommandSession
 from laneway.commands.texts import one_line
@@ -63,7 +63,8 @@ class PromptService:
 
     def may_steer(self, parts: tuple[Part, ...]) -> bool:
         is_free = self._turn is not None and not self._questions.waits_for_text
-        return self._steers and is_free and slash.find(parts) is None
+        can_steer = self._steers and self._session.engine.offers.steering
+        return can_steer and is_free and slash.find(parts) is None
 
     async def serve(
         self, parts: tuple[Part, ...], place: QueuePlace, begin: Callable[[], None] | None = None
@@ -188,7 +189,11 @@ class PromptService:
         assert turn is not None
         try:
             await self._session.steer(parts)
-        except (NoTurn, EngineRefused):  # just over, or a review or a compaction, which takes no prompts
+        except (
+            NoTurn,
+            EngineRefused,
+            EngineCannot,
+        ):  # just over, or a review or a compaction, which takes no prompts
             return {"stopReason": await self.serve(parts, self._queue.join())}
         return {"stopReason": stop_reason(await turn.result())}
 

@@ -27,11 +27,18 @@ _MARK = re.compile(r"\[(/?)(?=ACP_RESOURCE)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
-def parts(blocks: Any, *, images: bool) -> tuple[Part, ...]:
-    """The parts for the `prompt` of a `session/prompt`; `images`: whether the model takes images."""
+NO_IMAGES = "{} cannot take images. Describe the image."
+_MODEL_TAKES_NONE = "The current model takes no images. Choose another model, or describe the image."
+
+
+def parts(blocks: Any, *, images: bool, no_images: str = _MODEL_TAKES_NONE) -> tuple[Part, ...]:
+    """The parts for the `prompt` of a `session/prompt`.
+
+    `images`: whether images are taken; `no_images` says why not.
+    """
     if not isinstance(blocks, list):
         raise bad_params("The prompt must be a list of content blocks.")
-    converted = tuple(part for block in blocks if (part := _part(block, images=images)) is not None)
+    converted = tuple(part for block in blocks if (part := _part(block, images, no_images)) is not None)
     if not converted:
         raise bad_params("The prompt is empty. Write something first.")
     size = sum(len(part.text) for part in converted if isinstance(part, TextPart))
@@ -42,7 +49,7 @@ def parts(blocks: Any, *, images: bool) -> tuple[Part, ...]:
     return converted
 
 
-def _part(block: Any, *, images: bool) -> Part | None:
+def _part(block: Any, images: bool, no_images: str) -> Part | None:
     if not isinstance(block, dict):
         raise bad_params("Every content block of a prompt must be an object.")
     match block.get("type"):
@@ -50,20 +57,20 @@ def _part(block: Any, *, images: bool) -> Part | None:
             text = _string(block, "text")
             return TextPart(text) if text else None
         case "image":
-            return _image(_string(block, "data"), _string(block, "mimeType"), images=images)
+            return _image(_string(block, "data"), _string(block, "mimeType"), images, no_images)
         case "resource_link":
             return _link(_string(block, "uri"), _string(block, "name"))
         case "resource":
-            return _resource(block.get("resource"), images=images)
+            return _resource(block.get("resource"), images, no_images)
         case "audio":
             raise bad_params("Codex takes no audio. Send the words as text.")
         case kind:
             raise bad_params(f"There is no content block of the type {_quoted_value(kind)}.")
 
 
-def _image(data: str, mime: str, *, images: bool) -> Part:
+def _image(data: str, mime: str, images: bool, no_images: str) -> Part:
     if not images:
-        raise bad_params("The current model takes no images. Choose another model, or describe the image.")
+        raise bad_params(no_images)
     kind = mime.lower()
     if not _IMAGE_TYPE.fullmatch(kind):
         raise bad_params(f"{_quoted_value(mime)} is no type of an image.")
@@ -80,7 +87,7 @@ def _image(data: str, mime: str, *, images: bool) -> Part:
     return ImagePart(url=f"data:{kind};base64,{data}")
 
 
-def _resource(resource: Any, *, images: bool) -> Part:
+def _resource(resource: Any, images: bool, no_images: str) -> Part:
     if not isinstance(resource, dict):
         raise bad_params("A resource block needs a `resource` object.")
     uri, mime = _string(resource, "uri"), resource.get("mimeType")
@@ -92,7 +99,7 @@ def _resource(resource: Any, *, images: bool) -> Part:
         )
     blob = _string(resource, "blob")
     if mime.lower().startswith("image/"):
-        return _image(blob, mime, images=images)
+        return _image(blob, mime, images, no_images)
     if uri.lower().startswith("file:"):
         return _link(uri, uri.rpartition("/")[2])  # the model can read the file itself
     raise bad_params(f"The resource {_quoted_value(uri)} is neither text nor an image. Send it as a file.")

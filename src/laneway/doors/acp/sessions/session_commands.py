@@ -89,6 +89,10 @@ class SessionCommands:
         return self._editor.session.usage
 
     @property
+    def engine_name(self) -> str:
+        return self._shared.engine.name
+
+    @property
     def engine_version(self) -> str:
         return self._shared.engine_version
 

@@ -116,12 +116,13 @@ class SessionFactory:
             session = await self._shared.hub.start(self._principal, spec, readers=[sink])
         except BaseException:
             models.cancel()
+            await asyncio.gather(models, return_exceptions=True)
             raise
         async with _closed_on_error(session):
-            facts = session_settings.new_facts(
-                self._shared.access.state(session.info.native), await models, config, request.directories
-            )
-            return await self._make_session(session, sink, request, Choices(), facts, notes)
+            known = await models
+            state = self._shared.access.state(session.info.native)
+            facts = session_settings.new_facts(state, known, config, request.directories)
+            return self._make_session(session, sink, request, Choices(), facts, notes)
 
     async def reopen(self, session_id: str, params: dict[str, Any]) -> EditorSession:
         """Open the session of an existing thread, whichever program started it, with its last options."""
@@ -144,7 +145,7 @@ class SessionFactory:
             last = await self._shared.access.last_permit(session.info.native) if record is None else None
             facts, choices = reopened(state, models, config, defaults, request.directories, last=last)
             notes = (*warnings, *notes)
-            return await self._make_session(
+            return self._make_session(
                 session,
                 sink,
                 request,
@@ -238,7 +239,7 @@ class SessionFactory:
                 self._shared.access.state(session.info.native), models, config, defaults, request.directories
             )
             notes = (*warnings, *notes)
-            return await self._make_session(session, sink, request, choices, facts, notes, is_titled=True)
+            return self._make_session(session, sink, request, choices, facts, notes, is_titled=True)
 
     async def delete(self, session_id: str) -> None:
         """Delete a session, also from the disk. Codex keeps no copy."""
@@ -305,7 +306,7 @@ class SessionFactory:
             log.error("what a session was set to could not be read: %s", problem)
             return None, (f"What this session was set to could not be read: {problem}",)
 
-    async def _make_session(
+    def _make_session(
         self,
         session: Session,
         sink: UpdateSink,

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from laneway.base.plain import fenced, plain_code
-from laneway.core.model import Activity, ActivityKind, Location
+from laneway.core.model import Activity, ActivityKind, Location, Look
 from laneway.doors.acp.updates import blocks, diffs
 from laneway.rendering.activities import (
     activity_title,
@@ -58,6 +58,17 @@ class ActivityView(msgspec.Struct, frozen=True, kw_only=True):
     has_failed: bool = False
     """Whether the result is an error, whatever the status."""
 
+    def optional_fields(self) -> dict[str, Any]:
+        """The fields of a tool call that only some activities have, except for the result."""
+        fields: dict[str, Any] = {}
+        if self.name:
+            fields["name"] = self.name
+        if self.locations:
+            fields["locations"] = list(self.locations)
+        if self.raw_input is not None:
+            fields["rawInput"] = self.raw_input
+        return fields
+
 
 def view(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
     """Render an activity. `cwd` is the session's folder; `max_chars` limits the text of the content."""
@@ -95,6 +106,22 @@ def _locations(locations: Sequence[Location], base: str) -> list[dict[str, Any]]
         if path is not None and row not in rows:
             rows.append(row)
     return rows[: diffs.MAX_LOCATIONS]
+
+
+def _read(activity: Activity, cwd: str, max_chars: int) -> ActivityView:
+    look = activity.look or Look(purpose="read")
+    places = activity.locations or ((Location(path=look.path),) if look.path else ())
+    content = blocks.tool_results(activity.content, max_chars)
+    if not content and activity.output:
+        content = [blocks.text(fenced(shortened(activity.output, max_chars)))]
+    return ActivityView(
+        kind="read" if look.purpose == "read" else "search",
+        title=activity_title(activity, cwd),
+        name=activity.tool,
+        raw_input=activity.input,
+        content=content,
+        locations=_locations(places, activity.cwd or cwd),
+    )
 
 
 # ── edits, tools ───────────────────────────────────────────────────────────
@@ -271,6 +298,7 @@ def _small(record: dict[str, Any]) -> dict[str, Any] | None:
 _VIEWS: dict[ActivityKind, Callable[[Activity, str, int], ActivityView]] = {
     "command": _command,
     "edit": _edit,
+    "read": _read,
     "mcp": _mcp,
     "tool": _tool,
     "search": _search,

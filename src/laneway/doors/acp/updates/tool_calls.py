@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from laneway.base.plain import fenced, plain_code
+from laneway.base.engines import CODEX
+from laneway.base.plain import code_label, fenced, plain_code
 from laneway.core.model import Activity, Question
 from laneway.doors.acp.client import EditorClient
 from laneway.doors.acp.ids import tool_call_id
@@ -74,20 +75,21 @@ def ended(
     cwd: str = "",
     max_chars: int = MAX_OUTPUT_CHARS,
     rest: str | None = None,
+    engine: str = CODEX,
 ) -> Update:
     """The last update of a call: its status and complete content.
 
     A call that its turn left running gets a second one when it has really ended: `rest` is then the
-    part of the late output that follows what its terminal already shows.
+    part of the late output that follows what its terminal already shows. `engine` is the engine's name.
     """
     call_id = tool_call_id(thread_id, activity.turn_id, activity.item_id)
     call_view = view(activity, cwd, max_chars)
     update = _tool_call_update(call_id, call_view) | {"status": _status(activity, call_view)}
-    if client.reads_raw_output and (raw_output := _as_text(activity, call_view)):
+    if client.reads_raw_output and (raw_output := _as_text(activity, call_view, engine)):
         update["rawOutput"] = raw_output
     if not _has_terminal(activity, client):
-        return update | {"content": _final_content(activity, call_view, max_chars)}
-    note = _note(activity, call_view)
+        return update | {"content": _final_content(activity, call_view, max_chars, engine)}
+    note = _note(activity, call_view, engine)
     was_run = activity.status != "declined"
     content = [*call_view.content, *(_terminal(activity, call_id, client) if was_run else [])]
     update["content"] = [*content, blocks.text(note)] if note else content
@@ -98,12 +100,17 @@ def ended(
 
 
 def replayed(
-    activity: Activity, thread_id: str, *, cwd: str = "", max_chars: int = MAX_OUTPUT_CHARS
+    activity: Activity,
+    thread_id: str,
+    *,
+    cwd: str = "",
+    max_chars: int = MAX_OUTPUT_CHARS,
+    engine: str = CODEX,
 ) -> Update:
     """A call of the history, in one update. The history has output, but no terminals."""
     call_view = view(activity, cwd, max_chars)
     update = _tool_call(tool_call_id(thread_id, activity.turn_id, activity.item_id), call_view)
-    content = _final_content(activity, call_view, max_chars)
+    content = _final_content(activity, call_view, max_chars, engine)
     return (
         update
         | {"status": "in_progress" if activity.status == "running" else _status(activity, call_view)}
@@ -140,19 +147,13 @@ def _tool_call_update(call_id: str, call_view: ActivityView) -> Update:
 
 
 def _common_fields(call_id: str, call_view: ActivityView) -> Update:
-    update: Update = {
+    return {
         "sessionUpdate": "",
         "toolCallId": call_id,
         "title": call_view.title,
         "kind": call_view.kind,
+        **call_view.optional_fields(),
     }
-    if call_view.name:
-        update["name"] = call_view.name
-    if call_view.locations:
-        update["locations"] = list(call_view.locations)
-    if call_view.raw_input is not None:
-        update["rawInput"] = call_view.raw_input
-    return update
 
 
 def _status(activity: Activity, call_view: ActivityView) -> str:
@@ -161,25 +162,29 @@ def _status(activity: Activity, call_view: ActivityView) -> str:
     return "completed"
 
 
-def _note(activity: Activity, call_view: ActivityView) -> str | None:
-    return outcome(activity, has_content=bool(call_view.content))
+def _note(activity: Activity, call_view: ActivityView, engine: str) -> str | None:
+    return outcome(activity, has_content=bool(call_view.content), engine=engine)
 
 
-def _final_content(activity: Activity, call_view: ActivityView, max_chars: int) -> list[blocks.Content]:
+def _final_content(
+    activity: Activity, call_view: ActivityView, max_chars: int, engine: str
+) -> list[blocks.Content]:
     content = list(call_view.content)
     if activity.kind == "command" and activity.output:
         content.append(blocks.text(fenced(shortened(activity.output, max_chars))))
-    note = _note(activity, call_view)
+    note = _note(activity, call_view, engine)
     return [*content, blocks.text(note)] if note else content
 
 
-def _as_text(activity: Activity, call_view: ActivityView) -> str:
+def _as_text(activity: Activity, call_view: ActivityView, engine: str) -> str:
     """The content as plain text without fences, for clients that show `rawOutput` without Markdown."""
     if activity.kind == "command":
         texts = [activity.output or ""]
     else:
         texts = [part["content"].get("text", "") for part in call_view.content if part["type"] == "content"]
-    joined = "\n".join([*(text.rstrip("\n") for text in texts if text), _note(activity, call_view) or ""])
+    joined = "\n".join(
+        [*(text.rstrip("\n") for text in texts if text), _note(activity, call_view, engine) or ""]
+    )
     return shortened(joined.strip("\n"), RAW_TEXT_CHARS)
 
 
@@ -236,6 +241,8 @@ def permission_tool_call(
             return update | _command_fields(question, base, content)
         case "patch":
             return update | _patch_fields(question, base, content)
+        case "plan":
+            return update | {"kind": "switch_mode", "content": content}
         case _:
             return update | _other_fields(question, content)
 
@@ -276,7 +283,8 @@ def _patch_fields(question: Question, base: str, content: list[blocks.Content]) 
 
 
 def _other_fields(question: Question, content: list[blocks.Content]) -> Update:
-    """Permissions, input, and questions of MCP servers."""
-    update: Update = {"kind": "other"} | ({"content": content} if content else {})
+    """Permissions, input, tools, and questions of MCP servers."""
+    update: Update = {"kind": "other"} | ({"name": code_label(question.tool)} if question.tool else {})
+    update |= {"content": content} if content else {}
     data = subject_data(question)
     return update | {"rawInput": visible(data)} if data else update

@@ -13,17 +13,27 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
+from laneway.base.engines import CODEX
 from laneway.base.ids import new_id
+from laneway.base.plain import label
 from laneway.core.model import (
+    Activity,
     Diff,
     EngineGone,
     Event,
+    FromSubagent,
+    Notice,
+    Other,
+    Outlived,
     Output,
     Question,
     SettingsChanged,
     Text,
     Thought,
     ThreadKnown,
+    Titled,
+    TurnDone,
+    Usage,
 )
 from laneway.core.ports import Clock
 from laneway.doors.acp.client_channel import ClientChannel
@@ -31,6 +41,7 @@ from laneway.doors.acp.ids import tool_call_id
 from laneway.doors.acp.updates.open_calls import Key, OpenCall, key_of
 from laneway.doors.acp.updates.text_chunks import TextChunks
 from laneway.doors.acp.updates.update_sink import UpdateListener
+from laneway.rendering.engine_notices import notice_text
 from laneway.rendering.outputs import PacedOutputs
 
 MAX_HELD = 1000
@@ -50,6 +61,7 @@ class UpdateBase(ABC):
         self._clock = clock
         self._held: list[Event | dict[str, Any] | msgspec.Raw] | None = []
         self._session_id = self._thread_id = self._cwd = ""
+        self._engine = CODEX
         self._listener: UpdateListener
         self._chunks: TextChunks
         self._outputs: PacedOutputs
@@ -63,8 +75,26 @@ class UpdateBase(ABC):
     def _end_all(self, why: str, thread_id: str | None = None) -> None:
         """End all tool calls that are still open, or those of one thread."""
 
-    def open(self, session_id: str, thread_id: str, cwd: str, listener: UpdateListener) -> None:
-        """Send what was held, and everything from now on: the client knows the session's id."""
+    @abstractmethod
+    def _activity(self, activity: Activity, thread_id: str = "") -> None:
+        """Send an activity of a thread; none for the session's own."""
+
+    @abstractmethod
+    def _outlived(self, event: Outlived, thread_id: str = "") -> None:
+        """Send the real end of a command that outlived its turn."""
+
+    @abstractmethod
+    def send_notice(self, level: str, title: str) -> None:
+        """Send a notice of ours."""
+
+    def open(
+        self, session_id: str, thread_id: str, cwd: str, listener: UpdateListener, *, engine: str = CODEX
+    ) -> None:
+        """Send what was held, and everything from now on: the client knows the session's id.
+
+        `engine` is the name of the engine that works.
+        """
+        self._engine = engine
         self._session_id, self._thread_id = session_id, thread_id
         self._cwd, self._listener = cwd, listener
         self._chunks = TextChunks(self._channel, session_id)
@@ -143,8 +173,36 @@ class UpdateBase(ABC):
         self._listener.on_thread(event.thread_id)
 
     def _gone(self, event: EngineGone) -> None:
-        self._end_all("Codex ended unexpectedly.")
+        self._end_all(f"{self._engine} ended unexpectedly.")
         self._listener.on_gone()
+
+    def _subagent(self, event: FromSubagent) -> None:
+        """Activities of subagents are shown; their messages are for the parent thread."""
+        if isinstance(event.inner, Activity):
+            self._activity(event.inner, event.thread_id)
+        elif isinstance(event.inner, Outlived):
+            self._outlived(event.inner, event.thread_id)
+        elif isinstance(event.inner, TurnDone):
+            self._end_all("The subagent's turn is over.", event.thread_id)
+
+    def _usage(self, usage: Usage) -> None:
+        if usage.window:
+            self.send({"sessionUpdate": "usage_update", "used": usage.last.total, "size": usage.window})
+
+    def _title(self, event: Titled) -> None:
+        if event.title:
+            self.send({"sessionUpdate": "session_info_update", "title": label(event.title)})
+
+    def _notice(self, event: Notice) -> None:
+        if event.will_retry:
+            self.send_notice("warning", f"Trying again: {event.message}")
+        elif event.level != "error":  # an error ends the turn, and is told with its end
+            self.send_notice(event.level, event.message)
+
+    def _other(self, event: Other) -> None:
+        text = notice_text(event)
+        if text:
+            self.send_notice("warning", text)
 
 
 COMMON_HANDLERS: Handlers = {
@@ -152,5 +210,10 @@ COMMON_HANDLERS: Handlers = {
     Diff: UpdateBase._diff,
     ThreadKnown: UpdateBase._thread,
     EngineGone: UpdateBase._gone,
+    FromSubagent: UpdateBase._subagent,
+    Usage: UpdateBase._usage,
+    Titled: UpdateBase._title,
+    Notice: UpdateBase._notice,
+    Other: UpdateBase._other,
 }
 """The handlers that are the same in all versions."""

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from laneway.base.engines import CODEX
 from laneway.core.audience import Reader
 from laneway.core.model import Activity, Question, TurnDone, TurnStarted, Withdrawn
 from laneway.doors.acp.questions.permission_request import PermissionRequest
@@ -34,7 +35,9 @@ class UpdateListener(Protocol):
 class UpdateSink(Reader, Protocol):
     """`UpdatesV1` or `UpdatesV2`."""
 
-    def open(self, session_id: str, thread_id: str, cwd: str, listener: UpdateListener) -> None:
+    def open(
+        self, session_id: str, thread_id: str, cwd: str, listener: UpdateListener, *, engine: str = CODEX
+    ) -> None:
         """Send what was held, and everything from now on: the client knows the session's id."""
         ...
 

@@ -12,20 +12,15 @@ from typing import Any
 import msgspec
 
 from laneway.base.log import bound
-from laneway.base.plain import label, plain
+from laneway.base.plain import plain
 from laneway.core.model import (
     Activity,
     Asked,
-    FromSubagent,
-    Notice,
-    Other,
     Outlived,
     Plan,
     PlanStep,
-    Titled,
     TurnDone,
     TurnStarted,
-    Usage,
     Withdrawn,
 )
 from laneway.core.ports import Clock
@@ -38,7 +33,6 @@ from laneway.doors.acp.updates.open_calls import Key, OpenCall
 from laneway.doors.acp.updates.text_chunks import chunk
 from laneway.doors.acp.updates.update_base import COMMON_HANDLERS, UpdateBase
 from laneway.rendering.activities import is_verdict
-from laneway.rendering.engine_notices import notice_text
 from laneway.rendering.outputs import PacedOutputs
 
 log = logging.getLogger(__name__)
@@ -123,13 +117,17 @@ class UpdatesV1(UpdateBase):
                 self._outputs.flush(activity.item_id)
             self._outputs.drop(activity.item_id)
             del self._open[key]
-            call.send(self.send, tool_calls.ended(activity, thread_id, client, cwd=self._cwd))
+            call.send(
+                self.send, tool_calls.ended(activity, thread_id, client, cwd=self._cwd, engine=self._engine)
+            )
 
     def _outlived(self, event: Outlived, thread_id: str = "") -> None:
         thread_id = thread_id or self._thread_id
         activity, client = event.activity, self._client_for(thread_id)
         self._log(activity, thread_id)
-        self.send(tool_calls.ended(activity, thread_id, client, cwd=self._cwd, rest=event.rest))
+        self.send(
+            tool_calls.ended(activity, thread_id, client, cwd=self._cwd, rest=event.rest, engine=self._engine)
+        )
 
     def _send_change(self, key: Key) -> None:
         """Send the last state of an edit. Codex repeats all of it for every few words, so this is paced."""
@@ -173,35 +171,12 @@ class UpdatesV1(UpdateBase):
             }
         )
 
-    def _subagent(self, event: FromSubagent) -> None:
-        """Activities of subagents are shown; their messages are for the parent thread."""
-        if isinstance(event.inner, Activity):
-            self._activity(event.inner, event.thread_id)
-        elif isinstance(event.inner, Outlived):
-            self._outlived(event.inner, event.thread_id)
-        elif isinstance(event.inner, TurnDone):
-            self._end_all("The subagent's turn is over.", event.thread_id)
-
     def _plan(self, plan: Plan) -> None:
         entries = [
             {"content": plain(step.text), "priority": "medium", "status": _step_status(step)}
             for step in plan.steps
         ]
         self.send({"sessionUpdate": "plan", "entries": entries})
-
-    def _usage(self, usage: Usage) -> None:
-        if usage.window:
-            self.send({"sessionUpdate": "usage_update", "used": usage.last.total, "size": usage.window})
-
-    def _title(self, event: Titled) -> None:
-        if event.title:
-            self.send({"sessionUpdate": "session_info_update", "title": label(event.title)})
-
-    def _notice(self, event: Notice) -> None:
-        if event.will_retry:
-            self.send_notice("warning", f"Trying again: {event.message}")
-        elif event.level != "error":  # an error ends the turn, and is the answer to the prompt
-            self.send_notice(event.level, event.message)
 
     def _asked(self, event: Asked) -> None:
         for key, call in list(self._open.items()):
@@ -211,11 +186,6 @@ class UpdatesV1(UpdateBase):
 
     def _withdrawn(self, event: Withdrawn) -> None:
         self._listener.on_withdrawn(event)
-
-    def _other(self, event: Other) -> None:
-        text = notice_text(event)
-        if text:
-            self.send_notice("warning", text)
 
     def _end_all(self, why: str, thread_id: str | None = None) -> None:
         """End all tool calls that are still open, or those of one thread."""
@@ -236,14 +206,9 @@ UpdatesV1.handlers = {
     TurnDone: UpdatesV1._turn,
     Activity: UpdatesV1._activity,
     Outlived: UpdatesV1._outlived,
-    FromSubagent: UpdatesV1._subagent,
     Plan: UpdatesV1._plan,
-    Usage: UpdatesV1._usage,
-    Titled: UpdatesV1._title,
-    Notice: UpdatesV1._notice,
     Asked: UpdatesV1._asked,
     Withdrawn: UpdatesV1._withdrawn,
-    Other: UpdatesV1._other,
 }
 """Left out on purpose: `Accepted`, `UserSaid` (the client has just sent it), `Compacted` (sent as an
 activity), `EngineBack`, `Closed`."""

@@ -64,6 +64,7 @@ class AgentV2(agent.Agent):
             self._channel,
             cwd=cwd,
             render=past_updates.updates,
+            engine_name=engine.name,
         )
 
     def _start_updates(self, session: EditorSession) -> None:

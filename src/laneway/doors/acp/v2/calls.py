@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from laneway.base.engines import CODEX
 from laneway.base.plain import plain_code
 from laneway.core.model import Activity
 from laneway.doors.acp.ids import tool_call_id
@@ -19,6 +20,7 @@ from laneway.doors.acp.v2 import patches
 from laneway.rendering.activities import outcome
 from laneway.rendering.diffs import absolute
 from laneway.rendering.outputs import MAX_OUTPUT_CHARS, shortened
+from laneway.rendering.titles import CUT
 
 Update = dict[str, Any]
 """The `update` of a `session/update`."""
@@ -35,10 +37,17 @@ def call_id(activity: Activity, thread_id: str) -> str:
     return tool_call_id(thread_id, activity.turn_id, activity.item_id)
 
 
-def call(activity: Activity, thread_id: str, *, cwd: str, max_chars: int = MAX_OUTPUT_CHARS) -> Update:
-    """A tool call with all its fields."""
+def call(
+    activity: Activity,
+    thread_id: str,
+    *,
+    cwd: str,
+    max_chars: int = MAX_OUTPUT_CHARS,
+    engine: str = CODEX,
+) -> Update:
+    """A tool call with all its fields. `engine` is the name of the engine that works."""
     call_view = view(activity, cwd, max_chars)
-    note = _note(activity, call_view)
+    note = _note(activity, call_view, engine)
     update: Update = {
         "sessionUpdate": "tool_call_update",
         "toolCallId": call_id(activity, thread_id),
@@ -49,13 +58,8 @@ def call(activity: Activity, thread_id: str, *, cwd: str, max_chars: int = MAX_O
             *_content(activity, call_view, thread_id, cwd, max_chars),
             *([blocks.text(note)] if note else []),
         ],
+        **call_view.optional_fields(),
     }
-    if call_view.name:
-        update["name"] = call_view.name
-    if call_view.locations:
-        update["locations"] = list(call_view.locations)
-    if call_view.raw_input is not None:
-        update["rawInput"] = call_view.raw_input
     if call_view.raw_output is not None:
         update["rawOutput"] = call_view.raw_output
     return update
@@ -83,13 +87,13 @@ def _status(activity: Activity, call_view: ActivityView) -> str:
     return _STATUS.get(activity.status, "completed")
 
 
-def _note(activity: Activity, call_view: ActivityView) -> str | None:
+def _note(activity: Activity, call_view: ActivityView, engine: str) -> str | None:
     """A sentence about the outcome, where neither the status nor the terminal shows it."""
     if activity.status == "interrupted":
         return None
     if has_terminal(activity) and activity.status not in ("declined", "detached"):
-        return None
-    return outcome(activity, has_content=bool(call_view.content))
+        return CUT if activity.is_cut else None
+    return outcome(activity, has_content=bool(call_view.content), engine=engine)
 
 
 # ── terminals ──────────────────────────────────────────────────────────────

@@ -30,7 +30,7 @@ def updates(event: Event, context: ReplayContext, *, is_whole: bool) -> list[Upd
         case Plan():
             return [shapes.plan(event)]
         case TurnDone(status="failed", turn_id=turn_id, failure=failure):
-            why = unwrapped_message(failure.message) if failure else "Codex did not say why."
+            why = unwrapped_message(failure.message) if failure else f"{context.engine} did not say why."
             content = [shapes.text(f"The turn failed: {why}")]
             return [shapes.message("agent_message", f"{turn_id}-failed", content)]
         case _:
@@ -47,8 +47,16 @@ def _activity(activity: Activity, context: ReplayContext, *, is_whole: bool) -> 
     if calls.has_terminal(activity) and activity.status != "declined":
         ended = calls.exited(activity, context.thread_id, is_whole=True, max_chars=max_chars)
         terminals.append(calls.terminal(activity, context.thread_id, cwd=context.cwd) | ended)
-    call = calls.call(activity, context.thread_id, cwd=context.cwd, max_chars=max_chars)
+    call = calls.call(
+        activity, context.thread_id, cwd=context.cwd, max_chars=max_chars, engine=context.engine
+    )
     if not is_whole and len(encode(call)) > past_updates.CALL_BYTES:
-        tight = calls.call(activity, context.thread_id, cwd=context.cwd, max_chars=past_updates.TIGHT_CHARS)
+        tight = calls.call(
+            activity,
+            context.thread_id,
+            cwd=context.cwd,
+            max_chars=past_updates.TIGHT_CHARS,
+            engine=context.engine,
+        )
         call = past_updates.fitted(tight)
     return [*terminals, call]

@@ -21,7 +21,6 @@ class PendingPrompts:
         self._served: MessageId | None = None
         self._waiting: dict[str, MessageId | None] = {}
         """By ticket, the oldest first. None for input that a command or an answer sends to Codex."""
-        self._last_id = ""
 
     def begin(self, message_id: MessageId | None) -> None:
         """A prompt is served. None if it is not itself a message to Codex: a command, an answer."""
@@ -43,19 +42,20 @@ class PendingPrompts:
     def remove(self, ticket: str) -> None:
         self._waiting.pop(ticket, None)
 
-    def on_message(self, message_id: str) -> bool:
-        """Codex has a user's message; returns whether the client should see it."""
-        self._last_id = message_id
+    def is_shown(self, ticket: str | None) -> bool:
+        """Whether the client should see a message that Codex has: not what a command sends to Codex."""
         is_own = self.is_serving and self._served is None
-        return not is_own or next(iter(self._waiting.values()), None) is not None
+        return not is_own or self._waiting.get(self._known(ticket)) is not None
 
-    def on_recorded(self, ticket: str | None) -> None:
-        """Codex has recorded the last message: its prompt gets the id."""
-        if ticket is None:  # an older Codex sends no ticket, but keeps the order
-            ticket = next(iter(self._waiting), "")
-        message_id = self._waiting.pop(ticket, None)
+    def on_recorded(self, ticket: str | None, recorded_id: str) -> None:
+        """Codex has recorded a message: its prompt gets the id."""
+        message_id = self._waiting.pop(self._known(ticket), None)
         if message_id is not None and not message_id.done():
-            message_id.set_result(self._last_id)
+            message_id.set_result(recorded_id)
+
+    def _known(self, ticket: str | None) -> str:
+        """An older Codex sends no tickets, but keeps the order."""
+        return next(iter(self._waiting), "") if ticket is None else ticket
 
     def end(self, error: RemoteError | None) -> None:
         """The prompt has been served; prompts that still wait fail with `error`.

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from laneway.base.errors import EngineRefused, LanewayError, NoTurn, RemoteError
+from laneway.base.errors import EngineCannot, EngineRefused, LanewayError, NoTurn, RemoteError
 from laneway.base.ids import new_id
 from laneway.commands import slash
 from laneway.core.ports import Part
@@ -52,7 +52,7 @@ async def _steer(session: EditorSession, sink: UpdatesV2, parts: tuple[Part, ...
         await session.session.steer(parts, ticket=ticket)
     except LanewayError as refused:
         sink.pending_prompts.remove(ticket)
-        if not isinstance(refused, NoTurn | EngineRefused):
+        if not isinstance(refused, NoTurn | EngineRefused | EngineCannot):
             raise
         return None
     return await message_id

@@ -9,20 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from laneway.base.errors import RemoteError
-from laneway.base.plain import label, plain
+from laneway.base.plain import plain
 from laneway.core.model import (
     Accepted,
     Activity,
     Asked,
-    FromSubagent,
-    Notice,
-    Other,
     Outlived,
     Plan,
-    Titled,
     TurnDone,
     TurnStarted,
-    Usage,
     UserSaid,
     Withdrawn,
 )
@@ -37,7 +32,6 @@ from laneway.doors.acp.v2.pending_prompts import PendingPrompts, not_recorded
 from laneway.doors.acp.v2.permission_request import PermissionRequestV2
 from laneway.doors.acp.v2.session_state import ForegroundState, outcome_of
 from laneway.rendering.activities import is_verdict
-from laneway.rendering.engine_notices import notice_text
 from laneway.rendering.outputs import PacedOutputs
 
 
@@ -108,11 +102,11 @@ class UpdatesV2(UpdateBase):
             self.end("cancelled", None)
 
     def _user_said(self, event: UserSaid) -> None:
-        if self.pending_prompts.on_message(event.item_id):
+        if self.pending_prompts.is_shown(event.client_id):
             self.send(shapes.message("user_message", event.item_id, user_blocks.blocks(event)))
 
     def _accepted(self, event: Accepted) -> None:
-        self.pending_prompts.on_recorded(event.client_id)
+        self.pending_prompts.on_recorded(event.client_id, event.item_id)
 
     def _asked(self, event: Asked) -> None:
         self.state.add_question(event.question.question_id, self.call_id_of(event.question))
@@ -150,7 +144,7 @@ class UpdatesV2(UpdateBase):
             self._outputs.drop(activity.item_id)
             del self._open[key]
             self._send_exit(activity, thread_id)
-        call.send(self.send, calls.call(activity, thread_id, cwd=self._cwd))
+        call.send(self.send, calls.call(activity, thread_id, cwd=self._cwd, engine=self._engine))
         self._update_state()
 
     def _send_exit(self, activity: Activity, thread_id: str) -> None:
@@ -163,21 +157,12 @@ class UpdatesV2(UpdateBase):
         """The call was ended with its turn; now its terminal exits, and the call gets its real status."""
         thread_id = thread_id or self._thread_id
         self._send_exit(event.activity, thread_id)
-        self.send(calls.call(event.activity, thread_id, cwd=self._cwd))
+        self.send(calls.call(event.activity, thread_id, cwd=self._cwd, engine=self._engine))
 
     def _send_output(self, item_id: str, turn_id: str, text: str) -> None:
         call = self._open.get((self._thread_id, item_id))
         if call is not None:
             self.send(calls.printed(calls.call_id(call.activity, self._thread_id), text))
-
-    def _subagent(self, event: FromSubagent) -> None:
-        """Activities of subagents are shown; their messages are for the parent thread."""
-        if isinstance(event.inner, Activity):
-            self._activity(event.inner, event.thread_id)
-        elif isinstance(event.inner, Outlived):
-            self._outlived(event.inner, event.thread_id)
-        elif isinstance(event.inner, TurnDone):
-            self._end_all("The subagent's turn is over.", event.thread_id)
 
     def _end_all(self, why: str, thread_id: str | None = None) -> None:
         """End all tool calls that are still open, or those of one thread."""
@@ -195,25 +180,6 @@ class UpdatesV2(UpdateBase):
     def _plan(self, plan: Plan) -> None:
         self.send(shapes.plan(plan))
 
-    def _usage(self, usage: Usage) -> None:
-        if usage.window:
-            self.send({"sessionUpdate": "usage_update", "used": usage.last.total, "size": usage.window})
-
-    def _title(self, event: Titled) -> None:
-        if event.title:
-            self.send({"sessionUpdate": "session_info_update", "title": label(event.title)})
-
-    def _notice(self, event: Notice) -> None:
-        if event.will_retry:
-            self.send_notice("warning", f"Trying again: {event.message}")
-        elif event.level != "error":  # an error ends the turn, and is sent with its state
-            self.send_notice(event.level, event.message)
-
-    def _other(self, event: Other) -> None:
-        text = notice_text(event)
-        if text:
-            self.send_notice("warning", text)
-
 
 UpdatesV2.handlers = {
     **COMMON_HANDLERS,
@@ -223,12 +189,7 @@ UpdatesV2.handlers = {
     Accepted: UpdatesV2._accepted,
     Activity: UpdatesV2._activity,
     Outlived: UpdatesV2._outlived,
-    FromSubagent: UpdatesV2._subagent,
     Plan: UpdatesV2._plan,
-    Usage: UpdatesV2._usage,
-    Titled: UpdatesV2._title,
-    Notice: UpdatesV2._notice,
     Asked: UpdatesV2._asked,
     Withdrawn: UpdatesV2._withdrawn,
-    Other: UpdatesV2._other,
 }
