@@ -137,6 +137,7 @@ def _command(call: Call, result: Result | None) -> _Parts:
     fields: dict[str, Any] = {"input": command}
     if result is not None and not result.is_rejected:
         fields |= _command_output(result)
+        fields["late_output"] = fields["output"]  # nothing is told while it runs
     return "command", command, fields
 
 
