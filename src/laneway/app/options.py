@@ -25,6 +25,19 @@ class CodexChoice(msgspec.Struct, frozen=True):
     """The real Codex against a scripted model, in a throw-away home."""
 
 
+class ClaudeChoice(msgspec.Struct, frozen=True):
+    """Which Claude Code is run, and how many of its processes stay awake."""
+
+    claude_bin: str | None = None
+    """Named by a flag."""
+    configured_bin: str | None = None
+    """Named by a setting; without either it is looked for on PATH."""
+    is_rehearsal: bool = False
+    """The real Claude Code against a scripted model, in a throw-away home."""
+    idle_s: float = 600.0
+    max_awake: int = 8
+
+
 class McpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The flags of `laneway mcp` that are not settings."""
 

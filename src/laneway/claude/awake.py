@@ -16,6 +16,11 @@ MAX_AWAKE = 8
 
 
 class Sleeper(Protocol):
+    """A thread with a process that may sleep."""
+
+    @property
+    def is_awake(self) -> bool: ...
+
     @property
     def is_idle(self) -> bool:
         """Awake, with nothing to do."""
@@ -23,6 +28,10 @@ class Sleeper(Protocol):
 
     async def sleep(self) -> None:
         """End the process, if it is still idle."""
+        ...
+
+    async def release(self) -> None:
+        """End the process, whatever it does."""
         ...
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from laneway.base.disk import is_disk_full
@@ -17,7 +17,7 @@ from laneway.base.errors import DiskFull, EngineLost, EngineSilent, NotLoggedIn,
 from laneway.base.programs import Binary
 from laneway.claude import version
 from laneway.claude.access import READ_ONLY, access_of
-from laneway.claude.awake import AwakeThreads
+from laneway.claude.awake import AwakeThreads, Sleeper
 from laneway.claude.launching import USER_SOURCES, Begin, Launch, arguments, initialize, launch_of
 from laneway.claude.locate import claude_environment, config_home
 from laneway.claude.locks import HeldLock, SessionLocks
@@ -25,9 +25,6 @@ from laneway.claude.process import HANDSHAKE_S, ClaudeProcess, Listener, StreamE
 from laneway.claude.transcript import Transcripts
 from laneway.core.model import Notice
 from laneway.core.ports import Page, ThreadSpec
-
-if TYPE_CHECKING:
-    from laneway.claude.thread import ClaudeThread
 
 LOGIN_REMEDY = "run `laneway login --engine claude`"
 _UNKNOWN = "No conversation found"
@@ -49,7 +46,7 @@ class ClaudeSetup:
         self.transcripts = Transcripts(self.home)
         self.locks = locks
         self.awake = awake or AwakeThreads()
-        self.threads: set[ClaudeThread] = set()
+        self.threads: set[Sleeper] = set()
         """Those that are open, awake or not."""
         self.is_closed = False
         self.version: tuple[int, ...] | None = None
@@ -69,7 +66,7 @@ class ClaudeSetup:
         """What is left out in this folder, if that has not been said."""
         return None
 
-    def forget(self, thread: ClaudeThread) -> None:
+    def forget(self, thread: Sleeper) -> None:
         self.threads.discard(thread)
         self.awake.drop(thread)
 
@@ -82,6 +79,8 @@ class ClaudeSetup:
         cwd: Path,
         listener: Listener,
         lock: HeldLock | None,
+        *,
+        needs_login: bool = True,
     ) -> ClaudeProcess:
         """Start a process for a session. Raises what a person can do something about."""
         argv = [self.binary.path, *arguments(launch, begin, thread_id, original_id)]
@@ -100,7 +99,7 @@ class ClaudeSetup:
         self.models = process.hello.get("models") or []
         try:
             version.check_age(self.version, self.binary.path)
-            if is_login_missing(process.hello):
+            if needs_login and is_login_missing(process.hello):
                 raise NotLoggedIn(LOGIN_REMEDY, engine=CLAUDE)
         except BaseException:
             await process.aclose()
@@ -110,10 +109,18 @@ class ClaudeSetup:
     async def listed_models(self) -> list[Any]:
         """The models to choose from. Only a running Claude Code knows them: one is started if need be."""
         if not self.models:
-            launch = Launch(access=access_of(READ_ONLY, None), is_ephemeral=True)
-            process = await self.start(launch, "start", str(uuid4()), None, self.home, _Deaf(), None)
-            await process.aclose()
+            await self.greet()
         return self.models
+
+    async def greet(self) -> dict[str, Any]:
+        """Start a Claude Code and end it again; returns its answer to the handshake. Asks no model."""
+        launch = Launch(access=access_of(READ_ONLY, None), is_ephemeral=True)
+        folder = self.home if self.home.is_dir() else Path("/")
+        process = await self.start(
+            launch, "start", str(uuid4()), None, folder, _Deaf(), None, needs_login=False
+        )
+        await process.aclose()
+        return process.hello
 
     async def _diagnose(self, said: str, thread_id: str, loss: EngineLost) -> None:
         """Raise a better error than that the process ended, if there is one."""
