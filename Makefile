@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-SOURCES := $(shell find src -name '*.py') man/laneway.1 pyproject.toml README.md LICENSE
+PAGES := docs/reference/CODEX_SUBAGENTS_ORCHESTRATION.md
+SOURCES := $(shell find src -name '*.py') $(PAGES) man/laneway.1 pyproject.toml README.md LICENSE
 # The system's pip installs into the environment: Debian splits off what would put a pip inside it.
 PIP    := $(PYTHON) -m pip --python $(BIN)/python
 WORKERS ?= 4

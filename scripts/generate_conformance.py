@@ -20,8 +20,8 @@ HEAD = """\
 server over HTTP. Any difference from the tables below, better or worse, fails the test. The suite covers the
 protocol and the transport, and nothing more:
 
-- The tools and resources are the ones the suite expects (`tests/peers/conformance_server.py`), not Laneway's
-  own. A passing scenario about sampling does not mean that Laneway uses sampling.
+- The tools, resources and prompts are the ones the suite expects (`tests/peers/conformance_server.py`), not
+  Laneway's own. A passing scenario about sampling does not mean that Laneway uses sampling.
 - The suite cannot send a bearer token, so the test adds one to its requests. Access control is tested in
   `tests/doors/mcp/test_http_hostile.py`.
 

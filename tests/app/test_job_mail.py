@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from laneway.jobs.model import Job, JobFailure
+from laneway.jobs.places import JobsLayout
+from laneway.jobs.processes import marked
+from laneway.jobs.slots import held
 from laneway.mail.inbox import Inbox
 from laneway.mail.places import Places
 from tests.app.test_jobs import place, spawned
-from tests.core.support import until
+from tests.core.support import LOOK_S, until
+from tests.jobs.test_kills import supervisor_of
 from tests.mail.box import found
+from tests.wire.support import linux_only
 
 
 async def test_the_boss_gets_mail_when_its_job_has_ended(tmp_path: Path) -> None:
@@ -26,6 +36,66 @@ async def test_the_boss_gets_mail_when_its_job_has_ended(tmp_path: Path) -> None
             assert job_id in mail.text
             assert "> All is well." in mail.text
             assert mail.sender == "laneway-jobs"
+
+
+async def test_a_codex_boss_is_woken_by_the_mail(tmp_path: Path) -> None:
+    """The mail becomes a turn of the session with the name of the server, without anybody asking."""
+    settings = {"LANEWAY_JOBS_MAIL": "true", "LANEWAY_IDENTITY": "boss", "LANEWAY_TEAM": "crew"}
+    async with place(tmp_path) as here, here.server("mcp", env={**settings, "ATM_TEAM": "crew"}) as client:
+        await client.content("codex", prompt="%say Ready.", auto_mail=True)
+        job_id = await spawned(client, "%say All is well.")
+
+        def mail_turns() -> list[str]:
+            texts = [text for request in here.requests for text in _prompts(request)]
+            return [text for text in texts if text.startswith("You have team mail") and job_id in text]
+
+        await until(mail_turns)
+        assert "All is well." in mail_turns()[0]
+        assert "laneway-jobs" in mail_turns()[0]
+
+
+@linux_only
+async def test_the_boss_is_told_of_a_job_whose_supervisor_was_killed(tmp_path: Path) -> None:
+    """By whoever finds out."""
+    settings = {"LANEWAY_JOBS_MAIL": "true", "LANEWAY_IDENTITY": "ann", "LANEWAY_TEAM": "crew"}
+    async with place(tmp_path) as here:
+        found(here.state, "ann", team="crew")
+        async with here.server("mcp", env={**settings, "ATM_TEAM": "crew"}) as client:
+            job_id = await spawned(client, "%run sleep 1000")
+            while (await client.content("codex_status", jobId=job_id))["status"] != "running":
+                await asyncio.sleep(LOOK_S)
+            for pid in (supervisor_of(job_id), *marked(job_id)):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            await client.content("codex_wait_all", jobIds=[job_id])
+            inbox = Inbox(Places.of({"ATM_HOME": str(here.state)}), "crew", "ann")
+            await until(lambda: inbox.read().unread())
+            (mail,) = inbox.read().unread()
+            assert f"Your background job {job_id} has ended: lost." in mail.text
+
+
+async def test_without_the_setting_nobody_is_told(tmp_path: Path) -> None:
+    """The job's supervisor is gone by then, and with it whoever could send mail."""
+    async with place(tmp_path) as here:
+        found(here.state, "ann", team="crew")
+        settings = {"LANEWAY_IDENTITY": "ann", "LANEWAY_TEAM": "crew", "ATM_TEAM": "crew"}
+        async with here.server("mcp", env=settings) as client:
+            job_id = await spawned(client, "%say All is well.")
+            await client.content("codex_wait_all", jobIds=[job_id])
+            lock = JobsLayout.of(tmp_path / "xdg" / "laneway").job(job_id).lock
+            assert lock.exists()
+
+            def is_free() -> bool:
+                with held(lock) as is_ours:
+                    return is_ours
+
+            await until(is_free)
+            assert not Inbox(Places.of({"ATM_HOME": str(here.state)}), "crew", "ann").read().unread()
+
+
+def _prompts(request: dict[str, Any]) -> list[str]:
+    messages = [item for item in request["input"] if item["type"] == "message" and item["role"] == "user"]
+    return [part["text"] for message in messages for part in message["content"]]
 
 
 def test_a_failure_is_told_with_its_reason() -> None:

@@ -20,7 +20,7 @@ ROUNDS = 60 if os.environ.get("LANEWAY_CHAOS") else 3
 LIMITS = JobLimits(read=1, write=1, total=2)
 
 
-def supervisor_of(job: Job) -> int:
+def supervisor_of(job_id: str) -> int:
     """Its pid, by its command line."""
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -28,14 +28,14 @@ def supervisor_of(job: Job) -> int:
                 words = Path("/proc", name, "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if b"laneway.app.job_supervisor" in words and job.job_id.encode() in words:
+            if b"laneway.app.job_supervisor" in words and job_id.encode() in words:
                 return int(name)
-    raise AssertionError(f"{job.job_id} has no supervisor")
+    raise AssertionError(f"{job_id} has no supervisor")
 
 
 def processes_of(job: Job) -> dict[str, int]:
     """Supervisor, guardian and worker."""
-    supervisor = supervisor_of(job)
+    supervisor = supervisor_of(job.job_id)
     parents = {
         pid: int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         for pid in descendants(supervisor)

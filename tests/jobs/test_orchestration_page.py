@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 from laneway.jobs import tool_schemas
+from laneway.jobs.orchestration import instructions
 from tests.jobs.orchestration import CONTRACT, PAGE, exchanges, rewritten
 
 
@@ -25,3 +29,15 @@ def test_the_page_names_every_tool_and_prints_the_contract() -> None:
     assert {each.arguments["action"] for each in exchanges(page) if "action" in each.arguments} == {
         *("show", "accept", "rerun", "rollback", "undo"),
     }
+
+
+def test_the_page_is_what_is_packaged(tmp_path: Path) -> None:
+    """What the installed Laneway reads, and what a wheel has that is made from the archive of the sources."""
+    page = PAGE.read_bytes()
+    assert instructions().encode() == page
+    root = PAGE.parents[2]
+    argv = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path), str(root)]
+    subprocess.run(argv, capture_output=True, check=True, timeout=110)
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as opened:
+        assert opened.read(f"laneway/jobs/{PAGE.name}") == page

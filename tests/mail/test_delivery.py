@@ -121,6 +121,13 @@ def test_a_dead_codex_is_not_asked() -> None:
     assert act([mail(1)], can_begin=False) == HoldMail("engine")
 
 
+def test_where_the_engine_takes_nothing_into_a_turn_urgent_mail_waits_for_its_end() -> None:
+    """Whatever the setting says."""
+    urgent, rules = [mail(1, urgency="urgent")], Rules(may_steer=True)
+    assert act(urgent, rules=rules, state="busy", can_steer=False) == HoldMail("busy")
+    assert isinstance(act(urgent, rules=rules, state="busy"), SteerMail)
+
+
 def test_after_a_failure_there_is_a_pause() -> None:
     """And it says until when."""
     assert act([mail(1)], not_before=10_001.0) == HoldMail("failed", 10_001.0)

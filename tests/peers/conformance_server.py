@@ -1,7 +1,7 @@
-"""What the official conformance suite wants to find on a server: its tools and resources, on ours.
+"""What the official conformance suite wants to find on a server: its tools, resources and prompts, on ours.
 
 Our `McpServer` and our HTTP door are what is tested; the tools are only there to be called. What the
-suite asks for and Laneway does not offer (prompts, completion, …) is in `conformance_table`.
+suite asks for and Laneway does not offer (completion, …) is in `conformance_table`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from laneway.doors.mcp.server import INVALID_PARAMS, Call, Handler, McpServer, O
 from laneway.doors.mcp.tasks import TaskRequests
 from tests.doors.mcp.http_support import TOKEN
 from tests.peers import conformance_tasks
+from tests.peers.conformance_prompts import PIXEL, ConformancePrompts
 
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 SOUND = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
 
@@ -334,4 +334,5 @@ def server() -> McpServer:
         for name, handler in HANDLERS.items()
     ]
     tasks = TaskRequests(conformance_tasks.ConformanceTasks())
-    return McpServer({"name": "laneway-conformance", "version": "1"}, offers, resources=Shelf(), tasks=tasks)
+    info = {"name": "laneway-conformance", "version": "1"}
+    return McpServer(info, offers, resources=Shelf(), prompts=ConformancePrompts(), tasks=tasks)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-NO_PROMPTS = "Laneway has no prompts; its tools describe themselves."
-NO_COMPLETION = "There are no prompts or templates with arguments to complete."
+NO_COMPLETION = "No prompt of Laneway's has arguments, and no template has any that could be completed."
 NO_SUBSCRIPTIONS = (
     "The resources of this test cannot be subscribed to. A session's events arrive during its calls."
 )
@@ -18,9 +17,6 @@ TASK_NEWS_UNTESTED = "Skipped by this version of the suite, which still looks fo
 NO_POLLING = "No stream ends before its answer, so there is nothing to poll for."
 NO_LISTENING = "The server of this test has no `subscriptions/listen`; all checks about it are skipped."
 NO_PARAM_HEADERS = "No tool takes arguments in headers (`x-mcp-header`), so the suite has nothing to try."
-UNDECLARED_PROMPTS = (
-    "In this version a method that is not declared is not found; the suite expects an empty list."
-)
 
 
 class Suite(msgspec.Struct, frozen=True):
@@ -55,6 +51,11 @@ _BOTH_ERAS = (
     "resources-read-binary",
     "resources-templates-read",
     "dns-rebinding-protection",
+    "prompts-list",
+    "prompts-get-simple",
+    "prompts-get-with-args",
+    "prompts-get-embedded-resource",
+    "prompts-get-with-image",
 )
 _HANDSHAKE = (
     *_BOTH_ERAS,
@@ -66,19 +67,11 @@ _HANDSHAKE = (
     "tools-call-elicitation",
     "elicitation-sep1034-defaults",
     "elicitation-sep1330-enums",
-    "prompts-list",
 )
-_PROMPTS = {
-    "prompts-get-simple": NO_PROMPTS,
-    "prompts-get-with-args": NO_PROMPTS,
-    "prompts-get-embedded-resource": NO_PROMPTS,
-    "prompts-get-with-image": NO_PROMPTS,
-}
 _HANDSHAKE_GAPS = {
     "completion-complete": NO_COMPLETION,
     "resources-subscribe": NO_SUBSCRIPTIONS,
     "resources-unsubscribe": NO_SUBSCRIPTIONS,
-    **_PROMPTS,
 }
 
 SUITES = (
@@ -114,6 +107,8 @@ SUITES = (
             "input-required-result-capability-check",
             "input-required-result-ignore-extra-params",
             "input-required-result-validate-input",
+            "input-required-result-non-tool-request",
+            "caching",
             "tasks-lifecycle",
             "tasks-capability-negotiation",
             "tasks-wire-fields",
@@ -123,10 +118,6 @@ SUITES = (
         ),
         {
             "completion-complete": NO_COMPLETION,
-            "prompts-list": UNDECLARED_PROMPTS,
-            **_PROMPTS,
-            "caching": f"All checks pass except the one of prompts/list. {UNDECLARED_PROMPTS}",
-            "input-required-result-non-tool-request": NO_PROMPTS,
             "http-custom-header-server-validation": NO_PARAM_HEADERS,
             "tasks-mrtr-input": NO_TASK_QUESTIONS,
             "tasks-dispatch-and-envelope": f"All checks pass but the one of such a task. {NO_TASK_QUESTIONS}",

@@ -1,19 +1,23 @@
 """The engines that Laneway's programs offer besides Codex: by their keys, each with what makes it.
 
-An engine's package is imported when a session first asks for it, so that nobody else pays for it.
+Imports little, because servers ask for the keys as they start: an engine's package is imported when a
+session first asks for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from laneway.base.engines import DEFAULT_BACKEND
-from laneway.core.engines import NO_OTHERS, MakeEngine
+
+if TYPE_CHECKING:
+    from laneway.core.engines import MakeEngine
 
 
 def others() -> Mapping[str, MakeEngine]:
     """The engines besides Codex whose programs are on this machine."""
-    return NO_OTHERS
+    return {}
 
 
 def backends() -> tuple[str, ...]:

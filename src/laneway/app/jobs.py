@@ -27,6 +27,7 @@ from laneway.core.tool_arguments import BadArguments, checked
 from laneway.core.tools import Caller
 from laneway.doors.mcp.codes import proxy_error
 from laneway.doors.mcp.definitions import definition
+from laneway.doors.mcp.job_instructions import JobInstructions
 from laneway.doors.mcp.progress import with_progress
 from laneway.doors.mcp.server import INVALID_PARAMS, Call, Handler, Offer
 from laneway.doors.mcp.tasks import TaskRequests
@@ -35,7 +36,7 @@ from laneway.jobs import tool_schemas
 
 if TYPE_CHECKING:
     from laneway.core.tool_schema import ToolSchema
-    from laneway.jobs.model import Sandbox
+    from laneway.jobs.model import Job, JobSpec, Sandbox
     from laneway.jobs.service import Jobs
     from laneway.jobs.tools import JobTools
 
@@ -87,8 +88,19 @@ def open_jobs(
         notify=settings.jobs_mail,
     )
     limits = JobLimits(read=settings.jobs_k_read, write=settings.jobs_k_write, total=settings.jobs_max_jobs)
-    environment = {**os.environ, "CODEX_HOME": codex_home}
-    return Jobs(places, defaults, limits, environment)
+    environment = dict(os.environ)
+    if codex_home != locate.codex_home(os.environ):
+        # Not the default one, which Codex makes for itself when it is not named.
+        environment["CODEX_HOME"] = codex_home
+    return Jobs(places, defaults, limits, environment, on_lost=_tell_lost)
+
+
+def _tell_lost(spec: JobSpec, job: Job) -> None:
+    """In place of the job's supervisor, which has died."""
+    if spec.notify is not None:
+        from laneway.app.job_mail import send_end
+
+        send_end(spec, job, "")
 
 
 class BackgroundJobs:
@@ -118,6 +130,7 @@ class BackgroundJobs:
         self._background = TaskSet()
         self._stopping = asyncio.Event()
         self.tasks = TaskRequests(_LateTasks(self))
+        self.instructions = JobInstructions()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

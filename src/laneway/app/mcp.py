@@ -62,6 +62,7 @@ async def opened(options: McpOptions, settings: Settings, names: Names) -> Async
         jobs = parts.jobs(runtime, cwd)
         if jobs is not None:
             offered_tools = jobs.joined(offered_tools)
+            resources["docs"] = jobs.instructions
             await stack.enter_async_context(jobs.running())
         if names is CODEX:
             await runtime.engine.link()  # the older program `codex-mcp` starts Codex at once
@@ -145,19 +146,19 @@ class _Parts:
         return offers(self._names, session_tools, admin_tools, self._groups, self._options.backends)
 
     @asynccontextmanager
-    async def mail_running(self, sessions: NamedSessions) -> AsyncIterator[Resources]:
+    async def mail_running(self, sessions: NamedSessions) -> AsyncIterator[dict[str, Resources]]:
         """Deliver mail as turns and serve the local socket while the block runs.
 
-        Gives the resources of clients: transcripts and unread mail.
+        Gives the resources of clients by their scheme: transcripts and unread mail.
         """
         mail, transcripts = self.mail, Transcripts(sessions)
         async with local_socket(sessions, open_bridge=mail.serve_bridge if mail else None) as local_server:
             if mail is None:
-                yield transcripts
+                yield {"laneway": transcripts}
                 return
             mail.open(sessions, self._names, local_server)
             async with mail.delivering(self._settings, self._clock):
-                yield ResourcesByScheme(laneway=transcripts, mail=mail.resources)
+                yield {"laneway": transcripts, "mail": mail.resources}
 
     def jobs(self, runtime: Runtime, cwd: Path) -> BackgroundJobs | None:
         """Background jobs, unless their group of tools is left out."""
@@ -177,7 +178,7 @@ class _Parts:
         self,
         runtime: Runtime,
         offered_tools: list[Offer],
-        resources: Resources,
+        resources: dict[str, Resources],
         jobs: BackgroundJobs | None,
     ) -> McpServer:
         # Methods that we do not serve ourselves are passed on to a Codex that speaks MCP.
@@ -185,7 +186,8 @@ class _Parts:
         return McpServer(
             server_info(self._names, self._groups).info,
             offered_tools,
-            resources=resources,
+            resources=ResourcesByScheme(**resources),
+            prompts=jobs.instructions if jobs is not None else None,
             subscriptions=self.mail.subscriptions if self.mail else None,
             fallback=mcp_engine,
             tasks=jobs.tasks if jobs is not None else None,

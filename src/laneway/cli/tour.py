@@ -1,7 +1,7 @@
 """`laneway tour`: a guided demo of what works on this machine, with the real Codex.
 
 Each stop shows one feature and checks that it worked; the tour succeeds only if all stops do. The
-MCP server, team mail and the ACP agent each have their stop.
+MCP server, team mail, the ACP agent and background jobs each have their stop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import msgspec
 from laneway.app.runtime import LOCAL, Runtime, open_runtime
 from laneway.base.errors import LanewayError
 from laneway.base.plain import code_label
-from laneway.cli import tour_acp, tour_mail
+from laneway.cli import tour_acp, tour_jobs, tour_mail
 from laneway.cli.command_settings import codex_choice, settings_for
 from laneway.cli.main import add_common
 from laneway.cli.terminal import Style
@@ -257,6 +257,13 @@ async def acp(context: TourContext) -> str:
     )
 
 
+async def jobs(context: TourContext) -> str:
+    flags = ("--codex-bin", context.codex_bin) if context.codex_bin else ()
+    async with demo_client(lambda text: None, *tour_jobs.FLAGS, *flags) as client:
+        await tour_jobs.run_demo(client, context.work, context.note, check)
+    return "the conflict was found; one edit was rolled back and returned; in sequence there is none"
+
+
 STOPS: list[tuple[str, Callable[[TourContext], Awaitable[str]]]] = [
     ("Streamed text", stream),
     ("A command in the sandbox", command),
@@ -267,6 +274,7 @@ STOPS: list[tuple[str, Callable[[TourContext], Awaitable[str]]]] = [
     ("Codex over MCP, as Claude uses it", mcp),
     ("Mail from one Codex to another", mail),
     ("Codex over ACP, as an editor uses it", acp),
+    ("Two workers in the background edit one file", jobs),
 ]
 
 

@@ -46,6 +46,8 @@ class Totals(msgspec.Struct, frozen=True):
     """Tokens used by jobs."""
 
     today: int
+    by_day: dict[str, int]
+    """By date, the newest first: days on which jobs were started."""
     by_run: dict[str, int]
 
 
@@ -147,19 +149,29 @@ class Ledger:
         values = (job.mode, job.priority, job.priority, job.number)
         return int(self.database.read(lambda c: c.execute(query, values).fetchone()[0]))
 
-    def totals(self, day_start: float) -> Totals:
-        """Tokens of jobs created since then, and of each run that is open or was closed since then."""
+    def totals(self, owner: str | None, today: float, since: float) -> Totals:
+        """Tokens of one owner's jobs, or of all: of those created today, on each day since then, and of each
+        run that is open or was closed today.
+        """
+        whose, values = ("TRUE", ()) if owner is None else ("owner = ?", (owner,))
 
         def work(connection: sqlite3.Connection) -> Totals:
-            today = connection.execute(
-                "SELECT coalesce(sum(tokens), 0) FROM jobs WHERE created_at >= ?", (day_start,)
+            of_today = connection.execute(
+                f"SELECT coalesce(sum(tokens), 0) FROM jobs WHERE {whose} AND created_at >= ?",
+                (*values, today),
             ).fetchone()[0]
-            rows = connection.execute(
-                "SELECT run_id, sum(tokens) FROM jobs WHERE run_id IN"
-                " (SELECT run_id FROM runs WHERE state = 'open' OR closed_at >= ?) GROUP BY run_id",
-                (day_start,),
+            by_day = connection.execute(
+                "SELECT date(created_at, 'unixepoch', 'localtime') AS day, sum(tokens) FROM jobs"
+                f" WHERE {whose} AND created_at >= ? GROUP BY day ORDER BY day DESC",
+                (*values, since),
             )
-            return Totals(int(today), {run_id: int(tokens) for run_id, tokens in rows})
+            by_run = connection.execute(
+                f"SELECT run_id, sum(tokens) FROM jobs WHERE {whose} AND run_id IN"
+                " (SELECT run_id FROM runs WHERE state = 'open' OR closed_at >= ?)"
+                " GROUP BY run_id ORDER BY max(number) DESC",
+                (*values, today),
+            )
+            return Totals(int(of_today), dict(by_day.fetchall()), dict(by_run.fetchall()))
 
         return self.database.read(work)
 

@@ -16,6 +16,8 @@ from laneway.jobs.rules import count
 from laneway.jobs.service import LOCAL, Jobs
 
 PAGE = 50
+DAYS = 7
+"""Of which the tokens are told day by day."""
 
 
 @prepare
@@ -39,9 +41,10 @@ class JobPage(msgspec.Struct, frozen=True):
 
 def listed(jobs: Jobs, owner: str, wanted: JobFilter) -> JobPage:
     """The newest first."""
+    whose = None if owner == LOCAL else owner
     limit = min(wanted.limit, MAX_LISTED)
     rows = jobs.ledger.listed(
-        None if owner == LOCAL else owner,
+        whose,
         statuses=_statuses(wanted.status),
         tag=wanted.tag,
         run_id=wanted.run,
@@ -57,7 +60,9 @@ def listed(jobs: Jobs, owner: str, wanted: JobFilter) -> JobPage:
         "total": f"{len(active)}/{limits.total}",
         "queued": str(len(jobs.ledger.queued())),
     }
-    return JobPage(page, next_cursor, slots, jobs.ledger.totals(_midnight(jobs.ledger.now())))
+    now = jobs.ledger.now()
+    totals = jobs.ledger.totals(whose, _midnight(now), _midnight(now, days_ago=DAYS - 1))
+    return JobPage(page, next_cursor, slots, totals)
 
 
 def _statuses(named: str | None) -> tuple[Status, ...]:
@@ -81,7 +86,7 @@ def _before(cursor: str | None) -> int | None:
     return int(cursor[1:])
 
 
-def _midnight(now: float) -> float:
-    """The beginning of the user's day."""
+def _midnight(now: float, *, days_ago: int = 0) -> float:
+    """The beginning of the user's day, or of an earlier one: not all days have 24 hours."""
     local = time.localtime(now)
-    return time.mktime((local.tm_year, local.tm_mon, local.tm_mday, 0, 0, 0, 0, 0, -1))
+    return time.mktime((local.tm_year, local.tm_mon, local.tm_mday - days_ago, 0, 0, 0, 0, 0, -1))

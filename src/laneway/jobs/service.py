@@ -52,12 +52,15 @@ class Jobs:
         limits: JobLimits,
         environment: Mapping[str, str] | None = None,
         now: Callable[[], float] = time.time,
+        on_lost: Callable[[JobSpec, Job], None] | None = None,
     ) -> None:
+        """`on_lost` hears of each job that was ended here, because its supervisor had died."""
         self.places = places
         self.defaults = defaults
         self.limits = limits
         self.ledger = Ledger(Database(places.database), now)
         self.runs = RunLedger(self.ledger)
+        self._on_lost = on_lost
         self._environment = child_environment(os.environ if environment is None else environment)
         self._dispatcher = Dispatcher(places, self.ledger, limits, self._environment, self._busy_trees)
 
@@ -102,7 +105,8 @@ class Jobs:
         """End jobs whose supervisor died, and start what may start."""
         for job in self.ledger.active():
             try:
-                end_lost(self.places, self.ledger, job)
+                if end_lost(self.places, self.ledger, job) and self._on_lost is not None:
+                    self._on_lost(self.spec(job), self.ledger.get(job.job_id) or job)
             except (LanewayError, OSError) as problem:
                 log.warning("Job %s is lost and could not be ended: %s", job.job_id, problem)
         self.dispatch()

@@ -238,7 +238,11 @@ class JobTools:
         return {
             "jobs": [row_json(job, now) for job in page.jobs],
             "slots": page.slots,
-            "tokens": {"today": page.totals.today, "byRun": page.totals.by_run},
+            "tokens": {
+                "today": page.totals.today,
+                "byDay": page.totals.by_day,
+                "byRun": page.totals.by_run,
+            },
             **more,
         }
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from laneway.codex.exec.events import EventNormaliser, WorkerEvent
+from laneway.codex.exec.shell_line import without_shell
 from laneway.codex.exec.tokens import TokenCount, TokenTail
 from laneway.jobs.attribution import EditWindow
 from laneway.jobs.event_log import EventWriter
@@ -84,7 +85,7 @@ def activity_of(event: WorkerEvent) -> str:
     content = event.content
     match event.type, content.get("tool"):
         case "tool_call", "command":
-            text = f"runs {content.get('command', '')}"
+            text = f"runs {without_shell(str(content.get('command', '')))}"
         case "tool_call", "patch":
             text = "edits files"
         case "tool_call", "mcp":

@@ -42,7 +42,10 @@ async def test_the_list_has_a_row_for_each_job_and_the_slots_in_use(tmp_path: Pa
         assert lines[1].startswith(f"{bad.job_id}  failed     read")
         assert "%fail 400 no \\x1b[31mluck" in lines[1]
         assert lines[2].startswith(f"{good.job_id}  succeeded  write")
-        assert lines[3].startswith("read 0 of 8 · write 0 of 2 · total 0 of 10 · 0 queued · ")
+        used = (await person.data("list"))["tokens"]
+        assert lines[3] == f"0 of 8 reading · 0 of 2 writing · 0 queued · {used['today']} tokens today"
+        run = jobs.get(good.job_id).run_id
+        assert lines[4:] == [f"tokens by run: {run} {used['byRun'][run]}"]
         assert "\x1b" not in "".join(lines)
         assert await person.data("list") == await tool(person, "codex_list")
         assert [row["jobId"] for row in (await person.data("list", "--tag", "x"))["jobs"]] == [good.job_id]

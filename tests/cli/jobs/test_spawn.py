@@ -38,6 +38,18 @@ async def test_a_job_is_started_and_its_id_printed(tmp_path: Path) -> None:
         assert ended.status == "succeeded", (ended, person.here.log_of(job.job_id))
 
 
+async def test_codex_need_not_have_been_started_before(tmp_path: Path) -> None:
+    """Where its home is not there yet, it makes one, as it does when people start it."""
+    async with shell(tmp_path) as person:
+        nowhere = dict.fromkeys(
+            ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), "http://127.0.0.1:9"
+        )
+        words = ("spawn", "-C", str(person.here.work), "nobody answers this")
+        job = person.jobs.get((await person.out(*words, CODEX_HOME="", **nowhere)).strip())
+        await person.here.until(person.jobs, job, lambda each: each.thread_id)
+        assert (tmp_path / ".codex").is_dir()
+
+
 async def test_the_prompt_comes_from_standard_input_where_none_is_given(tmp_path: Path) -> None:
     """Or with a dash. Where one is given, the input is left to others: to a loop of the shell, for one."""
     async with shell(tmp_path) as person:
@@ -59,6 +71,19 @@ async def test_waiting_prints_the_result_and_says_by_the_exit_code_how_it_ended(
         spawned, result = map(json.loads, bad.out.splitlines())
         assert (bad.code, spawned["jobId"], result["status"]) == (1, result["jobId"], "failed")
         assert "no such thing" in result["error"]["text"]
+
+
+async def test_a_provider_that_wants_a_login_is_no_riddle(tmp_path: Path) -> None:
+    """What to do stands below the provider's words; programs get those alone."""
+    async with shell(tmp_path) as person:
+        job = await person.spawn("%fail 401 Missing bearer")
+        await person.here.ended(person.jobs, job)
+        rows = (await person.run("result", job.job_id)).out.splitlines()
+        assert "401 Unauthorized: Missing bearer" in rows[1]
+        assert rows[2] == "Log in with `laneway login`, or see what `laneway doctor` says."
+        other = await person.spawn("%fail 400 no 401 of mine")
+        await person.here.ended(person.jobs, other)
+        assert "laneway login" not in (await person.run("result", other.job_id)).out
 
 
 async def test_a_rehearsal_needs_nothing_and_leaves_nothing(tmp_path: Path) -> None:

@@ -61,8 +61,8 @@ async def test_on_a_terminal_one_table_is_drawn_in_place_until_all_have_ended(tm
             assert (await there.wait_end()).code == 1
             rows = [row for row in there.rows if row]
             assert [row.split()[:2] for row in rows[-3:-1]] == [
-                [first.job_id, "succeeded"],
-                [second.job_id, "cancelled"],
+                [first.job_id[-8:], "succeeded"],
+                [second.job_id[-8:], "cancelled"],
             ]
             assert rows[-1].startswith("2 ended")
             assert sum("STATUS" in row for row in rows) == 1
@@ -108,9 +108,12 @@ def test_no_row_is_wider_than_the_terminal(columns: int) -> None:
         row(3, "queued", after="job-0000000000000001") | {"title": "\x1b[2J\n" + "long " * 50},
     ]
     lines = table(rows, columns=columns, style=PLAIN)
-    if columns >= 34:
+    if columns >= 20:
         assert max(map(cells, lines)) <= columns
-        assert [line.split()[0] for line in lines[1:]] == [each["jobId"] for each in rows]
+        assert all(
+            each["jobId"].endswith(line.split()[0]) for line, each in zip(lines[1:], rows, strict=True)
+        )
+        assert min(len(line.split()[0]) for line in lines[1:]) >= 8
         assert "timed out" in lines[2]
     assert all(line.isprintable() for line in lines)
 

@@ -1,6 +1,7 @@
 """A tap on an MCP server: `python tap.py LOG COMMAND…` runs it and writes down all that passes.
 
 Each line of LOG is a JSON array: `">"` from the client or `"<"` from the server, and the line.
+LOG.pid holds the process id of the newest server.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import IO
 
 
 def main() -> int:
     log = os.open(sys.argv[1], os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
     server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    Path(f"{sys.argv[1]}.pid").write_text(str(server.pid))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda got, frame: server.send_signal(got))
     assert server.stdin

@@ -149,7 +149,9 @@ def options_of(command: str, *words: str) -> argparse.Namespace:
 
 
 @pytest.mark.parametrize("names", [AGENTS, CODEX], ids=["agents", "codex"])
-@pytest.mark.parametrize("tools", ["codex,sessions,mail", "codex", "sessions", "mail", "codex,mail"])
+@pytest.mark.parametrize(
+    "tools", ["codex,sessions,mail", "codex", "sessions", "mail", "jobs", "codex,mail,jobs"]
+)
 async def test_what_mcp_says_of_itself_is_what_it_serves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: Names, tools: str
 ) -> None:

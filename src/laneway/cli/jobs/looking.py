@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from laneway.cli.jobs.calls import JobCalls, add_job, add_json, print_json, print_rows, run_verb
 from laneway.cli.jobs.names import find_ids, find_job
-from laneway.cli.jobs.show import event_rows, result_rows, status_row, totals_row
+from laneway.cli.jobs.show import event_rows, result_rows, status_row, total_rows
 from laneway.cli.jobs.table import table
 from laneway.cli.terminal.answer import PlainAnswer, RawAnswer
 from laneway.cli.terminal.style import Style, width
@@ -67,7 +67,7 @@ def list_jobs(options: argparse.Namespace) -> int:
             print_rows(table(answer["jobs"], columns=width(sys.stdout), style=Style(sys.stdout)))
             if "nextCursor" in answer:
                 print(f"older ones: --cursor {answer['nextCursor']}")
-            print(totals_row(answer))
+            print_rows(total_rows(answer))
         elif any(value is not None for value in filters.values()):
             print("No job matches.")
         else:

@@ -16,10 +16,14 @@ from laneway.cli.jobs.table import coloured, note_text, status_text
 from laneway.cli.terminal.foreign import fenced, label
 from laneway.cli.terminal.status import count, elapsed
 from laneway.cli.terminal.style import Style
+from laneway.codex.exec.shell_line import without_shell
 
 Data = Mapping[str, Any]
 MAX_OUTPUT_ROWS = 10
 """Of one command's output among events; `--full` shows all of it."""
+SLOTS = ("read", "write", "total")
+MAX_RUNS = 5
+"""Named with their tokens; the others are counted."""
 HEAD_CELLS = 24
 """In front of an event: the time and the type."""
 
@@ -37,12 +41,22 @@ def status_row(answer: Data, style: Style) -> str:
     return "  ".join(parts)
 
 
-def totals_row(answer: Data) -> str:
-    """How many jobs run and wait, and the tokens of today."""
-    slots = answer["slots"]
-    parts = [f"{kind} {slots[kind].replace('/', ' of ')}" for kind in ("read", "write", "total")]
-    parts.append(f"{slots['queued']} queued")
-    return " · ".join((*parts, f"{count(answer['tokens']['today'])} tokens today"))
+def total_rows(answer: Data) -> list[str]:
+    """How many jobs run and wait, and the tokens of today, of the last days and of each run."""
+    slots, tokens = answer["slots"], answer["tokens"]
+    reading, writing, together = ([int(part) for part in slots[kind].split("/")] for kind in SLOTS)
+    parts = [f"{reading[0]} of {reading[1]} reading", f"{writing[0]} of {writing[1]} writing"]
+    if together[1] < reading[1] + writing[1]:
+        parts.append(f"{together[0]} of {together[1]} together")
+    parts += [f"{slots['queued']} queued", f"{count(tokens['today'])} tokens today"]
+    if len(tokens["byDay"]) > 1:
+        parts.append(f"{count(sum(tokens['byDay'].values()))} in {len(tokens['byDay'])} days")
+    rows = [" · ".join(parts)]
+    if tokens["byRun"]:
+        runs = [f"{run} {count(number)}" for run, number in list(tokens["byRun"].items())[:MAX_RUNS]]
+        more = [f"{len(tokens['byRun']) - MAX_RUNS} more"] if len(tokens["byRun"]) > MAX_RUNS else []
+        rows.append(f"tokens by run: {', '.join((*runs, *more))}")
+    return rows
 
 
 # ── the result ─────────────────────────────────────────────────────────────
@@ -54,6 +68,8 @@ def result_rows(answer: Data, style: Style, columns: int | None) -> Iterator[str
     yield status_row(head, style) + (" (partial: it has not ended)" if answer["isPartial"] else "")
     if error := answer.get("error"):
         yield from map(style.red, fenced(f"{error['kind']}: {error['text']}", columns, mark="  ! "))
+        if wants_login(error):
+            yield "Log in with `laneway login`, or see what `laneway doctor` says."
     if answer["lastMessage"]:
         yield from fenced(answer["lastMessage"].rstrip("\n"), columns)
     yield from _files(answer)
@@ -71,6 +87,11 @@ def result_rows(answer: Data, style: Style, columns: int | None) -> Iterator[str
     if answer.get("isInconsistent"):
         yield style.yellow("It was ended while it may have been writing: check the files that it changed.")
     yield from (style.dim(row) for row in _ids(answer))
+
+
+def wants_login(error: Data) -> bool:
+    """Whether the model's provider refused for want of a login: only Codex's own sentence tells."""
+    return error["kind"] == "turn" and "unexpected status 401 Unauthorized" in error["text"]
 
 
 def _files(answer: Data) -> Iterator[str]:
@@ -144,7 +165,7 @@ def clock(timestamp: str) -> str:
 def _call(facts: Data) -> str:
     match facts.get("tool"):
         case "command":
-            return str(facts.get("command", ""))
+            return without_shell(str(facts.get("command", "")))
         case "patch":
             return f"edit {', '.join(_paths(facts))}"
         case "mcp":

@@ -20,6 +20,8 @@ Cells = dict[str, str]
 GAP = "  "
 TITLE_CELLS = 60
 NOTE_CELLS = 80
+SHORT_ID_CHARS = 8
+"""The end of an id, which is enough to name a job by: shown where whole ones would cost other columns."""
 FLEXIBLE = (("note", 16), ("title", 16))
 """Columns that shrink, in this order, and the cells that they keep: with less they are useless."""
 EXPENDABLE = ("tokens", "mode", "note", "time", "title")
@@ -31,11 +33,16 @@ def table(rows: Sequence[Row], *, columns: int | None, style: Style, has_head: b
     """A header, and a row for each job; `columns` is None if there is no limit."""
     cut = [cells_of(row) for row in rows]
     titles = [title for title in cut[0] if any(row[title] for row in cut)] if cut else []
-    widths = {title: max(cells(title), *(cells(row[title]) for row in cut)) for title in titles}
-    if columns is not None:
-        widths = fitted(widths, columns)
+    widths = _widths(titles, cut)
+    if columns is not None and _total(widths) > columns:
+        cut = [{**row, "job": row["job"][-SHORT_ID_CHARS:]} for row in cut]
+        widths = fitted(_widths(titles, cut), columns)
     head = [style.dim(_line({title: title.upper() for title in widths}, widths))] if has_head else []
     return [*head, *(_line(row, widths, style) for row in cut)]
+
+
+def _widths(titles: Sequence[str], rows: Sequence[Cells]) -> dict[str, int]:
+    return {title: max(cells(title), *(cells(row[title]) for row in rows)) for title in titles}
 
 
 def cells_of(row: Row) -> Cells:
@@ -56,12 +63,12 @@ def status_text(row: Row) -> str:
 
 
 def note_text(row: Row) -> str:
-    """What a job does, waits for, or failed of."""
+    """What a job does, waits for, or failed of. Of a failure the sentence; its kind is for programs."""
     if row.get("error"):
-        return str(row["error"])
+        return str(row["error"]).partition(": ")[2]
     if row["status"] == "queued":
         if row.get("after"):
-            return f"after {row['after']}"
+            return f"after {row['after'][-SHORT_ID_CHARS:]}"
         return f"number {row['position']} in the queue" if row.get("position") else ""
     return str(row.get("activity", ""))
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from laneway.base.clock import LoopClock
-from laneway.cli.jobs.calls import JobCalls, add_job, add_json, print_json, run_verb
+from laneway.cli.jobs.calls import JobCalls, add_job, print_json, run_verb
 from laneway.cli.jobs.live_table import LiveTable
 from laneway.cli.jobs.names import find_ids
 from laneway.cli.jobs.show import status_row
@@ -46,7 +46,7 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
     parser.description = "Watch jobs at work, until they have ended."
     parser.epilog = EPILOG
     add_job(parser, "*")
-    add_json(parser)
+    parser.add_argument("--json", action="store_true", help="each change as an object on a line")
     parser.set_defaults(run=watch)
 
 

@@ -8,12 +8,12 @@ messages about refused calls; so launch faults are only looked for where no turn
 from __future__ import annotations
 
 import re
-import shlex
 from itertools import pairwise
 
 import msgspec
 
 from laneway.base.plain import label
+from laneway.codex.exec.shell_line import without_shell
 
 MAX_REFUSALS = 100
 MAX_REASON_CHARS = 500
@@ -104,7 +104,7 @@ def _refused(message: str) -> RefusedCall:
     inner = _unescaped(_unescaped(created[1])) if created else message
     command = _COMMAND.match(inner)
     if command is not None:
-        return RefusedCall(label(command[2], MAX_REASON_CHARS), _without_shell(command[1]))
+        return RefusedCall(label(command[2], MAX_REASON_CHARS), without_shell(command[1]))
     return RefusedCall(label(inner, MAX_REASON_CHARS), is_rejected="reject" in message)
 
 
@@ -118,12 +118,3 @@ def _unescaped(text: str) -> str:
         return chr(number) if number <= 0x10FFFF else found[0]
 
     return _ESCAPE.sub(character, text)
-
-
-def _without_shell(line: str) -> str:
-    """What the shell was to run: `rm x` of `/bin/bash -lc 'rm x'`."""
-    try:
-        words = shlex.split(line)
-    except ValueError:
-        return line
-    return words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else line

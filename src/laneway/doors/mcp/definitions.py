@@ -1,4 +1,4 @@
-"""Definitions of the tools of `laneway mcp` as `tools/list` shows them, in groups that can be left out.
+"""Definitions of the tools and prompts of `laneway mcp` as clients list them, in groups that can be left out.
 
 Clients with many tools show their model only names and descriptions until it searches for one, so
 those say what a tool is for. Every word here costs every client tokens.
@@ -26,6 +26,15 @@ MAX_SESSIONS_A_PAGE = 100
 
 TASK_TOOLS = frozenset({job_tools.WAIT_ANY.name, job_tools.WAIT_ALL.name})
 """Tools whose calls may be answered by a task."""
+ORCHESTRATE: dict[str, Any] = {
+    "name": "orchestrate",
+    "title": "Orchestrate Codex workers",
+    "description": (
+        "How to split a task among background Codex workers: dispatch, wait, collect, resolve conflicts."
+    ),
+}
+"""The prompt of `job_instructions`. It takes no arguments: what a person types behind the name of a prompt,
+clients cut at every space."""
 _TEXT = {"type": "string"}
 
 
@@ -36,6 +45,7 @@ def server_info(names: Names, groups: Collection[str], backends: Sequence[str] =
         tools=tuple(definitions(names, groups, backends)),
         has_resources=True,
         has_subscriptions="mail" in groups,
+        prompts=(ORCHESTRATE,) if "jobs" in groups else (),
         task_tools=TASK_TOOLS if "jobs" in groups else frozenset(),
     )
 

@@ -17,7 +17,7 @@ from laneway.core.named.records import RESERVED
 from laneway.core.named.sessions import NamedSessions
 from laneway.core.tools import Caller, ToolResult
 from laneway.doors.mcp.acting_identity import ActingIdentity
-from laneway.doors.mcp.server import INVALID_PARAMS, Call
+from laneway.doors.mcp.server import INVALID_PARAMS, Call, Resources
 
 SCHEME = "mail"
 JSON = "application/json"
@@ -107,7 +107,7 @@ class MailResources:
 class ResourcesByScheme:
     """Several `Resources` as one, told apart by the scheme of the URI. Only one of them has pages."""
 
-    def __init__(self, **by_scheme: Any) -> None:
+    def __init__(self, **by_scheme: Resources) -> None:
         self._by_scheme = by_scheme
 
     async def listed(self, call: Call, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
@@ -126,5 +126,4 @@ class ResourcesByScheme:
         resources = self._by_scheme.get(uri.partition("://")[0])
         if resources is None:
             raise RemoteError(INVALID_PARAMS, f"There is no resource {code_label(uri)}", {"uri": uri[:200]})
-        contents: list[dict[str, Any]] = await resources.read(call, uri)
-        return contents
+        return await resources.read(call, uri)

@@ -1,4 +1,4 @@
-"""The MCP server behind any transport: routes each request's method to tools, resources or subscriptions.
+"""The MCP server behind any transport: routes each request's method to tools, resources, prompts or tasks.
 
 A transport makes a `Connection` for each client and hands every request to `McpServer.serve`. Tools are
 given as `Offer`s; what needs no session is answered by `ServerInfo`. Both eras of the protocol are served
@@ -102,6 +102,18 @@ class Resources(Protocol):
     async def read(self, call: Call, uri: str) -> list[dict[str, Any]]: ...
 
 
+class Prompts(Protocol):
+    """Prompts that clients can list and get, for their people to choose from."""
+
+    def prompts(self) -> list[dict[str, Any]]:
+        """All of them, as they are listed."""
+        ...
+
+    async def prompt(self, call: Call, name: str, arguments: dict[str, str]) -> dict[str, Any]:
+        """The result of `prompts/get`."""
+        ...
+
+
 class ResourceSubscriptions(Protocol):
     """Notifies clients of changed resources: their subscriptions."""
 
@@ -157,7 +169,7 @@ class FallbackServer(Protocol):
 
 
 class McpServer:
-    """Answers MCP requests of all clients, by the offers, resources and subscriptions that it is given."""
+    """Answers MCP requests of all clients, by the offers, resources and prompts that it is given."""
 
     def __init__(
         self,
@@ -167,6 +179,7 @@ class McpServer:
         instructions: str | None = None,
         resources: Resources | None = None,
         subscriptions: ResourceSubscriptions | None = None,
+        prompts: Prompts | None = None,
         on_unknown_tool: Callable[[str], dict[str, Any]] | None = None,
         fallback: FallbackServer | None = None,
         tasks: TaskHandler | None = None,
@@ -178,6 +191,7 @@ class McpServer:
             instructions=instructions,
             has_resources=resources is not None,
             has_subscriptions=subscriptions is not None,
+            prompts=tuple(prompts.prompts()) if prompts is not None else (),
             task_tools=tasks.tools if tasks is not None else frozenset(),
         )
         self.fallback = fallback
@@ -187,6 +201,7 @@ class McpServer:
         self._methods = {
             **_METHODS,
             **(_subscription_methods(subscriptions, tasks) if subscriptions is not None else {}),
+            **(_prompt_methods(prompts) if prompts is not None else {}),
             **(_of_tasks(tasks) if tasks is not None else {}),
         }
         self._on_unknown_tool = on_unknown_tool
@@ -310,6 +325,22 @@ def _subscription_methods(
         return await subscriptions.listen(call)
 
     return {_SUBSCRIBE: subscribe, _UNSUBSCRIBE: unsubscribe, _LISTEN: listen}
+
+
+def _prompt_methods(prompts: Prompts) -> dict[str, Method]:
+    async def get(server: McpServer, call: Call) -> dict[str, Any]:
+        name, arguments = call.params.get("name"), call.params.get("arguments")
+        if not isinstance(name, str):
+            raise RemoteError(INVALID_PARAMS, "prompts/get needs the name of a prompt")
+        if arguments is not None and not _is_text_by_name(arguments):
+            raise RemoteError(INVALID_PARAMS, "The arguments of a prompt are an object of strings")
+        return await prompts.prompt(call, name, arguments or {})
+
+    return {"prompts/get": get}
+
+
+def _is_text_by_name(arguments: Any) -> bool:
+    return isinstance(arguments, dict) and all(isinstance(each, str) for each in arguments.values())
 
 
 def _of_tasks(tasks: TaskHandler) -> dict[str, Method]:

@@ -21,7 +21,7 @@ Params: TypeAlias = dict[str, Any]
 
 
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The server's name, tools and capabilities, and the answers made from them."""
+    """The server's name, tools, prompts and capabilities, and the answers made from them."""
 
     info: dict[str, Any]
     tools: tuple[dict[str, Any], ...]
@@ -30,6 +30,8 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     has_resources: bool = False
     has_subscriptions: bool = False
     """Whether a client can be told that a resource has changed."""
+    prompts: tuple[dict[str, Any], ...] = ()
+    """As they are listed. Without any, the stateless era has no method for them."""
     task_tools: frozenset[str] = frozenset()
     """Tools whose calls can be answered by a task. Without any, nothing is said of tasks."""
 
@@ -53,7 +55,8 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
         """The answer to one of these methods, in the era of the request."""
         params = params_of(raw)
         client = eras.client_from_meta(meta_of(params)) or introduced
-        if client.is_stateless and method in HANDSHAKE_ONLY:
+        is_undeclared = method == LIST_PROMPTS and not self.prompts
+        if client.is_stateless and (method in HANDSHAKE_ONLY or is_undeclared):
             raise not_found(method)
         return eras.shape_result(_ANSWERS[method](self, client, params), client, self.info)
 
@@ -61,6 +64,8 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
         capabilities: dict[str, Any] = {"tools": of_tools}
         if self.has_resources:
             capabilities["resources"] = {"subscribe": True} if self.has_subscriptions else {}
+        if self.prompts:
+            capabilities["prompts"] = {}
         return capabilities
 
     def _discover(self, client: McpClient, params: Params) -> dict[str, Any]:
@@ -92,22 +97,21 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
         return {**tool, "execution": {**tool.get("execution", {}), "taskSupport": "optional"}}
 
     def _list_prompts(self, client: McpClient, params: Params) -> dict[str, Any]:
-        # Not offered, but some clients ask all the same; the old server left them waiting.
+        # Some clients ask also where none are declared; the old server left them waiting.
         only_page(params)
-        return eras.cached({"prompts": []}, client)
+        return eras.cached({"prompts": self.prompts}, client)
 
 
+LIST_PROMPTS = "prompts/list"
 _ANSWERS: dict[str, Callable[[ServerInfo, McpClient, Params], dict[str, Any]]] = {
     "server/discover": ServerInfo._discover,
     "ping": ServerInfo._nothing,
     "logging/setLevel": ServerInfo._nothing,
     "tools/list": ServerInfo._list_tools,
-    "prompts/list": ServerInfo._list_prompts,
+    LIST_PROMPTS: ServerInfo._list_prompts,
 }
-HANDSHAKE_ONLY = frozenset(
-    {"ping", "logging/setLevel", "prompts/list", "resources/subscribe", "resources/unsubscribe"}
-)
-"""Gone from the stateless era, or not declared: there a method is either offered or not found."""
+HANDSHAKE_ONLY = frozenset({"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
+"""Gone from the stateless era: there a method is either offered or not found."""
 
 
 def params_of(raw: Raw) -> Params:
