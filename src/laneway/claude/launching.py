@@ -54,7 +54,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     is_ephemeral: bool = False
 
 
-def launch_of(spec: ThreadSpec, sources: tuple[str, ...]) -> Launch:
+def launch_of(spec: ThreadSpec) -> Launch:
     """Raises `EngineCannot` for what Claude Code has no equivalent of."""
     config = {key: value for key, value in spec.config.items() if key != EFFORT}
     if config:
@@ -62,7 +62,6 @@ def launch_of(spec: ThreadSpec, sources: tuple[str, ...]) -> Launch:
     effort = spec.config.get(EFFORT)
     return Launch(
         access=access_of(spec.sandbox, spec.approval_policy),
-        sources=sources,
         model=spec.model,
         effort=None if effort is None else str(effort),
         folders=(*spec.writable_roots, *spec.directories),

@@ -18,13 +18,14 @@ from laneway.base.programs import Binary
 from laneway.claude import version
 from laneway.claude.access import READ_ONLY, access_of
 from laneway.claude.awake import AwakeThreads, Sleeper
-from laneway.claude.launching import USER_SOURCES, Begin, Launch, arguments, initialize, launch_of
+from laneway.claude.launching import Begin, Launch, arguments, initialize
 from laneway.claude.locate import claude_environment, config_home
 from laneway.claude.locks import HeldLock, SessionLocks
 from laneway.claude.process import HANDSHAKE_S, ClaudeProcess, Listener, StreamEvent
+from laneway.claude.repo_trust import RepoTrust
 from laneway.claude.transcript import Transcripts
 from laneway.core.model import Notice
-from laneway.core.ports import Page, ThreadSpec
+from laneway.core.ports import Page
 
 LOGIN_REMEDY = "run `laneway login --engine claude`"
 _UNKNOWN = "No conversation found"
@@ -54,17 +55,17 @@ class ClaudeSetup:
         self.models: list[Any] = []
         """The models to choose from, as it listed them."""
         self._handshake_s = handshake_s
+        self._trust = RepoTrust(environment, self.home)
+        self._told: set[tuple[Path, str]] = set()
+        """What has been said about folders."""
 
-    def launch_of(self, spec: ThreadSpec) -> Launch:
-        return launch_of(spec, self.sources_of(spec.cwd))
-
-    def sources_of(self, cwd: Path) -> tuple[str, ...]:
-        """Whose settings Claude Code may read in a folder."""
-        return USER_SOURCES
-
-    def notice_of(self, cwd: Path) -> Notice | None:
-        """What is left out in this folder, if that has not been said."""
-        return None
+    async def sources_of(self, cwd: Path) -> tuple[tuple[str, ...], Notice | None]:
+        """Whose settings Claude Code may read in a folder now, and what is left out if that is new."""
+        verdict = await asyncio.to_thread(self._trust.verdict, cwd)
+        if not verdict.sentence or (cwd, verdict.sentence) in self._told:
+            return verdict.sources, None
+        self._told.add((cwd, verdict.sentence))
+        return verdict.sources, Notice(level="info", message=verdict.sentence)
 
     def forget(self, thread: Sleeper) -> None:
         self.threads.discard(thread)

@@ -24,7 +24,7 @@ from laneway.base.errors import (
     ThreadUnknown,
 )
 from laneway.claude.inputs import content_of, text_of
-from laneway.claude.launching import Begin, Launch
+from laneway.claude.launching import Begin, Launch, launch_of
 from laneway.claude.locks import HeldLock
 from laneway.claude.process import ClaudeProcess
 from laneway.claude.reader import ThreadReader
@@ -61,7 +61,9 @@ class ClaudeThread:
         self._cwd = spec.cwd
         self._launch: Launch | None = None
         """What the running process was started with; none while there is none."""
-        self._wanted = setup.launch_of(spec)
+        self._wanted = launch_of(spec)
+        self._notice: Notice | None = None
+        """What is said with the next turn."""
         self._process: ClaudeProcess | None = None
         self._opening = asyncio.Lock()
         self._lock: HeldLock | None = None
@@ -113,7 +115,7 @@ class ClaudeThread:
             self._lock = await asyncio.to_thread(locks.take, self.thread_id)
         try:
             async with self._opening:
-                await self._start_process(self._wanted, begin, original_id)
+                await self._start_process(await self._vetted(self._wanted), begin, original_id)
         except BaseException:
             await self.release()
             raise
@@ -122,7 +124,6 @@ class ClaudeThread:
 
     async def _start_process(self, launch: Launch, begin: Begin, original_id: str | None = None) -> None:
         """Start a process for this session; under `_opening`."""
-        notice = self._setup.notice_of(self._cwd)
         process = await self._setup.start(
             launch, begin, self.thread_id, original_id, self._cwd, self._reader, self._lock
         )
@@ -130,15 +131,19 @@ class ClaudeThread:
         if begin != "start":
             self._reader.recorded.skip()
         self._setup.awake.use(self)
-        if notice is not None:
-            self._host.on_event(notice)
+
+    async def _vetted(self, launch: Launch) -> Launch:
+        """With the settings that may be read now: what a repository brings may have changed."""
+        sources, notice = await self._setup.sources_of(self._cwd)
+        self._notice = notice or self._notice
+        return msgspec.structs.replace(launch, sources=sources)
 
     async def _awake(self, launch: Launch) -> ClaudeProcess:
         """The process of this session, with what the next turn needs."""
         async with self._opening:
             self._refuse_if_over()
             if self._process is not None and self._process.is_alive:
-                if launch == self._launch:
+                if launch == msgspec.structs.replace(self._launch or launch, sources=launch.sources):
                     return self._process
                 if self._reader.background:
                     raise EngineCannot(
@@ -147,7 +152,7 @@ class ClaudeThread:
                         "Wait until that has ended.",
                     )
                 await self._end_process()
-            await self._resume(launch)
+            await self._resume(await self._vetted(launch))
             assert self._process is not None
             return self._process
 
@@ -260,9 +265,7 @@ class ClaudeThread:
                 model=spec.model or self._wanted.model,
                 effort=spec.effort or self._wanted.effort,
             )
-        return msgspec.structs.replace(
-            self._wanted, output_schema=spec.output_schema, sources=self._setup.sources_of(self._cwd)
-        )
+        return msgspec.structs.replace(self._wanted, output_schema=spec.output_schema)
 
     async def _take_back(self, given: Input) -> None:
         self._reader.turns.forget(given)
@@ -309,6 +312,9 @@ class ClaudeThread:
         if type(event) in (TurnStarted, TurnDone):
             self._setup.awake.use(self)
         self._host.on_event(event)
+        if type(event) is TurnStarted and self._notice is not None:
+            notice, self._notice = self._notice, None
+            self._host.on_event(msgspec.structs.replace(notice, turn_id=event.turn_id))
 
     async def _run_tool(self, name: str, arguments: Any) -> ToolResult:
         return await self._host.on_tool(name, arguments, self._reader.translator.turn_id or "")
@@ -343,8 +349,7 @@ class ClaudeThread:
         self._reader.questions.withdraw_all()
         try:
             async with self._opening:
-                sources = self._setup.sources_of(self._cwd)
-                await self._resume(msgspec.structs.replace(launch, sources=sources))
+                await self._resume(await self._vetted(launch))
                 assert self._process is not None
                 self._process.send_input(given.uuid, given.content)
         except EngineError as problem:
