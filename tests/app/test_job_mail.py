@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from laneway.jobs.model import Job, JobFailure
 from laneway.jobs.places import JobsLayout
 from laneway.jobs.processes import marked
@@ -16,7 +18,9 @@ from laneway.jobs.slots import held
 from laneway.mail.inbox import Inbox
 from laneway.mail.places import Places
 from tests.app.test_jobs import place, spawned
+from tests.cli.support import laneway
 from tests.core.support import LOOK_S, until
+from tests.jobs.nodes.homes import homes
 from tests.jobs.test_kills import supervisor_of
 from tests.mail.box import found
 from tests.wire.support import linux_only
@@ -114,3 +118,30 @@ def test_a_failure_is_told_with_its_reason() -> None:
         "codex_result has all of it. Its last words, quoted:",
         "> (none)",
     ]
+
+
+async def test_the_boss_gets_mail_for_a_job_on_another_machine_too(tmp_path: Path) -> None:
+    """From this side, where the boss is; the other machine knows no team."""
+    async with homes(tmp_path) as both:
+        box = tmp_path / "mail"
+        found(box, "ann", team="crew")
+        home = tmp_path / "near"
+        settings = home / ".config" / "laneway" / "config.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(
+            f"[laneway.jobs.nodes.gpu1]\ncommand = {msgspec.json.encode(both.command).decode()}\n"
+            f'[laneway.jobs.repositories]\nsite = "{both.site}"\n'
+        )
+        env = {
+            "HOME": str(home),
+            "XDG_STATE_HOME": str(tmp_path / "near-xdg"),
+            "ATM_HOME": str(box),
+            "LANEWAY_JOBS_MAIL": "true",
+            "LANEWAY_IDENTITY": "ann",
+            "LANEWAY_TEAM": "crew",
+        }
+        words = ("spawn", "--node", "gpu1", "-C", str(both.site), "--wait", "%say All is well.")
+        ran = await laneway("jobs", *words, env=env)
+        assert ran.code == 0, ran.err
+        (mail,) = Inbox(Places.of({"ATM_HOME": str(box)}), "crew", "ann").read().unread()
+        assert "> All is well." in mail.text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from laneway.base.errors import SettingError
-from laneway.base.schema import KEYS, Node
+from laneway.base.schema import KEYS, NodeSetting
 from laneway.base.settings import Role, Source, load
 from tests.base.folders import Folders, make_repository
 
@@ -237,7 +237,7 @@ def test_machines_and_repositories_have_names_of_the_users_own(folders: Folders)
         '[laneway.jobs.repositories]\nsite = "~/site"\n"my.app" = "app"\n'
     )
     settings = folders.load()
-    assert settings.jobs_nodes == {"gpu1": Node("ssh gpu1 laneway jobs node")}
+    assert settings.jobs_nodes == {"gpu1": NodeSetting("ssh gpu1 laneway jobs node")}
     assert settings.jobs_repositories == {
         "site": folders.home / "site",
         "my.app": folders.global_file.parent / "app",

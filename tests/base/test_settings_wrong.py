@@ -89,7 +89,7 @@ GROUPS = "a list of codex, sessions, mail, jobs"
         (
             "jobs.nodes.any = { command = 'x' }",
             "jobs.nodes.any must be named by up to 64 letters, digits, dots, dashes and underscores, but not"
-            " `any`, not a table of 1.",
+            " `any` or `local`, not a table of 1.",
         ),
         ("jobs.repositories.a = 3", "jobs.repositories.a must be the path of a folder, not 3."),
         ("per_thread_auto_mail = { a = 3 }", "per_thread_auto_mail.a must be true or false, not 3."),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from laneway.base.errors import JobUnknown, UsageError
-from laneway.jobs.model import JobLimits
+from laneway.jobs.model import JobFailure, JobLimits
 from tests.jobs.stage import reading, spawn, stage, writing
 
 
@@ -92,6 +92,25 @@ async def test_a_follow_up_goes_on_in_the_same_thread(tmp_path: Path) -> None:
         assert [job.status for job in ended] == ["succeeded"] * 2, here.log_of(second.job_id)
         assert len({job.thread_id for job in [jobs.get(first.job_id), *ended]}) == 1
         assert "My name is Ann." in str(here.requests[-1])
+
+
+async def test_a_follow_up_sent_before_there_is_a_thread_goes_on_in_it_all_the_same(tmp_path: Path) -> None:
+    """Where there never was one, that is said, and no other thread is begun."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        first = jobs.spawn(reading("%say My name is Ann."))
+        second = jobs.send(first.job_id, "%say Who am I?")
+        unstarted = jobs.spawn(reading("%say never"))
+        orphan = jobs.send(unstarted.job_id, "%say either")
+        jobs.cancel(unstarted.job_id)
+        jobs.dispatch()
+        one, two, none = await here.ended(jobs, first, second, orphan)
+        assert (two.status, two.thread_id) == ("succeeded", one.thread_id), here.log_of(second.job_id)
+        assert "My name is Ann." in next(str(each) for each in here.requests if "Who am I?" in str(each))
+        assert (none.status, none.failure) == (
+            "failed",
+            JobFailure("launch", f"Job {unstarted.job_id} ended before it had a thread: spawn a new one."),
+        )
 
 
 async def test_jobs_of_somebody_else_are_unknown(tmp_path: Path) -> None:

@@ -3,7 +3,10 @@
 import asyncio
 import sys
 
+from laneway.wire import guardian
 from laneway.wire.child import Child
+
+KIND = "--kind="
 
 
 def pass_on(data: bytes) -> None:
@@ -12,7 +15,9 @@ def pass_on(data: bytes) -> None:
 
 
 async def main() -> None:
-    child = await Child.spawn(sys.argv[1:], on_stdout=pass_on)
+    words = sys.argv[1:]
+    kind = words.pop(0).removeprefix(KIND) if words[0].startswith(KIND) else guardian.AGENT
+    child = await Child.spawn(words, on_stdout=pass_on, kind=kind)
     await child.wait()
 
 

@@ -278,3 +278,40 @@ def test_without_proc_the_table_is_read_from_ps() -> None:
     if not os.path.exists("/bin/ps"):
         pytest.skip("there is no ps here")
     assert (os.getpid(), os.getppid(), os.getpgrp()) in guardian.process_table_by_ps()
+
+
+# ── a pipe to another home ─────────────────────────────────────────────────
+
+
+SURVIVORS = ("setsid", "daemon", "deaf")
+
+
+@pytest.mark.parametrize("way", ["stop", "kill", "guardian"])
+async def test_of_a_pipe_only_its_own_session_ends(way: str) -> None:
+    """What has a session of its own goes on, as the supervisors of jobs there do."""
+    heard = Heard()
+    child = await start(program("tree", "stay"), heard, kind=guardian.PIPE)
+    pids = json.loads(await heard.wait_line())
+    with Watch([pids["child"], pids["plain"]]) as session, Watch(pids[name] for name in SURVIVORS):
+        if way == "stop":
+            assert await child.stop(DEADLINE_S) == Exit(code=0)
+        elif way == "kill":
+            child.kill()
+            assert await ended(child) == Exit(signal="SIGKILL")
+        else:
+            os.kill(pids["guardian"], signal.SIGKILL)
+            await ended(child)
+        await session.wait_gone()
+        for name in SURVIVORS:
+            os.kill(pids[name], 0)
+
+
+async def test_of_a_pipe_only_its_own_session_ends_when_our_own_process_is_shot() -> None:
+    keeper, said = await keep([f"--kind={guardian.PIPE}", *program("tree", "stay")])
+    pids = json.loads(said)
+    with Watch([pids["child"], pids["plain"]]) as session, Watch(pids[name] for name in SURVIVORS):
+        keeper.kill()
+        await keeper.wait()
+        await session.wait_gone()
+        for name in SURVIVORS:
+            os.kill(pids[name], 0)

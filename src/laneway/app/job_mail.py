@@ -6,7 +6,7 @@ import logging
 
 from laneway.base.errors import LanewayError
 from laneway.base.plain import label
-from laneway.jobs.model import Job, JobSpec
+from laneway.jobs.model import Job
 from laneway.mail.draft import draft
 from laneway.mail.names import Address
 from laneway.mail.places import Places
@@ -20,19 +20,17 @@ WORDS_CHARS = 1000
 """Of the job's last message."""
 
 
-def send_end(spec: JobSpec, job: Job, last_message: str) -> None:
+def send_end(to: str, team: str | None, job: Job, last_message: str) -> None:
     """Tell whoever wanted to be told. Mail that cannot be sent is logged: the job has ended all the same."""
-    if spec.notify is None:
-        return
     try:
         places = Places.of()
-        team = spec.notify_team or mail_team(places, None).team
+        team = team or mail_team(places, None).team
         message = draft(
             SENDER, text_of(job, last_message), team=team, summary=f"Job {job.status}: {job.title}"
         )
-        Post(places).send(message, Address(spec.notify, team))
+        Post(places).send(message, Address(to, team))
     except LanewayError as problem:
-        log.warning("%s was not told that job %s ended: %s", spec.notify, job.job_id, problem)
+        log.warning("%s was not told that job %s ended: %s", to, job.job_id, problem)
 
 
 def text_of(job: Job, last_message: str) -> str:

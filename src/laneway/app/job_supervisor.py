@@ -67,7 +67,8 @@ async def _supervise(places: JobsLayout, ledger: Ledger, job_id: str, locks: lis
 
         ended = ledger.get(job_id)
         if ended is not None:
-            await asyncio.to_thread(send_end, spec, ended, supervisor.last_message)
+            last_message = supervisor.last_message
+            await asyncio.to_thread(send_end, spec.notify, spec.notify_team, ended, last_message)
 
 
 def _start_next(places: JobsLayout, ledger: Ledger, limits: JobLimits) -> None:

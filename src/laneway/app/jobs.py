@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from laneway.app.options import CodexChoice
-from laneway.base.errors import UsageError
+from laneway.base.errors import BinaryError, UsageError
 from laneway.base.settings import Settings
 from laneway.codex import locate
 from laneway.core.background import TaskSet
@@ -37,6 +37,7 @@ from laneway.jobs import tool_schemas
 if TYPE_CHECKING:
     from laneway.core.tool_schema import ToolSchema
     from laneway.jobs.model import Job, JobSpec, Sandbox
+    from laneway.jobs.nodes.remote_jobs import RemoteJobs
     from laneway.jobs.service import Jobs
     from laneway.jobs.tools import JobTools
 
@@ -57,7 +58,7 @@ def open_jobs(
     """The user's jobs, or those of a rehearsal in its folder for state.
 
     `BinaryError` without a Codex, unless none is needed: to look at jobs, and to start queued ones, which
-    know their own.
+    know their own. With other machines it is enough that one of them has a Codex.
     """
     from laneway.jobs.model import JobLimits
     from laneway.jobs.places import JobsLayout
@@ -69,14 +70,20 @@ def open_jobs(
             f"jobs.executor is {settings.jobs_executor}, and this Laneway runs jobs on this machine only:"
             " `laneway config unset jobs.executor`."
         )
-    codex = ""
+    codex = codex_problem = ""
     if needs_codex:
-        codex = os.path.abspath(locate.find(choice.codex_bin, configured=choice.configured_bin).path)
+        try:
+            codex = os.path.abspath(locate.find(choice.codex_bin, configured=choice.configured_bin).path)
+        except BinaryError as problem:
+            if not settings.jobs_nodes:
+                raise
+            codex_problem = str(problem)
     places = JobsLayout.of(state)
     defaults = JobDefaults(
         cwd=cwd,
         work_near=places.jobs,
         codex=codex,
+        codex_problem=codex_problem,
         codex_home=codex_home,
         max_sandbox=cast("Sandbox", settings.jobs_max_sandbox),
         is_read_only=is_read_only,
@@ -100,7 +107,18 @@ def _tell_lost(spec: JobSpec, job: Job) -> None:
     if spec.notify is not None:
         from laneway.app.job_mail import send_end
 
-        send_end(spec, job, "")
+        send_end(spec.notify, spec.notify_team, job, "")
+
+
+def remote_opener(settings: Settings) -> Callable[[Jobs], RemoteJobs]:
+    """Jobs on other machines. The modules for them are loaded where there are such machines, or such jobs."""
+
+    def opener(jobs: Jobs) -> RemoteJobs:
+        from laneway.app.remote_jobs import open_remote
+
+        return open_remote(settings, jobs)
+
+    return opener
 
 
 class BackgroundJobs:
@@ -120,6 +138,7 @@ class BackgroundJobs:
         self._open = lambda: open_jobs(
             settings, choice, cwd=cwd, codex_home=codex_home, state=state, is_read_only=is_read_only
         )
+        self._settings = settings
         self._ends_with_us = state is not None
         # Somebody's own name, not the one that a session gets for want of another.
         self._identity = settings.identity if settings.source("identity").kind != "default" else None
@@ -152,7 +171,8 @@ class BackgroundJobs:
         if self._job_tools is None:
             from laneway.jobs.tools import JobTools
 
-            self._job_tools = JobTools(self._open, self._clock, self._identity, self._team)
+            open_remote = None if self._ends_with_us else remote_opener(self._settings)
+            self._job_tools = JobTools(self._open, self._clock, self._identity, self._team, open_remote)
             await self._stack.enter_async_context(self._job_tools.running())
         return self._job_tools
 

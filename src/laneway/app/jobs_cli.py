@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from laneway.app.jobs import open_jobs
+from laneway.app.jobs import open_jobs, remote_opener
 from laneway.app.options import CodexChoice
 from laneway.base.clock import LoopClock
 from laneway.base.settings import Settings
@@ -37,6 +37,8 @@ async def command_jobs(
     tools = JobTools(
         lambda: open_jobs(settings, choice, cwd=cwd, codex_home=codex_home, needs_codex=needs_codex),
         LoopClock(),
+        team=settings.team if settings.source("team").kind != "default" else "",
+        open_remote=remote_opener(settings),
     )
     async with tools.running():
         yield tools

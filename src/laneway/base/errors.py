@@ -37,6 +37,7 @@
     │   ├── MailBusy             other programs held an inbox or a roster for too long
     │   └── BadMail              a text that cannot be sent: empty, too long, or with a NUL
     ├── JobUnknown               no such background job, or it belongs to somebody else
+    ├── NodeUnreachable          another machine that runs jobs cannot be asked now (its name, why)
     └── SessionError
         ├── SessionUnknown       no such session, or it belongs to somebody else
         ├── SessionClosed        it was closed before the call could be served
@@ -339,6 +340,15 @@ class JobUnknown(LanewayError):
             f"There is no job {_visible(job_id[:100])}: it never was, was removed, or is not yours."
         )
         self.job_id = job_id
+
+
+class NodeUnreachable(LanewayError):
+    """`why` completes the sentence; nothing is known of the machine's jobs but what was known before."""
+
+    def __init__(self, node: str, why: str) -> None:
+        super().__init__(f"{_visible(node)} is out of reach: {why}")
+        self.node = node
+        self.why = why
 
 
 class SessionError(LanewayError):

@@ -15,8 +15,8 @@ from laneway.base.kinds import Kind
 from laneway.base.schema import KEY_AT, KEYS, Role
 from laneway.base.setting_values import Keys
 
-NODE = re.compile(r"(?!any$)" + kinds.TEAM.pattern)
-"""A job may be for `any` machine, so none has that name."""
+NODE = re.compile(r"(?!(any|local)$)" + kinds.TEAM.pattern)
+"""A job may be for `any` machine, and `local` is this one, so none has these names."""
 
 
 class NamedTable(msgspec.Struct, frozen=True):
@@ -70,12 +70,13 @@ TABLE_KEYS: dict[str, NamedTable] = {
             "a table with one table for each machine",
             fields={"command": kinds.text()},
             name=kinds.named(
-                NODE, "a name of up to 64 letters, digits, dots, dashes and underscores, but not `any`"
+                NODE,
+                "a name of up to 64 letters, digits, dots, dashes and underscores, but not `any` or `local`",
             ),
         ),
         NamedTable(
             ("jobs", "repositories"),
-            "checkouts on this machine that jobs of other machines may ask for, by name",
+            "checkouts on this machine, by the names that they have on every machine that runs jobs",
             "jobs.repositories.NAME",
             "a table of names, each with the path of a checkout",
             kind=kinds.path("the path of a folder"),

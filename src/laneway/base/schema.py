@@ -40,7 +40,7 @@ class Role(msgspec.Struct, frozen=True):
     reasoning_effort: str | None = None
 
 
-class Node(msgspec.Struct, frozen=True):
+class NodeSetting(msgspec.Struct, frozen=True):
     """Another machine that runs jobs."""
 
     command: str | None = None
@@ -315,9 +315,9 @@ class Settings(msgspec.Struct, frozen=True):
         return self._entries("per_thread_auto_mail")
 
     @property
-    def jobs_nodes(self) -> dict[str, Node]:
+    def jobs_nodes(self) -> dict[str, NodeSetting]:
         """Other machines by name, from `[laneway.jobs.nodes.NAME]`."""
-        return {name: Node(**fields) for name, fields in self._entries("jobs", "nodes").items()}
+        return {name: NodeSetting(**fields) for name, fields in self._entries("jobs", "nodes").items()}
 
     @property
     def jobs_repositories(self) -> dict[str, Path]:

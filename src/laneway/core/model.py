@@ -388,10 +388,15 @@ def public(event: Event) -> dict[str, Any]:
         data["activity"] = {
             key: value
             for key, value in data["activity"].items()
-            if key not in ("frame", "item") and value is not None
+            if key not in ("frame", "item") and value is not None and not _is_unset(key, value)
         }
     return {
         key: value
         for key, value in data.items()
-        if key not in ("frame", "item") and value not in (None, "", [], ())
+        if key not in ("frame", "item") and value not in (None, "", [], ()) and not _is_unset(key, value)
     }
+
+
+def _is_unset(key: str, value: Any) -> bool:
+    """Whether a mark that few events carry is not set."""
+    return key == "is_cut" and value is False

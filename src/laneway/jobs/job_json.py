@@ -15,9 +15,15 @@ ERROR_CHARS = 80
 TITLE_CHARS = 60
 
 
-def status_json(job: Job, now: float, *, position: int = 0) -> dict[str, Any]:
+UNREACHABLE = "unreachable"
+"""Shown in place of the status of a job whose machine cannot be asked: nobody knows how it stands."""
+
+
+def status_json(job: Job, now: float, *, position: int = 0, is_unreachable: bool = False) -> dict[str, Any]:
     """Where a job stands; always under 300 bytes."""
     facts: dict[str, Any] = {"jobId": job.job_id, "status": job.status}
+    if is_unreachable:
+        facts |= {"status": UNREACHABLE, "lastStatus": job.status}
     if position:
         facts["position"] = position
     if job.started_at:
@@ -31,9 +37,9 @@ def status_json(job: Job, now: float, *, position: int = 0) -> dict[str, Any]:
     return facts
 
 
-def row_json(job: Job, now: float) -> dict[str, Any]:
+def row_json(job: Job, now: float, **more: Any) -> dict[str, Any]:
     """A job in a list."""
-    facts = status_json(job, now)
+    facts = status_json(job, now, **more)
     facts |= {"title": label(job.title, TITLE_CHARS), "mode": job.mode}
     for name, value in (
         ("run", job.run_id),

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from laneway.jobs.model import ACTIVE, UNFINISHED, Isolation, Job, JobFailure, Status
+from laneway.base.ids import new_id
+from laneway.jobs.model import ACTIVE, HERE, UNFINISHED, Isolation, Job, JobFailure, Status
 from laneway.store.database import Database
 
 if TYPE_CHECKING:
@@ -24,9 +25,13 @@ _COLUMNS = (
     " attempt, thread_id, activity, tokens, created_at, started_at, ended_at, ended_number, failure,"
     " is_inconsistent"
 )
+_HERE = "node IN ({})".format(", ".join(f"'{name}'" for name in HERE))
+_QUEUED = f"status = 'queued' AND ended_number = 0 AND {_HERE}"
+Statement: TypeAlias = tuple[str, tuple[Any, ...]]
 MAX_LISTED = 200
+HOME = "home"
 LAST_ENDED = "jobs_last_ended"
-"""Of the facts about the file: the last ended number of jobs that have been removed."""
+"""Of the facts about the file: its id, and the last ended number of jobs that were removed."""
 
 
 class _JobFacts(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -60,8 +65,11 @@ class Ledger:
 
     # ── adding and reading ─────────────────────────────────────────────────
 
-    def add(self, job: Job) -> Job:
-        """A new queued job; its number and its time are given here."""
+    def add(self, job: Job, *also: Statement) -> Job:
+        """A new queued job; its number and its time are given here. If there is one of its id, that one.
+
+        `also`: what is written with it.
+        """
         created_at = self.now()
         facts = _JobFacts(job.scope, job.overlaps, job.isolation, job.tags)
         values = {
@@ -81,8 +89,18 @@ class Ledger:
             "created_at": created_at,
         }
         statement = f"INSERT INTO jobs ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
-        number = self.database.write(lambda c: c.execute(statement, tuple(values.values())).lastrowid)
-        return msgspec.structs.replace(job, number=number or 0, created_at=created_at)
+        statement += " ON CONFLICT (job_id) DO NOTHING"
+
+        def work(connection: sqlite3.Connection) -> int:
+            added = connection.execute(statement, tuple(values.values()))
+            for more in also:
+                connection.execute(*more)
+            return added.lastrowid or 0 if added.rowcount == 1 else 0
+
+        number = self.database.write(work)
+        if not number:
+            return self.many((job.job_id,))[job.job_id]
+        return msgspec.structs.replace(job, number=number, created_at=created_at)
 
     def get(self, job_id: str) -> Job | None:
         return self.many((job_id,)).get(job_id)
@@ -95,11 +113,18 @@ class Ledger:
         return {job.job_id: job for job in rows}
 
     def queued(self) -> list[Job]:
-        return self._select("WHERE status = 'queued' AND ended_number = 0 ORDER BY number")
+        """On this machine, as all that is about starting them."""
+        return self._select(f"WHERE {_QUEUED} ORDER BY number")
 
     def active(self) -> list[Job]:
         """Those with a supervisor, or whose supervisor died."""
-        return self._select(f"WHERE ended_number = 0 AND status IN {_sql(ACTIVE)} ORDER BY number")
+        return self._select(
+            f"WHERE ended_number = 0 AND status IN {_sql(ACTIVE)} AND {_HERE} ORDER BY number"
+        )
+
+    def elsewhere(self) -> list[Job]:
+        """Those on other machines that have not ended, as far as is known here; the oldest first."""
+        return self._select(f"WHERE ended_number = 0 AND NOT {_HERE} ORDER BY number")
 
     def unfinished(self, owner: str | None = None) -> list[Job]:
         rows = self._select("WHERE ended_number = 0 ORDER BY number")
@@ -143,7 +168,7 @@ class Ledger:
     def position(self, job: Job) -> int:
         """How many queued jobs of its mode go before a queued one, counted from one."""
         query = (
-            "SELECT count(*) FROM jobs WHERE status = 'queued' AND ended_number = 0 AND mode = ?"
+            f"SELECT count(*) FROM jobs WHERE {_QUEUED} AND mode = ?"
             " AND (priority > ? OR (priority = ? AND number <= ?))"
         )
         values = (job.mode, job.priority, job.priority, job.number)
@@ -175,6 +200,15 @@ class Ledger:
 
         return self.database.read(work)
 
+    def home(self) -> str:
+        """The id of this file: jobs on other machines belong to the ledger that accepted them."""
+        known = self.database.meta(HOME)
+        if known is None:
+            row = (HOME, new_id("home"))
+            self.database.write(lambda c: c.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", row))
+            known = self.database.meta(HOME)
+        return known or ""
+
     # ── changing ───────────────────────────────────────────────────────────
 
     def change(self, job_id: str, *, expects: tuple[Status, ...], **columns: Any) -> bool:
@@ -189,12 +223,13 @@ class Ledger:
         *,
         expects: Collection[Status] = UNFINISHED,
         is_inconsistent: bool = False,
+        **columns: Any,
     ) -> bool:
         """Write the end; false if the job had ended before. Gives it the next ended number."""
 
         def work(connection: sqlite3.Connection) -> bool:
             last = _last_ended(connection)
-            columns = {
+            end = {
                 "status": status,
                 "failure": "" if failure is None else _json(failure),
                 "ended_at": self.now(),
@@ -202,21 +237,25 @@ class Ledger:
                 "activity": "",
                 "is_inconsistent": is_inconsistent,
             }
-            return _change(connection, job_id, expects, columns)
+            return _change(connection, job_id, expects, end | columns)
 
         return self.database.write(work)
 
     def remove(self, job_ids: Sequence[str]) -> None:
         """Delete ended jobs. Their ended numbers are not given again: cursors of waits may have them."""
         statement = "DELETE FROM jobs WHERE ended_number > 0 AND job_id IN (SELECT value FROM json_each(?))"
-        evidence = "DELETE FROM evidence WHERE job_id IN (SELECT value FROM json_each(?))"
+        others = [
+            f"DELETE FROM {table} WHERE job_id IN (SELECT value FROM json_each(?))"
+            for table in ("evidence", "remote_jobs")
+        ]
         ids = _json(list(job_ids))
 
         def work(connection: sqlite3.Connection) -> None:
             last = _last_ended(connection)
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (LAST_ENDED, str(last)))
             connection.execute(statement, (ids,))
-            connection.execute(evidence, (ids,))
+            for other in others:
+                connection.execute(other, (ids,))
 
         self.database.write(work)
 

@@ -33,6 +33,9 @@ ACTIVE: tuple[Status, ...] = ("starting", "running", "cancelling")
 UNFINISHED: tuple[Status, ...] = ("queued", *ACTIVE)
 ENDED: tuple[Status, ...] = ("succeeded", "failed", "cancelled", "timed_out", "lost")
 
+HERE = ("", "local", "any")
+"""Names of the machine that a job is on, if it is this one. Jobs on others are rows of the ledger, too."""
+
 MAX_PROMPT_CHARS = 1_048_576
 """Codex refuses a longer one after it has started."""
 DEFAULT_TIMEOUT_S = 60 * 60.0
@@ -79,7 +82,9 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     require_clean: bool = False
     run_expiry_s: float = DEFAULT_RUN_EXPIRY_S
     thread_id: str | None = None
-    """The thread of an ended job that this one continues."""
+    """The thread of another job that this one continues."""
+    continues: str = ""
+    """The job whose thread it is, where that had none yet when this one was asked for."""
     notify: str | None = None
     """The identity that gets team mail when the job has ended."""
     notify_team: str | None = None
@@ -148,6 +153,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def has_ended(self) -> bool:
         return self.status in ENDED
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is on another machine: nothing but its row, and what was asked for, is here."""
+        return self.node not in HERE
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

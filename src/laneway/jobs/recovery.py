@@ -8,6 +8,8 @@ followed by another. Blocking.
 from __future__ import annotations
 
 import logging
+import os
+from pathlib import Path
 
 import msgspec
 
@@ -19,22 +21,24 @@ from laneway.jobs.event_log import FINAL, EventWriter, last_event
 from laneway.jobs.evidence import windows_in
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import ENDED, Job, JobFailure, Result, Status
-from laneway.jobs.places import JobsLayout
+from laneway.jobs.places import JobPlaces, JobsLayout
 from laneway.jobs.processes import end_marked
 from laneway.jobs.run_ledger import RunLedger
 from laneway.jobs.runs import TreeRuns
 from laneway.jobs.slots import held
-from laneway.store.files import write_whole
+from laneway.store.files import FILE_MODE, write_whole
 
 log = logging.getLogger(__name__)
 
+MAX_FALSE_STARTS = 3
+"""Of one job. With more something is wrong with it, or with this machine."""
 LOST = JobFailure(
     "lost", "Its supervisor and its guardian were killed, or the machine was; how far it got is unknown."
 )
 
 
 def end_lost(places: JobsLayout, ledger: Ledger, job: Job) -> bool:
-    """End this job if nobody runs it any more; whether that was so."""
+    """End this job if nobody runs it any more; whether it has ended by that."""
     files = places.job(job.job_id)
     with held(files.lock) as is_ours:
         if not is_ours:
@@ -46,11 +50,35 @@ def end_lost(places: JobsLayout, ledger: Ledger, job: Job) -> bool:
         final = last_event(files.events) if files.events.exists() else None
         if final is not None and final.type == FINAL:
             _finish(ledger, current, final.content)
+        elif _may_begin_again(files) and ledger.change(
+            job.job_id, expects=("starting",), status="queued", started_at=0.0
+        ):
+            ring(places)
+            return False
         else:
             _end(places, ledger, current)
         files.environment.unlink(missing_ok=True)
     ring(places)
     return True
+
+
+def _may_begin_again(files: JobPlaces) -> bool:
+    """Whether its supervisor was killed, with the dispatcher as a rule, before it did or said anything.
+
+    Then nothing of it is left, and the job is back in the queue as if it had never been chosen; some times.
+    """
+    if files.events.exists() or not files.environment.exists() or _size(files.supervisor_log):
+        return False
+    fd = os.open(files.false_starts, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
+    try:
+        os.write(fd, b".")
+    finally:
+        os.close(fd)
+    return _size(files.false_starts) <= MAX_FALSE_STARTS
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _finish(ledger: Ledger, job: Job, content: object) -> None:

@@ -12,25 +12,27 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import UsageError
+from laneway.base.errors import BinaryError, UsageError
 from laneway.base.plain import code_label
 from laneway.base.repo import find_repo
 from laneway.jobs.model import (
     DEFAULT_RUN_EXPIRY_S,
     DEFAULT_STALL_S,
     DEFAULT_TIMEOUT_S,
+    HERE,
     MAX_PROMPT_CHARS,
     TITLE_CHARS,
     Isolation,
     Job,
     JobSpec,
+    Mode,
     Sandbox,
 )
 
 SANDBOXES: tuple[Sandbox, ...] = ("read-only", "workspace-write", "danger-full-access")
 """From the narrowest to the widest."""
-THIS_NODE = "local"
-"""The name of the machine that we run on."""
+THIS_NODE, ANY_NODE = "local", "any"
+"""The name of the machine that we run on, and whichever can start a job soonest."""
 MAX_TAGS, MAX_TAG_CHARS = 20, 64
 MAX_SCOPES, MAX_SCOPE_CHARS = 200, 1024
 MAX_RETRIES = 5
@@ -45,6 +47,8 @@ class JobDefaults(msgspec.Struct, frozen=True, kw_only=True):
     cwd: Path
     codex: str
     codex_home: str
+    codex_problem: str = ""
+    """Why there is no Codex, where jobs may run on other machines all the same."""
     work_near: Path
     """A folder on the file system where layers and copies of work trees will be."""
     max_sandbox: Sandbox = "workspace-write"
@@ -92,17 +96,12 @@ class Checked(msgspec.Struct, frozen=True):
 
 def checked(request: SpawnRequest, defaults: JobDefaults, *, thread_id: str | None = None) -> Checked:
     """`UsageError` with one sentence for anything that cannot be done."""
-    if not request.prompt.strip():
-        raise UsageError("The prompt is empty: say what the job is to do.")
-    if len(request.prompt) > MAX_PROMPT_CHARS:
-        raise UsageError(
-            f"The prompt has {len(request.prompt):,} characters; Codex takes {MAX_PROMPT_CHARS:,} at most."
-        )
-    if request.node not in (None, "any", THIS_NODE):
+    if request.node not in (None, *HERE):
         raise UsageError(f"There is no machine {code_label(request.node or '')}: jobs run on this one only.")
+    if defaults.codex_problem:
+        raise BinaryError(defaults.codex_problem)
     cwd = _folder(request.cwd, defaults)
-    _check_sandbox(request.sandbox, defaults)
-    _check_numbers(request)
+    check_values(request, defaults)
     if request.output_schema is not None:
         from laneway.codex.exec.schema import BadSchema, check_schema  # only where a job has a schema
 
@@ -148,25 +147,56 @@ def _check_room(spec: JobSpec) -> None:
 def queued(checked_request: Checked, request: SpawnRequest, job_id: str, owner: str, **more: Any) -> Job:
     """The row of a new job."""
     spec = checked_request.spec
-    first_line = request.prompt.strip().splitlines()[0]
-    return Job(
+    return row(
+        request,
         job_id=job_id,
-        number=0,
         owner=owner,
         mode=spec.mode,
-        status="queued",
         tree=checked_request.tree,
         run_id=request.run or "",
-        priority=request.priority,
         scope=spec.scope,
-        overlaps=request.overlap == "allow",
-        isolation=spec.isolation,
-        tags=request.tags,
-        title=first_line[:TITLE_CHARS],
         cwd=spec.cwd,
         node=request.node or "",
         **more,
     )
+
+
+def row(request: SpawnRequest, **more: Any) -> Job:
+    """A queued job, as far as the request says."""
+    return Job(
+        number=0,
+        status="queued",
+        priority=request.priority,
+        overlaps=request.overlap == "allow",
+        isolation=request.isolation,
+        tags=request.tags,
+        title=title_of(request.prompt),
+        **more,
+    )
+
+
+def title_of(prompt: str) -> str:
+    return prompt.strip().splitlines()[0][:TITLE_CHARS]
+
+
+def mode_of(request: SpawnRequest) -> Mode:
+    return "read" if request.sandbox == "read-only" else "write"
+
+
+def check_prompt(prompt: str) -> None:
+    if not prompt.strip():
+        raise UsageError("The prompt is empty: say what the job is to do.")
+    if len(prompt) > MAX_PROMPT_CHARS:
+        raise UsageError(
+            f"The prompt has {len(prompt):,} characters; Codex takes {MAX_PROMPT_CHARS:,} at most."
+        )
+
+
+def check_values(request: SpawnRequest, defaults: JobDefaults) -> None:
+    """What can be said without looking at a folder."""
+    check_prompt(request.prompt)
+    _check_sandbox(request.sandbox, defaults)
+    _check_numbers(request)
 
 
 def _folder(named: str | None, defaults: JobDefaults) -> str:

@@ -22,10 +22,11 @@ from laneway.jobs import event_log, requests
 from laneway.jobs.dispatch import Dispatcher, end_unstarted, ring
 from laneway.jobs.event_log import EventPage
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import Job, JobFailure, JobLimits, JobSpec, Result
+from laneway.jobs.model import Job, JobFailure, JobLimits, JobSpec, Mode, Result
 from laneway.jobs.places import JOB_ID, JobsLayout, new_job_id
 from laneway.jobs.recovery import end_lost
 from laneway.jobs.requests import JobDefaults, SpawnRequest
+from laneway.jobs.rules import count
 from laneway.jobs.run_ledger import RunLedger
 from laneway.jobs.slots import held
 from laneway.store.database import Database
@@ -70,25 +71,44 @@ class Jobs:
     # ── starting ───────────────────────────────────────────────────────────
 
     def spawn(
-        self, request: SpawnRequest, owner: str = LOCAL, *, notify: tuple[str, str] | None = None
+        self,
+        request: SpawnRequest,
+        owner: str = LOCAL,
+        *,
+        notify: tuple[str, str] | None = None,
+        job_id: str = "",
     ) -> Job:
-        """Queue a job; `UsageError` if the request is no good. `dispatch` starts it."""
+        """Queue a job; `UsageError` if the request is no good. `dispatch` starts it.
+
+        `job_id`: made by another machine, which may ask twice; if there is a job of it, that is the answer.
+        """
         checked = requests.checked(request, self.defaults)
-        return self._queue(checked, request, owner, notify)
+        return self._queue(checked, request, owner, notify, job_id=job_id)
 
     def send(
-        self, job_id: str, prompt: str, owner: str = LOCAL, *, notify: tuple[str, str] | None = None
+        self,
+        earlier_id: str,
+        prompt: str,
+        owner: str = LOCAL,
+        *,
+        notify: tuple[str, str] | None = None,
+        job_id: str = "",
     ) -> Job:
         """Queue a job that continues the thread of another one, behind it if it has not ended."""
-        earlier = self.get(job_id, owner)
+        earlier = self.get(earlier_id, owner)
         spec = self.spec(earlier)
         request = _continuing(prompt, earlier, spec)
         thread_id = earlier.thread_id or None
         if earlier.has_ended and thread_id is None:
-            raise UsageError(f"Job {job_id} ended before it had a thread: spawn a new one.")
+            raise UsageError(f"Job {earlier_id} ended before it had a thread: spawn a new one.")
         checked = requests.checked(request, self.defaults, thread_id=thread_id)
+        if thread_id is None:
+            checked = requests.Checked(
+                msgspec.structs.replace(checked.spec, continues=earlier_id), checked.tree
+            )
         last = self._last_of_thread(earlier)
-        return self._queue(checked, request, owner, notify, after="" if last.has_ended else last.job_id)
+        after = "" if last.has_ended else last.job_id
+        return self._queue(checked, request, owner, notify, after, job_id)
 
     def again(self, job: Job, owner: str = LOCAL, *, after: str = "") -> Job:
         """Queue a job anew, with what it was asked for, behind another one."""
@@ -118,8 +138,9 @@ class Jobs:
         owner: str,
         notify: tuple[str, str] | None,
         after: str = "",
+        job_id: str = "",
     ) -> Job:
-        job_id = new_job_id()
+        job_id = job_id or new_job_id()
         spec = checked.spec
         if notify is not None:
             spec = msgspec.structs.replace(spec, notify=notify[0], notify_team=notify[1])
@@ -129,7 +150,10 @@ class Jobs:
         write_whole(files.spec, msgspec.json.encode(spec))
         write_whole(files.environment, msgspec.json.encode(self._environment))
         job = requests.queued(checked, request, job_id, owner, after=after, thread_id=spec.thread_id or "")
-        return self.ledger.add(job)
+        added = self.ledger.add(job)
+        if added.has_ended:  # it was there, and another copy of the call has written our secrets again
+            files.environment.unlink(missing_ok=True)
+        return added
 
     def _check_run(self, request: SpawnRequest, tree: str) -> None:
         if request.run is None:
@@ -203,6 +227,12 @@ class Jobs:
             self.ledger.change(job_id, expects=("starting", "running"), status="cancelling")
             ring(self.places)
         return self.get(job_id, owner)
+
+    def free(self, mode: Mode) -> int:
+        """JobsLayout for jobs of this mode, less those that wait for one; below zero if more of them wait."""
+        active, queued = self.ledger.active(), self.ledger.queued()
+        of_mode = self.limits.of(mode) - count(active, mode) - count(queued, mode)
+        return min(of_mode, self.limits.total - len(active) - len(queued))
 
     def unfinished(self, owner: str = LOCAL) -> list[Job]:
         return [job for job in self.ledger.unfinished() if may_see(job, owner)]

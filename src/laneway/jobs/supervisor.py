@@ -85,6 +85,10 @@ class Supervisor:
     async def _work(self, events: EventWriter) -> JobFailure | None:
         environment = await asyncio.to_thread(spawners_environment, self._files, self._job.job_id)
         self._files.environment.unlink(missing_ok=True)
+        if self._spec.continues and not self._take_thread(self._spec.continues):
+            return JobFailure(
+                "launch", f"Job {self._spec.continues} ended before it had a thread: spawn a new one."
+            )
         if self._runs is not None:
             run = await asyncio.to_thread(
                 self._runs.begin,
@@ -108,6 +112,16 @@ class Supervisor:
             ):
                 return failure
             events.append("error", {"kind": "retry", "attempt": number, "message": failure.text})
+
+    def _take_thread(self, job_id: str) -> bool:
+        """Go on in the thread of a job that had none when we were queued behind it."""
+        earlier = self._ledger.get(job_id)
+        if earlier is None or not earlier.thread_id:
+            return False
+        self._thread_id = earlier.thread_id
+        self._spec = msgspec.structs.replace(self._spec, thread_id=earlier.thread_id)
+        self._on_thread(earlier.thread_id)
+        return True
 
     # ── attempts ───────────────────────────────────────────────────────────
 

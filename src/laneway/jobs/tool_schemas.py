@@ -61,7 +61,10 @@ _SPAWN = _object(
             "enum": ["queue", "allow"],
             "description": "What to do about intersecting scopes; default queue.",
         },
-        "node": {"type": "string", "description": "any or local: jobs run on this machine."},
+        "node": {
+            "type": "string",
+            "description": "A machine of the user's settings, any, or local (default).",
+        },
     },
     "prompt",
 )

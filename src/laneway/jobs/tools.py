@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -21,12 +21,15 @@ from laneway.core.tools import Caller, Handler, Tool, ToolResult
 from laneway.jobs import tool_schemas
 from laneway.jobs.job_json import result_json, row_json, status_json
 from laneway.jobs.listing import JobFilter, listed
-from laneway.jobs.model import Job
+from laneway.jobs.model import HERE, Job
 from laneway.jobs.partial import conflicts_of, result_of
-from laneway.jobs.requests import SpawnRequest
+from laneway.jobs.requests import ANY_NODE, THIS_NODE, SpawnRequest
 from laneway.jobs.resolving import Resolution, resolve
 from laneway.jobs.service import LOCAL, Jobs
 from laneway.jobs.waiting import MAX_WAIT_S, WAIT_S, Until, Waited, Waiter
+
+if TYPE_CHECKING:
+    from laneway.jobs.nodes.remote_jobs import RemoteJobs
 
 log = logging.getLogger(__name__)
 
@@ -46,18 +49,26 @@ class JobTools:
     """Serves calls of the job tools."""
 
     def __init__(
-        self, open_jobs: Callable[[], Jobs], clock: Clock, identity: str | None = None, team: str = ""
+        self,
+        open_jobs: Callable[[], Jobs],
+        clock: Clock,
+        identity: str | None = None,
+        team: str = "",
+        open_remote: Callable[[Jobs], RemoteJobs] | None = None,
     ) -> None:
         """`open_jobs` is called with the first call; it may raise a `LanewayError`.
 
         `identity` is told of ended jobs by mail, where the settings want that and the caller has none; an
-        empty `team` is found when there is something to tell.
+        empty `team` is found when there is something to tell. `open_remote`: jobs on other machines; without
+        it there are none.
         """
         self._identity = identity
         self._team = team
         self._open_jobs = open_jobs
         self._clock = clock
+        self._open_remote = open_remote
         self._jobs: Jobs | None = None
+        self._remote: RemoteJobs | None = None
         self._tasks = TaskSet()
         self._dispatching = Coalescer(self._dispatch, self._tasks, "dispatch jobs", linger_s=0)
         self._stop_tick: Callable[[], None] = lambda: None
@@ -68,6 +79,15 @@ class JobTools:
             self._jobs = self._open_jobs()
         return self._jobs
 
+    @property
+    def remote(self) -> RemoteJobs:
+        """Only where there are other machines, or jobs of them."""
+        if self._remote is None:
+            if self._open_remote is None:
+                raise UsageError("Jobs run on this machine only.")
+            self._remote = self._open_remote(self.jobs)
+        return self._remote
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         self._stop_tick = self._clock.after(TICK_S, self._tick)
@@ -75,6 +95,8 @@ class JobTools:
             yield
         finally:
             self._stop_tick()
+            if self._remote is not None:
+                await self._remote.close()
             await self._tasks.wait()
             if self._jobs is not None:
                 self._jobs.close()
@@ -86,6 +108,15 @@ class JobTools:
     async def _look(self) -> None:
         if self._jobs is not None or await asyncio.to_thread(self._has_any):
             await asyncio.to_thread(self.jobs.look)
+            await self.follow()
+
+    async def follow(self) -> None:
+        """Keep up with jobs on other machines, if there are any."""
+        if self._open_remote is not None and await asyncio.to_thread(self._has_elsewhere):
+            await self.remote.follow()
+
+    def _has_elsewhere(self) -> bool:
+        return bool(self.jobs.ledger.elsewhere())
 
     def _has_any(self) -> bool:
         """Whether this user has ever had a job: else nothing is opened for the tick."""
@@ -96,6 +127,10 @@ class JobTools:
             await asyncio.to_thread(self.jobs.dispatch)
         except LanewayError as problem:
             log.warning("Jobs are not started: %s", problem)
+
+    def stir(self) -> None:
+        """A job was queued or has ended: start what may start."""
+        self._dispatching.stir()
 
     # ── the tools ──────────────────────────────────────────────────────────
 
@@ -119,9 +154,15 @@ class JobTools:
 
     async def _spawn(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
         request = converted(arguments, SpawnRequest)
-        notify = self._notify(caller)
-        job = await asyncio.to_thread(self.jobs.spawn, request, owner_of(caller), notify=notify)
-        self._dispatching.stir()
+        notify, owner = self._notify(caller), owner_of(caller)
+        node = request.node or THIS_NODE
+        if node == ANY_NODE and self._open_remote is not None:
+            node = await self.remote.choose(request)
+        if node not in HERE and self._open_remote is not None:
+            job = await self.remote.spawn(node, request, owner, notify)
+        else:
+            job = await asyncio.to_thread(self.jobs.spawn, request, owner, notify=notify)
+            self._dispatching.stir()
         return {"jobId": job.job_id}
 
     def _notify(self, caller: Caller) -> tuple[str, str] | None:
@@ -129,43 +170,69 @@ class JobTools:
         return (identity, self._team) if identity and self.jobs.defaults.notify else None
 
     async def _send(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        notify = self._notify(caller)
-        job = await asyncio.to_thread(
-            self.jobs.send, arguments["jobId"], arguments["prompt"], owner_of(caller), notify=notify
-        )
-        self._dispatching.stir()
+        notify, owner, prompt = self._notify(caller), owner_of(caller), arguments["prompt"]
+        earlier = await asyncio.to_thread(self.jobs.get, arguments["jobId"], owner)
+        if earlier.is_elsewhere:
+            job = await self.remote.send(earlier, prompt, owner, notify)
+        else:
+            job = await asyncio.to_thread(self.jobs.send, earlier.job_id, prompt, owner, notify=notify)
+            self._dispatching.stir()
         return {"jobId": job.job_id}
 
     async def _status(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return await asyncio.to_thread(self._status_now, arguments["jobId"], owner_of(caller))
+        job = await asyncio.to_thread(self.jobs.get, arguments["jobId"], owner_of(caller))
+        return await asyncio.to_thread(self.status_of, await self._current(job))
 
-    def _status_now(self, job_id: str, owner: str) -> dict[str, Any]:
-        job = self._current(job_id, owner)
-        position = self.jobs.ledger.position(job) if job.status == "queued" else 0
-        return status_json(job, self.jobs.ledger.now(), position=position)
+    def status_of(self, job: Job) -> dict[str, Any]:
+        """As it stands, or is said not to be known. Blocking."""
+        return status_json(job, self.jobs.ledger.now(), **self._standing(job))
+
+    def row_of(self, job: Job) -> dict[str, Any]:
+        """The same in a list. Blocking."""
+        return row_json(job, self.jobs.ledger.now(), is_unreachable=self._is_unreachable(job))
+
+    def _standing(self, job: Job) -> dict[str, Any]:
+        position = 0
+        if job.status == "queued":
+            position = (self.remote if job.is_elsewhere else self.jobs.ledger).position(job)
+        return {"position": position, "is_unreachable": self._is_unreachable(job)}
+
+    def _is_unreachable(self, job: Job) -> bool:
+        return job.is_elsewhere and not job.has_ended and self.remote.problem_of(job) is not None
 
     async def _result(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return await asyncio.to_thread(self._result_now, arguments["jobId"], owner_of(caller))
+        job = await asyncio.to_thread(self.jobs.get, arguments["jobId"], owner_of(caller))
+        if job.is_elsewhere:
+            return await self.remote.result(job)
+        return await asyncio.to_thread(self._result_now, await self._current(job))
 
-    def _result_now(self, job_id: str, owner: str) -> dict[str, Any]:
-        job = self._current(job_id, owner)
+    def _result_now(self, job: Job) -> dict[str, Any]:
         return result_json(
             job, result_of(self.jobs, job), conflicts_of(self.jobs, job), self.jobs.ledger.now()
         )
 
     async def _cancel(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        job = await asyncio.to_thread(
-            self.jobs.cancel, arguments["jobId"], owner_of(caller), force=bool(arguments.get("force"))
-        )
+        owner, force = owner_of(caller), bool(arguments.get("force"))
+        job = await asyncio.to_thread(self.jobs.get, arguments["jobId"], owner)
+        if job.is_elsewhere:
+            job = await self.remote.cancel(job, force=force)
+            return await asyncio.to_thread(self.status_of, job)
+        job = await asyncio.to_thread(self.jobs.cancel, job.job_id, owner, force=force)
         self._dispatching.stir()
         return status_json(job, self.jobs.ledger.now())
 
     async def _events(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return await asyncio.to_thread(self._events_now, arguments, owner_of(caller))
+        job = await asyncio.to_thread(self.jobs.get, arguments["jobId"], owner_of(caller))
+        if job.is_elsewhere:
+            answer = await self.remote.events(job, arguments)
+            if answer is not None:
+                return answer
+        else:
+            # The status first: `final` is written before it, so that the last page is never missed.
+            job = await self._current(job)
+        return await asyncio.to_thread(self._events_now, job, arguments)
 
-    def _events_now(self, arguments: Mapping[str, Any], owner: str) -> dict[str, Any]:
-        # The status first: `final` is written before it, so that the last page is never missed.
-        job = self._current(arguments["jobId"], owner)
+    def _events_now(self, job: Job, arguments: Mapping[str, Any]) -> dict[str, Any]:
         page = self.jobs.events(
             job,
             arguments.get("cursor"),
@@ -196,6 +263,7 @@ class JobTools:
         """Long-poll: what has ended, what has not, and the cursor for the next call."""
         ids = await asyncio.to_thread(self.waited_ids, caller, arguments)
         timeout_s = min(arguments.get("timeoutMs", WAIT_S * 1000) / 1000, MAX_WAIT_S)
+        await self.follow()
         waiter = Waiter(self.jobs.places.bell, self._clock)
         waited = await waiter.wait(
             lambda: self._look_at(ids, owner_of(caller)),
@@ -220,23 +288,34 @@ class JobTools:
 
     def waited_json(self, waited: Waited) -> dict[str, Any]:
         now = self.jobs.ledger.now()
+        unreachable = self._unreachable(waited.pending)
         return {
             "ended": [status_json(job, now) for job in waited.ended],
             "pending": list(waited.pending),
+            **({"unreachable": unreachable} if unreachable else {}),
             "nextCursor": waited.next_cursor,
             "timedOut": not waited.is_satisfied,
         }
 
+    def _unreachable(self, pending: Sequence[str]) -> list[str]:
+        """Whose machines cannot be asked, so that their ends would not be noticed."""
+        if self._remote is None:
+            return []
+        jobs = self.jobs.ledger.many(pending)
+        return [job_id for job_id, job in jobs.items() if self._is_unreachable(job)]
+
     async def _list(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        if self._open_remote is not None:
+            jobs = await asyncio.to_thread(self.jobs.ledger.elsewhere)
+            await self.refresh(*jobs)
         return await asyncio.to_thread(self._list_now, caller, arguments)
 
     def _list_now(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
         self.jobs.look()
         page = listed(self.jobs, owner_of(caller), converted(arguments, JobFilter))
-        now = self.jobs.ledger.now()
         more = {"nextCursor": page.next_cursor} if page.next_cursor else {}
         return {
-            "jobs": [row_json(job, now) for job in page.jobs],
+            "jobs": [self.row_of(job) for job in page.jobs],
             "slots": page.slots,
             "tokens": {
                 "today": page.totals.today,
@@ -248,17 +327,29 @@ class JobTools:
 
     async def _resolve(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
         request = converted(arguments, Resolution)
+        if self._open_remote is not None and (request.run or request.job_ids):
+            remote_answer = await self.remote.resolve(arguments, owner_of(caller))
+            if remote_answer is not None:
+                return remote_answer
         answer = await asyncio.to_thread(resolve, self.jobs, owner_of(caller), request)
         self._dispatching.stir()
         return answer
 
-    def _current(self, job_id: str, owner: str) -> Job:
-        """The job, after one whose supervisor died was ended."""
-        job = self.jobs.get(job_id, owner)
-        if not job.has_ended and job.status != "queued":
-            self.jobs.look()
-            job = self.jobs.get(job_id, owner)
-        return job
+    async def refresh(self, *jobs: Job) -> None:
+        """Learn how jobs on other machines stand, as far as they can be asked."""
+        elsewhere = [job for job in jobs if job.is_elsewhere and not job.has_ended]
+        if elsewhere:
+            await self.remote.refresh(elsewhere)
+
+    async def _current(self, job: Job) -> Job:
+        """The job as it is now: after its machine was asked, or after one whose supervisor died was ended."""
+        if job.has_ended or (job.status == "queued" and not job.is_elsewhere):
+            return job
+        if job.is_elsewhere:
+            await self.refresh(job)
+        else:
+            await asyncio.to_thread(self.jobs.look)
+        return await asyncio.to_thread(self.jobs.get, job.job_id)
 
 
 def converted(arguments: Mapping[str, Any], kind: type[T]) -> T:

@@ -67,8 +67,17 @@ def m003_jobs(connection: sqlite3.Connection) -> None:
     )
 
 
+def m004_remote_jobs(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE remote_jobs (job_id TEXT PRIMARY KEY, state TEXT NOT NULL,"
+        " home TEXT NOT NULL DEFAULT '', cancel TEXT NOT NULL DEFAULT '',"
+        " position INTEGER NOT NULL DEFAULT 0)"
+    )
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_meta,
     m002_editor_sessions,
     m003_jobs,
+    m004_remote_jobs,
 )

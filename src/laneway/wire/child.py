@@ -59,7 +59,9 @@ class Child:
         control: int,
         program: str,
         on_end: Callable[[Exit], None] | None,
+        kind: str,
     ) -> None:
+        self._kind = kind
         self._process = process
         self._control: int | None = control
         self._program = program
@@ -102,7 +104,7 @@ class Child:
         on_end: Callable[[Exit], None] | None = None,
     ) -> Child:
         """Take over a process that `launch` started; raise as `spawn` does."""
-        child = cls(launched.process, launched.control, launched.program, on_end)
+        child = cls(launched.process, launched.control, launched.program, on_end, launched.kind)
         # Shielded from cancellation: every stream must get its transport, which closes it.
         connect_task = asyncio.ensure_future(child._connect(launched.status, on_stdout))
         try:
@@ -234,7 +236,10 @@ class Child:
         self._refuse(OSError(errno.ECHILD, "the guardian ended before the child began", self._program))
         if self.pid and self._outcome == Exit():
             # Somebody killed the guardian. The child is an orphan then, and only we know it.
-            guardian.kill_tree(self.pid, root_too=True)
+            if self._kind == guardian.PIPE:
+                guardian.signal_all(guardian.members(self.pid), signal.SIGKILL)
+            else:
+                guardian.kill_tree(self.pid, root_too=True)
         self._close_pipes()
         self._swept.set()
 

@@ -14,7 +14,8 @@ child does not inherit.
 LOCALE: the child's `LC_CTYPE` after an equals sign, or nothing if it has none: Python
 changes that variable for itself where the locale is C.
 KIND: `agent` if a model chooses what is started below us, `worker` if it works for a background job; other
-processes can see both (`laneway.wire.process_tree`). Else `program`.
+processes can see both (`laneway.wire.process_tree`). `pipe` if it is the way to another home of Laneway: then
+what has left the child's session is not ours to end, such as supervisors of jobs there. Else `program`.
 
 Imports only modules of a bare interpreter, because every start-up waits for its start.
 """
@@ -41,7 +42,9 @@ FREEZE_ROUNDS = 20
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NAME = 15
-AGENT, WORKER, PROGRAM = "agent", "worker", "program"
+ZOMBIES_S = 0.5
+"""For dead processes of a session to be reaped by whoever adopted them; some containers never do."""
+AGENT, WORKER, PROGRAM, PIPE = "agent", "worker", "program", "pipe"
 NAMES = {AGENT: "laneway-guard", WORKER: "laneway-worker"}
 """Process names of guardians; at most 15 characters (Linux)."""
 HEEDED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -56,20 +59,25 @@ def main(argv: list[str]) -> int:
     os.environ.pop("LC_CTYPE", None)
     if locale:
         os.environ["LC_CTYPE"] = locale[1:]
-    # Before the child exists: one that ends at once would leave its orphans to init.
-    become_subreaper(NAMES.get(kind))
+    if kind != PIPE:
+        # Before the child exists: one that ends at once would leave its orphans to init.
+        become_subreaper(NAMES.get(kind))
     # Not for others: whoever looks for what a dead guardian leaves finds it below the living child.
     prepare = death_with_parent() if kind == WORKER else lambda: None
-    return Guardian(control, status, prepare).run(argv[7:])
+    return Guardian(control, status, prepare, only_session=kind == PIPE).run(argv[7:])
 
 
 class Guardian:
     """Starts the child, reports its end, and ends its tree."""
 
-    def __init__(self, control: int, status: int, prepare_child: Callable[[], None]) -> None:
+    def __init__(
+        self, control: int, status: int, prepare_child: Callable[[], None], *, only_session: bool
+    ) -> None:
         self.control = control
         self.status = status
         self.prepare_child = prepare_child
+        self.only_session = only_session
+        self.session = 0
         self.child = 0
         self.wake, wake_in = os.pipe()
         os.set_blocking(self.wake, False)
@@ -113,7 +121,7 @@ class Guardian:
         os.close(refusal)
         errno = os.read(refused, 16)
         os.close(refused)
-        self.child = pid
+        self.child = self.session = pid
         if errno:
             os.waitpid(pid, 0)
             self.tell(b"failed " + errno)
@@ -143,14 +151,14 @@ class Guardian:
         if order == b"I":
             signal_all([self.child] if self.child else [], signal.SIGINT)
         elif order == b"T":
-            signal_tree(signal.SIGTERM)
+            self.terminate()
         elif order == b"S":
             self.may_kill = False
-            signal_tree(signal.SIGTERM)
+            self.terminate()
         elif order == b"K":
             self.may_kill = True
             self.term_s = 0.0
-            kill_tree(os.getpid())
+            self.kill()
         else:
             self.may_kill = True
             return False
@@ -164,16 +172,32 @@ class Guardian:
 
     def sweep(self) -> None:
         """End all remaining processes, however often they fork."""
-        signal_tree(signal.SIGTERM)
+        self.terminate()
         deadline = time.monotonic() + self.term_s
-        while self.reap():
+        while self.reap() or self.is_session_left(deadline + ZOMBIES_S):
             if not self.may_kill:
                 if select.select([self.control], [], [], SWEEP_TICK_S)[0]:
                     self.obey()
                 continue
             if time.monotonic() >= deadline:
-                kill_tree(os.getpid())
+                self.kill()
             time.sleep(SWEEP_TICK_S)
+
+    def terminate(self) -> None:
+        if self.only_session:
+            signal_all(members(self.session), signal.SIGTERM)
+        else:
+            signal_tree(signal.SIGTERM)
+
+    def kill(self) -> None:
+        if self.only_session:
+            signal_all(members(self.session), signal.SIGKILL)
+        else:
+            kill_tree(os.getpid())
+
+    def is_session_left(self, until: float) -> bool:
+        """Others than our child's may be left of a session; of a tree all are ours, and are reaped."""
+        return self.only_session and time.monotonic() < until and bool(members(self.session))
 
     def reap(self) -> bool:
         """Reap ended processes; return whether any is left."""
@@ -239,6 +263,10 @@ def kill_tree(root: int, *, root_too: bool = False) -> None:
         signal_all(new_pids, signal.SIGSTOP)
         frozen += new_pids
     signal_all(frozen, signal.SIGKILL)
+
+
+def members(session: int) -> list[int]:
+    return [pid for pid, _, each in process_table() if each == session]
 
 
 def signal_all(pids: list[int], number: int) -> None:

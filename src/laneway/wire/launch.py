@@ -20,9 +20,12 @@ GUARDIAN = os.path.join(os.path.dirname(__file__), "guardian.py")
 class Launched:
     """A guardian process that is starting, with our ends of its pipes."""
 
-    __slots__ = ("control", "process", "program", "status")
+    __slots__ = ("control", "kind", "process", "program", "status")
 
-    def __init__(self, process: subprocess.Popen[bytes], control: int, status: int, program: str) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], control: int, status: int, program: str, kind: str
+    ) -> None:
+        self.kind = kind
         self.process = process
         self.control = control
         self.status = status
@@ -76,4 +79,4 @@ def launch(
             process.stdin.write(first)
         except BrokenPipeError:
             pass  # it has ended already; its status pipe says how
-    return Launched(process, control_in, status_out, argv[0])
+    return Launched(process, control_in, status_out, argv[0], kind)

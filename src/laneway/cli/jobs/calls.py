@@ -54,16 +54,20 @@ def run_verb(
     left: str = "you have left; the jobs go on",
 ) -> int:
     """Run a verb to its exit code; `left` is said after Ctrl-C."""
-    if is_in_worker(os.environ):
-        raise UsageError(
-            "This runs inside a worker of a background job, which has no part in other jobs: report to"
-            " whoever started you instead."
-        )
+    refuse_workers()
     try:
         return asyncio.run(_run(options, work, needs_codex=needs_codex))
     except KeyboardInterrupt:
         print(f"\nlaneway: {left}", file=sys.stderr)
         return LEFT
+
+
+def refuse_workers() -> None:
+    if is_in_worker(os.environ):
+        raise UsageError(
+            "This runs inside a worker of a background job, which has no part in other jobs: report to"
+            " whoever started you instead."
+        )
 
 
 async def _run(options: argparse.Namespace, work: Work, *, needs_codex: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from laneway.cli.jobs import collecting, looking, resolving, spawning, waiting, watching
+from laneway.cli.jobs import collecting, looking, node, resolving, spawning, waiting, watching
 
 EPILOG = """\
 Jobs run by themselves: they outlive the command, the server and the client that started them, and what
@@ -32,6 +32,7 @@ VERBS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], str]] = {
     "watch": (watching.add_watch, "see jobs at work, until they have ended"),
     "resolve": (resolving.add_resolve, "see, keep or roll back what jobs changed"),
     "gc": (collecting.add_gc, "remove jobs that ended long ago"),
+    "node": (node.add_node, "run jobs for another machine, which starts this"),
 }
 
 

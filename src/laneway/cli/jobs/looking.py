@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, get_args
 
+from laneway.base.errors import NodeUnreachable
 from laneway.cli.jobs.calls import JobCalls, add_job, add_json, print_json, print_rows, run_verb
 from laneway.cli.jobs.names import find_ids, find_job
 from laneway.cli.jobs.show import event_rows, result_rows, status_row, total_rows
@@ -23,6 +24,8 @@ SHOWN = 25
 """Jobs on one screen, unless more are asked for."""
 FOLLOW_S = 5.0
 """Between two looks at a job that does nothing: its supervisor may have died."""
+REMOTE_FOLLOW_S = 0.5
+"""The same for one on another machine, whose files are not here."""
 FOLLOW_TICK_S = 0.05
 STATUSES = (*get_args(Status), "unfinished")
 LIST_DEFAULTS: dict[str, Any] = {
@@ -178,12 +181,22 @@ def events(options: argparse.Namespace) -> int:
         jobs = calls.tools.jobs
         job = find_job(jobs, options.job)
         marks = (jobs.places.job(job.job_id).events, jobs.places.bell)
-        cursor, left, has_any = options.cursor, options.limit, False
+        cursor, left, has_any, is_away = options.cursor, options.limit, False, False
         arguments = {"jobId": job.job_id, "types": options.types, "full": options.full or None}
         while True:
             seen = looks_of(marks)
             page = {"cursor": cursor, "maxEvents": left}
-            answer = await calls.answer(tool_schemas.EVENTS.name, {**arguments, **page})
+            try:
+                answer = await calls.answer(tool_schemas.EVENTS.name, {**arguments, **page})
+            except NodeUnreachable as problem:
+                if not options.follow:
+                    raise
+                if not is_away:
+                    print(f"laneway: {problem}; waiting for it", file=sys.stderr, flush=True)
+                is_away = True
+                await changed(marks, seen)
+                continue
+            is_away = False
             is_at_end = answer["nextCursor"] == cursor
             if answer["events"] or answer["done"] or not is_at_end:
                 _print_events(answer, options)
@@ -195,7 +208,7 @@ def events(options: argparse.Namespace) -> int:
                     print("There are no such events." if options.types else "It has done nothing so far.")
                 return 0
             if is_at_end:
-                await changed(marks, seen)
+                await changed(marks, seen, REMOTE_FOLLOW_S if job.is_elsewhere else FOLLOW_S)
 
     return run_verb(options, work, left="you have left; the job goes on")
 
@@ -212,9 +225,9 @@ def _stat(file: Path) -> os.stat_result | None:
         return None
 
 
-async def changed(files: tuple[Path, ...], seen: list[tuple[int, int]]) -> None:
-    """Wait until one of the files is another than it was, or for a few seconds."""
-    until = asyncio.get_running_loop().time() + FOLLOW_S
+async def changed(files: tuple[Path, ...], seen: list[tuple[int, int]], most_s: float = FOLLOW_S) -> None:
+    """Wait until one of the files is another than it was, or for so long."""
+    until = asyncio.get_running_loop().time() + most_s
     while looks_of(files) == seen and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110  no event
         await asyncio.sleep(FOLLOW_TICK_S)
 

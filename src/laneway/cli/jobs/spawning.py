@@ -14,7 +14,7 @@ from laneway.cli.jobs.looking import number, show_result
 from laneway.cli.jobs.names import find_job
 from laneway.cli.jobs.waiting import wait_for
 from laneway.jobs import tool_schemas
-from laneway.jobs.model import Isolation
+from laneway.jobs.model import HERE, Isolation
 
 SPAWN_EPILOG = """\
 Prints the id of the job at once; the job runs on when this command, and everything else of Laneway, has
@@ -138,7 +138,8 @@ def spawn(options: argparse.Namespace) -> int:
     async def work(calls: JobCalls) -> int:
         return await _begin(calls, tool_schemas.SPAWN.name, arguments, options)
 
-    return run_verb(options, work, needs_codex=True, left=_left(options))
+    needs_codex = options.node is None or options.node in HERE
+    return run_verb(options, work, needs_codex=needs_codex, left=_left(options))
 
 
 def prompt_of(argument: str | None) -> str:

@@ -66,6 +66,8 @@ def note_text(row: Row) -> str:
     """What a job does, waits for, or failed of. Of a failure the sentence; its kind is for programs."""
     if row.get("error"):
         return str(row["error"]).partition(": ")[2]
+    if "lastStatus" in row:
+        return f"was {row['lastStatus'].replace('_', ' ')} when last heard of"
     if row["status"] == "queued":
         if row.get("after"):
             return f"after {row['after'][-SHORT_ID_CHARS:]}"
@@ -79,7 +81,7 @@ def coloured(status: str, text: str, style: Style) -> str:
             return style.green(text)
         case "failed" | "timed out" | "lost":
             return style.red(text)
-        case "cancelled" | "cancelling":
+        case "cancelled" | "cancelling" | "unreachable":
             return style.yellow(text)
         case "queued":
             return style.dim(text)

@@ -20,9 +20,8 @@ from laneway.cli.jobs.table import Row, table
 from laneway.cli.terminal.foreign import label
 from laneway.cli.terminal.status import count
 from laneway.cli.terminal.style import Style, is_dumb, size
-from laneway.jobs.job_json import row_json
 from laneway.jobs.model import ENDED, Job
-from laneway.jobs.service import Jobs
+from laneway.jobs.tools import JobTools
 from laneway.jobs.waiting import Waiter
 
 TICK_S = 1.0
@@ -61,14 +60,16 @@ def watch(options: argparse.Namespace) -> int:
         view = _view(options)
         with _redrawn_when_resized(view):
             try:
-                return await _watch(jobs, ids, view)
+                return await _watch(calls.tools, ids, view)
             finally:
                 view.close()
 
     return run_verb(options, work)
 
 
-async def _watch(jobs: Jobs, ids: Sequence[str], view: View) -> int:
+async def _watch(tools: JobTools, ids: Sequence[str], view: View) -> int:
+    jobs = tools.jobs
+    await tools.follow()
     waiter = Waiter(jobs.places.bell, LoopClock())
     seen: list[Job] = []
 
@@ -78,7 +79,7 @@ async def _watch(jobs: Jobs, ids: Sequence[str], view: View) -> int:
         return seen
 
     def show() -> None:
-        view.show([row_json(job, jobs.ledger.now()) for job in seen])
+        view.show([tools.row_of(job) for job in seen])
 
     while True:
         waited = await waiter.wait(read, None, "all", TICK_S, lambda pending: show())
