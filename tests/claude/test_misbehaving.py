@@ -163,6 +163,28 @@ asked()
         assert result.text == "[('0',), ('1',), ('2',), ('3',)]"
 
 
+async def test_our_tools_are_asked_for_before_the_handshake_is_answered(tmp_path: Path) -> None:
+    """The real Claude Code does so now and then; unanswered, it waits for half a minute."""
+    script = (
+        HELLO
+        + """
+hello = asked()
+greeting = {{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {{"protocolVersion": "x"}}}}
+request = {{"subtype": "mcp_message", "server_name": "laneway", "message": greeting}}
+say(type="control_request", request_id="early", request=request)
+reply = asked()["response"]
+answer(hello, account={{}}, claude_code_version='2.1.325')
+begin()
+end(reply["request_id"] + " " + reply["response"]["mcp_response"]["result"]["serverInfo"]["name"])
+asked()
+"""
+    )
+    async with pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        _, result = await play(session, "hello")
+        assert result.text == "early laneway"
+
+
 async def test_a_death_in_the_middle_of_a_turn_is_told_once(tmp_path: Path) -> None:
     """With its last words."""
     script = (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -27,22 +27,30 @@ class ClaudePlace(msgspec.Struct, frozen=True):
     """A throw-away folder to work in; only in a rehearsal."""
 
 
+def make_claude(
+    choice: ClaudeChoice, environment: Mapping[str, str] = os.environ, locks: ThreadLocks | None = None
+) -> ClaudeEngine:
+    """The engine, not started. Raises `BinaryError` if there is no Claude Code."""
+    binary = locate.find(choice.claude_bin, configured=choice.configured_bin)
+    awake = AwakeThreads(choice.idle_s, choice.max_awake)
+    return claude_engine(binary, environment, locks or ThreadLocks(), awake)
+
+
 @asynccontextmanager
 async def claude_place(choice: ClaudeChoice) -> AsyncIterator[ClaudePlace]:
     """Raises `BinaryError` if there is no Claude Code. Whoever gets the engine closes it."""
-    binary = locate.find(choice.claude_bin, configured=choice.configured_bin)
-    async with AsyncExitStack() as stack:
-        environment, work, locks = dict(os.environ), None, ThreadLocks()
-        if choice.is_rehearsal:
-            from laneway.rehearsal.claude_home import throwaway_claude
-            from laneway.rehearsal.messages import ClaudeModel
+    if not choice.is_rehearsal:
+        yield ClaudePlace(make_claude(choice), None)
+        return
+    locate.find(choice.claude_bin, configured=choice.configured_bin)  # the first error to report
+    from laneway.rehearsal.claude_home import throwaway_claude
+    from laneway.rehearsal.messages import ClaudeModel
 
-            server = await stack.enter_async_context(ClaudeModel().server())
-            folder = stack.enter_context(throwaway_claude(server.origin))
-            environment, work = folder.environment(environment), folder.work
-            locks = ThreadLocks(folder.state / "locks")
-        awake = AwakeThreads(choice.idle_s, choice.max_awake)
-        yield ClaudePlace(claude_engine(binary, environment, locks, awake), work)
+    async with ClaudeModel().server() as server:
+        with throwaway_claude(server.origin) as folder:
+            environment = folder.environment(os.environ)
+            engine = make_claude(choice, environment, ThreadLocks(folder.state / "locks"))
+            yield ClaudePlace(engine, folder.work)
 
 
 @asynccontextmanager

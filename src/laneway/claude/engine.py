@@ -53,6 +53,7 @@ class ClaudeEngine:
             forks=True,
             schemas=True,
             sandboxes=(READ_ONLY,),
+            approvals=("untrusted", "on-request", "never"),
             compaction=True,
         )
 

@@ -21,7 +21,7 @@ from laneway.claude.awake import AwakeThreads, Sleeper
 from laneway.claude.launching import Begin, Launch, arguments, initialize
 from laneway.claude.locate import claude_environment, config_home
 from laneway.claude.locks import HeldLock, SessionLocks
-from laneway.claude.process import HANDSHAKE_S, ClaudeProcess, Listener, StreamEvent
+from laneway.claude.process import HANDSHAKE_S, ClaudeProcess, StreamEvent
 from laneway.claude.repo_trust import RepoTrust
 from laneway.claude.transcript import Transcripts
 from laneway.core.model import Notice
@@ -73,20 +73,19 @@ class ClaudeSetup:
 
     async def start(
         self,
+        process: ClaudeProcess,
         launch: Launch,
         begin: Begin,
         thread_id: str,
         original_id: str | None,
         cwd: Path,
-        listener: Listener,
         lock: HeldLock | None,
         *,
         needs_login: bool = True,
-    ) -> ClaudeProcess:
-        """Start a process for a session. Raises what a person can do something about."""
+    ) -> None:
+        """Start the process of a session. Raises what a person can do something about."""
         argv = [self.binary.path, *arguments(launch, begin, thread_id, original_id)]
         held = () if lock is None else (lock.fd,)
-        process = ClaudeProcess(listener)
         try:
             await process.open(argv, self.environment, cwd, initialize(launch), held, self._handshake_s)
         except OSError as problem:
@@ -105,7 +104,6 @@ class ClaudeSetup:
         except BaseException:
             await process.aclose()
             raise
-        return process
 
     async def listed_models(self) -> list[Any]:
         """The models to choose from. Only a running Claude Code knows them: one is started if need be."""
@@ -117,9 +115,8 @@ class ClaudeSetup:
         """Start a Claude Code and end it again; returns its answer to the handshake. Asks no model."""
         launch = Launch(access=access_of(READ_ONLY, None), is_ephemeral=True)
         folder = self.home if self.home.is_dir() else Path("/")
-        process = await self.start(
-            launch, "start", str(uuid4()), None, folder, _Deaf(), None, needs_login=False
-        )
+        process = ClaudeProcess(_Deaf())
+        await self.start(process, launch, "start", str(uuid4()), None, folder, None, needs_login=False)
         await process.aclose()
         return process.hello
 

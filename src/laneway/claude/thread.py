@@ -65,6 +65,8 @@ class ClaudeThread:
         self._notice: Notice | None = None
         """What is said with the next turn."""
         self._process: ClaudeProcess | None = None
+        self._asking: ClaudeProcess | None = None
+        """The process that our answers go to: it asks for our tools before its handshake is done."""
         self._opening = asyncio.Lock()
         self._lock: HeldLock | None = None
         self._loss: EngineLost | None = None
@@ -124,9 +126,8 @@ class ClaudeThread:
 
     async def _start_process(self, launch: Launch, begin: Begin, original_id: str | None = None) -> None:
         """Start a process for this session; under `_opening`."""
-        process = await self._setup.start(
-            launch, begin, self.thread_id, original_id, self._cwd, self._reader, self._lock
-        )
+        process = self._asking = ClaudeProcess(self._reader)
+        await self._setup.start(process, launch, begin, self.thread_id, original_id, self._cwd, self._lock)
         self._process, self._launch = process, launch
         if begin != "start":
             self._reader.recorded.skip()
@@ -320,12 +321,12 @@ class ClaudeThread:
         return await self._host.on_tool(name, arguments, self._reader.translator.turn_id or "")
 
     def _respond(self, request_id: str, response: dict[str, Any]) -> None:
-        if self._process is not None:
-            self._process.reply(request_id, response)
+        if self._asking is not None:
+            self._asking.reply(request_id, response)
 
     def _refuse(self, request_id: str, problem: str) -> None:
-        if self._process is not None:
-            self._process.refuse(request_id, problem)
+        if self._asking is not None:
+            self._asking.refuse(request_id, problem)
 
     def _on_end(self, how: str) -> None:
         """The process ended by itself."""
