@@ -9,7 +9,7 @@ PIP    := $(PYTHON) -m pip --python $(BIN)/python
 WORKERS ?= 4
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test lint fmt bench chaos flakes fuzz test-peers golden golden-mcp protocol man modules recording lock clean
+.PHONY: help setup demo test lint fmt bench chaos flakes fuzz test-peers test-ray measure-ray golden golden-mcp protocol man modules recording lock clean
 
 help:
 	@echo "make demo        a guided demo with the real Codex, offline"
@@ -22,6 +22,8 @@ help:
 	@echo "make flakes      the tests ten times over, under load: which fail sometimes?"
 	@echo "make fuzz        coverage-guided fuzzing of what reads foreign bytes"
 	@echo "make test-peers  tests against other versions of Codex and other programs"
+	@echo "make test-ray    jobs on a Ray cluster of two nodes, on this machine"
+	@echo "make measure-ray what a Ray cluster costs here: start, calls, memory"
 	@echo "make golden      record the golden traces anew from the real Codex"
 	@echo "make golden-mcp  record the removed mcp-server anew (needs what test-peers fetches)"
 	@echo "make protocol    generate the protocol tables anew from the real Codex"
@@ -79,8 +81,29 @@ test-peers: setup
 	$(PYTHON) scripts/fetch_peers.py .peers
 	LANEWAY_PEERS=$(CURDIR)/.peers $(BIN)/pytest -m peers -n 2 --timeout 600
 
+# Ray has an environment of its own: nothing else needs it.
+RAY_VENV := .stamps/ray-venv
+RAY_PIP  := $(PYTHON) -m pip --python $(RAY_VENV)/bin/python
+
+$(RAY_VENV)/.tools: requirements/dev.txt requirements/ray.txt
+	$(PYTHON) -m venv --clear --without-pip $(RAY_VENV)
+	$(RAY_PIP) install --quiet --require-hashes --no-deps -r requirements/dev.txt
+	$(RAY_PIP) install --quiet --require-hashes --no-deps -r requirements/ray.txt
+	@touch $@
+
+$(RAY_VENV)/.installed: $(RAY_VENV)/.tools $(VENV)/.installed
+	$(RAY_PIP) install --quiet --no-deps --force-reinstall dist/*.whl
+	@touch $@
+
+test-ray: $(RAY_VENV)/.installed
+	$(RAY_VENV)/bin/pytest -m ray -n 0
+
+measure-ray: $(RAY_VENV)/.installed
+	PYTHONPATH=$(CURDIR) $(RAY_VENV)/bin/python scripts/measure_ray.py
+
+# make bench ONLY="jobs-queue acp-stream": these rows alone; python -m bench --help lists the names.
 bench: setup
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(addprefix --only ,$(ONLY))
 
 golden: setup
 	$(BIN)/python scripts/record_traces.py tests/golden
@@ -105,6 +128,9 @@ lock: $(VENV)/.tools
 	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --python-version 3.11 \
 	  --extra codex --extra http --extra terminal --extra ws --group dev pyproject.toml -o requirements/dev.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --python-version 3.11 \
+	  --extra ray -c requirements/dev.txt pyproject.toml -o requirements/ray.txt
 
 clean:
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(RAY_VENV) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

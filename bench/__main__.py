@@ -11,10 +11,15 @@ from pathlib import Path
 import msgspec
 
 from bench import (
+    acp_cost,
     acp_sessions,
     acp_start,
     acp_stream,
     cost,
+    jobs_events,
+    jobs_queue,
+    jobs_snapshots,
+    jobs_workers,
     latency,
     listing,
     mail,
@@ -44,8 +49,13 @@ SUBJECTS = {
     "acp-start": acp_start.run,
     "acp-stream": acp_stream.run,
     "acp-sessions": acp_sessions.run,
+    "acp-cost": acp_cost.run,
     "listing": listing.run,
     "mail": mail.run,
+    "jobs-queue": jobs_queue.run,
+    "jobs-events": jobs_events.run,
+    "jobs-snapshots": jobs_snapshots.run,
+    "jobs-workers": jobs_workers.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 

@@ -40,6 +40,7 @@ def agents(rig: Rig) -> dict[str, Server]:
     environment = {
         **rig.environment,
         "ATM_HOME": str(rig.home.parent / "state"),
+        "XDG_STATE_HOME": str(rig.home.parent / "state"),
         "LANEWAY_CODEX_BIN": rig.codex,
         "CODEX_PATH": rig.codex,
     }

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.acp_agents import OFFICIAL, OLDER, OURS, RAW, Editor, agents
-from bench.memory import resident_kb
+from bench.processes import GONE, cpu_s, resident_kb, tree
 from bench.rig import Rig, tell
 from bench.table import Goal, Row, Section, middle
 
@@ -24,8 +24,6 @@ SHARE = Goal(0.95, at_least=True)
 FASTER = Goal(1.6, at_least=True)
 """Than the official adapter, at least so many times."""
 LESS = Goal(1.0)
-GONE = (FileNotFoundError, ProcessLookupError)
-"""A helper process of Codex ended while we read its files."""
 Run = dict[str, float]
 
 
@@ -117,41 +115,15 @@ def follow(rig: Rig, side: str, prompt: str) -> Run:
 
 def usage(pid: int, codex: str) -> tuple[float, float, float]:
     """Resident kB without and with Codex, and CPU seconds without it, of a process and its descendants."""
-    adapter_kb = whole_kb = cpu_s = 0.0
-    for each, is_codex in _tree(pid, os.path.realpath(codex)).items():
+    adapter_kb = whole_kb = used_s = 0.0
+    for each, is_codex in tree(pid, codex).items():
         with contextlib.suppress(*GONE):
-            kb, used_s = resident_kb(each), _cpu_s(each)
+            kb, its_s = resident_kb(each), cpu_s(each)
             whole_kb += kb
             if not is_codex:
                 adapter_kb += kb
-                cpu_s += used_s
-    return adapter_kb, whole_kb, cpu_s
-
-
-def _tree(pid: int, codex: str) -> dict[int, bool]:
-    """A process and its descendants, and whether each is Codex; children of Codex count as Codex."""
-    children: dict[int, list[int]] = {}
-    for each in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(*GONE):
-            children.setdefault(int(_stat(int(each.name))[1]), []).append(int(each.name))
-    is_codex = {pid: os.path.realpath(f"/proc/{pid}/exe") == codex}
-    pending = [pid]
-    while pending:
-        parent = pending.pop()
-        for child in children.get(parent, ()):
-            is_codex[child] = is_codex[parent] or os.path.realpath(f"/proc/{child}/exe") == codex
-            pending.append(child)
-    return is_codex
-
-
-def _cpu_s(pid: int) -> float:
-    fields = _stat(pid)
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _stat(pid: int) -> list[str]:
-    """The fields after the name, which may contain anything."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                used_s += its_s
+    return adapter_kb, whole_kb, used_s
 
 
 if __name__ == "__main__":

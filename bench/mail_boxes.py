@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.memory import resident_kb
+from bench.processes import resident_kb
 from bench.rig import CHILD_S, tell
 from laneway.mail.draft import draft
 from laneway.mail.inbox import Inbox

@@ -32,23 +32,27 @@ ADDED = {"p50": Goal(1.0, of="ours"), "p99": Goal(5.0, of="ours")}
 
 
 def run(rig: Rig, *, quick: bool = False) -> Section:
-    calls, rounds = (300, 1) if quick else (1000, 3)
+    calls, rounds = (300, 1) if quick else (1000, 5)
     rows, samples = [], {}
     for sessions in SESSIONS:
         runs: dict[str, list[dict[str, float]]] = {"raw": [], "mcp": []}
-        for _ in range(rounds):
-            for side, results in runs.items():
-                results.append(rig.measure("bench.mcp_calls", side, sessions, calls, rig.work, rig.home))
+        for number in range(rounds):
+            for side in reversed(runs) if number % 2 else runs:  # no side always runs behind the other one
+                result = rig.measure("bench.mcp_calls", side, sessions, calls, rig.work, rig.home)
+                runs[side].append(result)
         samples[f"{sessions} sessions"] = runs
         for name, goal in ADDED.items():
-            raw, ours = (middle(results, itemgetter(name)) for results in runs.values())
+            raw = middle(runs["raw"], itemgetter(name))
+            pairs = zip(runs["mcp"], runs["raw"], strict=True)
+            added = sorted(ours[name] - theirs[name] for ours, theirs in pairs)
+            crowd = f"{sessions} session{'s' if sessions > 1 else ''}"
             rows.append(
                 Row(
-                    what=f"codex-reply, {sessions} session{'s' if sessions > 1 else ''}, added {name}",
+                    what=f"codex-reply, {crowd}, added {name} ({added[0]:.2f} to {added[-1]:.2f})",
                     unit="ms",
                     base=raw,
                     base_is="raw app-server, whole turn",
-                    ours=ours - raw,
+                    ours=statistics.median(added),
                     goal=goal,
                     digits=3,
                 )
@@ -56,7 +60,8 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
     note = (
         f"Calls: {calls} trivial turns, {CALLS_PER_S} a second over all sessions, of a Codex that answers at"
         " once; what a turn through `laneway mcp` takes longer than on the bare app-server. With events,"
-        f" progress, registry and audit as they are by default. Medians of {rounds} runs."
+        f" progress, registry and audit as they are by default. Medians of {rounds} rounds,"
+        " the sides in turn; in brackets the least and the most that a round added."
     )
     return Section("MCP tool calls", rows, [note], dict(samples))
 

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from bench.mcp_servers import OLD, OURS, Server, Talk, servers
-from bench.memory import resident_kb
+from bench.processes import resident_kb
 from bench.rig import Rig, tell
-from bench.table import Goal, Row, Section, middle
+from bench.table import Goal, Row, Section, middle, spread_of
 
 WORDS = 20_000
 SESSIONS = 50
@@ -62,6 +62,12 @@ def _stream_rows(streams: dict[str, list[dict[str, float]]]) -> list[Row]:
             ours=speed[ours],
             goal=SHARE,
             digits=0,
+            spread=spread_of(
+                [
+                    theirs["wall_s"] / mine["wall_s"]
+                    for mine, theirs in zip(streams[ours], streams[base], strict=True)
+                ]
+            ),
         )
         for ours in OURS
         for base, base_is in bases.items()

@@ -54,6 +54,7 @@ def servers(rig: Rig) -> dict[str, Server]:
     environment = {
         **rig.environment,
         "ATM_HOME": str(state),
+        "XDG_STATE_HOME": str(state),
         "LANEWAY_CODEX_BIN": rig.codex,
         "PATH": os.pathsep.join((str(Path(rig.codex).parent), rig.environment["PATH"])),
     }

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from bench import stub
+from bench.processes import resident_kb
 from bench.rig import Rig, tell
 from bench.table import Goal, Row, Section
 from laneway.codex import locate
@@ -96,11 +97,6 @@ async def codex(threads: int, work: str) -> float:
     kb = resident_kb(link.pid)
     await engine.aclose()
     return kb
-
-
-def resident_kb(pid: int) -> float:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e3
 
 
 def main(what: str, sessions: int, work: str) -> None:

@@ -128,3 +128,8 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def middle(samples: Sequence[dict[str, float]], read: Callable[[dict[str, float]], float]) -> float:
     """The median of one reading over several runs."""
     return statistics.median(read(sample) for sample in samples)
+
+
+def spread_of(ratios: Sequence[float]) -> tuple[float, float]:
+    """The lowest and the highest of the rounds' ratios."""
+    return min(ratios), max(ratios)

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.base.errors import BadCursor, StoreError
-from laneway.jobs.event_log import MAX_CONTENT_BYTES, EventWriter, last_event, read
+from laneway.jobs.event_log import (
+    MAX_CONTENT_BYTES,
+    READ_BYTES,
+    TAIL_BYTES,
+    EventWriter,
+    last_event,
+    read,
+)
 
 JOB = "job-0000000000000000"
 
@@ -156,3 +163,24 @@ def test_every_event_is_read_exactly_once_whatever_the_pages(texts: list[str], s
             if page.has_final:
                 break
         assert got == [*texts, None]
+
+
+@pytest.mark.parametrize("around", [TAIL_BYTES, 2 * TAIL_BYTES, READ_BYTES, 2 * READ_BYTES, 5 * READ_BYTES])
+def test_records_of_any_size_are_read_whole_from_both_ends(tmp_path: Path, around: int) -> None:
+    """A file is read in pieces; where a record ends has nothing to do with where a piece does."""
+    overhead = len(json.dumps({"type": "message", "content": "", "timestamp": "2026-11-17T00:00:00.000Z"}))
+    texts = ["x" * (around - overhead + number) for number in range(-3, 4)]
+    path = tmp_path / "e"
+    for text in texts:
+        written(path, ("message", text))
+        last = last_event(path)
+        assert last is not None
+        assert last.content == text
+    written(path, ("final", None))
+    got: list[Any] = []
+    cursor = None
+    while not (page := read(path, JOB, cursor, is_full=True, max_bytes=3 * around)).has_final:
+        got += contents(page.events)
+        cursor = page.next_cursor
+    assert [*got, *contents(page.events)] == [*texts, None]
+    assert read(path, JOB, page.next_cursor).has_final

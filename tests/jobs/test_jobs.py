@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,10 @@ import pytest
 
 from laneway.base.errors import JobUnknown, UsageError
 from laneway.jobs.model import JobFailure, JobLimits
+from laneway.wire import guardian
+from laneway.wire.child import Child, Exit
 from tests.jobs.stage import reading, spawn, stage, writing
+from tests.wire.support import linux_only
 
 
 async def test_a_job_runs_by_itself_and_leaves_its_last_words(tmp_path: Path) -> None:
@@ -76,6 +80,43 @@ async def test_a_cancelled_job_says_so_and_leaves_nothing_running(tmp_path: Path
         assert ended.status == "cancelled"
         assert here.events(jobs, ended)[-1]["content"]["status"] == "cancelled"
         assert jobs.cancel(forced.job_id).status == "cancelled"
+
+
+AGENT = """
+import sys, time
+from pathlib import Path
+from laneway.jobs.model import JobLimits
+from laneway.jobs.places import JobsLayout
+from laneway.jobs.requests import JobDefaults
+from laneway.jobs.service import Jobs
+state, job_id = sys.argv[1:]
+defaults = JobDefaults(cwd=Path("/"), work_near=Path("/"), codex="codex", codex_home="/")
+jobs = Jobs(JobsLayout.of(Path(state)), defaults, JobLimits())
+jobs.dispatch()
+while jobs.get(job_id).status != "running":
+    time.sleep(0.01)
+"""
+"""What an agent has started to start a job: it ends once that runs."""
+
+
+@linux_only
+async def test_a_job_outlives_the_agent_that_spawned_it(tmp_path: Path) -> None:
+    """One whose guardian ends all that it has started, such as a Codex of ours that uses our MCP server."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        job = spawn(jobs, reading("%hang"))
+        words = [sys.executable, "-P", "-c", AGENT, str(here.state), job.job_id]
+        agent = await Child.spawn(words, on_stdout=ignore, env=here.environment, kind=guardian.AGENT)
+        assert await agent.wait() == Exit(code=0), agent.stderr_tail
+        jobs.look()
+        assert jobs.get(job.job_id).status == "running"
+        jobs.cancel(job.job_id)
+        (ended,) = await here.ended(jobs, job)
+        assert ended.status == "cancelled", here.log_of(job.job_id)
+
+
+def ignore(data: bytes) -> None:
+    """What the agent prints is not looked at."""
 
 
 async def test_a_follow_up_goes_on_in_the_same_thread(tmp_path: Path) -> None:

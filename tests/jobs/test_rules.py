@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.jobs.model import Job, JobLimits
-from laneway.jobs.rules import blocks, decide, intersect, may_retry, status_of_end
+from laneway.jobs.model import Job, JobLimits, Mode
+from laneway.jobs.rules import blocks, decide, has_room, intersect, may_retry, status_of_end
 
 LIMITS = JobLimits(read=2, write=1, total=3)
 
@@ -51,6 +51,20 @@ def test_a_job_waits_for_the_one_that_it_follows() -> None:
     assert decide([job(1), follower], [], LIMITS).waits == {"job-2": "after"}
     assert decide([follower], [job(1, status="running")], LIMITS).waits == {"job-2": "after"}
     assert started([follower]) == [2]
+
+
+modes = st.sampled_from(["read", "write"])
+numbers = st.integers(0, 4)
+
+
+@given(st.lists(modes), st.lists(modes), st.builds(JobLimits, read=numbers, write=numbers, total=numbers))
+def test_there_is_room_if_and_only_if_a_job_without_obstacles_would_start(
+    waiting: list[Mode], running: list[Mode], limits: JobLimits
+) -> None:
+    """So a queue that is not read because there is no room has nothing to start."""
+    active = [job(number, mode, status="running") for number, mode in enumerate(running)]
+    queue = [job(100 + number, mode) for number, mode in enumerate(waiting)]
+    assert has_room(frozenset(waiting), active, limits) == bool(decide(queue, active, limits).start)
 
 
 def test_scopes_that_intersect_queue_behind_each_other_unless_they_may_overlap() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from laneway.testing.processes import wait_gone
-from laneway.wire.git import NEVER_RAN, NO_GIT, git, git_apart, in_thread
+from laneway.wire.git import NEVER_RAN, NO_GIT, GitRun, git, git_apart, in_thread, rev_parse
 from laneway.wire.git_view import GitView, git_view
 from tests.doors.acp.repos import Repo
 
@@ -72,6 +72,29 @@ def test_what_git_has_against_a_command_is_kept(repo: Repo) -> None:
     assert ran.exit_code > 0
     assert "no-such-thing" in ran.error
     assert ran.stdout == b""
+
+
+@pytest.mark.parametrize("name", ["plain", "two\nlines", "\n", "ends\n", "\n\nsha1", " spaces "])
+def test_several_questions_to_a_repository_are_answered_each_by_itself(tmp_path: Path, name: str) -> None:
+    """Whatever line ends its path has: no answer is taken for another one, nor cut short."""
+    made = Repo(tmp_path / f"r{name}")
+    made.write("a.txt", "one\n")
+    made.commit("the first")
+    questions = ("--show-toplevel", "--git-path objects", "--show-object-format", "--absolute-git-dir")
+    top = str(made.root)
+    assert rev_parse(made.root, *questions) == [top, ".git/objects", "sha1", f"{top}/.git"]
+    for option in ("--show-toplevel", "--absolute-git-dir"):
+        assert rev_parse(made.root, option) == [git(made.root, "rev-parse", option).line]
+
+
+def test_a_question_that_has_no_answer_is_a_run_that_failed(repo: Repo, tmp_path: Path) -> None:
+    """Outside of every repository, and where one of several has none."""
+    outside = rev_parse(tmp_path, "--show-toplevel", "--show-object-format")
+    assert isinstance(outside, GitRun)
+    assert (outside.exit_code, "not a git repository" in outside.error) == (128, True)
+    inside = rev_parse(repo.root, "--show-toplevel", "--show-prefix")
+    assert isinstance(inside, GitRun)
+    assert inside.exit_code == NEVER_RAN
 
 
 @pytest.mark.parametrize("word", ["a\0b", "\ud800"])

@@ -265,7 +265,7 @@ async def test_a_process_with_a_deceitful_name_is_found(tmp_path: Path) -> None:
     disguised = tmp_path / "a) R 1 (\nb"
     shutil.copy(cat, disguised)
     child = await start([str(disguised)], Heard())
-    table = {pid: parent for pid, parent, _ in guardian.process_table()}
+    table = {pid: parent for pid, parent, *_ in guardian.process_table()}
 
     assert child.pid in guardian.descendants(os.getpid())
     assert table[table[child.pid]] == os.getpid()
@@ -277,7 +277,71 @@ def test_without_proc_the_table_is_read_from_ps() -> None:
     """As on macOS; ours stands in it with its parent."""
     if not os.path.exists("/bin/ps"):
         pytest.skip("there is no ps here")
-    assert (os.getpid(), os.getppid(), os.getpgrp()) in guardian.process_table_by_ps()
+    assert (os.getpid(), os.getppid(), os.getpgrp(), "") in guardian.process_table_by_ps()
+
+
+# ── supervisors of jobs ────────────────────────────────────────────────────
+
+
+SPAWNER = """
+import ctypes, json, os, signal, sys
+def fork(report, name, in_session):
+    if os.fork():
+        return
+    if in_session:
+        os.setsid()
+    ctypes.CDLL(None).prctl(15, name, 0, 0, 0)
+    below = os.fork()
+    if below:
+        os.write(report, b"%d %d " % (os.getpid(), below))
+    while True:
+        signal.pause()
+reports, report = os.pipe()
+for name, in_session in ((b"laneway-job", True), (b"laneway-job", False), (b"other", True)):
+    fork(report, name, in_session)
+pids = []
+while len(pids) < 6:
+    pids += map(int, os.read(reports, 512).split())
+print(json.dumps([os.getppid(), *pids]), flush=True)
+sys.stdin.read()
+"""
+"""A child with a supervisor, one that only has its name, and another daemon; each with a process below it."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        *((kind, way) for kind in (guardian.AGENT, guardian.PROGRAM) for way in ("stop", "kill", "guardian")),
+        (guardian.WORKER, "stop"),
+        (guardian.WORKER, "kill"),  # a dead guardian takes its worker along: the supervisor finds the rest
+    ],
+)
+async def test_only_supervisors_of_jobs_outlive_the_tree_that_they_were_started_in(
+    kind: str, way: str
+) -> None:
+    """With what is below them; but none of those that a job's own worker may have started."""
+    heard = Heard()
+    child = await start(python(SPAWNER), heard, kind=kind)
+    guard, *pids = json.loads(await heard.wait_line())
+    names = {pid: name for pid, _, _, name in guardian.process_table()}
+    spared = [
+        pid
+        for pid in pids
+        if kind != guardian.WORKER and names[pid] == guardian.SUPERVISOR_NAME and os.getsid(pid) != child.pid
+    ]
+    assert len(spared) == (0 if kind == guardian.WORKER else 2)
+    with Watch(set(pids).difference(spared)) as gone, Watch(spared):
+        if way == "stop":
+            assert await child.stop(DEADLINE_S) == Exit(code=0)
+        elif way == "kill":
+            child.kill()
+            assert await ended(child) == Exit(signal="SIGKILL")
+        else:
+            os.kill(guard, signal.SIGKILL)
+            await ended(child)
+        await gone.wait_gone()
+        for pid in spared:
+            os.kill(pid, 0)
 
 
 # ── a pipe to another home ─────────────────────────────────────────────────

@@ -25,7 +25,7 @@ from laneway.jobs.runs import trees_being_rolled_back
 from laneway.jobs.service import decode_spec
 from laneway.jobs.supervisor import Supervisor
 from laneway.store.database import Database
-from laneway.wire.guardian import become_subreaper
+from laneway.wire.guardian import SUPERVISOR_NAME, become_subreaper
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +37,9 @@ def main(argv: list[str]) -> int:
     locks = [int(lock), *(int(slot) for slot in slots.split(","))]
     for fd in locks:
         os.set_inheritable(fd, False)
-    # What a worker's guardian leaves behind, should it be killed, becomes ours.
-    become_subreaper(None)
+    # What a worker's guardian leaves behind, should it be killed, becomes ours. The name tells the guardian
+    # of an agent that spawned us to let us live.
+    become_subreaper(SUPERVISOR_NAME)
     # Told to end with the session of whoever started us, for one: the job is not theirs to end.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -75,7 +76,7 @@ def _start_next(places: JobsLayout, ledger: Ledger, limits: JobLimits) -> None:
     """Start what has waited for our slots."""
 
     def busy() -> frozenset[str]:
-        return trees_being_rolled_back(places, {job.tree for job in ledger.queued() if job.tree})
+        return trees_being_rolled_back(places, ledger.queued_trees())
 
     try:
         Dispatcher(places, ledger, limits, child_environment(os.environ), busy).run()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from laneway.app.options import CodexChoice
-from laneway.base.errors import BinaryError, UsageError
+from laneway.base.errors import BinaryError
 from laneway.base.settings import Settings
 from laneway.codex import locate
 from laneway.core.background import TaskSet
@@ -65,17 +65,12 @@ def open_jobs(
     from laneway.jobs.requests import JobDefaults
     from laneway.jobs.service import Jobs
 
-    if settings.jobs_executor != "local":
-        raise UsageError(
-            f"jobs.executor is {settings.jobs_executor}, and this Laneway runs jobs on this machine only:"
-            " `laneway config unset jobs.executor`."
-        )
     codex = codex_problem = ""
     if needs_codex:
         try:
             codex = os.path.abspath(locate.find(choice.codex_bin, configured=choice.configured_bin).path)
         except BinaryError as problem:
-            if not settings.jobs_nodes:
+            if settings.jobs_executor == "local" and not settings.jobs_nodes:
                 raise
             codex_problem = str(problem)
     places = JobsLayout.of(state)

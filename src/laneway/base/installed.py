@@ -19,6 +19,7 @@ PACKAGES = {
     "claude": "claude-agent-sdk",
     "codex": "openai-codex-cli-bin",
     "http": "uvicorn",
+    "ray": "ray",
     "terminal": "rich",
     "ws": "websockets",
 }

@@ -89,10 +89,10 @@ class Attempt:
         child = await Child.spawn(
             argv, on_stdout=self._read, env=environment, cwd=cwd, kind=guardian.WORKER, held=locks
         )
-        on_start()
         try:
-            child.write(prompt)
+            child.write(prompt)  # first: the worker works while we note that it does
             child.end_input()
+            on_start()
             stopping = asyncio.ensure_future(self._stop_in_time(child))
             try:
                 how = await child.wait()

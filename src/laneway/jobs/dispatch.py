@@ -47,7 +47,7 @@ class Dispatcher:
 
     def run(self) -> tuple[str, ...]:
         """Start what may start; the ids of the jobs that were started."""
-        if not self._ledger.queued():
+        if not self._has_room():
             return ()
         make_folder(self._places.root)
         with gate(self._places.dispatch_lock, patience_s=GATE_S):
@@ -58,6 +58,11 @@ class Dispatcher:
         if started:
             ring(self._places)
         return tuple(started)
+
+    def _has_room(self) -> bool:
+        """Whether a look at the queue is worth it. Whoever makes room later looks again."""
+        modes = self._ledger.queued_modes()
+        return bool(modes) and rules.has_room(modes, self._ledger.active(), self._limits)
 
     def _start(self, job: Job) -> bool:
         # Slots that a dead job's processes still hold are not free, whatever the ledger says.

@@ -29,8 +29,10 @@ MAX_CONTENT_BYTES = 4 * 1024
 MAX_ANSWER_BYTES = 64 * 1024
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 """More than a worker prints on one line."""
-READ_BYTES = 256 * 1024
-"""From the file at a time."""
+READ_BYTES = 64 * 1024
+"""From the file at a time: about what one answer takes. More for a record that is larger."""
+TAIL_BYTES = 4 * 1024
+"""Of the end of a file, where only its last record is wanted. More for one that is larger."""
 
 
 class LoggedEvent(msgspec.Struct, frozen=True):
@@ -129,7 +131,7 @@ def _last_record(fd: int, size: int) -> tuple[int, LoggedEvent | None]:
     tail = b""
     at = size
     while at > 0 and tail.count(b"\n") < 2:
-        step = min(READ_BYTES, at)
+        step = min(max(TAIL_BYTES, len(tail)), at)
         at -= step
         tail = os.pread(fd, step, at) + tail
     end = at + tail.rfind(b"\n") + 1
@@ -228,21 +230,26 @@ class _Lines:
     def __init__(self, fd: int, offset: int) -> None:
         self._fd = fd
         self._buffer = b""
+        self._at = 0
+        """Where in the buffer the next line begins."""
         self.offset = offset
         """Behind the last line that was taken."""
 
     def next_line(self) -> bytes | None:
-        while (end := self._buffer.find(b"\n")) < 0:
-            more = os.pread(self._fd, READ_BYTES, self.offset + len(self._buffer))
-            if not more or len(self._buffer) > MAX_RECORD_BYTES:
+        while (end := self._buffer.find(b"\n", self._at)) < 0:
+            rest = self._buffer[self._at :]
+            more = os.pread(self._fd, max(READ_BYTES, len(rest)), self.offset + len(rest))
+            if not more or len(rest) > MAX_RECORD_BYTES:
                 return None
-            self._buffer += more
-        line, self._buffer = self._buffer[:end], self._buffer[end + 1 :]
-        self.offset += end + 1
+            self._buffer, self._at = rest + more, 0
+        line = self._buffer[self._at : end]
+        self._at = end + 1
+        self.offset += len(line) + 1
         return line
 
     def put_back(self, line: bytes) -> None:
-        self._buffer = line + b"\n" + self._buffer
+        """The last line that was taken."""
+        self._at -= len(line) + 1
         self.offset -= len(line) + 1
 
     def has_more(self) -> bool:

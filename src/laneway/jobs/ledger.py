@@ -8,13 +8,13 @@ caller expects, so that two processes cannot both start, cancel or end a job. Wh
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from laneway.base.ids import new_id
-from laneway.jobs.model import ACTIVE, HERE, UNFINISHED, Isolation, Job, JobFailure, Status
+from laneway.jobs.model import ACTIVE, HERE, UNFINISHED, Isolation, Job, JobFailure, Mode, Status
 from laneway.store.database import Database
 
 if TYPE_CHECKING:
@@ -115,6 +115,18 @@ class Ledger:
     def queued(self) -> list[Job]:
         """On this machine, as all that is about starting them."""
         return self._select(f"WHERE {_QUEUED} ORDER BY number")
+
+    def queued_modes(self) -> frozenset[Mode]:
+        """Of the queued jobs: much cheaper than the jobs, where there are many."""
+        return frozenset(self._distinct("mode"))
+
+    def queued_trees(self) -> frozenset[str]:
+        """Work trees of queued write jobs."""
+        return frozenset(self._distinct("tree")) - {""}
+
+    def queued_count(self) -> int:
+        query = f"SELECT count(*) FROM jobs WHERE {_QUEUED}"
+        return int(self.database.read(lambda c: c.execute(query).fetchone()[0]))
 
     def active(self) -> list[Job]:
         """Those with a supervisor, or whose supervisor died."""
@@ -258,6 +270,11 @@ class Ledger:
                 connection.execute(other, (ids,))
 
         self.database.write(work)
+
+    def _distinct(self, column: str) -> Iterator[Any]:
+        """Of the queued jobs."""
+        query = f"SELECT DISTINCT {column} FROM jobs WHERE {_QUEUED}"
+        return (row[0] for row in self.database.read(lambda c: c.execute(query).fetchall()))
 
     def _select(self, rest: str, values: tuple[Any, ...] = (), *, distinct: bool = False) -> list[Job]:
         query = f"SELECT {'DISTINCT ' if distinct else ''}{_COLUMNS} FROM jobs {rest}"

@@ -58,7 +58,7 @@ def listed(jobs: Jobs, owner: str, wanted: JobFilter) -> JobPage:
         "read": f"{count(active, 'read')}/{limits.read}",
         "write": f"{count(active, 'write')}/{limits.write}",
         "total": f"{len(active)}/{limits.total}",
-        "queued": str(len(jobs.ledger.queued())),
+        "queued": str(jobs.ledger.queued_count()),
     }
     now = jobs.ledger.now()
     totals = jobs.ledger.totals(whose, _midnight(now), _midnight(now, days_ago=DAYS - 1))

@@ -42,13 +42,15 @@ def prepare_worker(
     spec: JobSpec, files: JobPlaces, environment: Mapping[str, str], thread_id: str | None
 ) -> Prepared:
     """`thread_id`: of the thread to go on with."""
-    version = binary.probe(Binary(spec.codex, "job"))
+    is_resumed = thread_id is not None
+    # Asking for the version is starting a Codex: only where it decides anything.
+    may_write_trust = config.writes_trust(spec.sandbox, is_resumed=is_resumed, version=None)
     found = config.read(
         spec.cwd,
         spec.codex_home,
         sandbox=spec.sandbox,
-        is_resumed=thread_id is not None,
-        version=version,
+        is_resumed=is_resumed,
+        version=binary.probe(Binary(spec.codex, "job")) if may_write_trust else None,
         ask=(spec.codex,),
     )
     if spec.output_schema is not None:

@@ -34,11 +34,12 @@ def repo_state(tree: str) -> RepoState:
     """Empty where git cannot tell."""
     folder = Path(tree)
     head = git(folder, "symbolic-ref", "--quiet", "HEAD")
-    commit = git(folder, "rev-parse", "--verify", "--quiet", "HEAD")
+    if head.exit_code != 0:  # it names a commit, no branch
+        head = git(folder, "rev-parse", "--verify", "--quiet", "HEAD")
     refs = git(folder, "for-each-ref", "--format=%(objectname) %(refname)", max_bytes=MAX_REFS_BYTES)
     pairs = (line.partition(" ") for line in refs.stdout.decode("utf-8", "replace").splitlines())
     return RepoState(
-        head=head.line if head.exit_code == 0 else commit.line,
+        head=head.line,
         refs={name: oid for oid, _, name in pairs if name},
     )
 

@@ -51,6 +51,11 @@ def decide(
     return QueueDecision(tuple(start), waits)
 
 
+def has_room(modes: Collection[Mode], active: Sequence[Job], limits: JobLimits) -> bool:
+    """Whether `decide` could start any queued job of these modes. If not, the queue need not be read."""
+    return len(active) < limits.total and any(count(active, mode) < limits.of(mode) for mode in modes)
+
+
 def _waits(
     job: Job,
     running: Sequence[Job],

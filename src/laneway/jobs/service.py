@@ -174,8 +174,7 @@ class Jobs:
     def _busy_trees(self) -> frozenset[str]:
         from laneway.jobs.runs import trees_being_rolled_back
 
-        trees = {job.tree for job in self.ledger.queued() if job.tree}
-        return trees_being_rolled_back(self.places, trees)
+        return trees_being_rolled_back(self.places, self.ledger.queued_trees())
 
     # ── looking ────────────────────────────────────────────────────────────
 

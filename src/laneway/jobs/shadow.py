@@ -25,6 +25,7 @@ from laneway.jobs.snapshots import index as seen
 from laneway.jobs.snapshots.beneath import open_root
 from laneway.jobs.snapshots.beside import beside_of, usual_modes
 from laneway.jobs.snapshots.compare import BESIDE, FILES, compare, folders_of, read_beside, states_of
+from laneway.jobs.snapshots.comparisons import Comparisons
 from laneway.jobs.snapshots.ignored import IgnoredPaths, ignored_in
 from laneway.jobs.snapshots.index import Index
 from laneway.jobs.snapshots.model import Change, PathState, Snapshot, Unguarded
@@ -51,6 +52,7 @@ class Shadow:
         self.tree = tree
         self._ours = (folder, *ours)
         self._facts: WorkTree | None = None
+        self._comparisons = Comparisons(folder / "comparisons")
 
     def snapshot(self, *, is_baseline: bool = False) -> Snapshot:
         """Record the tree as it is now. `TreeRefused` where that cannot be done rightly.
@@ -69,7 +71,13 @@ class Shadow:
 
     def changes(self, before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
         """What differs, by path. Not what is unguarded in one of the two."""
-        return compare(self._objects(), before, after)
+        if before.tree == after.tree:
+            return ()
+        known = self._comparisons.find(before, after)
+        if known is None:
+            known = compare(self._objects(), before, after)
+            self._comparisons.add(before, after, known)
+        return known
 
     def read(self, state: PathState) -> bytes:
         """The content of a file or the target of a link. `ContentGone` where it is not there any more."""

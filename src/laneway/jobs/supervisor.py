@@ -90,14 +90,14 @@ class Supervisor:
                 "launch", f"Job {self._spec.continues} ended before it had a thread: spawn a new one."
             )
         if self._runs is not None:
-            run = await asyncio.to_thread(
+            beginning = asyncio.to_thread(
                 self._runs.begin,
                 self._job,
                 require_clean=self._spec.require_clean,
                 expiry_s=self._spec.run_expiry_s,
             )
+            run, self._repo = await asyncio.gather(beginning, asyncio.to_thread(repo_state, self._runs.tree))
             self._run_id = run.run_id
-            self._repo = await asyncio.to_thread(repo_state, self._runs.tree)
             self._litter = present_litter(self._spec.cwd)
             if self._spec.isolation != "shared":
                 self._apart = ApartWork(self._runs, self._job, self._spec, self._files.work)
@@ -205,8 +205,9 @@ class Supervisor:
     # ── the ledger while it runs ───────────────────────────────────────────
 
     def _on_start(self, number: int) -> None:
-        self._ledger.change(self._job.job_id, expects=("starting",), status="running")
-        self._ledger.change(self._job.job_id, expects=("running", "cancelling"), attempt=number)
+        job_id = self._job.job_id
+        if not self._ledger.change(job_id, expects=("starting",), status="running", attempt=number):
+            self._ledger.change(job_id, expects=("running", "cancelling"), attempt=number)
         ring(self.places)
 
     def _on_thread(self, thread_id: str) -> None:

@@ -21,7 +21,7 @@ from laneway.jobs.model import Job
 WAIT_S = 45.0
 """By default: below the 60 seconds after which some clients give a call up."""
 MAX_WAIT_S = 240.0
-LOOK_S = 0.05
+LOOK_S = 0.02
 """Between two looks at the bell, which cost microseconds each."""
 ROUND_S = 5.0
 """Between two looks at the ledger although nothing rang."""

@@ -239,7 +239,8 @@ class Child:
             if self._kind == guardian.PIPE:
                 guardian.signal_all(guardian.members(self.pid), signal.SIGKILL)
             else:
-                guardian.kill_tree(self.pid, root_too=True)
+                spares_jobs = self._kind != guardian.WORKER
+                guardian.kill_tree(self.pid, root_too=True, spares_jobs=spares_jobs)
         self._close_pipes()
         self._swept.set()
 

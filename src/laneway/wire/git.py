@@ -159,6 +159,23 @@ def git(
     return _run(folder, arguments, {}, stdin, max_bytes, timeout_s)
 
 
+def rev_parse(folder: Path, *questions: str) -> list[str] | GitRun:
+    """What `git rev-parse` answers to each question, such as `--git-path objects`; or why it does not.
+
+    One process for all of them. Only where a path has the end of a line in it, there is one for each.
+    """
+    ran = git(folder, "rev-parse", *(word for question in questions for word in question.split(" ")))
+    if ran.exit_code != 0:
+        return ran
+    answers = [os.fsdecode(line) for line in ran.stdout.split(b"\n")[:-1]]
+    if len(answers) != len(questions):
+        runs = [git(folder, "rev-parse", *question.split(" ")) for question in questions]
+        answers = [run.line if run.exit_code == 0 else "" for run in runs]
+    if not all(answers):
+        return GitRun(NEVER_RAN, error=f"{folder} is not in a work tree.")
+    return answers
+
+
 def git_apart(
     folder: Path,
     *arguments: str,

@@ -24,7 +24,7 @@ import msgspec
 
 from laneway.base.foreign_files import NotRegular, open_regular, read_open, read_regular
 from laneway.base.repo import find_repo, git_dir
-from laneway.wire.git import APART, GIT_S, MAX_OUTPUT_BYTES, NEVER_RAN, GitRun, git, git_apart
+from laneway.wire.git import APART, GIT_S, MAX_OUTPUT_BYTES, NEVER_RAN, GitRun, git, git_apart, rev_parse
 
 MAX_INDEX_BYTES = 512 * 1024 * 1024
 """Of an index: some three million files. Copying the largest takes a tenth of a second."""
@@ -148,13 +148,10 @@ def _discover(folder: Path) -> _RepoFacts | GitRun:
     if odd_file := odd_git_file(folder):
         return _refused(f"{odd_file} is not a regular file.")
     real = Path(os.path.realpath(folder))
-    paths = []
-    for option in ("--show-toplevel", "--absolute-git-dir", "--git-common-dir"):
-        result = git(real, "rev-parse", option)
-        if result.exit_code != 0 or not result.line:
-            return result if result.exit_code else _refused(f"{folder} is not in a work tree.")
-        paths.append(os.path.join(real, result.line))
-    top, repo_git_dir, common = paths
+    found = rev_parse(real, "--show-toplevel", "--absolute-git-dir", "--git-common-dir")
+    if isinstance(found, GitRun):
+        return found
+    top, repo_git_dir, common = (os.path.join(real, path) for path in found)
     if not _belongs(top, repo_git_dir):
         return _refused(f"The configuration of {repo_git_dir} names another work folder: {top}.")
     config_output = git(real, "config", "-z", "--get-regexp", _SETTINGS_READ, max_bytes=MAX_SETTINGS_BYTES)

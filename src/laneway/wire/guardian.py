@@ -16,6 +16,8 @@ changes that variable for itself where the locale is C.
 KIND: `agent` if a model chooses what is started below us, `worker` if it works for a background job; other
 processes can see both (`laneway.wire.process_tree`). `pipe` if it is the way to another home of Laneway: then
 what has left the child's session is not ours to end, such as supervisors of jobs there. Else `program`.
+Supervisors of background jobs that were started below us are spared, with their trees: a job outlives whoever
+spawned it. Only a worker's guardian spares nobody.
 
 Imports only modules of a bare interpreter, because every start-up waits for its start.
 """
@@ -45,6 +47,11 @@ PR_SET_NAME = 15
 ZOMBIES_S = 0.5
 """For dead processes of a session to be reaped by whoever adopted them; some containers never do."""
 AGENT, WORKER, PROGRAM, PIPE = "agent", "worker", "program", "pipe"
+SUPERVISOR_NAME = "laneway-job"
+"""The process name of a job's supervisor. A process that a model starts could take it, and would be left
+running: it could as well spawn a job, or use cron."""
+QUIET_LOOKS = 3
+"""Looks at the process table, a tick apart, that must find nothing but supervisors: one may miss a fork."""
 NAMES = {AGENT: "laneway-guard", WORKER: "laneway-worker"}
 """Process names of guardians; at most 15 characters (Linux)."""
 HEEDED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -64,19 +71,28 @@ def main(argv: list[str]) -> int:
         become_subreaper(NAMES.get(kind))
     # Not for others: whoever looks for what a dead guardian leaves finds it below the living child.
     prepare = death_with_parent() if kind == WORKER else lambda: None
-    return Guardian(control, status, prepare, only_session=kind == PIPE).run(argv[7:])
+    guardian = Guardian(control, status, prepare, only_session=kind == PIPE, spares_jobs=kind != WORKER)
+    return guardian.run(argv[7:])
 
 
 class Guardian:
     """Starts the child, reports its end, and ends its tree."""
 
     def __init__(
-        self, control: int, status: int, prepare_child: Callable[[], None], *, only_session: bool
+        self,
+        control: int,
+        status: int,
+        prepare_child: Callable[[], None],
+        *,
+        only_session: bool,
+        spares_jobs: bool,
     ) -> None:
         self.control = control
         self.status = status
         self.prepare_child = prepare_child
         self.only_session = only_session
+        self.spares_jobs = spares_jobs
+        self.quiet_looks = 0
         self.session = 0
         self.child = 0
         self.wake, wake_in = os.pipe()
@@ -174,7 +190,7 @@ class Guardian:
         """End all remaining processes, however often they fork."""
         self.terminate()
         deadline = time.monotonic() + self.term_s
-        while self.reap() or self.is_session_left(deadline + ZOMBIES_S):
+        while (self.reap() and self.is_tree_left()) or self.is_session_left(deadline + ZOMBIES_S):
             if not self.may_kill:
                 if select.select([self.control], [], [], SWEEP_TICK_S)[0]:
                     self.obey()
@@ -187,13 +203,24 @@ class Guardian:
         if self.only_session:
             signal_all(members(self.session), signal.SIGTERM)
         else:
-            signal_tree(signal.SIGTERM)
+            signal_all(self.descendants(), signal.SIGTERM)
 
     def kill(self) -> None:
         if self.only_session:
             signal_all(members(self.session), signal.SIGKILL)
         else:
-            kill_tree(os.getpid())
+            kill_tree(os.getpid(), spares_jobs=self.spares_jobs)
+
+    def descendants(self) -> list[int]:
+        return descendants(os.getpid(), spares_jobs=self.spares_jobs)
+
+    def is_tree_left(self) -> bool:
+        """Whether our children are others than the supervisors that we spare."""
+        if not self.spares_jobs or self.descendants():
+            self.quiet_looks = 0
+        else:
+            self.quiet_looks += 1
+        return self.quiet_looks < QUIET_LOOKS
 
     def is_session_left(self, until: float) -> bool:
         """Others than our child's may be left of a session; of a tree all are ours, and are reaped."""
@@ -248,16 +275,12 @@ def death_with_parent() -> Callable[[], None]:
     return die_with_parent
 
 
-def signal_tree(number: int) -> None:
-    signal_all(descendants(os.getpid()), number)
-
-
-def kill_tree(root: int, *, root_too: bool = False) -> None:
+def kill_tree(root: int, *, root_too: bool = False, spares_jobs: bool = False) -> None:
     """SIGKILL everything below `root`. All are stopped first: a stopped process cannot fork meanwhile."""
     frozen = [root] if root_too else []
     signal_all(frozen, signal.SIGSTOP)
     for _ in range(FREEZE_ROUNDS):
-        new_pids = [pid for pid in descendants(root) if pid not in frozen]
+        new_pids = [pid for pid in descendants(root, spares_jobs=spares_jobs) if pid not in frozen]
         if not new_pids:
             break
         signal_all(new_pids, signal.SIGSTOP)
@@ -266,7 +289,7 @@ def kill_tree(root: int, *, root_too: bool = False) -> None:
 
 
 def members(session: int) -> list[int]:
-    return [pid for pid, _, each in process_table() if each == session]
+    return [pid for pid, _, each, _ in process_table() if each == session]
 
 
 def signal_all(pids: list[int], number: int) -> None:
@@ -277,11 +300,16 @@ def signal_all(pids: list[int], number: int) -> None:
             pass  # it ended by itself in between
 
 
-def descendants(root: int) -> list[int]:
-    """All processes below `root`, and those of its session, whose parents may be gone."""
+def descendants(root: int, *, spares_jobs: bool = False) -> list[int]:
+    """All processes below `root`, and those of its session, whose parents may be gone.
+
+    With `spares_jobs` without supervisors of jobs, and what is below them.
+    """
     children: dict[int, list[int]] = {}
     pids: list[int] = []
-    for pid, parent, session in process_table():
+    for pid, parent, session, name in process_table():
+        if spares_jobs and name == SUPERVISOR_NAME and pid == session:
+            continue
         children.setdefault(parent, []).append(pid)
         if session == root and pid != root:
             pids.append(pid)
@@ -293,8 +321,8 @@ def descendants(root: int) -> list[int]:
     return pids
 
 
-def process_table() -> list[tuple[int, int, int]]:
-    """Every process with its parent and its session."""
+def process_table() -> list[tuple[int, int, int, str]]:
+    """Every process with its parent, its session and its name."""
     if not os.path.isdir("/proc/self"):
         return process_table_by_ps()
     table = []
@@ -303,18 +331,20 @@ def process_table() -> list[tuple[int, int, int]]:
             try:
                 with open(f"/proc/{name}/stat", "rb") as stat:
                     # The name in parentheses may contain anything, so split after the last parenthesis.
-                    fields = stat.read().rpartition(b")")[2].split()
+                    begin, _, rest = stat.read().rpartition(b")")
             except OSError:
                 continue  # it ended while we looked
-            table.append((int(name), int(fields[1]), int(fields[3])))
+            fields = rest.split()
+            called = begin.partition(b"(")[2].decode("utf-8", "replace")
+            table.append((int(name), int(fields[1]), int(fields[3]), called))
     return table
 
 
-def process_table_by_ps() -> list[tuple[int, int, int]]:
-    # Without /proc (macOS) there is no session id; the process group comes close.
+def process_table_by_ps() -> list[tuple[int, int, int, str]]:
+    # Without /proc (macOS) there is no session id; the process group comes close. Nor can we name processes.
     with os.popen("/bin/ps -axo pid=,ppid=,pgid=") as lines:  # noqa: S605  a constant
         rows = [line.split() for line in lines]
-    return [(int(pid), int(parent), int(group)) for pid, parent, group in rows]
+    return [(int(pid), int(parent), int(group), "") for pid, parent, group in rows]
 
 
 if __name__ == "__main__":

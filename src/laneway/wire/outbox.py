@@ -47,6 +47,7 @@ class Outbox:
         self._messages: list[bytes] = []
         self._waiting = 0
         self._flush_scheduled = False
+        self._gatherers: list[Callable[[], None]] = []
         self._waiters: list[asyncio.Future[None]] = []
         self.has_paused = False
         """Whether reading is paused because the other end does not read."""
@@ -71,11 +72,28 @@ class Outbox:
         # One write for all messages of this iteration of the loop; none waits longer than that.
         self._messages.append(message)
         self._waiting += len(message)
+        self._schedule()
+
+    def before_write(self, gather: Callable[[], None]) -> None:
+        """Call this once, right before the next write: what it posts leaves with that.
+
+        For who gathers pieces that come together: without an iteration of the loop of its own.
+        """
+        self._gatherers.append(gather)
+        self._schedule()
+
+    def _schedule(self) -> None:
         if not self._flush_scheduled:
             self._flush_scheduled = True
             asyncio.get_running_loop().call_soon(self._flush_soon)
 
     def flush(self) -> None:
+        try:
+            self._gather()
+        finally:
+            self._write()
+
+    def _write(self) -> None:
         if self._messages:
             data = b"".join(self._messages)
             self._messages.clear()
@@ -103,5 +121,12 @@ class Outbox:
                 waiter.set_result(None)
 
     def _flush_soon(self) -> None:
-        self._flush_scheduled = False
-        self.flush()
+        try:
+            self._gather()
+        finally:
+            self._flush_scheduled = False
+            self.flush()
+
+    def _gather(self) -> None:
+        while self._gatherers:
+            self._gatherers.pop(0)()

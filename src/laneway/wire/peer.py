@@ -181,6 +181,11 @@ class Peer:
         self._post(self._head + b'"method":' + encode(method) + _params(params) + b"}")
         return True
 
+    def before_write(self, gather: Callable[[], None]) -> None:
+        """Call this once, right before the next write: what it sends leaves with that."""
+        if not self._closed:
+            self._outbox.before_write(gather)
+
     @property
     def is_behind(self) -> bool:
         """Whether the other end has stopped reading."""

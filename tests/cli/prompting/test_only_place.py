@@ -8,8 +8,8 @@ from pathlib import Path
 import laneway.cli
 
 CLI = Path(laneway.cli.__file__).parent
-READS_PIPES = {"ask/inputs.py", "config_edit.py", "mail.py", "waiting.py"}
-"""Read what is piped in (a prompt, a value, a message), or only look whether it is a terminal."""
+READS_PIPES = {"ask/inputs.py", "config_edit.py", "jobs/node.py", "mail.py", "waiting.py"}
+"""Read what is piped in (a prompt, a value, a message, a protocol), or only look whether it is a terminal."""
 
 
 def reads(tree: ast.AST) -> set[str]:

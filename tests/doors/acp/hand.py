@@ -6,6 +6,7 @@ A whole `ClientChannel` without a wire. Every message is held against the offici
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -57,6 +58,9 @@ class Hand:
 
     def notify(self, method: str, params: Any) -> None:
         self.lint.check("agent", {"jsonrpc": "2.0", "method": method, "params": params})
+
+    def before_write(self, gather: Callable[[], None]) -> None:
+        asyncio.get_running_loop().call_soon(gather)
 
     async def call(self, method: str, params: Any) -> Any:
         self._count += 1

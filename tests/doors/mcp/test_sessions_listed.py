@@ -119,14 +119,14 @@ async def test_a_cursor_or_a_limit_that_is_none_is_one_sentence(
 
 
 async def test_the_list_of_resources_has_pages_too(tmp_path: Path) -> None:
-    """A transcript and a summary for each session."""
+    """A transcript and a summary for each session, and the instructions for jobs."""
     async with crowded(tmp_path) as client:
         first = (await client.ask("resources/list", {}))["result"]
         second = (await client.ask("resources/list", {"cursor": first["nextCursor"]}))["result"]
         refused = await client.ask("resources/list", {"cursor": "nonsense"})
         odd = await client.ask("resources/list", {"cursor": 7})
     uris = [each["uri"] for page in (first, second) for each in page["resources"]]
-    assert len(set(uris)) == len(uris) == 2 * CLOSED
+    assert len(set(uris)) == len(uris) == 2 * CLOSED + 1
     assert len(first["resources"]) == 200
     assert "nextCursor" not in second
     assert (refused["error"]["code"], odd["error"]["code"]) == (-32602, -32602)

@@ -43,6 +43,10 @@ class Stub:
     def methods(self) -> list[str]:
         return [message["method"] for message in self.sent()]
 
+    async def wait_connected(self) -> None:
+        """Until Claude Code knows the tools: it takes words before that, and its model would have none."""
+        await until(lambda: "tools/list" in self.methods(), DEADLINE_S)
+
     def finish(self, words: str) -> None:
         partial = self.folder / "partial"
         partial.write_text(words)
@@ -72,6 +76,7 @@ async def test_the_idle_model_is_woken_with_the_result_of_a_task() -> None:
     """The call is over at once; nobody asks the model, or is asked by it, until the task is over."""
     pytest.importorskip("pyte", reason="needs pyte, which `make setup` installs")
     async with stub() as here, here.home.interactive(*MAY) as screen:
+        await here.wait_connected()
         await say(screen, WAIT)
         await screen.wait_for("● Done.")
         await until(lambda: here.methods().count("tasks/get") > 2, DEADLINE_S)
@@ -91,6 +96,7 @@ async def test_a_resumed_session_is_woken_although_the_server_was_started_again(
     pytest.importorskip("pyte", reason="needs pyte, which `make setup` installs")
     async with stub() as here:
         async with here.home.interactive(*MAY) as screen:
+            await here.wait_connected()
             await say(screen, WAIT)
             await screen.wait_for("● Done.")
             await until(lambda: "tasks/get" in here.methods(), DEADLINE_S)
@@ -107,6 +113,7 @@ async def test_a_model_that_stops_the_task_cancels_it() -> None:
     """By the tool that Claude Code gives it for all of its background work."""
     pytest.importorskip("pyte", reason="needs pyte, which `make setup` installs")
     async with stub() as here, here.home.interactive(*MAY) as screen:
+        await here.wait_connected()
         await say(screen, WAIT)
         await screen.wait_for("● Done.")
         _, _, name = here.shown().partition(BACKGROUND)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -18,6 +19,10 @@ class ClientChannel(Protocol):
 
     def update(self, session_id: str, update: dict[str, Any] | msgspec.Raw) -> None:
         """Send a `session/update`; never dropped."""
+        ...
+
+    def before_write(self, gather: Callable[[], None]) -> None:
+        """Call this once, before anything that is sent now is written: what it sends leaves with that."""
         ...
 
     def notify(self, method: str, params: Any) -> None: ...
@@ -49,6 +54,9 @@ class PeerChannel:
             prefix = self._prefixes[session_id] = b'{"sessionId":' + encode(session_id) + b',"update":'
         body = bytes(update) if isinstance(update, msgspec.Raw) else encode(update)
         self._peer.notify("session/update", msgspec.Raw(prefix + body + b"}"), may_drop=False)
+
+    def before_write(self, gather: Callable[[], None]) -> None:
+        self._peer.before_write(gather)
 
     def notify(self, method: str, params: Any) -> None:
         self._peer.notify(method, params, may_drop=False)

@@ -16,6 +16,7 @@ from laneway.base.errors import (
     ContentGone,
     JobUnknown,
     LanewayError,
+    NodeUnreachable,
     StoreError,
     TreeRefused,
     UsageError,
@@ -41,7 +42,9 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
     """The id of its ledger: a name may lead to another machine tomorrow."""
     repositories: tuple[str, ...]
     free: dict[Mode, int]
-    """JobsLayout, less the jobs that wait for one; below zero if more of them wait."""
+    """Places, less the jobs that wait for one; below zero if more of them wait."""
+    places: dict[Mode, int] = {}
+    """How many jobs of a mode may run at once."""
 
 
 @prepare
@@ -176,6 +179,8 @@ def fault_of(error: LanewayError) -> NodeFault:
         return NodeFault(kind="job_unknown", text=str(error), job_id=error.job_id)
     if isinstance(error, BadCursor):
         return NodeFault(kind="bad_cursor", text=str(error))
+    if isinstance(error, NodeUnreachable):
+        return NodeFault(kind="node_unreachable", text=error.why)
     kind = next((kind for kind, each in _KINDS.items() if isinstance(error, each)), "other")
     if isinstance(error, ContentGone):
         kind = "tree_refused"
@@ -183,7 +188,10 @@ def fault_of(error: LanewayError) -> NodeFault:
 
 
 def error_of(fault: Any, node: str) -> LanewayError:
-    """The error that the machine `node` answered with, whatever it sent."""
+    """The error that the machine `node` answered with, whatever it sent.
+
+    Without a name it has only been carried here, and says itself where it comes from.
+    """
     try:
         known = msgspec.convert(fault, NodeFault)
     except msgspec.ValidationError:
@@ -193,5 +201,8 @@ def error_of(fault: Any, node: str) -> LanewayError:
             return JobUnknown(known.job_id)
         case "bad_cursor":
             return BadCursor()
+        case "node_unreachable":
+            return NodeUnreachable(node, label(known.text, MAX_ERROR_CHARS))
         case kind:
-            return _KINDS.get(kind, LanewayError)(f"{node}: {label(known.text, MAX_ERROR_CHARS)}")
+            text = label(known.text, MAX_ERROR_CHARS)
+            return _KINDS.get(kind, LanewayError)(f"{node}: {text}" if node else text)

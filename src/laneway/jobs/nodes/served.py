@@ -43,6 +43,7 @@ from laneway.jobs.waiting import MAX_WAIT_S, Waiter
 USER = Caller(agent_id="", principal=LOCAL)
 MAX_WATCHED = 10_000
 """Jobs of one watch."""
+MODES: tuple[Mode, ...] = ("read", "write")
 _TOOLS = {
     "result": tool_schemas.RESULT,
     "events": tool_schemas.EVENTS,
@@ -108,7 +109,8 @@ class Served:
             version=__version__,
             home=jobs.ledger.home(),
             repositories=tuple(self._repositories),
-            free={mode: jobs.free(mode) for mode in ("read", "write")},
+            free={mode: jobs.free(mode) for mode in MODES},
+            places={mode: jobs.limits.of(mode) for mode in MODES},
         )
 
     # ── starting ───────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ import msgspec
 from laneway.base.errors import TreeRefused
 from laneway.base.plain import code_label
 from laneway.base.repo import git_dir
-from laneway.wire.git import NEVER_RAN, GitRun, git
+from laneway.wire.git import NEVER_RAN, GitRun, rev_parse
 from laneway.wire.git_view import odd_git_file
 
 MAX_COMPLAINT_CHARS = 300
@@ -48,8 +48,13 @@ def work_tree(folder: Path) -> WorkTree:
     if odd := odd_git_file(folder):
         raise TreeRefused(f"{code_label(odd)} is not a regular file.", str(folder))
     real = Path(os.path.realpath(folder))
-    top = _ask(real, "--show-toplevel")
-    own = os.path.join(real, _ask(real, "--absolute-git-dir"))
+    answers = rev_parse(
+        real, "--show-toplevel", "--absolute-git-dir", "--git-path objects", "--show-object-format"
+    )
+    if isinstance(answers, GitRun):
+        raise refused(folder, answers)
+    top, own, objects, algorithm = answers
+    own = os.path.join(real, own)
     linked = git_dir(top)
     if linked is None or not os.path.samefile(linked, own):
         raise TreeRefused(
@@ -58,8 +63,8 @@ def work_tree(folder: Path) -> WorkTree:
     return WorkTree(
         top=Path(top),
         git_dir=own,
-        objects=os.path.realpath(os.path.join(real, _ask(real, "--git-path", "objects"))),
-        algorithm=_ask(real, "--show-object-format"),
+        objects=os.path.realpath(os.path.join(real, objects)),
+        algorithm=algorithm,
     )
 
 
@@ -85,10 +90,3 @@ def refused(folder: Path, ran: GitRun) -> TreeRefused:
         line = ran.error.partition("\n")[0].removeprefix("fatal: ").rstrip(".") or "it was ended"
         text = f"Git does not work in {code_label(str(folder))}: {code_label(line, MAX_COMPLAINT_CHARS)}."
     return TreeRefused(text, str(folder))
-
-
-def _ask(folder: Path, *words: str) -> str:
-    ran = git(folder, "rev-parse", *words)
-    if ran.exit_code != 0 or not ran.line:
-        raise refused(folder, ran)
-    return ran.line

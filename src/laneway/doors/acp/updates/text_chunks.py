@@ -36,7 +36,8 @@ class TextChunks:
         self._message_id: str | None = None
         self._prefix = b""
         self._pieces: list[str] = []
-        self._flush: asyncio.Handle | None = None
+        self._is_due = False
+        """Whether the channel will call us before its next write."""
         self._waiting: asyncio.Task[None] | None = None
 
     def add(self, kind: Chunk, message_id: str, text: str) -> None:
@@ -44,8 +45,9 @@ class TextChunks:
             self.flush()
             self._kind, self._message_id, self._prefix = kind, message_id, _prefix(kind, message_id)
         self._pieces.append(text)
-        if self._flush is None and self._waiting is None:
-            self._flush = asyncio.get_running_loop().call_soon(self._flush_soon)
+        if not self._is_due and self._waiting is None:
+            self._is_due = True
+            self._channel.before_write(self._flush_now)
 
     def flush(self) -> None:
         """Send the text gathered so far, before an update of another kind."""
@@ -54,11 +56,11 @@ class TextChunks:
             self._pieces.clear()
             self._channel.update(self._session_id, msgspec.Raw(self._prefix + _encode(text) + b"}}"))
 
-    def _flush_soon(self) -> None:
-        self._flush = None
+    def _flush_now(self) -> None:
+        self._is_due = False
         if not self._channel.is_behind:
             self.flush()
-        elif self._waiting is None:
+        elif self._pieces and self._waiting is None:
             self._waiting = asyncio.get_running_loop().create_task(self._flush_later())
 
     async def _flush_later(self) -> None:
@@ -70,7 +72,5 @@ class TextChunks:
 
     def close(self) -> None:
         self.flush()
-        if self._flush is not None:
-            self._flush.cancel()
         if self._waiting is not None:
             self._waiting.cancel()
