@@ -15,6 +15,7 @@ from tests.base.folders import Folders
 NEVER_WITHOUT_TRUST = {
     *(
         "codex_bin",
+        "claude_bin",
         "model",
         "fast_model",
         "base_prompt_file",
@@ -50,6 +51,8 @@ NEVER_AT_ALL: dict[str, Any] = {
 
 # The user's own value (none: their files say nothing), what narrows it or leaves it, what needs trust.
 COMPARED: dict[str, list[tuple[Any, list[Any], list[Any]]]] = {
+    "claude_idle_minutes": [(10, [1, 10], [11])],
+    "claude_awake": [(8, [1, 8], [9])],
     "sandbox": [
         # Where Codex's config decides, a permission profile may be narrower than any of these.
         (None, [], ["read-only", "workspace-write", "danger-full-access"]),
@@ -120,7 +123,11 @@ def test_a_key_without_a_decision_needs_trust() -> None:
 
 def test_what_is_run_or_written_and_what_is_read_is_marked() -> None:
     """Trust in a path is not enough for these."""
-    assert {name for name, rule in RULES.items() if rule.is_run_or_written} == {"codex_bin", "log_file"}
+    assert {name for name, rule in RULES.items() if rule.is_run_or_written} == {
+        "codex_bin",
+        "claude_bin",
+        "log_file",
+    }
     assert {name for name, rule in RULES.items() if rule.is_file_content} == {
         "base_prompt_file",
         "extra_instructions_file",
@@ -151,7 +158,9 @@ def test_a_repository_narrows_what_its_user_allows_and_needs_trust_for_more(
 
 SAMPLES = {
     "engine": "claude",
-    **dict.fromkeys(("codex_bin", "model", "fast_model", "team", "identity", "http_token"), "x"),
+    **dict.fromkeys(
+        ("codex_bin", "claude_bin", "model", "fast_model", "team", "identity", "http_token"), "x"
+    ),
     **dict.fromkeys(("base_prompt_file", "extra_instructions_file", "log_file"), "/etc/hostname"),
     **dict.fromkeys(("session_age_days", "registry_max_sessions", "audit_files", "audit_age_days"), 77),
     "transport": "mcp-server",

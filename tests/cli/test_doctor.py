@@ -154,7 +154,7 @@ async def test_without_a_codex_everything_else_is_still_checked(home: Path) -> N
     assert checks["codex"]["message"].startswith("There is no Codex at /no/codex")
     graded = {name: check["severity"] for name, check in checks.items() if check["severity"] != "ok"}
     skipped = dict.fromkeys(["app-server", "login", "codex-config", "sandbox"], "note")
-    assert graded == {"codex": "error", **skipped}
+    assert graded == {"codex": "error", "claude-login": "note", **skipped}
 
 
 async def test_a_codex_that_never_answers_stops_no_other_check(home: Path, tmp_path: Path) -> None:

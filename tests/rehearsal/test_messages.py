@@ -10,18 +10,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.rehearsal.answer import Pause, Piece, Refuse
-from laneway.rehearsal.messages import (
-    MAX_SEARCHES,
-    ClaudeModel,
-    ConversationState,
-    answer,
-    conversation_state,
-)
+from laneway.rehearsal.answer import Cut, JsonReply, Pause, Piece, Refuse
+from laneway.rehearsal.claude_conversation import ConversationState, conversation_state
+from laneway.rehearsal.messages import MAX_SEARCHES, ClaudeModel, answer
 
 BASH = {"name": "Bash"}
 SEARCH = {"name": "ToolSearch"}
 CODEX = {"name": "mcp__codex__codex", "defer_loading": True}
+PLAN = "/home/me/.claude/plans/a-plan.md"
+PLANNING = "Plan mode is active. You must not edit.\n\n## Plan File Info:\n"
 CALL_CODEX = '%tool mcp__codex__codex {"prompt": "%say hello"}'
 
 
@@ -116,7 +113,7 @@ def test_what_claude_code_adds_is_no_prompt() -> None:
     """Reminders come in tags, remarks beside results, and searches are not steps."""
     messages = [
         user("<system-reminder>%say no</system-reminder>", "%say yes"),
-        user(result("toolu_1"), "Something else."),
+        user(result("toolu_1"), "Tool loaded."),
         user(result("toolu_search_2", "none")),
     ]
     assert conversation_state(messages) == ConversationState("%say yes", 1, ('"none"',))
@@ -128,9 +125,87 @@ def test_an_errand_without_tools_gets_a_plain_answer() -> None:
     assert "%hang" in block["text"]
 
 
-def test_a_step_that_only_codex_knows_says_so() -> None:
-    """Instead of an empty answer."""
-    assert "Only Codex" in said("%patch a.txt hello")[0][0]["text"]
+def test_patches_and_edits_become_calls_of_claude_codes_own_tools() -> None:
+    """The same lines as for Codex."""
+    (added,), _ = said("%patch a.txt one\\ntwo", tools=[{"name": "Write"}])
+    assert (added["name"], added["input"]) == ("Write", {"file_path": "a.txt", "content": "one\ntwo"})
+    (edited,), _ = said("%edit a.txt old => new", tools=[{"name": "Edit"}])
+    expected = {"file_path": "a.txt", "old_string": "old", "new_string": "new"}
+    assert (edited["name"], edited["input"]) == ("Edit", expected)
+
+
+def test_a_plan_is_written_in_plan_mode_and_then_shown_for_approval() -> None:
+    """Three calls, of which the last is the step."""
+    tools = [{"name": name} for name in ("EnterPlanMode", "Write", "ExitPlanMode")]
+    script = "%plan look; build\n%say done"
+    (enter,), _ = said(script, tools=tools)
+    assert enter["name"] == "EnterPlanMode"
+    planning = [
+        user(result(enter["id"])),
+        {"role": "system", "content": f"{PLANNING}No plan file exists yet. Create your plan at {PLAN} now."},
+    ]
+    (write,), _ = said(script, *planning, tools=tools)
+    assert (write["name"], write["input"]) == (
+        "Write",
+        {"file_path": PLAN, "content": "1. look\n2. build\n"},
+    )
+    planning.append(user(result(write["id"])))
+    (leave,), _ = said(script, *planning, tools=tools)
+    assert (leave["name"], leave["input"]) == ("ExitPlanMode", {})
+    over = {"role": "system", "content": "## Exited Plan Mode\n\nGo on."}
+    assert said(script, *planning, user(result(leave["id"])), over, tools=tools)[0][0]["text"] == "done"
+
+
+def test_prompts_that_claude_code_joins_stay_apart() -> None:
+    """After a turn that failed or was interrupted there is no answer between two prompts."""
+    assert conversation_state([user("%fail 500\n", "%say next")]).prompt == "%say next"
+    interrupted = user(result("toolu_1"), "[Request interrupted by user for tool use]\n", "%say fine")
+    assert conversation_state([user("%run a"), interrupted]) == ConversationState("%say fine")
+    reminder = "<system-reminder>\nTokens are left.\n</system-reminder>\n"
+    assert conversation_state([user(reminder, "%fail 500", reminder, "%say next")]).prompt == "%say next"
+    assert conversation_state([user("%say a", "%say b")]).prompt == "%say a\n%say b"
+
+
+def test_an_answer_that_must_follow_a_schema_is_given_by_the_tool_for_that() -> None:
+    """If it is an object; and the demand to use the tool is no prompt."""
+    tools = [BASH, {"name": "StructuredOutput"}]
+    (block,), stop_reason = said('%say {"a": 1}', tools=tools)
+    assert (block["name"], block["input"], stop_reason) == ("StructuredOutput", {"a": 1}, "tool_use")
+    assert said("%say no object", tools=tools)[0][0]["text"] == "no object"
+    demand = user("[structured-output-enforce] You MUST call the StructuredOutput tool.")
+    assert conversation_state([user("%say x"), demand]).prompt == "%say x"
+
+
+def test_what_is_said_during_a_turn_is_the_newest_prompt() -> None:
+    """Claude Code passes it on as a remark of its own."""
+    remark = (
+        "The user sent a new message while you were working:\n%say new plan\n\n"
+        "This is how Claude Code surfaces messages the user sends mid-turn."
+    )
+    messages = [user("%run a\n%say old plan"), user(result("toolu_1")), {"role": "system", "content": remark}]
+    assert conversation_state(messages) == ConversationState("%say new plan")
+
+
+def test_a_tool_of_claude_codes_own_is_searched_once() -> None:
+    """Only those of servers may still come."""
+    (search,), _ = said("%plan a; b", tools=[SEARCH])
+    (block,), stop_reason = said("%plan a; b", user(result(search["id"], "none")), tools=[SEARCH])
+    assert (block["text"], stop_reason) == ('There is no tool EnterPlanMode here. "none"', "end_turn")
+
+
+def test_an_answer_that_breaks_off_stays_broken() -> None:
+    """Claude Code asks for the rest of it, and is cut off again."""
+    cut = [{"role": "assistant", "content": "a"}, user("Your response above was cut off mid-stream. Resume.")]
+    pieces = list(answer({"tools": [BASH], "messages": [user("%say a\n%break"), *cut]}))
+    assert Cut() in pieces
+    assert not any(b"text_delta" in piece for piece in pieces if isinstance(piece, bytes))
+
+
+def test_an_answer_that_is_not_streamed_is_one_value() -> None:
+    """Claude Code checks that a model exists that way."""
+    (reply,) = answer({"model": "m", "stream": False, "messages": [user("Hi")]})
+    assert isinstance(reply, JsonReply)
+    assert (reply.value["model"], reply.value["content"][0]["type"]) == ("m", "text")
 
 
 def test_thoughts_and_questions_have_their_own_blocks() -> None:

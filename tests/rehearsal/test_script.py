@@ -9,9 +9,6 @@ from hypothesis import strategies as st
 from laneway.rehearsal import script
 from laneway.rehearsal.script import Step, parse
 
-ADD = "*** Begin Patch\n*** Add File: a.txt\n+one\n+two\n*** End Patch"
-UPDATE = "*** Begin Patch\n*** Update File: a.txt\n@@\n-old line\n+new line\n*** End Patch"
-
 
 @pytest.mark.parametrize(
     ("line", "step"),
@@ -24,8 +21,8 @@ UPDATE = "*** Begin Patch\n*** Update File: a.txt\n@@\n-old line\n+new line\n***
         ("%think hm", script.Think("hm")),
         ("%run ls -la | wc", script.RunStep("ls -la | wc")),
         ("%run! rm x", script.RunStep("rm x", escalated=True)),
-        ("%patch a.txt one\\ntwo", script.Patch(ADD)),
-        ("%edit a.txt old line => new line", script.Patch(UPDATE)),
+        ("%patch a.txt one\\ntwo", script.AddFile("a.txt", "one\ntwo")),
+        ("%edit a.txt old line => new line", script.EditFile("a.txt", "old line", "new line")),
         ('%tool send {"to": "x"}', script.CallTool("send", {"to": "x"})),
         ("%tool ping", script.CallTool("ping", {})),
         ("%ask Which? a | b", script.Ask("Which?", ("a", "b"))),

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from laneway.app import engines
 from laneway.app.jobs import BackgroundJobs
 from laneway.app.local_socket import local_socket
 from laneway.app.mail import TeamMail
@@ -102,7 +101,7 @@ class _Parts:
             briefer(settings.team),
             settings.transport,
             asks_login=True,
-            others=engines.others(),
+            claude=self._options.claude,
             tools=ToolBox(mail.tools()) if mail else None,
             equip=equip,
         ) as runtime:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from laneway.base.engines import DEFAULT_BACKEND
+from laneway.base.engines import BACKENDS, DEFAULT_BACKEND
 
 if TYPE_CHECKING:
     from laneway.base.settings import Settings
@@ -25,6 +25,19 @@ class CodexChoice(msgspec.Struct, frozen=True):
     """The real Codex against a scripted model, in a throw-away home."""
 
 
+class ClaudeChoice(msgspec.Struct, frozen=True):
+    """Which Claude Code is run, and how many of its processes stay awake."""
+
+    claude_bin: str | None = None
+    """Named by a flag."""
+    configured_bin: str | None = None
+    """Named by a setting; without either it is looked for on PATH."""
+    is_rehearsal: bool = False
+    """The real Claude Code against a scripted model, in a throw-away home."""
+    idle_s: float = 600.0
+    max_awake: int = 8
+
+
 class McpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The flags of `laneway mcp` that are not settings."""
 
@@ -39,8 +52,13 @@ class McpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The session that the first `codex` call continues; empty for the latest of the identity."""
     is_fast: bool = False
     role: str | None = None
-    backends: tuple[str, ...] = (DEFAULT_BACKEND,)
-    """The keys of the engines that a call may name, the default first."""
+    claude: ClaudeChoice | None = None
+    """None where there is no Claude Code."""
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """The keys of the engines that a call may name, the default first."""
+        return (DEFAULT_BACKEND,) if self.claude is None else tuple(BACKENDS)
 
 
 class DropInOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from laneway.app import prestart
-from laneway.app.options import CodexChoice
+from laneway.app import engines, prestart
+from laneway.app.options import ClaudeChoice, CodexChoice
 from laneway.base.clock import LoopClock
 from laneway.codex import locate
 from laneway.codex.engine import CodexEngine, codex_engine
-from laneway.core.engines import NO_OTHERS, MakeEngine
 from laneway.core.hub import Equip, Hub, Limits, unequipped
 from laneway.core.session import Compose, Timing, no_context
 from laneway.core.tools import ToolBox
@@ -54,9 +53,9 @@ async def open_runtime(
     tools: ToolBox | None = None,
     equip: Equip = unequipped,
     asks_login: bool = False,
-    others: Mapping[str, MakeEngine] = NO_OTHERS,
+    claude: ClaudeChoice | None = None,
 ) -> AsyncIterator[Runtime]:
-    """A hub on the chosen Codex and on the `others`; each is started when it is first needed.
+    """A hub on the chosen Codex and on Claude, if one is chosen; each is started when it is first needed.
 
     `asks_login`: as for `CodexEngine`; for front ends that have no login of their own.
     """
@@ -82,6 +81,7 @@ async def open_runtime(
             launched = None if choice.is_rehearsal else prestart.take(binary.path)
             releases = ReleaseFiles(releases_folder(state), Path(locate.codex_home(environment)))
             engine = codex_engine(binary, environment, launched, releases, asks_login=asks_login)
+        others = await stack.enter_async_context(engines.others(claude))
         hub = await stack.enter_async_context(
             Hub(
                 engine,

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 PACKAGES = {
+    "claude": "claude-agent-sdk",
     "codex": "openai-codex-cli-bin",
     "http": "uvicorn",
     "ray": "ray",

@@ -110,6 +110,9 @@ RULES: dict[str, Rule] = {
     # Codex
     "engine": unchanged("sends your code to another provider, and lets it be changed without a sandbox"),
     "codex_bin": trusted("starts any program as you, outside any sandbox", is_run_or_written=True),
+    "claude_bin": trusted("starts any program as you, outside any sandbox", is_run_or_written=True),
+    "claude_idle_minutes": at_most("keeps processes in memory for longer than you allow"),
+    "claude_awake": at_most("keeps more processes in memory than you allow"),
     "model": trusted(_MODEL),
     "fast_model": trusted(_MODEL),
     "reasoning_effort": free("costs time and tokens of a model you chose; affects nothing else"),

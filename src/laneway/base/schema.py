@@ -112,6 +112,17 @@ class Settings(msgspec.Struct, frozen=True):
         "the codex executable; by default the one on PATH or in `laneway[codex]`",
         variables=_atm("CODEX_BIN"),
     )
+    claude_bin = Key[str | None](
+        kinds.program(),
+        None,
+        "the Claude Code executable; by default the one on PATH or in `laneway[claude]`",
+    )
+    claude_idle_minutes = Key[int](
+        kinds.whole(1, 24 * 60), 10, "minutes without a turn after which a session of Claude Code sleeps"
+    )
+    claude_awake = Key[int](
+        kinds.whole(1, 500), 8, "idle sessions of Claude Code that stay awake; each takes some 130 MB"
+    )
     model = Key[str | None](
         kinds.text(), None, "the model; by default Codex's own config decides", variables=_atm("MODEL")
     )

@@ -11,7 +11,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 
-from laneway.app.options import CodexChoice
+from laneway.app.options import ClaudeChoice, CodexChoice
 from laneway.base.plain import plain
 from laneway.base.settings import Settings, load
 
@@ -27,6 +27,17 @@ def settings_for(options: Namespace, folder: Path, **flags: object) -> Settings:
 def codex_choice(options: Namespace, settings: Settings) -> CodexChoice:
     """The Codex that a command runs, by its flags and the settings."""
     return CodexChoice(options.codex_bin, settings.codex_bin, options.rehearse)
+
+
+def claude_choice(options: Namespace, settings: Settings) -> ClaudeChoice:
+    """The Claude Code that a command runs, by its flags and the settings."""
+    return ClaudeChoice(
+        options.claude_bin,
+        settings.claude_bin,
+        options.rehearse,
+        settings.claude_idle_minutes * 60.0,
+        settings.claude_awake,
+    )
 
 
 def settings_in(flags: Mapping[str, object], folder: Path = Path()) -> Settings:

@@ -25,6 +25,7 @@ from laneway.base.setting_values import spell
 from laneway.base.settings import Settings, load
 from laneway.cli.confirming import confirm
 from laneway.cli.prompting.keyboard import find_keyboard
+from laneway.cli.trust_claude import ClaudeRequest, claude_request
 
 FENCE = "  │ "
 MAX_PREVIEW_LINES = 40
@@ -51,7 +52,11 @@ class SettingChange(NamedTuple):
 
 def give(options: argparse.Namespace, before: Settings, folder: Path) -> int:
     """Show what is asked for, ask the user, record the trust."""
-    root = before.repo.root
+    try:
+        claude = claude_request(folder, os.environ, trust_file())
+    except ContentUnreadable as problem:
+        raise UsageError(f"{problem}: nothing was trusted.") from problem
+    root = before.repo.root or (claude.file.root if claude is not None else None)
     if root is None:
         path = to_text(folder.absolute())
         raise UsageError(
@@ -68,12 +73,18 @@ def give(options: argparse.Namespace, before: Settings, folder: Path) -> int:
     for file in asking:
         for line in lines_of(file, requests[file.path]):
             print(line, file=out)
+    if claude is not None and claude.file.trust_state != "trusted":
+        for line in lines_of_claude(claude):
+            print(line, file=out)
+        asking.append(claude.file)
+        requests[claude.file.path] = claude.request
     if asking and not options.yes:
         _confirm()
     recorded = [
         trust.give(trust_file(), file.root, {file.path: requests[file.path].settings}) for file in asking
     ]
-    _report(options, root, before, has_changed=any(recorded))
+    files = (*before.repo_files, *((claude.file,) if claude is not None else ()))
+    _report(options, root, files, has_changed=any(recorded))
     _print_ignored(folder, out)
     return 0
 
@@ -103,6 +114,21 @@ def lines_of(file: RepoFile, request: vetting.TrustRequest) -> Iterator[str]:
         content = request.contents.get(values.get(change.key, Path()))
         if content is not None:
             yield from (f"{FENCE}  {line}" for line in _preview(content))
+    yield ""
+
+
+def lines_of_claude(claude: ClaudeRequest) -> Iterator[str]:
+    """What Claude Code would use of a repository."""
+    word = "have changed since you trusted them, and ask" if claude.file.before else "ask"
+    yield f"The settings for Claude Code in {to_text(claude.file.root)} {word} for your trust in:"
+    yield ""
+    for change in changes(claude.file, claude.request):
+        yield FENCE + visible(str(change))
+        content = claude.request.contents.get(claude.paths.get(change.key, Path()))
+        if content is not None and not change.is_same:
+            yield from (f"{FENCE}  {line}" for line in _preview(content))
+    if claude.has_instructions:
+        yield FENCE + "CLAUDE.md, as instructions: it may change without a new question"
     yield ""
 
 
@@ -157,8 +183,10 @@ def _confirm() -> None:
         raise UsageError("Nothing was trusted.")
 
 
-def _report(options: argparse.Namespace, root: Path, before: Settings, *, has_changed: bool) -> None:
-    is_any = any(file.trust_state != "asks for nothing" for file in before.repo_files)
+def _report(
+    options: argparse.Namespace, root: Path, files: tuple[RepoFile, ...], *, has_changed: bool
+) -> None:
+    is_any = any(file.trust_state != "asks for nothing" for file in files)
     if options.json:
         data: dict[str, Any] = {"root": str(root), "trusted": is_any, "changed": has_changed}
         print(json.dumps(data))

@@ -26,8 +26,9 @@ MAX_TEXT_CHARS = 4000
 EXIT = {"ok": 0, "note": 0, "warning": 1, "error": 3}
 
 EPILOG = """\
-It starts app-server, runs a command in the sandbox and writes in Laneway's own folders. It changes
-nothing of yours: it only reads other programs' files, and asks no model.
+It starts app-server, runs a command in the sandbox, has Claude Code, where it is installed, take a turn
+from a scripted model, and writes in Laneway's own folders. It changes nothing of yours: it only reads
+other programs' files, and asks no model.
 
 exit codes of this command:
   0    nothing is wrong (there may be notes)
@@ -51,6 +52,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=DEADLINE_S,
         metavar="S",
         help="seconds for each check (default: 20)",
+    )
+    parser.add_argument(
+        "--claude-bin", metavar="PATH", help="the Claude Code executable (default: found automatically)"
     )
     add_common(parser)
     parser.set_defaults(run=run)
@@ -101,7 +105,7 @@ async def _open_case(options: argparse.Namespace, stack: AsyncExitStack) -> Chec
     """The `CheckContext` of this run, closed with `stack`; a rehearsal gets a Codex home of its own."""
     from laneway.cli.checks.model import CheckContext
 
-    context = CheckContext(Path.home(), Path.cwd(), dict(os.environ), options.codex_bin)
+    context = CheckContext(Path.home(), Path.cwd(), dict(os.environ), options.codex_bin, options.claude_bin)
     if options.rehearse:
         from laneway.rehearsal.home import throwaway_home
         from laneway.rehearsal.server import ModelServer
@@ -113,7 +117,7 @@ async def _open_case(options: argparse.Namespace, stack: AsyncExitStack) -> Chec
 
 
 def _probes() -> list[Probe]:
-    from laneway.cli.checks import clients, codex, folders, lanes, machine, sandbox, settings
+    from laneway.cli.checks import claude, clients, codex, folders, lanes, machine, sandbox, settings
     from laneway.cli.checks.model import Probe
     from laneway.codex.binary import PROBE_S
 
@@ -129,6 +133,7 @@ def _probes() -> list[Probe]:
         Probe("codex-config", "reading Codex's configuration", codex.look_at_config),
         Probe("sandbox", "running a command in the sandbox", sandbox.look),
         Probe("codex-says", "collecting Codex's own warnings", codex.look_at_warnings),
+        Probe("claude", "trying Claude Code", claude.look),
         Probe("lanes", "importing lane plugins", lanes.look),
         Probe("registrations", "reading other programs' configs", clients.look),
     ]

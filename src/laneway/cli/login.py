@@ -1,4 +1,4 @@
-"""`laneway login`: runs `codex login` with the Codex that Laneway uses. Laneway never sees a key."""
+"""`laneway login`: runs the login of Codex, or of Claude Code, as Laneway uses it. Laneway sees no key."""
 
 from __future__ import annotations
 
@@ -7,39 +7,49 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from laneway.base.engines import BACKENDS, DEFAULT_BACKEND
 from laneway.base.errors import UsageError
 from laneway.base.plain import plain
-from laneway.cli.command_settings import settings_for
+from laneway.cli.command_settings import settings_in
 from laneway.codex import binary, locate
 
 STATUS_S = 30.0
 """For `--status`: app-server answers in a tenth of a second."""
 
 EPILOG = """\
-All other arguments go to `codex login` unchanged:
+All other arguments go to `codex login`, or to `claude auth login`, unchanged:
 
   laneway login                                            in the browser
   laneway login --device-auth                              if there is no browser
   printenv OPENAI_API_KEY | laneway login --with-api-key   with a key
+  laneway login --engine claude                            to Claude
 
-The exit code is Codex's own. With --status: 0 if somebody is logged in or no login is needed, else 1.
+The exit code is the program's own. With --status: 0 if somebody is logged in or no login is needed, else 1.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Log in to Codex: runs `codex login` with the Codex that Laneway uses."
+    parser.description = "Log in to Codex, or to Claude: runs the login of the program that Laneway uses."
     parser.epilog = EPILOG
-    parser.usage = "laneway login [-h] [--status [--json]] [--codex-bin PATH] [CODEX LOGIN ARGUMENTS …]"
+    parser.usage = (
+        "laneway login [-h] [--engine NAME] [--status [--json]] [--codex-bin PATH] [--claude-bin PATH]"
+        " [LOGIN ARGUMENTS …]"
+    )
     parser.allow_abbrev = False
     parser.add_argument("--status", action="store_true", help="only say whether somebody is logged in")
     parser.add_argument("--json", action="store_true", help="with --status: for programs")
     parser.add_argument(
         "--codex-bin", metavar="PATH", help="the codex executable (default: found automatically)"
+    )
+    parser.add_argument(
+        "--claude-bin", metavar="PATH", help="the Claude Code executable (default: found automatically)"
+    )
+    parser.add_argument(
+        "--engine", choices=tuple(BACKENDS), help="whose login (default: the setting engine, else codex)"
     )
     parser.set_defaults(run=login)
     _pass_on_the_rest(parser)
@@ -58,7 +68,13 @@ def _pass_on_the_rest(parser: argparse.ArgumentParser) -> None:
 
 
 def login(options: argparse.Namespace) -> int:
-    settings = settings_for(options, Path())
+    settings = settings_in(
+        {"codex_bin": options.codex_bin, "claude_bin": options.claude_bin, "engine": options.engine}
+    )
+    if settings.engine != DEFAULT_BACKEND:
+        from laneway.cli.login_claude import login_claude  # few need it
+
+        return login_claude(options, settings)
     codex = locate.find(options.codex_bin, settings.codex_bin)
     if options.status:
         if options.rest:

@@ -13,14 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from laneway.app import prestart
-from laneway.app.engines import backends
+import msgspec
+
+from laneway.app import engines, prestart
 from laneway.app.options import McpOptions, tool_groups
 from laneway.base.errors import UsageError
 from laneway.base.schema import TOOL_GROUPS
 from laneway.base.settings import Settings
 from laneway.cli.codex_flags import Flags, add_approval, add_config, add_model, add_sandbox, overrides
-from laneway.cli.command_settings import codex_choice, settings_for
+from laneway.cli.command_settings import claude_choice, codex_choice, settings_for
 from laneway.cli.main import add_common
 from laneway.cli.waiting import say_waiting
 from laneway.codex import locate
@@ -56,6 +57,9 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
     _add_limits(parser.add_argument_group("limits"))
     _add_client_view(parser.add_argument_group("what clients get"))
     _add_http(parser.add_argument_group("on HTTP, for several clients (needs the package uvicorn)"))
+    parser.add_argument(
+        "--claude-bin", metavar="PATH", help="the Claude Code executable (default: found automatically)"
+    )
     add_common(parser, has_json=False)
 
 
@@ -150,13 +154,17 @@ def settings_of(options: argparse.Namespace, folder: Path) -> Settings:
         events=options.events,
         unattended=options.unattended,
         transport=options.backend,
+        claude_bin=options.claude_bin,
     )
 
 
 async def serve(options: argparse.Namespace, names: Names) -> int:
     settings = settings_of(options, Path.cwd())
     check(options, settings)
-    open_server = partial(opened, mcp_options(options, settings), settings, names)
+    mcp = mcp_options(options, settings)
+    if names is CODEX:
+        mcp = msgspec.structs.replace(mcp, claude=None)  # the older program knows only Codex
+    open_server = partial(opened, mcp, settings, names)
     if options.http is None:
         # What was asked for at start-up may fail: then the client must not be greeted first.
         opens_first = (
@@ -167,7 +175,7 @@ async def serve(options: argparse.Namespace, names: Names) -> int:
         )
         say_waiting("MCP server", "laneway setup claude")
         await serve_stdio(
-            server_info(names, tool_groups(settings), backends()), open_server, opens_first=opens_first
+            server_info(names, tool_groups(settings), mcp.backends), open_server, opens_first=opens_first
         )
     else:
         async with open_server() as opened_server:
@@ -204,7 +212,7 @@ def mcp_options(options: argparse.Namespace, settings: Settings) -> McpOptions:
         resume=options.resume,
         is_fast=options.fast,
         role=options.role,
-        backends=backends(),
+        claude=engines.present(claude_choice(options, settings)),
     )
 
 

@@ -7,65 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
 
-from laneway.base.errors import BinaryError
+from laneway.base.programs import Binary, Program, child_environment, find_program
+
+__all__ = ["ENVIRONMENT_KEY", "Binary", "child_environment", "codex_home", "find"]
 
 ENVIRONMENT_KEY = "LANEWAY_CODEX_BIN"
-OUR_SECRETS = ("_TOKEN", "_SECRET", "_API_KEY", "_PASSWORD")
-"""Endings of our own `LANEWAY_…` variables that are not passed to Codex."""
-
-
-class Binary(NamedTuple):
-    path: str
-    source: str
 
 
 def find(
     flag: str | None = None, configured: str | None = None, environment: Mapping[str, str] | None = None
 ) -> Binary:
     """The Codex to use. Raises `BinaryError`, whose text says what to do."""
-    environment = os.environ if environment is None else environment
-    for named, source in (
-        (flag, "--codex-bin"),
-        (environment.get(ENVIRONMENT_KEY), ENVIRONMENT_KEY),
-        (configured, "codex_bin"),
-    ):
-        if named:
-            return Binary(_checked(named, source, environment), source)
-    on_path = _which("codex", environment)
-    if on_path:
-        return Binary(on_path, "PATH")
-    bundled = _bundled()
-    if bundled:
-        return Binary(bundled, "laneway[codex]")
-    from laneway.base.installed import installed_how
-
-    raise BinaryError(
-        f"No Codex was found: install one with `{installed_how().adding('codex')}`, put `codex` on PATH,"
-        " or name it with --codex-bin."
-    )
-
-
-def _which(name: str, environment: Mapping[str, str]) -> str | None:
-    """Search PATH like a shell (importing `shutil.which` costs three milliseconds of start-up)."""
-    for folder in environment.get("PATH", "").split(os.pathsep):
-        path = os.path.join(folder or os.curdir, name)
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    return None
-
-
-def _checked(named: str, source: str, environment: Mapping[str, str]) -> str:
-    path = named if os.sep in named else _which(named, environment) or named
-    expanded = os.path.expanduser(path)
-    if not os.path.isfile(expanded):
-        raise BinaryError(
-            f"There is no Codex at {named} (named by {source}): correct the path or leave it out."
-        )
-    if not os.access(expanded, os.X_OK):
-        raise BinaryError(f"{named} (named by {source}) is not executable: run `chmod +x {named}`.")
-    return expanded
+    return find_program(CODEX, flag, configured, os.environ if environment is None else environment)
 
 
 def _bundled() -> str | None:
@@ -79,13 +33,15 @@ def _bundled() -> str | None:
         return None
 
 
-def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment without our own secrets."""
-    return {
-        key: value
-        for key, value in environment.items()
-        if not (key.startswith("LANEWAY_") and key.endswith(OUR_SECRETS))
-    }
+CODEX = Program(
+    title="Codex",
+    command="codex",
+    flag="--codex-bin",
+    variable=ENVIRONMENT_KEY,
+    setting="codex_bin",
+    extra="codex",
+    bundled=_bundled,
+)
 
 
 def codex_home(environment: Mapping[str, str]) -> str:

@@ -127,7 +127,7 @@ def _stream(steps: list[script.Step], request: dict[str, Any]) -> Iterator[Piece
                 yield Forever()
             case script.Break():
                 yield Cut()
-            case script.RunStep() | script.Patch() | script.CallTool() | script.Ask() | script.MakePlan():
+            case _ if isinstance(step, script.CALLS):
                 yield _event("response.output_item.done", item=_call(step, request.get("tools", [])))
             case script.Fail():
                 pass  # refused above, before the first byte
@@ -191,10 +191,11 @@ def _call(step: script.Step, tools: list[dict[str, Any]]) -> dict[str, Any]:
     match step:
         case script.RunStep(command, escalated):
             return _function(call_id, *_shell(command, escalated, tools))
-        case script.Patch(patch) if not any(tool.get("name") == "apply_patch" for tool in tools):
-            # A Codex that does not know the model offers no patch tool, but reads patches in the shell.
-            return _function(call_id, *_shell(f"apply_patch <<'EOF'\n{patch}\nEOF\n", False, tools))
-        case script.Patch(patch):
+        case script.AddFile() | script.EditFile():
+            patch = patch_of(step)
+            if not any(tool.get("name") == "apply_patch" for tool in tools):
+                # A Codex that does not know the model offers no patch tool, but reads patches in the shell.
+                return _function(call_id, *_shell(f"apply_patch <<'EOF'\n{patch}\nEOF\n", False, tools))
             return {"type": "custom_tool_call", "name": "apply_patch", "call_id": call_id, "input": patch}
         case script.MakePlan(steps):
             plan = [
@@ -213,6 +214,15 @@ def _call(step: script.Step, tools: list[dict[str, Any]]) -> dict[str, Any]:
             return _function(call_id, name, arguments, namespace=_namespace_of(name, tools))
         case _:
             raise AssertionError(step)
+
+
+def patch_of(step: script.AddFile | script.EditFile) -> str:
+    """The step in the form that Codex's patch tool takes."""
+    if isinstance(step, script.AddFile):
+        changes = [f"*** Add File: {step.path}", *("+" + line for line in step.text.split("\n"))]
+    else:
+        changes = [f"*** Update File: {step.path}", "@@", f"-{step.old}", f"+{step.new}"]
+    return "\n".join(["*** Begin Patch", *changes, "*** End Patch"])
 
 
 def _shell(command: str, escalated: bool, tools: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:

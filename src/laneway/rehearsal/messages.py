@@ -1,8 +1,8 @@
 """The scripted model's answers to Claude Code: the Anthropic Messages API, as far as it is needed.
 
-The prompt tells the model what to do, in the language of `laneway.rehearsal.script`; a step that only
-Codex knows is answered with a sentence. Nothing is remembered between requests: the conversation shows
-which step comes next. Pure: a decoded request in, pieces of a stream out.
+The prompt tells the model what to do, in the language of `laneway.rehearsal.script`. Nothing is
+remembered between requests: the conversation (`claude_conversation`) shows which step comes next.
+Pure: a decoded request in, pieces of a stream out.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from typing import Any, TypeAlias
-
-import msgspec
+from typing import Any
 
 from laneway.rehearsal import script
 from laneway.rehearsal.answer import (
@@ -26,12 +24,23 @@ from laneway.rehearsal.answer import (
     next_steps,
     plain_answer,
 )
+from laneway.rehearsal.claude_conversation import (
+    PREPARING_ID,
+    SEARCH_ID,
+    Block,
+    ConversationState,
+    blocks,
+    conversation_state,
+    is_step,
+)
 from laneway.rehearsal.server import ModelServer
 
 MODEL = "claude-opus-5-5"
 """Claude Code's default model; the answer must name a model that it knows."""
 SEARCH = "ToolSearch"
 """The tool by which a model finds tools of MCP servers, which Claude Code does not list at first."""
+STRUCTURED = "StructuredOutput"
+"""The tool by which a model answers where the answer must follow a schema."""
 MAX_SEARCHES = 100
 """A server that is still starting is not found, so the model asks again."""
 SEARCH_PAUSE_S = 0.1
@@ -39,10 +48,9 @@ SEARCH_PAUSE_S = 0.1
 FAILED = "failed to connect"
 """The text of `ToolSearch` about a server that failed to start."""
 
-Block: TypeAlias = dict[str, Any]
-"""A content block of a message, as the API writes it."""
+OF_SERVERS = "mcp__"
+"""The beginning of the names of tools of MCP servers, which may still be starting."""
 
-_SEARCH_ID = "toolu_search_"
 _ids = itertools.count(1)
 
 
@@ -64,22 +72,7 @@ class ClaudeModel:
     def results(self) -> list[dict[str, Any]]:
         """The `tool_result` blocks of the last request, without those of tool searches."""
         messages = self.requests[-1]["messages"] if self.requests else []
-        return [
-            block
-            for block in _blocks(messages)
-            if block.get("type") == "tool_result" and not _is_search(block)
-        ]
-
-
-class ConversationState(msgspec.Struct, frozen=True):
-    """The state of a conversation."""
-
-    prompt: str = ""
-    """The newest prompt of a person."""
-    done: int = 0
-    """Tool calls answered since, without searches."""
-    searches: tuple[str, ...] = ()
-    """Results of the tool searches since then, as JSON."""
+        return [block for block in blocks(messages) if block.get("type") == "tool_result" and is_step(block)]
 
 
 def answer(request: dict[str, Any]) -> Iterator[Piece]:
@@ -89,81 +82,99 @@ def answer(request: dict[str, Any]) -> Iterator[Piece]:
     steps = script.parse(state.prompt) if request.get("tools") else []
     if not steps:
         steps = [script.SayStep(plain_answer(state.prompt))]
-    return _stream(list(next_steps(steps, state.done)), request, state.searches)
+    # A connection that was cut stays so: else Claude Code would go on with what it got.
+    answer_steps = list(next_steps(steps, state.done))
+    if state.is_cut:
+        answer_steps = [script.Break()]
+    if not request.get("stream", True):
+        return _whole(answer_steps, request, state)
+    return _stream(answer_steps, request, state)
 
 
-def conversation_state(messages: list[dict[str, Any]]) -> ConversationState:
-    state = ConversationState()
-    for message in messages:
-        if message.get("role") != "user":
-            continue
-        blocks = list(_blocks([message]))
-        results = [block for block in blocks if block.get("type") == "tool_result"]
-        for result in results:
-            if _is_search(result):
-                tools_json = json.dumps(result.get("content"))
-                state = ConversationState(state.prompt, state.done, (*state.searches, tools_json))
-            else:
-                state = ConversationState(state.prompt, state.done + 1)
-        # Claude Code wraps its own additions (reminders, command output) in tags, or adds them to results.
-        texts = [block["text"] for block in blocks if block.get("type") == "text"]
-        texts = [text for text in texts if not text.lstrip().startswith("<")]
-        if texts and not results:
-            state = ConversationState("\n".join(texts))
-    return state
+def _whole(steps: list[script.Step], request: dict[str, Any], state: ConversationState) -> Iterator[Piece]:
+    """An answer that is not streamed: Claude Code asks for one where streaming fails, and to check models."""
+    message = _message(request, _usage(steps))
+    for step in steps:
+        match step:
+            case script.Fail(status, text):
+                yield Refuse(status, text)
+                return
+            case script.Hang():
+                yield Forever()
+            case script.Break():
+                yield Cut()
+                return
+            case script.UsageStep():
+                pass
+            case _:
+                message["content"].append(_content(step, request, state))
+    message["stop_reason"] = _stop_reason(message["content"])
+    yield JsonReply(message)
 
 
-def _is_search(result: Block) -> bool:
-    return str(result.get("tool_use_id")).startswith(_SEARCH_ID)
+def _stop_reason(content: list[Block]) -> str:
+    return "tool_use" if any(block["type"] == "tool_use" for block in content) else "end_turn"
 
 
-def _blocks(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for message in messages:
-        content = message.get("content", [])
-        if isinstance(content, str):
-            yield {"type": "text", "text": content}
-        else:
-            yield from content
+def _usage(steps: list[script.Step]) -> dict[str, int]:
+    token_counts = [step.input_tokens for step in steps if isinstance(step, script.UsageStep)]
+    return {
+        "input_tokens": token_counts[-1] if token_counts else 100,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 0,
+        "output_tokens": 1,
+    }
 
 
-def _stream(steps: list[script.Step], request: dict[str, Any], searches: tuple[str, ...]) -> Iterator[Piece]:
+def _message(request: dict[str, Any], usage: dict[str, int]) -> Block:
+    message: Block = {"id": f"msg_{next(_ids)}", "type": "message", "role": "assistant", "content": []}
+    message |= {"model": request.get("model", MODEL), "stop_reason": None, "stop_sequence": None}
+    return {**message, "usage": usage}
+
+
+def _stream(steps: list[script.Step], request: dict[str, Any], state: ConversationState) -> Iterator[Piece]:
     for step in steps:
         if isinstance(step, script.Fail):
             yield Refuse(step.status, step.text)
             return
-    token_counts = [step.input_tokens for step in steps if isinstance(step, script.UsageStep)]
-    usage = {"input_tokens": token_counts[-1] if token_counts else 100}
-    usage |= {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
-    message: Block = {"id": f"msg_{next(_ids)}", "type": "message", "role": "assistant", "content": []}
-    message |= {"model": request.get("model", MODEL), "stop_reason": None, "stop_sequence": None}
-    yield _event("message_start", message={**message, "usage": {**usage, "output_tokens": 1}})
-    stop_reason = "end_turn"
-    for index, step in enumerate(steps):
+    usage = _usage(steps)
+    yield _event("message_start", message=_message(request, usage))
+    content: list[Block] = []
+    for step in steps:
         match step:
             case script.Hang():
                 yield Forever()
             case script.Break():
                 yield Cut()
-            case script.StreamStep(_, over_s):
-                yield from _block(index, _content(step), over_s)
-            case script.CallTool() | script.RunStep() | script.Ask():
-                block = _call(step, request, searches)
-                if block["type"] == "tool_use":
-                    stop_reason = "tool_use"
-                    if searches and block["name"] == SEARCH:
-                        yield Pause(SEARCH_PAUSE_S)
-                yield from _block(index, block)
             case script.UsageStep() | script.Fail():
                 pass
             case _:
-                yield from _block(index, _content(step))
-    delta = {"stop_reason": stop_reason, "stop_sequence": None}
+                block = _content(step, request, state)
+                if state.searches and block.get("name") == SEARCH:
+                    yield Pause(SEARCH_PAUSE_S)
+                over_s = step.over_s if isinstance(step, script.StreamStep) else 0.0
+                yield from _block(len(content), block, over_s)
+                content.append(block)
+    delta = {"stop_reason": _stop_reason(content), "stop_sequence": None}
     yield _event("message_delta", delta=delta, usage={**usage, "output_tokens": 20})
     yield _event("message_stop")
 
 
-def _content(step: script.Step) -> Block:
+def _structured(text: str, request: dict[str, Any]) -> dict[str, Any] | None:
+    """The answer as an object, where the caller wants one and the text is one."""
+    if not any(tool.get("name") == STRUCTURED for tool in request.get("tools") or ()):
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _content(step: script.Step, request: dict[str, Any], state: ConversationState) -> Block:
     match step:
+        case script.SayStep(text) if (value := _structured(text, request)) is not None:
+            return _tool_use(f"toolu_{next(_ids)}", STRUCTURED, value)
         case script.SayStep(text):
             return _text(text)
         case script.StreamStep(words):
@@ -171,38 +182,54 @@ def _content(step: script.Step) -> Block:
         case script.Think(text):
             return {"type": "thinking", "thinking": text, "signature": "rehearsed"}
         case _:
-            return _text("Only Codex knows this step of a rehearsal.")
+            return _call(step, request, state)
 
 
-def _call(
-    step: script.CallTool | script.RunStep | script.Ask, request: dict[str, Any], searches: tuple[str, ...]
-) -> Block:
+def _call(step: script.Step, request: dict[str, Any], state: ConversationState) -> Block:
     """The tool call, or the search that makes the tool known, or a sentence if there is no such tool."""
-    name, arguments = _name_and_arguments(step)
-    offered = {tool.get("name") for tool in request["tools"]}
-    if name in offered:
-        return _tool_use(f"toolu_{next(_ids)}", name, arguments)
-    is_lost = len(searches) >= MAX_SEARCHES or bool(searches and FAILED in searches[-1])
-    if SEARCH in offered and not is_lost:
-        return _tool_use(f"{_SEARCH_ID}{next(_ids)}", SEARCH, {"query": f"select:{name}", "max_results": 1})
-    return _text(f"There is no tool {name} here. {searches[-1] if searches else ''}".rstrip())
+    id_start, name, arguments = _wanted_call(step, state)
+    if any(tool.get("name") == name for tool in request["tools"]):
+        return _tool_use(f"{id_start}{next(_ids)}", name, arguments)
+    tries = MAX_SEARCHES if name.startswith(OF_SERVERS) else 1
+    is_lost = len(state.searches) >= tries or bool(state.searches and FAILED in state.searches[-1])
+    if not is_lost and any(tool.get("name") == SEARCH for tool in request["tools"]):
+        return _tool_use(f"{SEARCH_ID}{next(_ids)}", SEARCH, {"query": f"select:{name}", "max_results": 1})
+    return _text(f"There is no tool {name} here. {state.searches[-1] if state.searches else ''}".rstrip())
 
 
-def _name_and_arguments(step: script.CallTool | script.RunStep | script.Ask) -> tuple[str, dict[str, Any]]:
+def _wanted_call(step: script.Step, state: ConversationState) -> tuple[str, str, dict[str, Any]]:
+    """The beginning of the call's id, the name of the tool, and its arguments."""
     match step:
         case script.CallTool(name, arguments):
-            return name, arguments
+            return "toolu_", name, arguments
         case script.RunStep(command):
-            return "Bash", {"command": command, "description": "What the rehearsal asks for"}
+            return "toolu_", "Bash", {"command": command, "description": "What the rehearsal asks for"}
+        case script.AddFile(path, text):
+            return "toolu_", "Write", {"file_path": path, "content": text}
+        case script.EditFile(path, old, new):
+            return "toolu_", "Edit", {"file_path": path, "old_string": old, "new_string": new}
+        case script.MakePlan(steps):
+            return _planning_call(steps, state)
         case script.Ask(question, options):
-            choices = [{"label": option, "description": option} for option in options]
             question_json = {
                 "question": question,
                 "header": "Choose",
-                "options": choices,
+                "options": [{"label": option, "description": option} for option in options],
                 "multiSelect": False,
             }
-            return "AskUserQuestion", {"questions": [question_json]}
+            return "toolu_", "AskUserQuestion", {"questions": [question_json]}
+        case _:
+            raise AssertionError(step)
+
+
+def _planning_call(steps: tuple[str, ...], state: ConversationState) -> tuple[str, str, dict[str, Any]]:
+    """A plan is written to a file in plan mode; leaving that mode asks the user for approval."""
+    if not state.plan_file and "enter" not in state.prepared:
+        return f"{PREPARING_ID}enter_", "EnterPlanMode", {}
+    if state.plan_file and "write" not in state.prepared:
+        plan = "\n".join(f"{number}. {text}" for number, text in enumerate(steps, 1))
+        return f"{PREPARING_ID}write_", "Write", {"file_path": state.plan_file, "content": plan + "\n"}
+    return "toolu_", "ExitPlanMode", {}
 
 
 def _text(text: str) -> Block:

@@ -1,4 +1,4 @@
-"""The script language of rehearsals: parses a prompt into the steps of the scripted model.
+"""The script language of rehearsals: parses a prompt into the steps of the scripted model, for every engine.
 
 A line that starts with `%` is a step; every other line of the prompt is ignored. A prompt without
 steps is a plain prompt. Pure: text in, values out.
@@ -22,11 +22,11 @@ HELP = """\
 %think TEXT                        show a thought
 %run COMMAND                       run a shell command in the sandbox
 %run! COMMAND                      run one that needs approval (asks to leave the sandbox)
-%patch FILE TEXT                   create FILE with TEXT by a patch (\\n makes a new line)
-%edit FILE OLD => NEW              replace the line OLD of FILE by NEW, by a patch
+%patch FILE TEXT                   create FILE with TEXT (\\n makes a new line)
+%edit FILE OLD => NEW              replace the line OLD of FILE by NEW
 %tool NAME {JSON}                  call a tool by its name
 %ask QUESTION? A | B | C           ask the user to choose
-%plan FIRST; SECOND; THIRD         publish a plan, its first step in progress
+%plan FIRST; SECOND; THIRD         publish a plan, its first step in progress (Claude asks for its approval)
 %usage N                           report N input tokens for this answer
 %fail STATUS [TEXT]                fail with this HTTP status
 %break                             cut the stream in the middle of the answer
@@ -52,8 +52,15 @@ class RunStep(msgspec.Struct, frozen=True):
     escalated: bool = False
 
 
-class Patch(msgspec.Struct, frozen=True):
-    patch: str
+class AddFile(msgspec.Struct, frozen=True):
+    path: str
+    text: str
+
+
+class EditFile(msgspec.Struct, frozen=True):
+    path: str
+    old: str
+    new: str
 
 
 class CallTool(msgspec.Struct, frozen=True):
@@ -92,7 +99,8 @@ Step: TypeAlias = (
     | StreamStep
     | Think
     | RunStep
-    | Patch
+    | AddFile
+    | EditFile
     | CallTool
     | Ask
     | MakePlan
@@ -101,8 +109,8 @@ Step: TypeAlias = (
     | Break
     | Hang
 )
-CALLS: tuple[type[Step], ...] = (RunStep, Patch, CallTool, Ask, MakePlan)
-"""Steps after which Codex sends another request with the result; an answer ends at the first of them."""
+CALLS: tuple[type[Step], ...] = (RunStep, AddFile, EditFile, CallTool, Ask, MakePlan)
+"""Steps after which the engine sends another request with the result; an answer ends at the first of them."""
 
 
 def parse(prompt: str) -> list[Step]:
@@ -139,10 +147,7 @@ def _patch(rest: str) -> Step:
     path, _, text = rest.partition(" ")
     if not path:
         raise ValueError("write %patch FILE TEXT")
-    lines = text.replace("\\n", "\n").split("\n")
-    return Patch(
-        "\n".join(["*** Begin Patch", f"*** Add File: {path}", *("+" + x for x in lines), "*** End Patch"])
-    )
+    return AddFile(path, text.replace("\\n", "\n"))
 
 
 def _edit(rest: str) -> Step:
@@ -150,7 +155,7 @@ def _edit(rest: str) -> Step:
     if not match:
         raise ValueError("write %edit FILE OLD => NEW")
     path, old, new = match.groups()
-    return Patch(f"*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch")
+    return EditFile(path, old, new)
 
 
 def _tool(rest: str) -> Step:

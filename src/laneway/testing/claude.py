@@ -19,21 +19,13 @@ from typing import Any
 import msgspec
 
 import laneway
-from laneway.rehearsal.home import held_folder
+from laneway.rehearsal.claude_home import throwaway_claude
 from laneway.rehearsal.messages import ClaudeModel
 from laneway.testing.terminal import Terminal, terminal
 from laneway.wire.child import Child, Exit
 
-API_KEY = "sk-rehearsal-of-claude-code"
 INHERITED = ("PATH", "LANG", "LANEWAY_CODEX_BIN")
 """The variables of our environment that Claude Code gets, besides PYTHONPATH."""
-QUIET = {
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "CLAUDE_CODE_MAX_RETRIES": "0",
-    "DISABLE_AUTOUPDATER": "1",
-    "DISABLE_TELEMETRY": "1",
-}
-"""No traffic but the conversation, and failures are reported at once."""
 ANSWER_S = 60.0
 """A whole turn of the model, with a tool that starts the real Codex on a busy machine."""
 OWN_END_S = 10.0
@@ -184,34 +176,20 @@ async def claude_home(
 ) -> AsyncIterator[ClaudeHome]:
     """A home in which Claude Code does not ask for a login, for colours or for trust in the folder."""
     model = model or ClaudeModel()
-    with held_folder() as folder:
-        work = folder / "work"
-        config = folder / "claude"
-        config.mkdir(mode=0o700)
-        # Without a repository of its own, the folder would belong to the one that contains the cache.
-        await asyncio.to_thread(subprocess.run, ["git", "init", "--quiet", str(work)], check=True)
-        state = {
-            "hasCompletedOnboarding": True,
-            "theme": "dark",
-            "customApiKeyResponses": {"approved": [API_KEY[-20:]], "rejected": []},
-            "projects": {str(work.resolve()): {"hasTrustDialogAccepted": True}},
-        }
-        (config / ".claude.json").write_text(json.dumps(state))
-        async with model.server() as server:
+    async with model.server() as server:
+        with throwaway_claude(server.origin) as here:
+            # Without a repository of its own, the folder would belong to the one that contains the cache.
+            await asyncio.to_thread(subprocess.run, ["git", "init", "--quiet", str(here.work)], check=True)
             yield ClaudeHome(
                 model,
-                work,
+                here.work,
                 binary,
                 {
                     **{name: os.environ[name] for name in INHERITED if name in os.environ},
-                    **QUIET,
+                    **here.variables,
                     "PYTHONPATH": str(Path(laneway.__file__).parent.parent),
-                    "HOME": str(folder),
+                    "HOME": str(here.work.parent),
                     "TERM": "xterm-256color",
-                    "CLAUDE_CONFIG_DIR": str(config),
-                    "CLAUDE_CODE_TMPDIR": str(folder),
-                    "ANTHROPIC_BASE_URL": server.origin,
-                    "ANTHROPIC_API_KEY": API_KEY,
                     **(environment or {}),
                 },
             )

@@ -164,8 +164,9 @@ async def test_what_mcp_says_of_itself_is_what_it_serves(
         served = (
             names if names is AGENTS else Names(**{f: getattr(CODEX, f) for f in CODEX.__struct_fields__})
         )
-        async with app_mcp.opened(mcp.mcp_options(options, settings), settings, served) as behind:
-            assert behind.server.server_info == server_info(names, settings.tools)
+        mcp_options = mcp.mcp_options(options, settings)
+        async with app_mcp.opened(mcp_options, settings, served) as behind:
+            assert behind.server.server_info == server_info(names, settings.tools, mcp_options.backends)
             await behind.shutdown()
 
 

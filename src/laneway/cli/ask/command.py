@@ -1,18 +1,20 @@
-"""The command `laneway ask`: reads its flags, then runs one turn."""
+"""The command `laneway ask`: reads its flags, then runs one turn with one of the engines."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from laneway.app import engines
 from laneway.app.runtime import LOCAL, open_runtime
-from laneway.base.engines import BACKENDS
+from laneway.base.engines import BACKENDS, CLAUDE, DEFAULT_BACKEND
 from laneway.base.errors import UsageError
 from laneway.base.settings import Settings
 from laneway.cli.ask.ending import continue_hint, exit_code, summary, write_last_message
@@ -21,7 +23,7 @@ from laneway.cli.ask.inputs import images_of, output_file, prompt_of, schema_of
 from laneway.cli.ask.view import JsonLines, TerminalView
 from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, folder, overrides
 from laneway.cli.codex_profile import codex_home, profile
-from laneway.cli.command_settings import codex_choice, settings_for
+from laneway.cli.command_settings import claude_choice, codex_choice, settings_in
 from laneway.cli.main import add_common
 from laneway.cli.prompting.asking import Prompter
 from laneway.cli.prompting.keyboard import find_keyboard
@@ -38,12 +40,13 @@ without a terminal the answer is no. Ctrl-C stops the turn, a second Ctrl-C exit
   git diff | laneway ask "is this change safe?"    piped text is added after the prompt
   laneway ask --last "and now fix it"              continue the last thread in this folder
   laneway ask -i screen.png "what is wrong here?"
+  laneway ask --engine claude "and what do you think?"
   laneway ask --rehearse "%help"                   list what the scripted model can do
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Ask Codex one thing and watch it work."
+    parser.description = "Ask Codex, or Claude, one thing and watch it work."
     parser.epilog = EPILOG
     parser.add_argument("prompt", nargs="?", help="what to ask; - or no prompt reads it from standard input")
     parser.add_argument(
@@ -71,6 +74,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="also let Codex write here, if its sandbox allows writing (repeatable)",
+    )
+    parser.add_argument(
+        "--engine", choices=tuple(BACKENDS), help="who is asked (default: the setting engine, else codex)"
+    )
+    parser.add_argument(
+        "--claude-bin", metavar="PATH", help="the Claude Code executable (default: found automatically)"
     )
     add_model(parser)
     parser.add_argument(
@@ -130,7 +139,7 @@ def read(options: argparse.Namespace) -> AskRequest:
     if options.last:
         from laneway.cli.ask import recent  # not needed for a new thread
 
-        thread_id = None if options.rehearse else recent.last_thread(cwd, codex_home())
+        thread_id = None if options.rehearse else recent.last_thread(cwd, home_of(settings))
         if thread_id is None:
             raise UsageError(f"`laneway ask` has no earlier thread in {cwd}: ask without --last.")
     # Read last: errors in the flags are reported before somebody has typed a long prompt.
@@ -139,7 +148,7 @@ def read(options: argparse.Namespace) -> AskRequest:
     spec = ThreadSpec(
         cwd=cwd,
         backend=settings.engine,
-        model=settings.model,
+        model=settings.model if settings.engine == DEFAULT_BACKEND else options.model,
         sandbox=settings.sandbox,
         approval_policy=settings.approval_policy,
         config=config,
@@ -151,21 +160,64 @@ def read(options: argparse.Namespace) -> AskRequest:
 def configuration(options: argparse.Namespace, cwd: Path) -> tuple[Settings, dict[str, Any]]:
     """The settings, and the overrides of Codex's own config: a flag wins over a profile."""
     config: dict[str, Any] = {}
+    if _engine(options, cwd) != DEFAULT_BACKEND:
+        return configuration_of_claude(options, cwd)
     if options.profile is not None:
         if options.rehearse:
             raise UsageError("--profile cannot be used with --rehearse, which has its own configuration.")
         config = profile(options.profile, codex_home())
-    settings = settings_for(
-        options,
+    settings = settings_in(
+        {
+            "codex_bin": options.codex_bin,
+            "engine": options.engine,
+            "model": options.model or config.pop("model", None),
+            "sandbox": options.sandbox or config.pop("sandbox_mode", None),
+            "approval_policy": options.approval or config.pop("approval_policy", None),
+        },
         cwd,
-        model=options.model or config.pop("model", None),
-        sandbox=options.sandbox or config.pop("sandbox_mode", None),
-        approval_policy=options.approval or config.pop("approval_policy", None),
     )
     config |= overrides(options.config)
     if settings.reasoning_effort is not None:
         config.setdefault("model_reasoning_effort", settings.reasoning_effort)
     return settings, config
+
+
+def _engine(options: argparse.Namespace, cwd: Path) -> str:
+    return settings_in({"engine": options.engine}, cwd).engine
+
+
+def configuration_of_claude(options: argparse.Namespace, cwd: Path) -> tuple[Settings, dict[str, Any]]:
+    """Model and effort of the settings are Codex's: for Claude only flags choose them."""
+    if options.profile is not None:
+        raise UsageError(f"--profile cannot be used with {CLAUDE}: profiles are Codex's.")
+    flags = {
+        "claude_bin": options.claude_bin,
+        "engine": options.engine,
+        "sandbox": options.sandbox,
+        "approval_policy": options.approval,
+    }
+    return settings_in(flags, cwd), overrides(options.config)
+
+
+def home_of(settings: Settings) -> Path:
+    """Where the engine keeps its threads."""
+    if settings.engine == DEFAULT_BACKEND:
+        return codex_home()
+    from laneway.claude.locate import config_home
+
+    return Path(config_home(os.environ))
+
+
+@asynccontextmanager
+async def open_hub(options: argparse.Namespace, settings: Settings, timing: Timing) -> AsyncIterator[Hub]:
+    if settings.engine == DEFAULT_BACKEND:
+        async with open_runtime(codex_choice(options, settings), timing, asks_login=True) as runtime:
+            yield runtime.hub
+    else:
+        from laneway.app.claude import open_claude
+
+        async with open_claude(claude_choice(options, settings), timing) as hub:
+            yield hub
 
 
 async def ask(options: argparse.Namespace, request: AskRequest) -> int:
@@ -180,11 +232,10 @@ async def ask(options: argparse.Namespace, request: AskRequest) -> int:
             engine=BACKENDS[request.settings.engine],
         )
     )
-    choice = codex_choice(options, request.settings)
     timing = Timing(turn_s=options.timeout, retry_s=request.settings.retry_secs)
     with view:
-        async with open_runtime(choice, timing, asks_login=True, others=engines.others()) as runtime:
-            session = await open_thread(runtime.hub, request)
+        async with open_hub(options, request.settings, timing) as hub:
+            session = await open_thread(hub, request)
             view.begin(session)
             if request.spec.writable_roots and is_read_only(session):
                 view.say("--add-dir has no effect: the sandbox is read-only (try -s workspace-write)")
@@ -196,7 +247,11 @@ async def ask(options: argparse.Namespace, request: AskRequest) -> int:
                 result = await follower.follow(turn)
     if request.output is not None:
         write_last_message(request.output, result.text)
-    hint = None if options.rehearse else continue_hint(session.thread_id, request.spec.cwd)
+    hint = (
+        None
+        if options.rehearse
+        else continue_hint(session.thread_id, request.spec.cwd, session.engine.backend)
+    )
     view.note_end(summary(view.seconds, view.tokens), hint)
     return exit_code(result, is_stopped=follower.is_stopped, engine=session.engine.name)
 
@@ -216,7 +271,7 @@ def keep_thread(session: Session, request: AskRequest) -> None:
     """Remember this thread for `--last`."""
     from laneway.cli.ask import recent
 
-    recent.remember(session.thread_id, request.spec.cwd, codex_home())
+    recent.remember(session.thread_id, request.spec.cwd, home_of(request.settings))
 
 
 def leave(view: JsonLines | TerminalView, prompter: Prompter | None) -> None:

@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from laneway.base.engines import CODEX
+from laneway.base.engines import CODEX, DEFAULT_BACKEND
 from laneway.base.errors import EngineLost, LanewayError
 from laneway.base.plain import plain
 from laneway.base.redact import redact
@@ -42,10 +42,11 @@ def summary(seconds: float, tokens: int) -> str:
     return f"{elapsed(seconds)}" + (f" · {count(tokens)} tokens" if tokens else "")
 
 
-def continue_hint(thread_id: str, folder: Path) -> str:
+def continue_hint(thread_id: str, folder: Path, backend: str = DEFAULT_BACKEND) -> str:
     """The command that continues this thread, from the user's current folder."""
+    engine_flag = "" if backend == DEFAULT_BACKEND else f" --engine {backend}"
     cwd_flag = "" if folder == Path.cwd() else f" -C {shlex.quote(_short(folder))}"
-    return f'go on: laneway ask{cwd_flag} --last "…"   or with --thread {thread_id}'
+    return f'go on: laneway ask{engine_flag}{cwd_flag} --last "…"   or with --thread {thread_id}'
 
 
 def _short(folder: Path) -> str:

@@ -37,7 +37,12 @@ class CheckContext:
     """What the probes share: each stores its results for those that run after it."""
 
     def __init__(
-        self, home: Path, folder: Path, environment: Mapping[str, str], codex_bin: str | None
+        self,
+        home: Path,
+        folder: Path,
+        environment: Mapping[str, str],
+        codex_bin: str | None,
+        claude_bin: str | None = None,
     ) -> None:
         self.home = home
         self.folder = folder
@@ -45,6 +50,7 @@ class CheckContext:
         self.codex_environment = dict(environment)
         """The environment of Codex; a rehearsal points it to another home."""
         self.codex_bin = codex_bin
+        self.claude_bin = claude_bin
         self.settings: Settings | None = None
         self.binary: Binary | None = None
         self.version: tuple[int, ...] | None = None

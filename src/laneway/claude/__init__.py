@@ -1,0 +1,1 @@
+"""The Claude engine: drives the real Claude Code, one process for each thread."""

@@ -1,0 +1,370 @@
+"""One Claude Code session behind the core's `Thread` port, with at most one process at a time.
+
+Starts the process, lets it sleep, wakes it by resuming the session, and sends an input again that a
+crash has lost. Its reader makes the events (`laneway.claude.reader`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from laneway.base.engines import CLAUDE
+from laneway.base.errors import (
+    EngineCannot,
+    EngineClosed,
+    EngineError,
+    EngineLost,
+    EngineRefused,
+    EngineSilent,
+    ThreadUnknown,
+)
+from laneway.claude.inputs import content_of, text_of
+from laneway.claude.launching import Begin, Launch, launch_of
+from laneway.claude.locks import HeldLock
+from laneway.claude.process import ClaudeProcess
+from laneway.claude.reader import ThreadReader
+from laneway.claude.setup import ClaudeSetup
+from laneway.claude.tool_server import ToolServer
+from laneway.claude.transcript import Recorded
+from laneway.claude.turns import Input
+from laneway.core.model import (
+    Answer,
+    EngineGone,
+    Event,
+    Notice,
+    ThreadKnown,
+    TurnDone,
+    TurnStarted,
+)
+from laneway.core.offers import Compaction
+from laneway.core.ports import Host, Page, Part, TextPart, ThreadInfo, ThreadSpec, TurnSpec
+from laneway.core.tools import ToolResult
+
+log = logging.getLogger(__name__)
+
+TURN_START_S = 60.0
+"""From an input to the start of its turn: milliseconds, unless Claude Code hangs."""
+
+
+class ClaudeThread:
+    """Made by `ClaudeEngine`, which also opens its first process."""
+
+    def __init__(self, setup: ClaudeSetup, host: Host, spec: ThreadSpec, thread_id: str) -> None:
+        self._setup = setup
+        self._host = host
+        self._spec = spec
+        self._cwd = spec.cwd
+        self._launch: Launch | None = None
+        """What the running process was started with; none while there is none."""
+        self._wanted = launch_of(spec)
+        self._notice: Notice | None = None
+        """What is said with the next turn."""
+        self._process: ClaudeProcess | None = None
+        self._asking: ClaudeProcess | None = None
+        """The process that our answers go to: it asks for our tools before its handshake is done."""
+        self._opening = asyncio.Lock()
+        self._lock: HeldLock | None = None
+        self._loss: EngineLost | None = None
+        self._resending: asyncio.Task[None] | None = None
+        self._is_released = False
+        self._sent_context: tuple[str, int] = ("", 0)
+        """The context that the model has, and the number of compactions when it got it."""
+        self._tools = ToolServer(spec.tools, self._run_tool, self._respond)
+        self._info = ThreadInfo(thread_id=thread_id, cwd=str(spec.cwd))
+        self._reader = ThreadReader(
+            self._emit,
+            thread_id,
+            str(spec.cwd),
+            Recorded(setup.transcripts, thread_id),
+            self._tools,
+            self._respond,
+            self._refuse,
+            self._on_end,
+        )
+        self._reader.is_ephemeral = spec.ephemeral
+
+    @property
+    def info(self) -> ThreadInfo:
+        return self._info
+
+    @property
+    def thread_id(self) -> str:
+        return self._info.thread_id
+
+    @property
+    def is_awake(self) -> bool:
+        return self._process is not None and self._process.is_alive
+
+    @property
+    def is_idle(self) -> bool:
+        return self.is_awake and not self._opening.locked() and not self._reader.is_busy
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
+
+    # ── the process ────────────────────────────────────────────────────────
+
+    async def open(self, begin: Begin, original_id: str | None = None) -> None:
+        """Take the session's lock and start its first process."""
+        locks = self._setup.locks
+        if locks is not None:
+            self._lock = await asyncio.to_thread(locks.take, self.thread_id)
+        try:
+            async with self._opening:
+                await self._start_process(await self._vetted(self._wanted), begin, original_id)
+        except BaseException:
+            await self.release()
+            raise
+        hello = self._process.hello if self._process is not None else {}
+        self._info = msgspec.structs.replace(self._info, native={"account": hello.get("account")})
+
+    async def _start_process(self, launch: Launch, begin: Begin, original_id: str | None = None) -> None:
+        """Start a process for this session; under `_opening`."""
+        process = self._asking = ClaudeProcess(self._reader)
+        await self._setup.start(process, launch, begin, self.thread_id, original_id, self._cwd, self._lock)
+        self._process, self._launch = process, launch
+        if begin != "start":
+            self._reader.recorded.skip()
+        self._setup.awake.use(self)
+
+    async def _vetted(self, launch: Launch) -> Launch:
+        """With the settings that may be read now: what a repository brings may have changed."""
+        sources, notice = await self._setup.sources_of(self._cwd)
+        self._notice = notice or self._notice
+        return msgspec.structs.replace(launch, sources=sources)
+
+    async def _awake(self, launch: Launch) -> ClaudeProcess:
+        """The process of this session, with what the next turn needs."""
+        async with self._opening:
+            self._refuse_if_over()
+            if self._process is not None and self._process.is_alive:
+                if launch == msgspec.structs.replace(self._launch or launch, sources=launch.sources):
+                    return self._process
+                if self._reader.background:
+                    raise EngineCannot(
+                        CLAUDE,
+                        "change its model, effort or schema while something runs in the background",
+                        "Wait until that has ended.",
+                    )
+                await self._end_process()
+            await self._resume(await self._vetted(launch))
+            assert self._process is not None
+            return self._process
+
+    async def _resume(self, launch: Launch) -> None:
+        """Start a process for what there is of the session; under `_opening`."""
+        if self._setup.transcripts.has_messages(self.thread_id):
+            try:
+                await self._start_process(launch, "resume")
+                return
+            except ThreadUnknown:
+                log.info("nothing of session %s was written before its process ended", self.thread_id)
+        if self._setup.transcripts.find(self.thread_id) is not None:
+            await self._rename()  # Claude Code neither resumes an empty transcript nor starts it anew
+        await self._start_process(launch, "start")
+
+    async def _rename(self) -> None:
+        """Go on under another id."""
+        new_id = str(uuid4())
+        if self._setup.locks is not None:
+            lock = await asyncio.to_thread(self._setup.locks.take, new_id)
+            if self._lock is not None:
+                self._lock.release()
+            self._lock = lock
+        self._info = msgspec.structs.replace(self._info, thread_id=new_id)
+        self._reader.thread_id = new_id
+        self._reader.recorded = Recorded(self._setup.transcripts, new_id)
+        self._host.on_event(ThreadKnown(thread_id=new_id))
+
+    def _refuse_if_over(self) -> None:
+        if self._loss is not None:
+            raise self._loss
+        if self._is_released or self._setup.is_closed:
+            raise EngineClosed
+
+    async def sleep(self) -> None:
+        """End the process if it has nothing to do. The next turn starts another one."""
+        async with self._opening:
+            # Asked again: a turn may have come while this waited.
+            if self.is_awake and not self._reader.is_busy:
+                log.info("session %s sleeps", self.thread_id)
+                await self._end_process()
+            elif self.is_awake:
+                self._setup.awake.use(self)
+
+    async def _end_process(self) -> None:
+        process, self._process, self._launch = self._process, None, None
+        self._setup.awake.drop(self)
+        self._tools.cancel_all()
+        if process is not None:
+            await process.aclose()
+
+    async def release(self) -> None:
+        """End the process, and let others have the session."""
+        self._is_released = True
+        if self._resending is not None:
+            self._resending.cancel()
+            await asyncio.gather(self._resending, return_exceptions=True)
+        await self._end_process()
+        await self._reader.aclose()
+        await self._tools.aclose()
+        if self._lock is not None:
+            lock, self._lock = self._lock, None
+            await asyncio.to_thread(lock.release)
+        self._setup.forget(self)
+
+    # ── called by the core ─────────────────────────────────────────────────
+
+    async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
+        given = self._input_of(ticket, spec)
+        process = await self._awake(self._launch_for(spec))
+        if self._reader.translator.turn_id is not None:
+            raise EngineRefused("the turn", 0, "a turn is already running on this thread", engine=CLAUDE)
+        if spec.plan_mode is not None:
+            mode = "plan" if spec.plan_mode.is_on else self._wanted.access.mode or "default"
+            await process.control("set_permission_mode", mode=mode)
+        self._reader.turns.expect(given)
+        process.send_input(given.uuid, given.content)
+        self._sent_context = (spec.context, self._reader.compactions)
+        try:
+            async with asyncio.timeout(TURN_START_S):
+                return await asyncio.shield(given.begun)
+        except TimeoutError:
+            await self._take_back(given)
+            raise EngineSilent(
+                f"no turn began within {TURN_START_S:g} s", process.stderr_tail, engine=CLAUDE
+            ) from None
+        except asyncio.CancelledError:
+            await self._take_back(given)
+            raise
+
+    def _input_of(self, ticket: str, spec: TurnSpec) -> Input:
+        if spec.permit is not None:
+            raise EngineCannot(CLAUDE, "change its access from turn to turn", "Start another session.")
+        match spec.special_turn:
+            case None:
+                is_new = (spec.context, self._reader.compactions) != self._sent_context
+                content = content_of(spec.parts, spec.context if is_new else "")
+                return Input(str(uuid4()), ticket, content, text_of(spec.parts), is_turn=True)
+            case Compaction():
+                command = "/compact"
+                return Input(str(uuid4()), ticket, content_of((TextPart(command),)), command, is_turn=True)
+            case _:
+                raise EngineCannot(CLAUDE, "review as Codex does", "Ask for a review in your own words.")
+
+    def _launch_for(self, spec: TurnSpec) -> Launch:
+        """Model and effort stay for the turns after; a schema is for this one."""
+        if spec.model is not None or spec.effort is not None:
+            self._wanted = msgspec.structs.replace(
+                self._wanted,
+                model=spec.model or self._wanted.model,
+                effort=spec.effort or self._wanted.effort,
+            )
+        return msgspec.structs.replace(self._wanted, output_schema=spec.output_schema)
+
+    async def _take_back(self, given: Input) -> None:
+        self._reader.turns.forget(given)
+        if self._process is not None and self._process.is_alive:
+            try:
+                await self._process.control("cancel_async_message", message_uuid=given.uuid)
+            except EngineError as problem:
+                log.info("an input could not be taken back: %s", problem)
+
+    async def steer(self, ticket: str, turn_id: str, parts: tuple[Part, ...]) -> None:
+        self._refuse_if_over()
+        process = self._process
+        if process is None or self._reader.translator.turn_id != turn_id:
+            raise EngineRefused("the input", 0, f"turn {turn_id} does not run any more", engine=CLAUDE)
+        given = Input(str(uuid4()), ticket, content_of(parts), text_of(parts), is_turn=False)
+        self._reader.turns.expect(given)
+        process.send_input(given.uuid, given.content)
+        await given.taken
+
+    async def interrupt(self, turn_id: str) -> None:
+        """Stop a turn, and take back what waits behind it, which Claude Code would go on with."""
+        process = self._process
+        if process is None or self._reader.translator.turn_id != turn_id:
+            raise EngineRefused("the interrupt", 0, f"turn {turn_id} does not run", engine=CLAUDE)
+        self._reader.translator.is_stopping = True
+        waiting = self._reader.turns.waiting
+        calls = [
+            *(process.control("cancel_async_message", message_uuid=given.uuid) for given in waiting),
+            process.control("interrupt"),
+        ]
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        if isinstance(answers[-1], BaseException):
+            raise answers[-1]
+
+    def answer(self, question_id: str, answer: Answer) -> None:
+        self._reader.questions.answer(question_id, answer, self._respond)
+
+    async def history(self, older: str | None = None, limit: int = 50, *, oldest_first: bool = False) -> Page:
+        return await self._setup.history(self.thread_id, older, limit, oldest_first=oldest_first)
+
+    # ── called by the reader ───────────────────────────────────────────────
+
+    def _emit(self, event: Event) -> None:
+        if type(event) in (TurnStarted, TurnDone):
+            self._setup.awake.use(self)
+        self._host.on_event(event)
+        if type(event) is TurnStarted and self._notice is not None:
+            notice, self._notice = self._notice, None
+            self._host.on_event(msgspec.structs.replace(notice, turn_id=event.turn_id))
+
+    async def _run_tool(self, name: str, arguments: Any) -> ToolResult:
+        return await self._host.on_tool(name, arguments, self._reader.translator.turn_id or "")
+
+    def _respond(self, request_id: str, response: dict[str, Any]) -> None:
+        if self._asking is not None:
+            self._asking.reply(request_id, response)
+
+    def _refuse(self, request_id: str, problem: str) -> None:
+        if self._asking is not None:
+            self._asking.refuse(request_id, problem)
+
+    def _on_end(self, how: str) -> None:
+        """The process ended by itself."""
+        process, launch = self._process, self._launch
+        self._process = self._launch = None
+        if process is None or launch is None:
+            return  # it never began: whoever starts it gets the error
+        self._setup.awake.drop(self)
+        self._tools.cancel_all()
+        self._reader.background = ()
+        loss = process.loss()
+        lost = [given for given in self._reader.turns.unaccepted if given.is_turn]
+        if len(lost) == 1 and lost[0].resent == 0 and not self._reader.translator.has_acted:
+            # Nothing of it is written, and nothing was done for it: it can be sent once more.
+            self._resending = asyncio.get_running_loop().create_task(self._resend(lost[0], launch, loss))
+        else:
+            self._lose(loss)
+
+    async def _resend(self, given: Input, launch: Launch, loss: EngineLost) -> None:
+        given.resent += 1
+        self._reader.questions.withdraw_all()
+        try:
+            async with self._opening:
+                await self._resume(await self._vetted(launch))
+                assert self._process is not None
+                self._process.send_input(given.uuid, given.content)
+        except EngineError as problem:
+            log.info("an input was not sent again: %s", problem)
+            self._lose(loss)
+            return
+        text = f"{CLAUDE} ended ({loss.how}) before it had written down the prompt, which was sent again."
+        self._host.on_event(Notice(level="warning", message=text, turn_id=given.turn_id))
+
+    def _lose(self, loss: EngineLost) -> None:
+        self._loss = loss
+        self._reader.lost(loss)
+        self._host.on_event(EngineGone(how=loss.how, last_words=loss.last_words))
+        self._setup.forget(self)
+        if self._lock is not None:
+            lock, self._lock = self._lock, None
+            lock.release()

@@ -1,0 +1,128 @@
+"""Our own tools for one Claude Code: an MCP server whose messages come through the pipe.
+
+Each call is a task of its own, which `notifications/cancelled` cancels. Claude Code starts no process
+for it, and needs no permission to use it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from laneway import __version__
+from laneway.claude.launching import SERVER
+from laneway.core.tools import Tool, ToolResult
+
+log = logging.getLogger(__name__)
+
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+MAX_CALLS = 64
+"""Calls at once: a model makes a few. More is refused."""
+
+Run = Callable[[str, Any], Awaitable[ToolResult]]
+"""Runs a tool by its name, with its arguments."""
+Respond = Callable[[str, dict[str, Any]], None]
+
+
+class ToolServer:
+    def __init__(self, tools: tuple[Tool, ...], run: Run, respond: Respond) -> None:
+        """`respond` answers a request of Claude Code's by the request's id."""
+        self._tools = tools
+        self._run = run
+        self._respond = respond
+        self._calls: dict[Any, asyncio.Task[None]] = {}
+        """By the id of the MCP request."""
+
+    def take(self, request_id: str, request: dict[str, Any]) -> None:
+        """A `mcp_message` of Claude Code's."""
+        message = _object(request.get("message"))
+        params = _object(message.get("params"))
+        match message.get("method"):
+            case _ if request.get("server_name") != SERVER:
+                self._refuse(request_id, message, METHOD_NOT_FOUND, "There is no such server here")
+            case "initialize":
+                self._reply(request_id, message, self._hello(params))
+            case "tools/list":
+                self._reply(request_id, message, {"tools": [definition(tool) for tool in self._tools]})
+            case "tools/call":
+                self._call(request_id, message, params)
+            case "ping":
+                self._reply(request_id, message, {})
+            case "notifications/cancelled":
+                call = self._calls.get(params.get("requestId"))
+                if call is not None:
+                    call.cancel()
+                self._reply(request_id, message, {})
+            case str(method) if "id" in message:
+                self._refuse(request_id, message, METHOD_NOT_FOUND, f"Laneway does not serve {method}")
+            case _:
+                self._reply(
+                    request_id, message, {}
+                )  # a notification; the request that carries it is answered
+
+    def cancel_all(self) -> None:
+        """The process is gone: nobody waits for a result."""
+        for call in self._calls.values():
+            call.cancel()
+
+    async def aclose(self) -> None:
+        self.cancel_all()
+        await asyncio.gather(*self._calls.values(), return_exceptions=True)
+
+    def _hello(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "protocolVersion": params.get("protocolVersion"),
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": SERVER, "version": __version__},
+        }
+
+    def _call(self, request_id: str, message: dict[str, Any], params: dict[str, Any]) -> None:
+        if len(self._calls) >= MAX_CALLS:
+            self._refuse(request_id, message, INTERNAL_ERROR, f"More than {MAX_CALLS} calls at once")
+            return
+        call_id = message.get("id")
+        work = self._run_call(request_id, message, str(params.get("name")), params.get("arguments") or {})
+        task = asyncio.get_running_loop().create_task(work)
+        self._calls[call_id] = task
+        task.add_done_callback(lambda done: self._calls.pop(call_id, None))
+
+    async def _run_call(self, request_id: str, message: dict[str, Any], name: str, arguments: Any) -> None:
+        try:
+            result = await self._run(name, arguments)
+        except asyncio.CancelledError:
+            self._refuse(request_id, message, INTERNAL_ERROR, "The call was cancelled")
+            raise
+        except Exception:
+            log.exception("the tool %s failed", name)
+            self._refuse(request_id, message, INTERNAL_ERROR, "Internal error")
+            return
+        texts = [{"type": "text", "text": text} for text in (result.text, *result.notes)]
+        self._reply(request_id, message, {"content": texts, "isError": result.is_error})
+
+    def _reply(self, request_id: str, message: dict[str, Any], result: dict[str, Any]) -> None:
+        answer = {"jsonrpc": "2.0", "id": message.get("id"), "result": result}
+        self._respond(request_id, {"mcp_response": answer})
+
+    def _refuse(self, request_id: str, message: dict[str, Any], code: int, problem: str) -> None:
+        error = {"code": code, "message": problem}
+        answer = {"jsonrpc": "2.0", "id": message.get("id"), "error": error}
+        self._respond(request_id, {"mcp_response": answer})
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def definition(tool: Tool) -> dict[str, Any]:
+    """A tool as MCP describes it; the mark keeps Claude Code from hiding it until it is searched for."""
+    described: dict[str, Any] = {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.schema,
+        "annotations": {"readOnlyHint": tool.is_read_only},
+        "_meta": {"anthropic/alwaysLoad": True},
+    }
+    return described | ({"title": tool.title} if tool.title else {})

@@ -1,0 +1,239 @@
+"""Programs that only pretend to be Claude Code: garbage, endless lines, silence, death."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laneway.base.clock import LoopClock
+from laneway.base.errors import BinaryError, EngineLost, EngineSilent
+from laneway.base.programs import Binary
+from laneway.claude.engine import ClaudeEngine
+from laneway.claude.process import ClaudeProcess, StreamEvent
+from laneway.claude.setup import ClaudeSetup
+from laneway.core.hub import Hub
+from laneway.core.model import EngineGone, Other, Text
+from laneway.core.ports import ThreadSpec
+from laneway.core.session import Session
+from tests.codex.support import ME, only, play
+
+HELLO = """\
+#!{python}
+import json, sys, uuid, time, os
+def say(**message): print(json.dumps(message), flush=True)
+def asked():
+    line = sys.stdin.readline()
+    return json.loads(line) if line else sys.exit(0)
+def answer(request, **response):
+    body = {{"subtype": "success", "request_id": request["request_id"], "response": response}}
+    say(type="control_response", response=body)
+def begin():
+    given = asked()
+    say(type="command_lifecycle", command_uuid=given["uuid"], state="queued")
+    say(type="command_lifecycle", command_uuid=given["uuid"], state="started")
+    return given
+def end(text=""):
+    say(type="result", subtype="success", is_error=False, result=text, local_command="none")
+if "--version" in sys.argv:
+    print("2.1.325 (Claude Code)")
+    sys.exit(0)
+"""
+GREETS = HELLO + "answer(asked(), account={{}}, claude_code_version='2.1.325')\n"
+
+
+def program(folder: Path, script: str) -> Binary:
+    path = folder / "claude"
+    path.write_text(script.format(python=sys.executable))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return Binary(str(path), "PATH")
+
+
+@asynccontextmanager
+async def pretending(
+    folder: Path, script: str, handshake_s: float = 30.0
+) -> AsyncIterator[tuple[ClaudeEngine, Hub]]:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    setup = ClaudeSetup(program(folder, script), environment, handshake_s=handshake_s)
+    engine = ClaudeEngine(setup)
+    async with Hub(engine, LoopClock()) as hub:
+        yield engine, hub
+
+
+async def session_of(hub: Hub, folder: Path) -> Session:
+    return await hub.start(ME, ThreadSpec(cwd=folder))
+
+
+async def test_garbage_between_messages_is_passed_over(tmp_path: Path) -> None:
+    """Whatever it looks like; unknown messages are handed on."""
+    script = (
+        GREETS
+        + """
+begin()
+for line in ("garbage", "{{", "[]", "3", '{{"type": 3}}', '{{"type": "stream_event"}}', "\\ud800x", "null"):
+    sys.stdout.buffer.write(line.encode("utf-8", "surrogatepass") + b"\\n")
+say(type="assistant", message={{"content": [{{"type": "text"}}]}})
+say(type="user", message=None)
+say(type="news", subtype="weather", sky="blue")
+say(type="assistant", message={{"id": "m", "content": [{{"type": "text", "text": "fine"}}]}}, uuid="u")
+end("fine")
+asked()
+"""
+    )
+    async with pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        events, result = await play(session, "hello")
+        assert (result.status, result.text) == ("completed", "fine")
+        assert "".join(event.text for event in only(events, Text)) == "fine"
+        assert "news/weather" in [event.method for event in only(events, Other)]
+
+
+async def test_a_line_without_end_ends_the_process_with_an_error_that_says_so(tmp_path: Path) -> None:
+    """It may have been a question: whoever waited for the answer would wait for ever."""
+    script = (
+        GREETS
+        + """
+begin()
+sys.stdout.write("x" * 100_000_000 + "\\n")
+end("never")
+asked()
+"""
+    )
+    async with pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        _, result = await play(session, "hello")
+        assert result.failure is not None
+        assert "it sent a line of more than 64 MB" in result.failure.message
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        (HELLO + "sys.exit(3)", EngineLost),
+        (HELLO.replace("2.1.325", "1.0.3") + "sys.exit(1)", BinaryError),
+        ("#!/bin/sh\necho hello\n", BinaryError),
+        ("no program at all", BinaryError),
+        (HELLO + "answer(asked(), account={{}}, claude_code_version='1.0.3'); asked()", BinaryError),
+    ],
+)
+async def test_what_never_begins_is_an_error_with_a_reason(
+    tmp_path: Path, script: str, error: type[Exception]
+) -> None:
+    """Too old, something else, or broken; and nothing of it is left running."""
+    async with pretending(tmp_path, script) as (engine, hub):
+        with pytest.raises(error):
+            await session_of(hub, tmp_path)
+        assert not engine.is_running
+
+
+async def test_one_that_does_not_answer_is_ended(tmp_path: Path) -> None:
+    """After the time that a handshake may take."""
+    async with pretending(tmp_path, HELLO + "time.sleep(600)", handshake_s=0.3) as (engine, hub):
+        with pytest.raises(EngineSilent, match="Claude does not answer, and was ended"):
+            await session_of(hub, tmp_path)
+        assert not engine.is_running
+
+
+async def test_unknown_requests_are_answered_with_an_error(tmp_path: Path) -> None:
+    """Every request gets exactly one answer."""
+    script = (
+        GREETS
+        + """
+begin()
+for number, request in enumerate((
+    {{"subtype": "dance"}},
+    {{"subtype": "can_use_tool"}},
+    {{"subtype": "mcp_message", "server_name": "other", "message": {{"id": 7, "method": "tools/list"}}}},
+    {{}},
+)):
+    say(type="control_request", request_id=str(number), request=request)
+said = sorted((asked()["response"]["request_id"], ) for _ in range(4))
+end(str(said))
+asked()
+"""
+    )
+    async with pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        _, result = await play(session, "hello")
+        assert result.text == "[('0',), ('1',), ('2',), ('3',)]"
+
+
+async def test_our_tools_are_asked_for_before_the_handshake_is_answered(tmp_path: Path) -> None:
+    """The real Claude Code does so now and then; unanswered, it waits for half a minute."""
+    script = (
+        HELLO
+        + """
+hello = asked()
+greeting = {{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {{"protocolVersion": "x"}}}}
+request = {{"subtype": "mcp_message", "server_name": "laneway", "message": greeting}}
+say(type="control_request", request_id="early", request=request)
+reply = asked()["response"]
+answer(hello, account={{}}, claude_code_version='2.1.325')
+begin()
+end(reply["request_id"] + " " + reply["response"]["mcp_response"]["result"]["serverInfo"]["name"])
+asked()
+"""
+    )
+    async with pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        _, result = await play(session, "hello")
+        assert result.text == "early laneway"
+
+
+async def test_a_death_in_the_middle_of_a_turn_is_told_once(tmp_path: Path) -> None:
+    """With its last words."""
+    script = (
+        GREETS
+        + """
+begin()
+say(type="assistant", message={{"id": "m", "content": [
+    {{"type": "tool_use", "id": "t", "name": "Bash", "input": {{"command": "ls"}}}}]}})
+print("out of memory", file=sys.stderr, flush=True)
+os._exit(9)
+"""
+    )
+    async with pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        subscription = session.subscribe()
+        _, result = await play(session, "hello")
+        assert result.failure is not None
+        assert result.failure.message == "Claude ended unexpectedly: exit code 9; it said: out of memory"
+        await session.close()
+        gone = only([event async for event in subscription], EngineGone)
+        assert [(event.how, event.last_words) for event in gone] == [("exit code 9", "out of memory")]
+
+
+class Silent:
+    """A listener that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.ends: list[str] = []
+
+    def on_stream(self, event: StreamEvent, frame: bytes) -> None: ...
+
+    def on_message(self, message: dict[str, Any], frame: bytes) -> None: ...
+
+    def on_request(self, request_id: str, request: dict[str, Any]) -> None: ...
+
+    def on_cancel(self, request_id: str) -> None: ...
+
+    def on_end(self, how: str) -> None:
+        self.ends.append(how)
+
+
+async def test_a_request_of_ours_gets_an_error_when_the_process_dies(tmp_path: Path) -> None:
+    """Also one that is sent after the death."""
+    claude = program(tmp_path, GREETS + "asked()\nos._exit(4)\n")
+    listener = Silent()
+    process = ClaudeProcess(listener)
+    await process.open([claude.path], {"PATH": "/usr/bin:/bin"}, tmp_path, {})
+    for _ in range(2):
+        with pytest.raises(EngineLost, match="exit code 4"):
+            await process.control("interrupt")
+    assert listener.ends == ["exit code 4"]
+    await process.aclose()

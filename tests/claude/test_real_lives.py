@@ -1,0 +1,276 @@
+"""The life of a thread's process: resumed, forked, locked, asleep, killed at any instant."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import shlex
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from laneway.base.errors import ActiveWriter, EngineCannot, EngineLost, NotLoggedIn, ThreadUnknown
+from laneway.claude.awake import AwakeThreads
+from laneway.claude.thread import ClaudeThread
+from laneway.core.model import (
+    Accepted,
+    Answer,
+    Asked,
+    EngineBack,
+    EngineGone,
+    Event,
+    Notice,
+    Text,
+    TurnDone,
+    TurnStarted,
+    Withdrawn,
+)
+from laneway.core.session import Session
+from tests.claude.support import ME, ClaudeStage, real
+from tests.codex.support import first, only, play, say
+from tests.core.support import until
+
+ROUNDS = 200 if os.environ.get("LANEWAY_CHAOS") else 20
+
+
+def thread_of(session: Session) -> ClaudeThread:
+    thread = session._handle.thread
+    assert isinstance(thread, ClaudeThread)
+    return thread
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def transcript(here: ClaudeStage, thread_id: str) -> str:
+    found = here.rehearsal.engine._setup.transcripts.find(thread_id)
+    return "" if found is None else found.read_text()
+
+
+def prompts(here: ClaudeStage, thread_id: str) -> list[str]:
+    """What was said in a session, in the order of its transcript."""
+    entries = [json.loads(line) for line in transcript(here, thread_id).splitlines() if line.startswith("{")]
+    contents = [entry["message"]["content"] for entry in entries if entry.get("type") == "user"]
+    texts = [each if isinstance(each, str) else each[-1].get("text", "") for each in contents]
+    return [text for text in texts if text.startswith("%")]
+
+
+async def test_a_session_is_resumed_with_its_history() -> None:
+    """By its id, by another engine, once the first has released it."""
+    async with real() as here:
+        session = await here.session()
+        await play(session, "%say remember me")
+        thread_id = session.thread_id
+        await session.close()
+        again = await here.hub.resume(ME, thread_id, here.spec())
+        await play(again, "%say fine")
+        assert again.thread_id == thread_id
+        assert "remember me" in here.model_input()
+
+
+async def test_a_fork_goes_its_own_way() -> None:
+    """It has the history, and adds nothing to the original."""
+    async with real() as here:
+        session = await here.session()
+        await play(session, "%say remember me")
+        copy = await here.hub.fork(ME, session.thread_id, here.spec())
+        await play(copy, "%say only in the copy")
+        assert "remember me" in here.model_input()
+        assert copy.thread_id != session.thread_id
+        assert "only in the copy" not in transcript(here, session.thread_id)
+
+
+@pytest.mark.parametrize("thread_id", ["a609a162-2226-4f7c-be80-85b3d058e61c", "../../etc/passwd", "--help"])
+async def test_an_unknown_session_is_an_error_that_names_it(thread_id: str) -> None:
+    """Whatever it looks like, and no process is started for it."""
+    async with real() as here:
+        with pytest.raises(ThreadUnknown, match="Claude has no thread"):
+            await here.hub.resume(ME, thread_id, here.spec())
+        assert here.model.requests == []
+
+
+async def test_a_session_is_run_by_one_process_at_a_time() -> None:
+    """Two would split its history; the second is refused with the name of the first."""
+    async with real() as here:
+        session = await here.session()
+        await play(session, "%say mine")
+        other = here.rehearsal.another_engine()
+        try:
+            with pytest.raises(ActiveWriter, match=f"in use by process {os.getpid()}"):
+                await other.resume(session.thread_id, here.spec(), session)
+            await session.close()
+            thread = await other.resume(session.thread_id, here.spec(), session)
+            await thread.release()
+        finally:
+            await other.aclose()
+
+
+async def test_without_a_login_nothing_is_opened() -> None:
+    """Known from the handshake, without a call of the model; one sentence with the remedy."""
+    async with real(variables={"ANTHROPIC_API_KEY": ""}) as here:
+        with pytest.raises(NotLoggedIn, match="to Claude: run `laneway login --engine claude`"):
+            await here.session()
+        assert here.model.requests == []
+
+
+@pytest.mark.parametrize("sandbox", ["workspace-write", "nonsense"])
+async def test_a_sandbox_that_cannot_be_enforced_is_refused(sandbox: str) -> None:
+    """With a sentence that says what can be had."""
+    async with real() as here:
+        with pytest.raises(EngineCannot, match=f"Claude cannot keep to the sandbox {sandbox}. Leave"):
+            await here.session(sandbox=sandbox)
+
+
+async def test_an_idle_session_sleeps_and_wakes_with_its_next_turn() -> None:
+    """Nobody is told; the history is the same."""
+    async with real(awake=AwakeThreads(idle_s=0.05)) as here:
+        session = await here.session()
+        events, _ = await play(session, "%say remember me")
+        thread = thread_of(session)
+        await until(lambda: not thread.is_awake)
+        more, result = await play(session, "%say awake")
+        assert result.text == "awake"
+        assert "remember me" in here.model_input()
+        assert only([*events, *more], EngineGone) == []
+
+
+async def test_of_many_idle_sessions_only_some_stay_awake() -> None:
+    """The longest unused one sleeps first; one that works does not."""
+    async with real(awake=AwakeThreads(max_awake=2)) as here:
+        sessions = [await here.session() for _ in range(3)]
+        threads = [thread_of(session) for session in sessions]
+        await until(lambda: [thread.is_awake for thread in threads] == [False, True, True])
+        working = say(sessions[1], "%stream 1000 words over 60 seconds")
+        await first(working, Text)
+        await play(sessions[0], "%say awake")
+        await until(lambda: [thread.is_awake for thread in threads] == [True, True, False])
+        working.cancel()
+        assert (await working.result()).status == "interrupted"
+
+
+async def test_a_death_is_told_and_the_next_turn_brings_the_session_back() -> None:
+    """The turn that ran is lost, and says how; nothing of it is run again."""
+    async with real() as here:
+        session = await here.session()
+        subscription = session.subscribe()
+        turn = say(session, "%run true; touch x", "%say never")
+        asked = await first(turn, Asked)
+        await until(lambda: session.has_history)
+        os.kill(thread_of(session).pid or 0, signal.SIGKILL)
+        result = await turn.result()
+        assert result.failure is not None
+        assert (result.status, result.failure.kind) == ("failed", "engine_lost")
+        assert result.failure.message.startswith("Claude ended unexpectedly: killed by SIGKILL")
+        _, again = await play(session, "%say back")
+        assert again.text == "back"
+        await session.close()
+        seen = [event async for event in subscription]
+        assert [event.how for event in only(seen, EngineGone)] == ["killed by SIGKILL"]
+        assert len(only(seen, EngineBack)) == 1
+        assert [event.question_id for event in only(seen, Withdrawn)] == [asked.question.question_id]
+        assert prompts(here, session.thread_id) == ["%run true; touch x\n%say never", "%say back"]
+
+
+async def test_nothing_is_left_when_claude_code_is_killed() -> None:
+    """Not its commands either, wherever they went: the guardian ends them."""
+    async with real() as here:
+        session = await here.session()
+        note = here.work / "pids"
+        inner = f"import os,time; open({str(note)!r},'a').write(str(os.getpid())+' '); time.sleep(600)"
+        command = f"setsid python3 -c {shlex.quote(inner)} & python3 -c {shlex.quote(inner)}"
+        turn = say(session, f"%run {command}")
+        asked = await first(turn, Asked)
+        await session.answer(asked.question.question_id, Answer(choice_id="accept"))
+        await until(lambda: note.exists() and len(note.read_text().split()) == 2)
+        pids = [int(pid) for pid in note.read_text().split()]
+        assert all(map(is_alive, pids))
+        os.kill(thread_of(session).pid or 0, signal.SIGKILL)
+        assert (await turn.result()).status == "failed"
+        await until(lambda: not any(map(is_alive, pids)))
+
+
+async def test_an_input_that_a_crash_lost_is_sent_again() -> None:
+    """Before it stood in the transcript: the turn goes on, and whoever watches is told."""
+    async with real() as here:
+        session = await here.session()
+        killed: list[int] = []
+
+        def kill(event: Event) -> None:
+            if isinstance(event, TurnStarted) and not killed:
+                killed.append(thread_of(session).pid or 0)
+                os.kill(killed[0], signal.SIGKILL)
+
+        session.attach(Killer(kill))
+        events, result = await play(session, "%say taken once")
+        assert (result.status, result.text) == ("completed", "taken once")
+        assert len(only(events, TurnStarted)) == len(only(events, TurnDone)) == 1
+        assert len(only(events, Accepted)) == 1
+        (notice,) = only(events, Notice)
+        assert "sent again" in notice.message
+        assert prompts(here, session.thread_id) == ["%say taken once"]
+
+
+class Killer:
+    """A reader that does something with each event, on the engine's reader."""
+
+    lost = 0
+
+    def __init__(self, do: Callable[[Event], None]) -> None:
+        self._do = do
+
+    def push(self, event: Event) -> None:
+        self._do(event)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(1800)
+async def test_killed_at_any_instant_every_input_is_taken_exactly_once() -> None:
+    """Whoever is told that it was not taken says it again; the transcript then has each once."""
+    chance = random.Random(ROUNDS)
+    pids: set[int] = set()
+    async with real(deadline_s=8 * ROUNDS) as here:
+        session = await here.session()
+        await play(session, "%say first")
+        for number in range(ROUNDS):
+            is_taken = await _kill_in(session, f"%say input {number}", chance.uniform(0, 0.3), pids)
+            while not is_taken:
+                events, _ = await play(session, f"%say input {number}")
+                is_taken = bool(only(events, Accepted))
+        assert prompts(here, session.thread_id) == [
+            "%say first",
+            *(f"%say input {number}" for number in range(ROUNDS)),
+        ]
+    assert len(pids) >= ROUNDS // 2
+    await until(lambda: not any(map(is_alive, pids)))
+
+
+async def _kill_in(session: Session, script: str, delay_s: float, pids: set[int]) -> bool:
+    """Run a turn whose process is killed after a while; whether its input was taken."""
+    turn = say(session, script)
+    await asyncio.sleep(delay_s)
+    thread = session._handle._thread
+    pid = thread.pid if isinstance(thread, ClaudeThread) else None
+    if pid is not None:
+        pids.add(pid)
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # the last kill came after the end of its turn, and its death has not been told yet
+    events = [event async for event in turn.events]
+    try:
+        await turn.result()
+    except EngineLost:
+        pass
+    return bool(only(events, Accepted))
