@@ -16,7 +16,7 @@ from laneway.core.model import Activity, Failure, Plan, Question, Status, Tokens
 from laneway.doors.chat.messages import Place
 
 
-class Output(msgspec.Struct, frozen=True, kw_only=True, tag_field="output"):
+class ChatOutput(msgspec.Struct, frozen=True, kw_only=True, tag_field="output"):
     """Base of all outputs."""
 
 
@@ -32,7 +32,7 @@ class Button(msgspec.Struct, frozen=True):
 # ── people ─────────────────────────────────────────────────────────────────
 
 
-class Said(Output, frozen=True, tag="said"):
+class Said(ChatOutput, frozen=True, tag="said"):
     """A message of a person, in its order among the outputs. The place it came from has it already."""
 
     input_id: int
@@ -52,7 +52,7 @@ ReceiptKind: TypeAlias = Literal["begun", "queued", "held", "steered", "answered
 an image that waits for words; a command that was carried out; not taken."""
 
 
-class Receipt(Output, frozen=True, tag="receipt"):
+class InputReceipt(ChatOutput, frozen=True, tag="receipt"):
     """What has become of a message. A message may get several: queued, then begun."""
 
     input_id: int
@@ -69,7 +69,7 @@ class Receipt(Output, frozen=True, tag="receipt"):
 # ── turns ──────────────────────────────────────────────────────────────────
 
 
-class TurnBegan(Output, frozen=True, tag="turn_began"):
+class TurnBegan(ChatOutput, frozen=True, tag="turn_began"):
     """A lane begins to work. Lanes other than the default one have a banner here and at the end."""
 
     lane: str
@@ -84,7 +84,7 @@ class TurnBegan(Output, frozen=True, tag="turn_began"):
     """The lane that has delegated this; none if a person asked."""
 
 
-class TextDelta(Output, frozen=True, tag="text_delta"):
+class TextDelta(ChatOutput, frozen=True, tag="text_delta"):
     """More of a text that a lane is writing. Not stored."""
 
     lane: str
@@ -97,7 +97,7 @@ class TextDelta(Output, frozen=True, tag="text_delta"):
     kind: Literal["text", "thought"] = "text"
 
 
-class TextDone(Output, frozen=True, tag="text_done"):
+class TextDone(ChatOutput, frozen=True, tag="text_done"):
     """A complete text of a lane (Markdown), or a thought, which is shown folded."""
 
     lane: str
@@ -107,7 +107,7 @@ class TextDone(Output, frozen=True, tag="text_done"):
     kind: Literal["text", "thought"] = "text"
 
 
-class OutputDelta(Output, frozen=True, tag="output_delta"):
+class OutputDelta(ChatOutput, frozen=True, tag="output_delta"):
     """What a running command prints. Not stored; the complete output comes with its end."""
 
     lane: str
@@ -116,7 +116,7 @@ class OutputDelta(Output, frozen=True, tag="output_delta"):
     text: str
 
 
-class ActivityShown(Output, frozen=True, tag="activity"):
+class ActivityShown(ChatOutput, frozen=True, tag="activity"):
     """A command, edit or tool call, as of now: at its start, when it changes, at its end."""
 
     lane: str
@@ -124,7 +124,7 @@ class ActivityShown(Output, frozen=True, tag="activity"):
     activity: Activity
 
 
-class PlanShown(Output, frozen=True, tag="plan"):
+class PlanShown(ChatOutput, frozen=True, tag="plan"):
     """The plan of a turn, as of now: shown once, and then changed in place."""
 
     lane: str
@@ -132,7 +132,7 @@ class PlanShown(Output, frozen=True, tag="plan"):
     plan: Plan
 
 
-class TurnEnded(Output, frozen=True, tag="turn_ended"):
+class TurnEnded(ChatOutput, frozen=True, tag="turn_ended"):
     """A lane's turn is over. Everything of it has been shown."""
 
     lane: str
@@ -157,7 +157,7 @@ class TurnEnded(Output, frozen=True, tag="turn_ended"):
 # ── questions ──────────────────────────────────────────────────────────────
 
 
-class QuestionShown(Output, frozen=True, tag="question"):
+class QuestionShown(ChatOutput, frozen=True, tag="question"):
     """A lane asks. `buttons` has the choices of an approval, or the options of a single question."""
 
     number: int
@@ -172,7 +172,7 @@ class QuestionShown(Output, frozen=True, tag="question"):
     """The user id of whoever started the turn, who may answer it, too, unless it is for owners."""
 
 
-class QuestionOver(Output, frozen=True, tag="question_over"):
+class QuestionOver(ChatOutput, frozen=True, tag="question_over"):
     """A question needs no answer any more: its buttons are to be removed."""
 
     number: int
@@ -188,7 +188,7 @@ class QuestionOver(Output, frozen=True, tag="question_over"):
 # ── Laneway itself ─────────────────────────────────────────────────────────
 
 
-class Told(Output, frozen=True, tag="told"):
+class Told(ChatOutput, frozen=True, tag="told"):
     """A text of Laneway's own, or of an engine about itself: answers of commands, warnings, a compaction."""
 
     text: str
@@ -200,7 +200,7 @@ class Told(Output, frozen=True, tag="told"):
     """Shown in this place only: the answer to a command; none for everywhere."""
 
 
-class FileShown(Output, frozen=True, tag="file"):
+class FileShown(ChatOutput, frozen=True, tag="file"):
     """A file that a lane sends to the people. The platform reads it when it sends it."""
 
     lane: str
@@ -209,7 +209,7 @@ class FileShown(Output, frozen=True, tag="file"):
     caption: str = ""
 
 
-class StatusNow(Output, frozen=True, tag="status"):
+class StatusNow(ChatOutput, frozen=True, tag="status"):
     """What a status line shows. Not stored."""
 
     default_lane: str
@@ -227,7 +227,7 @@ class StatusNow(Output, frozen=True, tag="status"):
 
 AnyOutput: TypeAlias = (
     Said
-    | Receipt
+    | InputReceipt
     | TurnBegan
     | TextDelta
     | TextDone
