@@ -127,7 +127,7 @@ man: setup
 lock: $(VENV)/.tools
 	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --python-version 3.11 \
-	  --extra codex --extra http --extra terminal --extra ws --group dev pyproject.toml -o requirements/dev.txt
+	  --extra chat --extra codex --extra discord --extra http --extra images --extra telegram --extra terminal --extra web --extra ws --group dev pyproject.toml -o requirements/dev.txt
 	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --python-version 3.11 \
 	  --extra ray -c requirements/dev.txt pyproject.toml -o requirements/ray.txt

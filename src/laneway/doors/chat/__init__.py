@@ -1,0 +1,1 @@
+"""Chat: Claude, Codex and other lanes in one conversation, on any platform."""
