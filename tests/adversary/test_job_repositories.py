@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from laneway.base.errors import LanewayError
-from laneway.jobs.attribution import EditWindow, Shown
+from laneway.jobs.attribution import EditWindow, JobTraces
 from laneway.jobs.isolation.isolated import isolated
 from laneway.jobs.isolation.removal import remove
 from laneway.jobs.ledger import Ledger
@@ -60,7 +60,7 @@ class Boss:
         repo_state(self.tree)
         self.made.repo.write("tracked.txt", "by the job\n")
         self.made.repo.write("made.txt", "by the job\n")
-        self.runs.end(job, run.run_id, Shown(windows=(EditWindow(start=0.0),)))
+        self.runs.end(job, run.run_id, JobTraces(windows=(EditWindow(start=0.0),)))
         ledger.end(job.job_id, "succeeded")
         self.resolve("show")
         self.resolve("rollback")

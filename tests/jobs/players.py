@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from laneway.jobs.attribution import Credits, EditWindow, Interval, Shown, credit
+from laneway.jobs.attribution import Credits, EditWindow, Interval, JobTraces, credit
 from laneway.jobs.snapshots.model import Snapshot
 from tests.jobs.trees import Thing, Tree, things
 
@@ -279,7 +279,7 @@ class Game:
             changes = shadow.changes(before, after)
             shadow.keep(changes)
             intervals.append(Interval(before.started_at, after.started_at, active, changes))
-        shown = {name: Shown(tuple(player.windows)) for name, player in self.players.items()}
+        shown = {name: JobTraces(tuple(player.windows)) for name, player in self.players.items()}
         return credit(intervals, shown, slack_s=SLACK_S)
 
     def files(self) -> dict[str, Thing]:

@@ -10,8 +10,8 @@ from laneway.jobs.attribution import (
     Differences,
     EditWindow,
     Interval,
+    JobTraces,
     PathClaim,
-    Shown,
     Span,
     credit,
     differences,
@@ -51,7 +51,7 @@ def told(found: Credits) -> dict[str, dict[str, str]]:
     return by_path
 
 
-def one(change: Change, **jobs: Shown) -> dict[str, str]:
+def one(change: Change, **jobs: JobTraces) -> dict[str, str]:
     """Who is credited with the only change."""
     return told(credit([during(change)], jobs))[change.path]
 
@@ -64,14 +64,16 @@ def test_a_patch_is_certain_whoever_else_had_something_under_way() -> None:
     """The other one did not name the path."""
     assert one(
         changed("x", 10),
-        A=Shown((patch(10, "x", "y"),)),
-        B=Shown((command(5, 20),)),
+        A=JobTraces((patch(10, "x", "y"),)),
+        B=JobTraces((command(5, 20),)),
     ) == {"A": "patch"}
 
 
 def test_two_patches_of_one_path_are_both_certain() -> None:
     """Each changed it."""
-    found = credit([during(changed("x", 20))], {"A": Shown((patch(10, "x"),)), "B": Shown((patch(20, "x"),))})
+    found = credit(
+        [during(changed("x", 20))], {"A": JobTraces((patch(10, "x"),)), "B": JobTraces((patch(20, "x"),))}
+    )
     assert told(found) == {"x": {"A": "patch", "B": "patch"}}
     assert [claim.spans[0].others for claim in found.claims] == [("B",), ("A",)]
 
@@ -84,19 +86,19 @@ def test_a_command_that_may_have_written_before_a_patch_is_uncertain() -> None:
         ("sed -i s/a/b/ x", 30, {"A": "patch"}),
         ("make", 5, {"A": "patch"}),
     ):
-        shown = {"A": Shown((patch(10, "x"),)), "B": Shown((command(start, start + 1, text),))}
+        shown = {"A": JobTraces((patch(10, "x"),)), "B": JobTraces((command(start, start + 1, text),))}
         assert one(changed("x", 10), **shown) == expected
 
 
 def test_a_change_after_a_patch_is_judged_by_its_own_time() -> None:
     """The patch stays certain; so is who was alone when the path was last changed."""
-    shown = {"A": Shown((patch(10, "x"),)), "B": Shown((command(30, 40),))}
+    shown = {"A": JobTraces((patch(10, "x"),)), "B": JobTraces((command(30, 40),))}
     assert one(changed("x", 35), **shown) == {"A": "patch", "B": "alone"}
 
 
 def test_a_patch_that_somebody_edited_later_is_marked() -> None:
     """The job changed the path, and not alone."""
-    (claim,) = credit([during(changed("x", 50))], {"A": Shown((patch(10, "x"),))}).claims
+    (claim,) = credit([during(changed("x", 50))], {"A": JobTraces((patch(10, "x"),))}).claims
     assert claim == PathClaim("A", "x", "patch", (Span(0, OLD, NEW, "patch", is_outside=True),))
 
 
@@ -106,7 +108,7 @@ def test_a_patch_belongs_to_the_interval_in_which_it_was_made() -> None:
         Interval(0, 50, frozenset("A"), (changed("x", 10),)),
         Interval(50, 100, frozenset("AB"), (changed("x", 70),)),
     ]
-    shown = {"A": Shown((patch(10, "x"), command(52, 53, "ls"))), "B": Shown((command(69, 71),))}
+    shown = {"A": JobTraces((patch(10, "x"), command(52, 53, "ls"))), "B": JobTraces((command(69, 71),))}
     found = credit(intervals, shown)
     assert [
         (claim.job_id, claim.certainty, [span.interval for span in claim.spans]) for claim in found.claims
@@ -118,7 +120,7 @@ def test_a_patch_belongs_to_the_interval_in_which_it_was_made() -> None:
 
 def test_a_patch_at_a_border_belongs_to_the_side_on_which_the_path_changed() -> None:
     """If it changed on both sides, its own time decides; if nothing does, the patch is certain on neither."""
-    shown = {"A": Shown((EditWindow(49, 51, paths=("x",)),)), "B": Shown((command(0, 100),))}
+    shown = {"A": JobTraces((EditWindow(49, 51, paths=("x",)),)), "B": JobTraces((command(0, 100),))}
     sides = {
         ((), (changed("x", 50.5),)): [None, "patch"],
         ((changed("x", 49.5),), (changed("x", 80),)): ["patch", None],
@@ -139,8 +141,8 @@ def test_a_patch_at_a_border_belongs_to_the_side_on_which_the_path_changed() -> 
 def test_what_is_merged_from_a_layer_is_certain() -> None:
     """Its commands are no windows: they did not touch the tree."""
     shown = {
-        "A": Shown((EditWindow(60, 61, paths=("x",), is_merge=True),)),
-        "B": Shown((command(0, 100, "make x"),)),
+        "A": JobTraces((EditWindow(60, 61, paths=("x",), is_merge=True),)),
+        "B": JobTraces((command(0, 100, "make x"),)),
     }
     assert told(credit([during(changed("x", 60.5), changed("y", 60.5))], shown)) == {
         "x": {"A": "overlay"},
@@ -154,40 +156,40 @@ def test_what_is_merged_from_a_layer_is_certain() -> None:
 @pytest.mark.covers("J-a2.11")
 def test_a_path_changed_while_one_job_had_a_command_is_its_own() -> None:
     """Whoever else had commands at other times."""
-    shown = {"A": Shown((command(5, 20),)), "B": Shown((command(30, 40),))}
+    shown = {"A": JobTraces((command(5, 20),)), "B": JobTraces((command(30, 40),))}
     assert one(changed("x", 10), **shown) == {"A": "alone"}
     assert one(changed("x", 35), **shown) == {"B": "alone"}
 
 
 def test_a_window_without_an_end_is_open() -> None:
     """As of a command that was killed, or is still running."""
-    assert one(changed("x", 90), A=Shown((command(5, None),))) == {"A": "alone"}
+    assert one(changed("x", 90), A=JobTraces((command(5, None),))) == {"A": "alone"}
 
 
 def test_events_arrive_a_little_late() -> None:
     """A change just before a command was told is the command's; the slack makes nobody more certain."""
-    assert one(changed("x", 9.7), A=Shown((command(10, 20),))) == {"A": "alone"}
-    shown = {"A": Shown((command(10, 20),)), "B": Shown((command(5, 9.6),))}
+    assert one(changed("x", 9.7), A=JobTraces((command(10, 20),))) == {"A": "alone"}
+    shown = {"A": JobTraces((command(10, 20),)), "B": JobTraces((command(5, 9.6),))}
     assert one(changed("x", 9.7), **shown) == {"A": "uncertain", "B": "uncertain"}
 
 
 @pytest.mark.parametrize(
     ("mine", "theirs", "expected"),
     [
-        (Shown((command(5, 20, "sed -i s/a/b/ x"),)), Shown((command(5, 20),)), {"A": "likely"}),
-        (Shown((command(5, 20),), scope=("x",)), Shown((command(5, 20),)), {"A": "likely"}),
-        (Shown((command(5, 20),), reported=("./x",)), Shown((command(5, 20),)), {"A": "likely"}),
-        (Shown((command(5, 20),)), Shown((command(5, 20),)), {"A": "uncertain", "B": "uncertain"}),
+        (JobTraces((command(5, 20, "sed -i s/a/b/ x"),)), JobTraces((command(5, 20),)), {"A": "likely"}),
+        (JobTraces((command(5, 20),), scope=("x",)), JobTraces((command(5, 20),)), {"A": "likely"}),
+        (JobTraces((command(5, 20),), reported=("./x",)), JobTraces((command(5, 20),)), {"A": "likely"}),
+        (JobTraces((command(5, 20),)), JobTraces((command(5, 20),)), {"A": "uncertain", "B": "uncertain"}),
         (
-            Shown((command(5, 20, "rm x"),)),
-            Shown((command(5, 20, "mv y x"),)),
+            JobTraces((command(5, 20, "rm x"),)),
+            JobTraces((command(5, 20, "mv y x"),)),
             {"A": "uncertain", "B": "uncertain"},
         ),
-        (Shown((command(5, 20, "cat x"),)), Shown((command(5, 20, "mv y x"),)), {"B": "likely"}),
+        (JobTraces((command(5, 20, "cat x"),)), JobTraces((command(5, 20, "mv y x"),)), {"B": "likely"}),
     ],
 )
 def test_of_several_only_the_one_that_names_the_path_is_likely(
-    mine: Shown, theirs: Shown, expected: dict[str, str]
+    mine: JobTraces, theirs: JobTraces, expected: dict[str, str]
 ) -> None:
     """In a command that may write, in the scope, or in the report."""
     assert one(changed("x", 10), A=mine, B=theirs) == expected
@@ -195,14 +197,14 @@ def test_of_several_only_the_one_that_names_the_path_is_likely(
 
 def test_what_changed_outside_of_every_window_is_credited_to_nobody() -> None:
     """A person saved it, between two commands of the jobs."""
-    shown = {"A": Shown((command(5, 20),)), "B": Shown((command(60, 70),))}
+    shown = {"A": JobTraces((command(5, 20),)), "B": JobTraces((command(60, 70),))}
     assert one(changed("x", 40), **shown) == {}
     assert one(changed("x", 40)) == {}
 
 
 def test_a_path_that_a_command_named_before_somebody_changed_it_is_uncertain() -> None:
     """Both may have changed it; a rollback leaves it alone."""
-    found = credit([during(changed("x", 40))], {"A": Shown((command(5, 20, "sed -i s/a/b/ x"),))})
+    found = credit([during(changed("x", 40))], {"A": JobTraces((command(5, 20, "sed -i s/a/b/ x"),))})
     assert found.claims == (
         PathClaim("A", "x", "uncertain", (Span(0, OLD, NEW, "uncertain", is_outside=True),)),
     )
@@ -214,7 +216,7 @@ def test_a_job_that_was_not_active_is_never_credited() -> None:
         Interval(0, 50, frozenset("A"), ()),
         Interval(50, 100, frozenset("B"), (changed("x", 50.2),)),
     ]
-    shown = {"A": Shown((command(40, 50),)), "B": Shown(())}
+    shown = {"A": JobTraces((command(40, 50),)), "B": JobTraces(())}
     assert told(credit(intervals, shown)) == {"x": {}}
 
 
@@ -223,22 +225,22 @@ def test_a_job_that_was_not_active_is_never_credited() -> None:
 
 def test_what_is_gone_is_judged_by_the_latest_time_that_it_can_have_gone() -> None:
     """The folder's: other names in it may have changed later."""
-    alone = {"A": Shown((command(5, 20),))}
-    both = {**alone, "B": Shown((command(60, 70),))}
+    alone = {"A": JobTraces((command(5, 20),))}
+    both = {**alone, "B": JobTraces((command(60, 70),))}
     assert one(gone("x", 10), **alone) == {"A": "likely"}
     assert one(gone("x", 3), **alone) == {}
     assert one(gone("x", 50), **alone) == {"A": "uncertain"}
     assert one(gone("x", None), **alone) == {"A": "uncertain"}
     assert one(gone("x", 10), **both) == {"A": "likely"}
     assert one(gone("x", 65), **both) == {"A": "uncertain", "B": "uncertain"}
-    both["A"] = Shown((command(5, 20, "rm x"),))
+    both["A"] = JobTraces((command(5, 20, "rm x"),))
     assert one(gone("x", 65), **both) == {"A": "likely"}
     assert one(gone("x", 50), **both) == {"A": "likely"}
 
 
 def test_what_came_with_its_folder_is_judged_by_the_folder() -> None:
     """A file keeps its own time when a folder above it is renamed."""
-    assert one(changed("new/x", latest=10), A=Shown((command(5, 20, "mv old new"),))) == {"A": "likely"}
+    assert one(changed("new/x", latest=10), A=JobTraces((command(5, 20, "mv old new"),))) == {"A": "likely"}
 
 
 # ── claims over several intervals ──────────────────────────────────────────
@@ -250,7 +252,7 @@ def test_a_claim_has_all_its_changes_and_the_best_certainty() -> None:
         during(Change("x", OLD, NEW, changed_at=10), jobs="A"),
         Interval(100, 200, frozenset("AB"), (Change("x", NEW, NEWER, changed_at=110),)),
     ]
-    shown = {"A": Shown((patch(10, "x"), command(105, 120))), "B": Shown((command(105, 120),))}
+    shown = {"A": JobTraces((patch(10, "x"), command(105, 120))), "B": JobTraces((command(105, 120),))}
     found = credit(intervals, shown)
     assert found.claims == (
         PathClaim(
@@ -281,7 +283,9 @@ def test_intervals_lie_between_borders() -> None:
 @pytest.mark.covers("004-boss.5", "004-a2.4", "J-a2.12")
 def test_differences_from_the_report_and_the_scope_are_listed() -> None:
     """What is uncertain is not held against the job."""
-    shown = Shown((command(5, 20), patch(30, "src/b")), scope=("src/",), reported=("./src/a", "src/never"))
+    shown = JobTraces(
+        (command(5, 20), patch(30, "src/b")), scope=("src/",), reported=("./src/a", "src/never")
+    )
     both = during(changed("src/a", 10), changed("src/b", 30), changed("c", 10))
     claims = credit([both], {"A": shown}).claims
     assert differences(claims, shown) == Differences(("src/never",), ("c", "src/b"), ("c",))

@@ -30,7 +30,7 @@ from tests.mail.box import found, inbox, letter, on_disk
 
 
 class Log:
-    """A sender that only writes down what becomes of its mail (the Sender port)."""
+    """A sender that only writes down what becomes of its mail (the DeliveryOwner port)."""
 
     def __init__(self) -> None:
         self.recorded: list[str] = []

@@ -27,7 +27,7 @@ _CUT = re.compile(r"\[\d+ characters truncated\]")
 _TOOL_ERROR = re.compile(r"</?tool_use_error>")
 
 
-class Call(msgspec.Struct, frozen=True):
+class ToolCall(msgspec.Struct, frozen=True):
     """A tool call of the model."""
 
     call_id: str
@@ -35,7 +35,7 @@ class Call(msgspec.Struct, frozen=True):
     arguments: dict[str, Any]
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class ToolCallResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a call, as Claude Code reports it."""
 
     content: Any = None
@@ -59,14 +59,14 @@ def maybe(value: Any, kind: type[T]) -> T | None:
     return value if isinstance(value, kind) and not isinstance(value, bool) else None
 
 
-def result_of(message: dict[str, Any], block: dict[str, Any]) -> Result:
+def result_of(message: dict[str, Any], block: dict[str, Any]) -> ToolCallResult:
     """The result in a `tool_result` block of a message."""
     decisions = [
         each.get("permission_decision") or {}
         for each in message.get("tool_result_meta") or []
         if isinstance(each, dict) and each.get("id") == block.get("tool_use_id")
     ]
-    return Result(
+    return ToolCallResult(
         content=block.get("content"),
         is_error=block.get("is_error") is True,
         details=message.get("tool_use_result"),
@@ -74,7 +74,7 @@ def result_of(message: dict[str, Any], block: dict[str, Any]) -> Result:
     )
 
 
-def started(turn_id: str, call: Call, frame: bytes = b"") -> Activity:
+def started(turn_id: str, call: ToolCall, frame: bytes = b"") -> Activity:
     """A call that was made, and may still be asked about."""
     kind, title, fields = _maker(call)(call, None)
     return Activity(
@@ -89,7 +89,7 @@ def started(turn_id: str, call: Call, frame: bytes = b"") -> Activity:
     )
 
 
-def ended(turn_id: str, call: Call, result: Result, frame: bytes = b"") -> Activity:
+def ended(turn_id: str, call: ToolCall, result: ToolCallResult, frame: bytes = b"") -> Activity:
     kind, title, fields = _maker(call)(call, result)
     status: ActivityStatus = "completed"
     if result.is_rejected:
@@ -109,7 +109,7 @@ def ended(turn_id: str, call: Call, result: Result, frame: bytes = b"") -> Activ
     )
 
 
-def background_id(result: Result) -> str | None:
+def background_id(result: ToolCallResult) -> str | None:
     """The id under which the end of this call is reported later, if it goes on in the background."""
     details = result.details if isinstance(result.details, dict) else {}
     return maybe(details.get("backgroundTaskId"), str)
@@ -123,16 +123,16 @@ def unwrapped(text: str) -> str:
 # ── one function for each kind of tool ──────────────────────────────────────
 
 _Parts = tuple[ActivityKind, str, dict[str, Any]]
-_Maker = Callable[[Call, Result | None], _Parts]
+_Maker = Callable[[ToolCall, ToolCallResult | None], _Parts]
 
 
-def _maker(call: Call) -> _Maker:
+def _maker(call: ToolCall) -> _Maker:
     if call.name.startswith(SERVER_PREFIX):
         return _mcp
     return _MAKERS.get(call.name, _tool)
 
 
-def _command(call: Call, result: Result | None) -> _Parts:
+def _command(call: ToolCall, result: ToolCallResult | None) -> _Parts:
     command = str(call.arguments.get("command", ""))
     fields: dict[str, Any] = {"input": command}
     if result is not None and not result.is_rejected:
@@ -141,7 +141,7 @@ def _command(call: Call, result: Result | None) -> _Parts:
     return "command", command, fields
 
 
-def _command_output(result: Result) -> dict[str, Any]:
+def _command_output(result: ToolCallResult) -> dict[str, Any]:
     """Claude Code tells the exit code only of a command that failed, and in words."""
     if isinstance(result.details, dict) and "stdout" in result.details:
         parts = [str(result.details.get(name) or "") for name in ("stdout", "stderr")]
@@ -159,7 +159,7 @@ def _command_output(result: Result) -> dict[str, Any]:
     return {"output": text[match.end() :], "exit_code": int(match[1]), "is_cut": is_cut}
 
 
-def _edit(call: Call, result: Result | None) -> _Parts:
+def _edit(call: ToolCall, result: ToolCallResult | None) -> _Parts:
     changes = (change_of(call, result),)
     locations = tuple(Location(path=change.path, line=line) for change in changes for line in _lines(change))
     fields: dict[str, Any] = {"changes": changes, "locations": locations}
@@ -168,7 +168,7 @@ def _edit(call: Call, result: Result | None) -> _Parts:
     return "edit", _edit_title(changes[0]), fields
 
 
-def change_of(call: Call, result: Result | None = None) -> FileChange:
+def change_of(call: ToolCall, result: ToolCallResult | None = None) -> FileChange:
     """What a call changes, as far as its arguments tell, or as it was done."""
     path = str(call.arguments.get("file_path") or call.arguments.get("notebook_path") or "")
     details = result.details if result is not None and isinstance(result.details, dict) else {}
@@ -211,33 +211,33 @@ def _edit_title(change: FileChange) -> str:
     return f"Edit {change.path.rsplit('/', 1)[-1]} (+{added} −{removed})"
 
 
-def _read(call: Call, result: Result | None) -> _Parts:
+def _read(call: ToolCall, result: ToolCallResult | None) -> _Parts:
     path = str(call.arguments.get("file_path", ""))
     line = maybe(call.arguments.get("offset"), int)
     look = Look(purpose="read", path=path)
     return "read", f"Read {path}", _looking(call, look, result, (Location(path=path, line=line),))
 
 
-def _grep(call: Call, result: Result | None) -> _Parts:
+def _grep(call: ToolCall, result: ToolCallResult | None) -> _Parts:
     pattern = str(call.arguments.get("pattern", ""))
     look = Look(purpose="search", path=str(call.arguments.get("path") or ""), pattern=pattern)
     return "read", f"Search for {pattern}", _looking(call, look, result)
 
 
-def _glob(call: Call, result: Result | None) -> _Parts:
+def _glob(call: ToolCall, result: ToolCallResult | None) -> _Parts:
     pattern = str(call.arguments.get("pattern", ""))
     look = Look(purpose="list", path=str(call.arguments.get("path") or ""), pattern=pattern)
     return "read", f"List {pattern}", _looking(call, look, result)
 
 
 def _looking(
-    call: Call, look: Look, result: Result | None, locations: tuple[Location, ...] = ()
+    call: ToolCall, look: Look, result: ToolCallResult | None, locations: tuple[Location, ...] = ()
 ) -> dict[str, Any]:
     fields: dict[str, Any] = {"input": call.arguments, "look": look, "locations": locations}
     return fields | _output(result)
 
 
-def _output(result: Result | None) -> dict[str, Any]:
+def _output(result: ToolCallResult | None) -> dict[str, Any]:
     """The text of a result, and the other blocks of it, such as images."""
     if result is None:
         return {}
@@ -252,26 +252,26 @@ def _output(result: Result | None) -> dict[str, Any]:
     }
 
 
-def _mcp(call: Call, result: Result | None) -> _Parts:
+def _mcp(call: ToolCall, result: ToolCallResult | None) -> _Parts:
     server, _, tool = call.name.removeprefix(SERVER_PREFIX).partition("__")
     return "mcp", f"{server}.{tool}", {"input": call.arguments, **_output(result)}
 
 
-def _tool(call: Call, result: Result | None) -> _Parts:
+def _tool(call: ToolCall, result: ToolCallResult | None) -> _Parts:
     return "tool", call.name, {"input": call.arguments, **_output(result)}
 
 
-def _agent(call: Call, result: Result | None) -> _Parts:
+def _agent(call: ToolCall, result: ToolCallResult | None) -> _Parts:
     title = str(call.arguments.get("description") or call.arguments.get("subagent_type") or "subagent")
     return "agent", title, {"input": call.arguments.get("prompt"), **_output(result)}
 
 
-def _fetch(call: Call, result: Result | None) -> _Parts:
+def _fetch(call: ToolCall, result: ToolCallResult | None) -> _Parts:
     url = str(call.arguments.get("url", ""))
     return "search", url, {"input": {"type": "openPage", "url": url}, **_output(result)}
 
 
-def _search(call: Call, result: Result | None) -> _Parts:
+def _search(call: ToolCall, result: ToolCallResult | None) -> _Parts:
     query = str(call.arguments.get("query", ""))
     return "search", query, {"input": {"query": query}, **_output(result)}
 

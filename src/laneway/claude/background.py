@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from laneway.claude.activities import Result, background_id
+from laneway.claude.activities import ToolCallResult, background_id
 from laneway.core.model import Activity, ActivityStatus, Event, Outlived
 
 _EXIT = re.compile(r"exit code (\d+)")
@@ -28,7 +28,7 @@ class BackgroundCalls:
         self._outlived: dict[str, Activity] = {}
         """Of earlier turns."""
 
-    def keep(self, activity: Activity, result: Result) -> bool:
+    def keep(self, activity: Activity, result: ToolCallResult) -> bool:
         """Whether this call goes on in the background, so that its result is not its end."""
         task_id = background_id(result)
         if task_id is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from laneway.claude.activities import Call, Result, maybe
+from laneway.claude.activities import ToolCall, ToolCallResult, maybe
 from laneway.core.model import Plan, PlanStep
 
 TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate"})
@@ -20,7 +20,7 @@ class Checklist:
         self._steps: dict[str, PlanStep] = {}
         """By the id of the task, in their order."""
 
-    def take(self, turn_id: str, call: Call, result: Result) -> Plan | None:
+    def take(self, turn_id: str, call: ToolCall, result: ToolCallResult) -> Plan | None:
         """The plan after a call that succeeded; none if that changed nothing."""
         before = dict(self._steps)
         if not result.is_error:

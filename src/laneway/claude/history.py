@@ -15,7 +15,7 @@ import msgspec
 
 from laneway.base.errors import BadCursor
 from laneway.claude.inputs import CONTEXT_START
-from laneway.claude.translate import Translator
+from laneway.claude.translate import MessageTranslator
 from laneway.core.model import Compacted, Event, Failure, Status, Usage, UserSaid
 from laneway.core.ports import Page
 
@@ -112,7 +112,7 @@ class _Replay:
     def __init__(self, cwd: str) -> None:
         self.turns: list[RecordedTurn] = []
         self._events: list[Event] = []
-        self._translator = Translator(self._keep, cwd)
+        self._translator = MessageTranslator(self._keep, cwd)
         self._status: Status = "completed"
 
     def _keep(self, event: Event) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from laneway.base.errors import BadCursor
 from laneway.claude.history import prompt_of
-from laneway.claude.transcript import Transcripts, is_session_id
+from laneway.claude.transcript import TranscriptFiles, is_session_id
 from laneway.core.ports import ThreadInfo, ThreadList
 
 PART_BYTES = 128 * 1024
@@ -34,7 +34,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 
 def list_sessions(
-    transcripts: Transcripts, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50
+    transcripts: TranscriptFiles, *, cwd: Path | None = None, cursor: str | None = None, limit: int = 50
 ) -> ThreadList:
     """Raises `BadCursor`."""
     found = sorted(_transcripts(transcripts), key=lambda each: (each.mtime_ns, each.path.stem), reverse=True)
@@ -62,7 +62,7 @@ def _position(cursor: str) -> tuple[int, str]:
     return int(mtime), session_id
 
 
-def _transcripts(transcripts: Transcripts) -> Iterator[_Found]:
+def _transcripts(transcripts: TranscriptFiles) -> Iterator[_Found]:
     for path in transcripts.projects.glob("*/*.jsonl"):
         if is_session_id(path.stem):
             try:

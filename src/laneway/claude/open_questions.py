@@ -15,7 +15,7 @@ Respond = Callable[[str, dict[str, Any]], None]
 """Sends the response to a request of Claude Code's, by the request's id."""
 
 
-class OpenQuestions:
+class ThreadQuestions:
     def __init__(self, emit: Callable[[Event], None], cwd: str) -> None:
         self._emit = emit
         self._cwd = cwd

@@ -36,7 +36,7 @@ _HELLO = "laneway-hello"
 Response = dict[str, Any]
 
 
-class Delta(msgspec.Struct, gc=False):
+class StreamDelta(msgspec.Struct, gc=False):
     type: str = ""
     text: str = ""
     thinking: str = ""
@@ -45,7 +45,7 @@ class Delta(msgspec.Struct, gc=False):
 class _StreamPart(msgspec.Struct):
     type: str
     index: int = 0
-    delta: Delta | None = None
+    delta: StreamDelta | None = None
     message: dict[str, Any] | None = None
     content_block: dict[str, Any] | None = None
     usage: dict[str, Any] | None = None

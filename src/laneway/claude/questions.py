@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from laneway.base.engines import CLAUDE
-from laneway.claude.activities import COMMAND, EDITORS, SERVER_PREFIX, Call, change_of, maybe
+from laneway.claude.activities import COMMAND, EDITORS, SERVER_PREFIX, ToolCall, change_of, maybe
 from laneway.core.model import Answer, Choice, Field, FieldOption, FileChange, Question
 
 ACCEPT = Choice(choice_id="accept", label="Allow once", grants="once")
@@ -51,7 +51,7 @@ def question_of(
         "item_id": maybe(request.get("tool_use_id"), str),
         "reason": maybe(request.get("decision_reason"), str),
     }
-    call = Call(str(request.get("tool_use_id")), str(request["tool_name"]), dict(request["input"]))
+    call = ToolCall(str(request.get("tool_use_id")), str(request["tool_name"]), dict(request["input"]))
     return _maker(call.name)(call, request, common)
 
 
@@ -80,7 +80,7 @@ def for_session(request: Request) -> list[dict[str, Any]]:
 
 # ── requests ────────────────────────────────────────────────────────────────
 
-_Maker = Callable[[Call, Request, dict[str, Any]], Question]
+_Maker = Callable[[ToolCall, Request, dict[str, Any]], Question]
 
 
 def _maker(tool: str) -> _Maker:
@@ -101,7 +101,7 @@ def _choices(request: Request, subject: str) -> tuple[Choice, ...]:
     return (ACCEPT, Choice(choice_id="acceptForSession", label=label, grants="session"), NO, STOP)
 
 
-def _ask_command(call: Call, request: Request, common: dict[str, Any]) -> Question:
+def _ask_command(call: ToolCall, request: Request, common: dict[str, Any]) -> Question:
     command = str(call.arguments.get("command", ""))
     return Question(
         kind="command",
@@ -123,7 +123,7 @@ def _rules(request: Request) -> str:
     return ", ".join(f"`{rule}`" for rule in rules)
 
 
-def _ask_patch(call: Call, request: Request, common: dict[str, Any]) -> Question:
+def _ask_patch(call: ToolCall, request: Request, common: dict[str, Any]) -> Question:
     return Question(
         kind="patch",
         message="Apply these changes?",
@@ -133,7 +133,7 @@ def _ask_patch(call: Call, request: Request, common: dict[str, Any]) -> Question
     )
 
 
-def _shown_change(call: Call, cwd: str) -> FileChange:
+def _shown_change(call: ToolCall, cwd: str) -> FileChange:
     change = change_of(call)
     old = _old_text(os.path.join(cwd, change.path)) if change.kind == "add" else None
     if old is None:
@@ -155,7 +155,7 @@ def _old_text(path: str) -> str | None:
         return None
 
 
-def _ask_tool(call: Call, request: Request, common: dict[str, Any]) -> Question:
+def _ask_tool(call: ToolCall, request: Request, common: dict[str, Any]) -> Question:
     name = call.name
     if name.startswith(SERVER_PREFIX):
         server, _, tool = name.removeprefix(SERVER_PREFIX).partition("__")
@@ -170,7 +170,7 @@ def _ask_tool(call: Call, request: Request, common: dict[str, Any]) -> Question:
     )
 
 
-def _ask_plan(call: Call, request: Request, common: dict[str, Any]) -> Question:
+def _ask_plan(call: ToolCall, request: Request, common: dict[str, Any]) -> Question:
     plan = maybe(call.arguments.get("plan"), str) or ""
     return Question(
         kind="plan",
@@ -185,7 +185,7 @@ def _ask_plan(call: Call, request: Request, common: dict[str, Any]) -> Question:
     )
 
 
-def _ask_input(call: Call, request: Request, common: dict[str, Any]) -> Question:
+def _ask_input(call: ToolCall, request: Request, common: dict[str, Any]) -> Question:
     fields = tuple(
         Field(
             field_id=f"answer-{number}",

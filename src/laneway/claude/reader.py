@@ -13,13 +13,13 @@ from functools import partial
 from typing import Any
 
 from laneway.base.errors import EngineLost
-from laneway.claude.open_questions import OpenQuestions, Respond
+from laneway.claude.open_questions import Respond, ThreadQuestions
 from laneway.claude.process import StreamEvent
 from laneway.claude.subagents import Subagents
 from laneway.claude.tool_server import ToolServer
 from laneway.claude.transcript import Recorded
-from laneway.claude.translate import Translator
-from laneway.claude.turns import Turns
+from laneway.claude.translate import MessageTranslator
+from laneway.claude.turns import ThreadTurns
 from laneway.core.model import Compacted, Event, TurnDone
 
 log = logging.getLogger(__name__)
@@ -54,9 +54,9 @@ class ThreadReader:
         """Whether nothing is written down, so that an input is taken as soon as it comes back."""
         self.background: tuple[str, ...] = ()
         """The ids of tasks that go on in the background."""
-        self.questions = OpenQuestions(emit, cwd)
-        self.translator = Translator(self._emit_own, cwd, self.questions.declined)
-        self.turns = Turns(self.translator, emit)
+        self.questions = ThreadQuestions(emit, cwd)
+        self.translator = MessageTranslator(self._emit_own, cwd, self.questions.declined)
+        self.turns = ThreadTurns(self.translator, emit)
         self._emit = emit
         self._subagents = Subagents(emit, thread_id, cwd, self.questions.declined)
         self._tools = tools

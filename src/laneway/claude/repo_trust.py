@@ -29,7 +29,7 @@ MAX_STATE_BYTES = 64 * 1024 * 1024
 FIRST_SEEN = "claude-trust.json"
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class SettingSources(msgspec.Struct, frozen=True):
     sources: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     """What is there, and not used."""
@@ -62,18 +62,18 @@ class RepoTrust:
         """Raises `ContentUnreadable`."""
         return read_content(cwd, root, (self._home, self._config_home.parent))
 
-    def verdict(self, cwd: Path) -> Verdict:
+    def verdict(self, cwd: Path) -> SettingSources:
         """Whose settings may be read in a folder. Blocks."""
         root = self.root_of(cwd)
         try:
             content = self.content_of(cwd, root)
         except ContentUnreadable as problem:
-            return Verdict(USER_SOURCES, (f"{FOLDER}/",), f"{problem}")
+            return SettingSources(USER_SOURCES, (f"{FOLDER}/",), f"{problem}")
         if self._is_trusted(cwd, root, content):
-            return Verdict(ALL_SOURCES)
+            return SettingSources(ALL_SOURCES)
         if content.is_empty:
-            return Verdict(USER_SOURCES)
-        return Verdict(USER_SOURCES, content.names, self._why_not(root))
+            return SettingSources(USER_SOURCES)
+        return SettingSources(USER_SOURCES, content.names, self._why_not(root))
 
     def _is_trusted(self, cwd: Path, root: Path, content: RepoContent) -> bool:
         if why_never(root, self._trust_file) is not None:

@@ -1,6 +1,6 @@
 """What all threads of one Claude engine share: the binary, its environment, locks, and how it is started.
 
-Turns what goes wrong at a start into errors that say what to do.
+ThreadTurns what goes wrong at a start into errors that say what to do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from laneway.claude.locate import claude_environment, config_home
 from laneway.claude.locks import HeldLock, SessionLocks
 from laneway.claude.process import HANDSHAKE_S, ClaudeProcess, StreamEvent
 from laneway.claude.repo_trust import RepoTrust
-from laneway.claude.transcript import Transcripts
+from laneway.claude.transcript import TranscriptFiles
 from laneway.core.model import Notice
 from laneway.core.ports import Page
 
@@ -44,7 +44,7 @@ class ClaudeSetup:
         self.binary = binary
         self.environment = claude_environment(environment)
         self.home = Path(config_home(environment))
-        self.transcripts = Transcripts(self.home)
+        self.transcripts = TranscriptFiles(self.home)
         self.locks = locks
         self.awake = awake or AwakeThreads()
         self.threads: set[Sleeper] = set()

@@ -13,21 +13,21 @@ import msgspec
 
 from laneway.base.errors import EngineLost
 from laneway.claude.process import StreamEvent
-from laneway.claude.translate import Translator
+from laneway.claude.translate import MessageTranslator
 from laneway.core.model import Event, Failure, FromSubagent, Status, UserSaid
 
 AGENT_TASK = "local_agent"
 _STATUS: dict[str, Status] = {"completed": "completed", "failed": "failed"}
 
 
-class Subagent:
+class SubagentReader:
     def __init__(
         self, agent_id: str, parent_id: str, emit: Callable[[Event], None], cwd: str, declined: set[str]
     ) -> None:
         self.agent_id = agent_id
         self.parent_id = parent_id
         self._emit = emit
-        self.translator = Translator(self._wrap, cwd, declined)
+        self.translator = MessageTranslator(self._wrap, cwd, declined)
         self.runs = 0
         self.is_in_background = False
 
@@ -50,15 +50,15 @@ class Subagent:
 
 class Subagents:
     def __init__(self, emit: Callable[[Event], None], thread_id: str, cwd: str, declined: set[str]) -> None:
-        """`declined`: as for `Translator`."""
+        """`declined`: as for `MessageTranslator`."""
         self._emit = emit
         self._declined = declined
         self._thread_id = thread_id
         self._cwd = cwd
-        self._by_call: dict[str, Subagent] = {}
+        self._by_call: dict[str, SubagentReader] = {}
         """By the id of the call that started it."""
 
-    def agent_of(self, agent_id: str | None) -> Subagent | None:
+    def agent_of(self, agent_id: str | None) -> SubagentReader | None:
         return next((each for each in self._by_call.values() if each.agent_id == agent_id), None)
 
     def stream(self, call_id: str, event: StreamEvent, frame: bytes) -> None:
@@ -91,7 +91,7 @@ class Subagents:
                 return True
         return False
 
-    def _finish(self, agent: Subagent, message: dict[str, Any]) -> None:
+    def _finish(self, agent: SubagentReader, message: dict[str, Any]) -> None:
         status = _STATUS.get(str(message.get("status")), "interrupted")
         summary = str(message.get("summary") or "")
         failure = Failure(kind="other", message=summary) if status == "failed" else None
@@ -108,12 +108,12 @@ class Subagents:
             agent.translator.lost(loss)
         self._by_call.clear()
 
-    def _agent(self, call_id: str, agent_id: str) -> Subagent:
+    def _agent(self, call_id: str, agent_id: str) -> SubagentReader:
         agent = self._by_call.get(call_id)
         if agent is None:
             parents = [each for each in self._by_call.values() if each.translator.call(call_id) is not None]
             parent_id = parents[0].agent_id if parents else self._thread_id
-            agent = self._by_call[call_id] = Subagent(
+            agent = self._by_call[call_id] = SubagentReader(
                 agent_id, parent_id, self._emit, self._cwd, self._declined
             )
         return agent

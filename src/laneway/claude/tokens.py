@@ -11,7 +11,7 @@ from laneway.claude.activities import maybe
 from laneway.core.model import Tokens, Usage
 
 
-class TokenCount:
+class ThreadTokens:
     def __init__(self) -> None:
         self._total = Tokens()
         self._last = Tokens()

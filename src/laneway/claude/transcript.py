@@ -24,7 +24,7 @@ def is_session_id(text: str) -> bool:
     return _SESSION_ID.fullmatch(text) is not None
 
 
-class Transcripts:
+class TranscriptFiles:
     """All transcripts of one Claude Code home."""
 
     def __init__(self, config_home: Path) -> None:
@@ -52,7 +52,7 @@ class Transcripts:
 class Recorded:
     """Looks for inputs in the transcript of one session, reading each part of it once."""
 
-    def __init__(self, transcripts: Transcripts, session_id: str) -> None:
+    def __init__(self, transcripts: TranscriptFiles, session_id: str) -> None:
         self._transcripts = transcripts
         self._session_id = session_id
         self._path: Path | None = None

@@ -15,12 +15,12 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import EngineLost
-from laneway.claude.activities import EDITORS, SILENT, Call, ended, maybe, result_of, started
+from laneway.claude.activities import EDITORS, SILENT, ToolCall, ended, maybe, result_of, started
 from laneway.claude.background import BackgroundCalls
 from laneway.claude.checklist import TOOLS as CHECKLIST_TOOLS
 from laneway.claude.checklist import Checklist
 from laneway.claude.process import StreamEvent
-from laneway.claude.tokens import TokenCount
+from laneway.claude.tokens import ThreadTokens
 from laneway.claude.turn_diff import TurnDiff
 from laneway.core.model import (
     Activity,
@@ -57,7 +57,7 @@ _KNOWN = frozenset(
 """Messages that tell a reader nothing, or that others read."""
 
 
-class Translator:
+class MessageTranslator:
     """Called with the messages of one agent in order; emits events in order."""
 
     def __init__(self, emit: Callable[[Event], None], cwd: str, declined: set[str] | None = None) -> None:
@@ -74,13 +74,13 @@ class Translator:
         self._failure: Failure | None = None
         """The error that stands in for an answer."""
         self._has_acted = False
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, ToolCall] = {}
         self._background = BackgroundCalls(emit)
         self._checklist = Checklist()
         self._diff = TurnDiff(cwd)
         self._compactions = 0
         self._compacting: Activity | None = None
-        self.tokens = TokenCount()
+        self.tokens = ThreadTokens()
         self.is_stopping = False
         """Whether the turn is being interrupted: calls that fail now were interrupted."""
 
@@ -97,7 +97,7 @@ class Translator:
         """Whether a tool was called in the running turn."""
         return self._has_acted
 
-    def call(self, call_id: str) -> Call | None:
+    def call(self, call_id: str) -> ToolCall | None:
         """A call in progress."""
         return self._calls.get(call_id)
 
@@ -185,7 +185,7 @@ class Translator:
                 case "text" | "thinking" as kind:
                     self._whole_block(kind, str(block[kind]), answer, message, frame)
                 case "tool_use":
-                    self._call(Call(str(block["id"]), str(block["name"]), dict(block["input"])), frame)
+                    self._call(ToolCall(str(block["id"]), str(block["name"]), dict(block["input"])), frame)
                 case kind:
                     self._emit(Other(method=f"assistant/{kind}", params=block))
         return True
@@ -205,7 +205,7 @@ class Translator:
             event = Text if kind == "text" else Thought
             self._emit(event(turn_id=self._turn_id, item_id=item_id, text=rest, frame=frame))
 
-    def _call(self, call: Call, frame: bytes) -> None:
+    def _call(self, call: ToolCall, frame: bytes) -> None:
         if self._turn_id is None:
             return
         self._calls[call.call_id] = call
@@ -289,11 +289,11 @@ class Translator:
         return True
 
 
-_HANDLERS: dict[tuple[str, str], Callable[[Translator, dict[str, Any], bytes], bool]] = {
-    ("assistant", ""): Translator._assistant,
-    ("user", ""): Translator._user,
-    ("system", "api_retry"): Translator._retry,
-    ("system", "compact_boundary"): Translator._compact_boundary,
-    ("system", "status"): Translator._status,
-    ("system", "task_notification"): Translator._task_notification,
+_HANDLERS: dict[tuple[str, str], Callable[[MessageTranslator, dict[str, Any], bytes], bool]] = {
+    ("assistant", ""): MessageTranslator._assistant,
+    ("user", ""): MessageTranslator._user,
+    ("system", "api_retry"): MessageTranslator._retry,
+    ("system", "compact_boundary"): MessageTranslator._compact_boundary,
+    ("system", "status"): MessageTranslator._status,
+    ("system", "task_notification"): MessageTranslator._task_notification,
 }

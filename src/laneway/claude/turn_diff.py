@@ -9,7 +9,7 @@ import difflib
 import os
 from typing import Any
 
-from laneway.claude.activities import Call, Result, maybe
+from laneway.claude.activities import ToolCall, ToolCallResult, maybe
 
 MAX_FILE_CHARS = 1024 * 1024
 """Of one file; a larger one is left out, since a diff of it is made anew after every edit."""
@@ -24,7 +24,7 @@ class TurnDiff:
     def clear(self) -> None:
         self._files.clear()
 
-    def take(self, call: Call, result: Result) -> str | None:
+    def take(self, call: ToolCall, result: ToolCallResult) -> str | None:
         """The diff after an edit; none if nothing is known of that edit."""
         details = result.details
         if result.is_error or not isinstance(details, dict):
@@ -41,7 +41,7 @@ class TurnDiff:
         )
 
 
-def _after(call: Call, details: dict[str, Any], before: str | None) -> str | None:
+def _after(call: ToolCall, details: dict[str, Any], before: str | None) -> str | None:
     """The text of a file after an edit."""
     if call.name == "Write":
         return maybe(details.get("content"), str)

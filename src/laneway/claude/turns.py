@@ -16,7 +16,7 @@ from uuid import uuid4
 from laneway.base.engines import CLAUDE
 from laneway.base.errors import EngineError, EngineRefused
 from laneway.claude.inputs import Content
-from laneway.claude.translate import Translator
+from laneway.claude.translate import MessageTranslator
 from laneway.core.model import Accepted, Event, Failure, Status, UserSaid
 
 _ABORTED = "aborted"
@@ -50,10 +50,10 @@ class Input:
                 future.exception()  # not everybody waits for both
 
 
-class Turns:
+class ThreadTurns:
     """Called on the reader, in the order of the messages."""
 
-    def __init__(self, translator: Translator, emit: Callable[[Event], None]) -> None:
+    def __init__(self, translator: MessageTranslator, emit: Callable[[Event], None]) -> None:
         self._translator = translator
         self._emit = emit
         self._inputs: dict[str, Input] = {}

@@ -49,7 +49,7 @@ class EditWindow(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @prepare
-class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
+class JobTraces(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a job shows of its edits. A job with a layer of its own has no windows but its merge."""
 
     windows: tuple[EditWindow, ...] = ()
@@ -118,7 +118,9 @@ def intervals_of(
     )
 
 
-def credit(intervals: Sequence[Interval], shown: Mapping[str, Shown], *, slack_s: float = SLACK_S) -> Credits:
+def credit(
+    intervals: Sequence[Interval], shown: Mapping[str, JobTraces], *, slack_s: float = SLACK_S
+) -> Credits:
     """Credit every change to the jobs that made it, or may have."""
     spans: dict[tuple[str, str], list[Span]] = {}
     others: set[str] = set()
@@ -138,7 +140,7 @@ def credit(intervals: Sequence[Interval], shown: Mapping[str, Shown], *, slack_s
     return Credits(tuple(claims), tuple(sorted(others)))
 
 
-def differences(claims: Iterable[PathClaim], shown: Shown) -> Differences:
+def differences(claims: Iterable[PathClaim], shown: JobTraces) -> Differences:
     """Of one job. What is uncertain is not held against it."""
     credited = {claim.path: claim for claim in claims}
     firm = [path for path, claim in credited.items() if claim.certainty != "uncertain"]
@@ -161,7 +163,7 @@ Firm: TypeAlias = dict[str, EditWindow]
 
 
 def _patched(
-    intervals: Sequence[Interval], shown: Mapping[str, Shown], slack_s: float
+    intervals: Sequence[Interval], shown: Mapping[str, JobTraces], slack_s: float
 ) -> dict[tuple[int, str], Firm]:
     """Which patch belongs to which change. One that may belong to several belongs to none for certain."""
     found: dict[tuple[int, str], Firm] = {}
@@ -219,7 +221,9 @@ def _is_within(window: EditWindow, at: float | None, slack_s: float) -> bool:
 class _Scene:
     """One interval, and what the jobs that were active had under way in it."""
 
-    def __init__(self, number: int, interval: Interval, shown: Mapping[str, Shown], slack_s: float) -> None:
+    def __init__(
+        self, number: int, interval: Interval, shown: Mapping[str, JobTraces], slack_s: float
+    ) -> None:
         self._number = number
         self._slack_s = slack_s
         self._jobs = {job: facts for job, facts in shown.items() if job in interval.active}

@@ -10,7 +10,7 @@ from typing import Any
 
 from laneway.base.errors import LanewayError
 from laneway.jobs import event_log
-from laneway.jobs.attribution import EditWindow, Shown
+from laneway.jobs.attribution import EditWindow, JobTraces
 from laneway.jobs.model import Job
 from laneway.jobs.places import JobsLayout
 from laneway.jobs.worker import relative_to
@@ -20,16 +20,16 @@ HARMLESS = frozenset({"web_search"})
 """Tools that change no files."""
 
 
-def shown_so_far(places: JobsLayout, job: Job, merged: tuple[str, ...]) -> Shown:
+def shown_so_far(places: JobsLayout, job: Job, merged: tuple[str, ...]) -> JobTraces:
     """Of a job that has written down no evidence yet. `merged` are paths of the merge of its own layer."""
     if job.isolation != "shared":
         merge = EditWindow(start=job.started_at, paths=merged, is_merge=True)
-        return Shown(windows=(merge,) if merged else (), scope=job.scope)
+        return JobTraces(windows=(merge,) if merged else (), scope=job.scope)
     try:
         windows = windows_in(places.job(job.job_id).events, job.job_id, job.tree)
     except LanewayError:
         windows = (EditWindow(start=job.started_at),)  # the log is damaged: it may have done anything
-    return Shown(windows=windows, scope=job.scope)
+    return JobTraces(windows=windows, scope=job.scope)
 
 
 def windows_in(path: Path, job_id: str, tree: str) -> tuple[EditWindow, ...]:

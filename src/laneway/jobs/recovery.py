@@ -15,7 +15,7 @@ import msgspec
 
 from laneway.base.errors import LanewayError
 from laneway.jobs.apart import merge_of_lost
-from laneway.jobs.attribution import Shown
+from laneway.jobs.attribution import JobTraces
 from laneway.jobs.dispatch import ring
 from laneway.jobs.event_log import FINAL, EventWriter, last_event
 from laneway.jobs.evidence import windows_in
@@ -121,7 +121,7 @@ def _with_edits(places: JobsLayout, ledger: Ledger, job: Job, result: Result) ->
             windows = windows_in(places.job(job.job_id).events, job.job_id, job.tree)
         else:
             windows = merge_of_lost(runs, job)
-        judged = runs.end(job, job.run_id, Shown(windows=windows, scope=job.scope))
+        judged = runs.end(job, job.run_id, JobTraces(windows=windows, scope=job.scope))
     except (LanewayError, OSError) as problem:
         log.warning("The edits of the lost job %s are not known: %s", job.job_id, problem)
         return result

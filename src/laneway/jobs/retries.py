@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 
 from laneway.base.errors import LanewayError
-from laneway.jobs.attribution import Shown
+from laneway.jobs.attribution import JobTraces
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import Job
 from laneway.jobs.places import JobsLayout
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 def give_back(
-    places: JobsLayout, ledger: Ledger, runs: TreeRuns, job: Job, run_id: str, shown: Shown
+    places: JobsLayout, ledger: Ledger, runs: TreeRuns, job: Job, run_id: str, shown: JobTraces
 ) -> bool:
     """Whether the tree is as the attempt found it; no process of the attempt is left by now."""
     try:
@@ -35,7 +35,7 @@ def give_back(
     return is_done
 
 
-def _give_back(runs: TreeRuns, job: Job, run_id: str, shown: Shown) -> bool:
+def _give_back(runs: TreeRuns, job: Job, run_id: str, shown: JobTraces) -> bool:
     judged = runs.end(job, run_id, shown)
     asked = wanted(judged.credits.claims, (job.job_id,))
     if asked.refused or asked.left:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from laneway.base.ids import new_id
-from laneway.jobs.attribution import Shown
+from laneway.jobs.attribution import JobTraces
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import Border, Run, RunState
 
@@ -24,7 +24,7 @@ MAX_PORCELAIN_CHARS = 64 * 1024
 """Of a tree's status when its run began: for people."""
 
 
-_decode_evidence = msgspec.json.Decoder(Shown).decode
+_decode_evidence = msgspec.json.Decoder(JobTraces).decode
 _decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
@@ -114,12 +114,12 @@ class RunLedger:
             for row in rows
         ]
 
-    def set_evidence(self, job_id: str, run_id: str, shown: Shown) -> None:
+    def set_evidence(self, job_id: str, run_id: str, shown: JobTraces) -> None:
         statement = "INSERT OR REPLACE INTO evidence (job_id, run_id, facts) VALUES (?, ?, ?)"
         values = (job_id, run_id, msgspec.json.encode(shown).decode())
         self._database.write(lambda c: c.execute(statement, values))
 
-    def evidence(self, run_id: str) -> dict[str, Shown]:
+    def evidence(self, run_id: str) -> dict[str, JobTraces]:
         query = "SELECT job_id, facts FROM evidence WHERE run_id = ?"
         rows = self._database.read(lambda c: c.execute(query, (run_id,)).fetchall())
         return {row[0]: _decode_evidence(row[1]) for row in rows}

@@ -15,7 +15,15 @@ import msgspec
 
 from laneway.base.errors import LanewayError, StoreError, UsageError
 from laneway.base.plain import code_label
-from laneway.jobs.attribution import Credits, Differences, PathClaim, Shown, credit, differences, intervals_of
+from laneway.jobs.attribution import (
+    Credits,
+    Differences,
+    JobTraces,
+    PathClaim,
+    credit,
+    differences,
+    intervals_of,
+)
 from laneway.jobs.conflicts import conflicts
 from laneway.jobs.evidence import shown_so_far
 from laneway.jobs.given_back import in_force, rolled_back, without_failed_attempts
@@ -47,7 +55,7 @@ class Judged(msgspec.Struct, frozen=True):
     jobs: tuple[Job, ...]
     credits: Credits
     conflicts: tuple[Conflict, ...]
-    shown: Mapping[str, Shown]
+    shown: Mapping[str, JobTraces]
     rolled_back: frozenset[str] = frozenset()
     """Jobs whose edits were given back, and not restored since."""
 
@@ -55,7 +63,7 @@ class Judged(msgspec.Struct, frozen=True):
         return tuple(claim for claim in self.credits.claims if claim.job_id == job_id)
 
     def differences(self, job_id: str) -> Differences:
-        return differences(self.claims(job_id), self.shown.get(job_id, Shown()))
+        return differences(self.claims(job_id), self.shown.get(job_id, JobTraces()))
 
     def modified(self, job_id: str) -> tuple[ModifiedFile, ...]:
         return tuple(
@@ -107,7 +115,7 @@ class TreeRuns:
             self._ledger.change(job.job_id, expects=(job.status, "starting", "cancelling"), run_id=run.run_id)
             return run
 
-    def end(self, job: Job, run_id: str, shown: Shown) -> Judged:
+    def end(self, job: Job, run_id: str, shown: JobTraces) -> Judged:
         """Take the border at which a job ends, when all its processes are gone."""
         with self.gate():
             run = self._runs.get(run_id)

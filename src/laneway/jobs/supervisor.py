@@ -24,7 +24,7 @@ from laneway.codex.exec.stderr import refused_calls
 from laneway.jobs import rules
 from laneway.jobs.apart import ApartEnd, ApartWork
 from laneway.jobs.attempt import Attempt, AttemptEnd, Bounds, Order
-from laneway.jobs.attribution import EditWindow, Shown
+from laneway.jobs.attribution import EditWindow, JobTraces
 from laneway.jobs.contract import reported_files
 from laneway.jobs.dispatch import ring
 from laneway.jobs.event_log import FINAL, EventWriter
@@ -324,8 +324,8 @@ class Supervisor:
             log.warning("The edits of job %s are not known: %s", self._job.job_id, problem)
             return None, f"The edits are not known: {problem}"
 
-    def _shown(self) -> Shown:
-        return Shown(
+    def _shown(self) -> JobTraces:
+        return JobTraces(
             windows=tuple(self._windows),
             scope=self._spec.scope,
             reported=reported_files(self.last_message),

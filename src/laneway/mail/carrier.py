@@ -111,7 +111,7 @@ class Carrier:
         self._marking.stop()
         self.stir()
 
-    # ── how its deliveries go (the `Sender` port) ──────────────────────────
+    # ── how its deliveries go (the `DeliveryOwner` port) ──────────────────────────
 
     def on_begun(self) -> None:
         if self.unread and self._shared.rules.may_steer:

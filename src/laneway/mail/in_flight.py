@@ -20,7 +20,7 @@ from laneway.mail.pace import Pace
 from laneway.mail.shared import MailShared, MemberMemory
 
 
-class Sender(Protocol):
+class DeliveryOwner(Protocol):
     """The owner of the deliveries, which learns how they go."""
 
     def on_begun(self) -> None:
@@ -56,7 +56,7 @@ class Delivery:
 class Deliveries:
     """All deliveries of one session that are not settled yet."""
 
-    def __init__(self, named: NamedSession, shared: MailShared, sender: Sender) -> None:
+    def __init__(self, named: NamedSession, shared: MailShared, sender: DeliveryOwner) -> None:
         self.pace = Pace()
         self.delivered = MemberMemory(shared.delivered, named.identity)
         self.lost = 0

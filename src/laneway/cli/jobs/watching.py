@@ -67,7 +67,7 @@ def watch(options: argparse.Namespace) -> int:
     return run_verb(options, work)
 
 
-async def _watch(tools: JobTools, ids: Sequence[str], view: View) -> int:
+async def _watch(tools: JobTools, ids: Sequence[str], view: JobsTable) -> int:
     jobs = tools.jobs
     await tools.follow()
     waiter = Waiter(jobs.places.bell, LoopClock())
@@ -88,7 +88,7 @@ async def _watch(tools: JobTools, ids: Sequence[str], view: View) -> int:
             return 0 if all(job.status == "succeeded" for job in seen) else 1
 
 
-class View(Protocol):
+class JobsTable(Protocol):
     """Shows all watched jobs each time; what has not changed need not be shown again."""
 
     def show(self, rows: Sequence[Row]) -> None: ...
@@ -98,7 +98,7 @@ class View(Protocol):
     def close(self) -> None: ...
 
 
-def _view(options: argparse.Namespace) -> View:
+def _view(options: argparse.Namespace) -> JobsTable:
     if options.json:
         return ChangeLines(is_json=True)
     return TableView() if sys.stdout.isatty() and not is_dumb() else ChangeLines()
@@ -187,7 +187,7 @@ def totals(rows: Sequence[Row]) -> str:
 
 
 @contextmanager
-def _redrawn_when_resized(view: View) -> Iterator[None]:
+def _redrawn_when_resized(view: JobsTable) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGWINCH, view.again)
     try:
