@@ -35,7 +35,9 @@
     │   ├── MemberUnknown        nobody of that name is in the team
     │   ├── MemberForeign        somebody else registered that member
     │   ├── MailBusy             other programs held an inbox or a roster for too long
-    │   └── BadMail              a text that cannot be sent: empty, too long, or with a NUL
+    │   ├── BadMail              a text that cannot be sent: empty, too long, or with a NUL
+    │   ├── ConversationHeld     another process holds the conversation (its holder)
+    │   └── ConversationUnknown  there is no such conversation
     ├── JobUnknown               no such background job, or it belongs to somebody else
     ├── NodeUnreachable          another machine that runs jobs cannot be asked now (its name, why)
     └── SessionError
@@ -332,6 +334,23 @@ class MailBusy(StoreError):
 
 class BadMail(StoreError):
     pass
+
+
+class ConversationHeld(StoreError):
+    """`holder` is what that process wrote about itself, such as `laneway chat, process 4711`."""
+
+    def __init__(self, conversation_id: str, holder: str) -> None:
+        super().__init__(
+            f"The conversation {_visible(conversation_id)} is open in {holder}: use it there, or end that first."
+        )
+        self.conversation_id = conversation_id
+        self.holder = holder
+
+
+class ConversationUnknown(StoreError):
+    def __init__(self, conversation_id: str) -> None:
+        super().__init__(f"There is no conversation {_visible(conversation_id)}.")
+        self.conversation_id = conversation_id
 
 
 class JobUnknown(LanewayError):
