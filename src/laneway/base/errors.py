@@ -341,7 +341,8 @@ class ConversationHeld(StoreError):
 
     def __init__(self, conversation_id: str, holder: str) -> None:
         super().__init__(
-            f"The conversation {_visible(conversation_id)} is open in {holder}: use it there, or end that first."
+            f"The conversation {_visible(conversation_id)} is open in {holder}: "
+            "use it there, or end that first."
         )
         self.conversation_id = conversation_id
         self.holder = holder
