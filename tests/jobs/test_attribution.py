@@ -16,6 +16,7 @@ from laneway.jobs.attribution import (
     credit,
     differences,
     intervals_of,
+    is_steady,
 )
 from laneway.jobs.snapshots.model import ABSENT, Change, PathState
 
@@ -275,6 +276,39 @@ def test_intervals_lie_between_borders() -> None:
         Interval(2.0, 3.0, frozenset("AB"), changes[1]),
     )
     assert intervals_of([], ()) == ()
+
+
+# ── a clock that is set ─────────────────────────────────────────────────────
+
+
+def test_a_clock_that_is_set_is_noticed_and_one_that_begins_anew_with_the_machine_is_not() -> None:
+    """Each border has its time by the system's clock and by one that nobody sets."""
+    assert is_steady([(1000.0, 50.0), (1010.0, 60.1), (2010.0, 1060.0)])
+    assert not is_steady([(1000.0, 50.0), (990.0, 60.0)])
+    assert not is_steady([(1000.0, 50.0), (4600.0, 60.0)])
+    assert is_steady([(1000.0, 50.0), (5000.0, 7.0), (5001.0, 8.0)]), "the machine was started anew"
+    assert is_steady([(1000.0, 0.0), (10.0, 0.0)]), "nothing is known"
+    assert is_steady([])
+
+
+@pytest.mark.covers("J-a2.11")
+def test_nothing_is_certain_by_its_time_if_the_clock_was_set() -> None:
+    """A person may have saved the file, at a time that falls into a job's command now. A patch is certain."""
+    changes = (changed("x", 10), changed("y", 10), gone("z", 10), changed("p", 30))
+    shown = {"A": JobTraces((command(5, 20, "make y"), patch(80, "p"))), "B": JobTraces()}
+    timed, untimed = (
+        told(credit([Interval(0, 100, frozenset("AB"), changes, is_timed)], shown))
+        for is_timed in (True, False)
+    )
+    assert timed["x"] == timed["y"] == {"A": "alone"}
+    assert untimed == {
+        "x": {"A": "uncertain"},
+        "y": {"A": "likely"},
+        "z": {"A": "uncertain"},
+        "p": {"A": "patch"},
+    }
+    late = Interval(500, 600, frozenset("AB"), changes, is_timed=False)
+    assert told(credit([late], shown)) == untimed, "its windows are compared with nothing"
 
 
 # ── differences ────────────────────────────────────────────────────────────

@@ -8,7 +8,8 @@ from laneway.jobs.attribution import Certainty, PathClaim
 from laneway.jobs.conflicts import blocking, conflicts
 from laneway.jobs.model import Conflict
 
-RAN = {"A": (0.0, 10.0), "B": (5.0, 15.0), "C": (20.0, None), "D": (10.0, 11.0)}
+RAN = ["A", "AB", "B", "BD", "B", "", "C"]
+"""Who was active from each border of the run on."""
 
 
 def claim(job: str, path: str, certainty: Certainty = "alone") -> PathClaim:

@@ -184,6 +184,67 @@ async def test_nothing_is_rolled_back_while_somebody_writes_or_what_was_edited_s
         assert (here.work / "a.txt").read_text() == "a\nb\nc\nd\nmine\n"
 
 
+async def test_what_may_not_run_again_is_not_rolled_back_for_it(tmp_path: Path) -> None:
+    """Asked first; and each new job is named with the one that it stands for, whatever the order."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        first, second = (
+            spawn(jobs, writing(prompt)) for prompt in ("%edit a.txt a => one", "%edit b.txt b => two")
+        )
+        await here.ended(jobs, first, second)
+        narrow = here.jobs(max_sandbox="read-only")
+        ids = (second.job_id, first.job_id, second.job_id)
+        with pytest.raises(UsageError, match="Jobs may go as far as read-only"):
+            asked(narrow, "rerun", job_ids=ids)
+        assert (here.work / "a.txt").read_text() == "one\n"
+        again = asked(jobs, "rerun", job_ids=ids)
+        assert (here.work / "a.txt").read_text() == "a\n"
+        titles = {jobs.get(each["was"]).title: jobs.get(each["jobId"]).title for each in again["jobs"]}
+        assert titles == {job.title: job.title for job in (first, second)}
+        jobs.dispatch()
+        await here.ended(jobs, *(each["jobId"] for each in again["jobs"]))
+
+
+async def test_a_server_that_may_only_read_writes_to_no_tree(tmp_path: Path) -> None:
+    """It shows what jobs did, and gives nothing back."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        job = spawn(jobs, writing("%edit a.txt a => one"))
+        await here.ended(jobs, job)
+        reader = here.jobs(is_read_only=True)
+        assert asked(reader, "show")["jobs"][0]["jobId"] == job.job_id
+        for action in ("rollback", "rerun", "undo"):
+            with pytest.raises(UsageError, match="--readonly"):
+                asked(reader, action)
+        assert (here.work / "a.txt").read_text() == "one\n"
+
+
+@pytest.mark.covers("J-a2.16")
+async def test_nothing_is_rolled_back_around_a_writer_in_a_repository_inside(tmp_path: Path) -> None:
+    """A job in a submodule, say; nor does one start there meanwhile, beside one of the tree around it."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs()
+        done = spawn(jobs, writing("%edit a.txt a => one"))
+        await here.ended(jobs, done)
+        here.git("init", "--quiet", "inside")
+        go = here.state / "go"
+        inner = spawn(jobs, writing(held("%patch x 1", go), cwd=str(here.work / "inside")))
+        await here.until(jobs, inner, lambda each: "until test" in each.activity)
+        with pytest.raises(UsageError, match=f"Job {inner.job_id} is writing in"):
+            asked(jobs, "rollback")
+        outer = spawn(jobs, writing("%patch y 1"))
+        assert jobs.get(outer.job_id).status == "queued"
+        go.touch()
+        await here.ended(jobs, inner, outer)
+        claims = {
+            job.job_id: [file.path for file in result_of(jobs, jobs.get(job.job_id))[0].modified_files]
+            for job in (inner, outer)
+        }
+        assert claims == {inner.job_id: ["x"], outer.job_id: ["y"]}
+        assert asked(jobs, "rollback")["ending"] == "done"
+        assert (here.work / "inside" / "x").exists()
+
+
 @pytest.mark.covers("J-a2.1", "J-a2.3")
 async def test_an_accepted_run_can_be_rolled_back_and_the_next_one_has_its_own_baseline(
     tmp_path: Path,

@@ -55,6 +55,27 @@ def test_a_job_waits_for_the_one_that_it_follows() -> None:
     assert started([follower]) == [2]
 
 
+def test_two_jobs_never_go_on_with_one_thread_at_once() -> None:
+    """Two follow-ups that were asked for at the same moment are both behind the same job, or behind none."""
+    both = [job(2, after="job-1"), job(3, after="job-1")]
+    assert decide(both, [], LIMITS).waits == {"job-3": "after"}
+    running = job(1, thread_id="t", status="running")
+    assert decide([job(2, thread_id="t"), job(3, thread_id="u")], [running], LIMITS).waits == {
+        "job-2": "after"
+    }
+
+
+def test_jobs_in_a_tree_and_in_one_inside_it_never_run_at_once() -> None:
+    """Neither could tell its own edits from the other's, whatever its scope says; nor could a rollback."""
+    wide = JobLimits(read=8, write=8, total=16)
+    outer, inner = job(1, "write", tree="/repo"), job(2, "write", tree="/repo/lib", overlaps=True)
+    assert decide([outer, inner], [], wide).waits == {"job-2": "scope"}
+    assert decide([outer], [inner], wide).waits == {"job-1": "scope"}
+    assert started([outer, job(2, "write", tree="/repo-lib")], limits=wide) == [1, 2]
+    assert decide([inner], [], wide, busy_trees={"/repo"}).waits == {"job-2": "rollback"}
+    assert decide([outer], [], wide, busy_trees={"/repo/lib"}).waits == {"job-1": "rollback"}
+
+
 modes = st.sampled_from(["read", "write"])
 numbers = st.integers(0, 4)
 

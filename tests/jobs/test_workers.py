@@ -20,8 +20,8 @@ from tests.jobs.trees import git_files
 from tests.wire.support import linux_only
 
 STUBBORN = (
-    "setsid sh -c 'trap \"\" TERM INT HUP; touch {}; while :; do sleep 0.05; done'"
-    " </dev/null >/dev/null 2>&1 &"
+    "setsid sh -c 'trap \"\" TERM INT HUP; touch {0}; while :; do sleep 0.05; done'"
+    " </dev/null >/dev/null 2>&1 & until test -e {0}; do sleep 0.02; done"
 )
 """A grandchild in a session of its own that ends by SIGKILL only."""
 COLOUR = {
@@ -118,8 +118,9 @@ async def test_a_job_that_uses_too_many_tokens_is_stopped_and_all_are_counted(tm
     async with stage(tmp_path) as here:
         jobs = here.jobs()
         first = spawn(jobs, writing("%usage 1000\n%run true\n%usage 2000\n%say x", token_budget=4000))
-        spent = spawn(jobs, reading("%usage 5000\n%run true\n%run sleep 1000", token_budget=4000))
+        spent = spawn(jobs, writing("%usage 5000\n%run true\n%run sleep 1000", token_budget=4000))
         ended, over = await here.ended(jobs, first, spent)
+        assert (ended.is_inconsistent, over.is_inconsistent) == (False, True)
         assert (ended.status, ended.tokens) == ("succeeded", 3001)
         assert over.failure is not None
         assert (over.status, over.failure.kind) == ("failed", "budget")
@@ -129,7 +130,7 @@ async def test_a_job_that_uses_too_many_tokens_is_stopped_and_all_are_counted(tm
         assert (again.status, again.tokens) == ("succeeded", 501)
         totals = listed(jobs, "local", JobFilter()).totals
         assert totals.today == sum(job.tokens for job in (ended, over, again))
-        assert totals.by_run == {ended.run_id: 3001 + 501}
+        assert totals.by_run == {ended.run_id: 3001 + over.tokens + 501}
 
 
 @pytest.mark.covers("J-tools.5", "J-workers.13")

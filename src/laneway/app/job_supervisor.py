@@ -82,7 +82,7 @@ def _start_next(places: JobsLayout, ledger: Ledger, limits: JobLimits) -> None:
     """Start what has waited for our slots."""
 
     def busy() -> frozenset[str]:
-        return trees_being_rolled_back(places, ledger.queued_trees())
+        return trees_being_rolled_back(places, ledger)
 
     try:
         Dispatcher(places, ledger, limits, child_environment(os.environ), busy).run()

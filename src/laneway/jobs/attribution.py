@@ -17,6 +17,7 @@ person shares with a job, what the person saves during a job's command looks lik
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -66,6 +67,8 @@ class Interval(msgspec.Struct, frozen=True):
     active: frozenset[str]
     """The write jobs that ran in this tree, from border to border."""
     changes: tuple[Change, ...]
+    is_timed: bool = True
+    """Whether times can be compared: the system's clock was not set while the run lasted."""
 
 
 @prepare
@@ -109,12 +112,27 @@ class Differences(msgspec.Struct, frozen=True):
 
 
 def intervals_of(
-    borders: Sequence[tuple[float, Collection[str]]], changes: Sequence[tuple[Change, ...]]
+    borders: Sequence[tuple[float, Collection[str]]],
+    changes: Sequence[tuple[Change, ...]],
+    *,
+    is_timed: bool = True,
 ) -> tuple[Interval, ...]:
     """From the borders in order (time, jobs that are active after it) and the changes between them."""
     pairs = zip(borders[:-1], borders[1:], changes, strict=True)
     return tuple(
-        Interval(start, end, frozenset(active), between) for (start, active), (end, _), between in pairs
+        Interval(start, end, frozenset(active), between, is_timed)
+        for (start, active), (end, _), between in pairs
+    )
+
+
+def is_steady(times: Sequence[tuple[float, float]], *, slack_s: float = SLACK_S) -> bool:
+    """Whether the system's clock ran evenly: of each border, its time by that and by one that nobody sets.
+
+    The second one begins anew when the machine starts; what lies between is not known, and taken as even.
+    """
+    return all(
+        not 0 < steady <= next_steady or abs((next_at - at) - (next_steady - steady)) <= slack_s
+        for (at, steady), (next_at, next_steady) in pairwise(times)
     )
 
 
@@ -194,8 +212,12 @@ def _place(
 ) -> int | None:
     """The interval in which this patch changed this path."""
     for slack in (0.0, slack_s):
-        near = [number for number in places if _meets(window, intervals[number], slack)]
-        if len(near) > 1:  # it was under way at a border: the path's own time decides
+        near = [
+            number
+            for number in places
+            if not intervals[number].is_timed or _meets(window, intervals[number], slack)
+        ]
+        if len(near) > 1 and intervals[near[0]].is_timed:  # under way at a border: the path's time decides
             near = [number for number in near if _is_within(window, changed[number][path].changed_at, slack)]
         if len(near) == 1:
             return near[0]
@@ -226,12 +248,13 @@ class _Scene:
     ) -> None:
         self._number = number
         self._slack_s = slack_s
+        self._is_timed = interval.is_timed
         self._jobs = {job: facts for job, facts in shown.items() if job in interval.active}
         self._windows = {
             job: [
                 window
                 for window in facts.windows
-                if not window.is_merge and _meets(window, interval, slack_s)
+                if not window.is_merge and (not interval.is_timed or _meets(window, interval, slack_s))
             ]
             for job, facts in self._jobs.items()
         }
@@ -239,6 +262,8 @@ class _Scene:
 
     def credits(self, change: Change, firm: Firm) -> dict[str, Span]:
         """The jobs that a change is credited to."""
+        if not self._is_timed:
+            change = msgspec.structs.replace(change, changed_at=None, latest=None)
         certainties: dict[str, Certainty] = {
             job: "overlay" if window.is_merge else "patch" for job, window in firm.items()
         }

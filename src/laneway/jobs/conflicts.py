@@ -7,7 +7,7 @@ possible   of one of them at least it is not certain that it changed the path
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 
 from laneway.jobs.attribution import PathClaim
@@ -15,26 +15,31 @@ from laneway.jobs.model import Conflict
 
 KINDS = ("overlap", "sequence", "possible")
 
-Times = tuple[float, float | None]
-"""When a job started and when it ended; none while it runs."""
-
 
 def conflicts(
-    claims: Iterable[PathClaim], ran: Mapping[str, Times], *, resolved: Iterable[str] = ()
+    claims: Iterable[PathClaim], active: Sequence[Collection[str]], *, resolved: Iterable[str] = ()
 ) -> tuple[Conflict, ...]:
-    """By path; for one path, the worst first. `resolved` are paths that a person has merged."""
+    """By path; for one path, the worst first. `resolved` are paths that a person has merged.
+
+    `active`: for each border of the run, in order, the jobs that ran from then on. It says who ran at the
+    same time whatever the system's clock did meanwhile.
+    """
     by_path: dict[str, list[PathClaim]] = {}
     for claim in claims:
         by_path.setdefault(claim.path, []).append(claim)
+    first: dict[str, int] = {}
+    for number, jobs_then in enumerate(active):
+        for job in jobs_then:
+            first.setdefault(job, number)
     done = frozenset(resolved)
     found = []
     for path in sorted(by_path):
         jobs: dict[str, set[str]] = {}
         for one, other in combinations(by_path[path], 2):
-            jobs.setdefault(_kind(one, other, ran), set()).update((one.job_id, other.job_id))
+            jobs.setdefault(_kind(one, other, active), set()).update((one.job_id, other.job_id))
         for kind in KINDS:
             if kind in jobs:
-                ordered = sorted(jobs[kind], key=lambda job: (ran[job][0], job))
+                ordered = sorted(jobs[kind], key=lambda job: (first.get(job, len(active)), job))
                 found.append(Conflict(path=path, kind=kind, jobs=tuple(ordered), is_resolved=path in done))
     return tuple(found)
 
@@ -44,14 +49,8 @@ def blocking(found: Iterable[Conflict]) -> tuple[Conflict, ...]:
     return tuple(conflict for conflict in found if conflict.kind == "overlap" and not conflict.is_resolved)
 
 
-def _kind(one: PathClaim, other: PathClaim, ran: Mapping[str, Times]) -> str:
+def _kind(one: PathClaim, other: PathClaim, active: Sequence[Collection[str]]) -> str:
     if "uncertain" in (one.certainty, other.certainty):
         return "possible"
-    return "overlap" if _at_once(ran[one.job_id], ran[other.job_id]) else "sequence"
-
-
-def _at_once(one: Times, other: Times) -> bool:
-    def ends_before(first: Times, second: Times) -> bool:
-        return first[1] is not None and first[1] <= second[0]
-
-    return not ends_before(one, other) and not ends_before(other, one)
+    is_at_once = any(one.job_id in jobs and other.job_id in jobs for jobs in active)
+    return "overlap" if is_at_once else "sequence"

@@ -6,12 +6,11 @@ that went on, since only a failed attempt's edits were given back, the credits o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from laneway.jobs.attribution import CERTAINTIES, Credits, Interval, PathClaim
-from laneway.jobs.model import Job
+from laneway.jobs.attribution import CERTAINTIES, Credits, PathClaim
 from laneway.jobs.rollback.changes import RollbackRecord
 from laneway.jobs.rollback.model import RollbackJournal
 
@@ -31,39 +30,26 @@ def in_force(records: Sequence[RollbackRecord]) -> tuple[RollbackJournal, ...]:
     return tuple(reversed(found))
 
 
-def is_of_an_attempt(journal: RollbackJournal, jobs: Mapping[str, Job]) -> bool:
-    """Whether it gave back what a failed attempt had edited: its job went on afterwards."""
-    return any(job_id in jobs and not 0 < jobs[job_id].ended_at <= journal.made_at for job_id in journal.jobs)
-
-
-def rolled_back(journals: Iterable[RollbackJournal], jobs: Mapping[str, Job]) -> frozenset[str]:
+def rolled_back(journals: Iterable[RollbackJournal]) -> frozenset[str]:
     """Jobs whose edits were given back after their ends."""
-    return frozenset(
-        job_id for journal in journals if not is_of_an_attempt(journal, jobs) for job_id in journal.jobs
-    )
+    return frozenset(job_id for journal in journals if not journal.attempt_borders for job_id in journal.jobs)
 
 
-def without_failed_attempts(
-    found: Credits,
-    intervals: Sequence[Interval],
-    journals: Iterable[RollbackJournal],
-    jobs: Mapping[str, Job],
-) -> Credits:
+def without_failed_attempts(found: Credits, journals: Iterable[RollbackJournal]) -> Credits:
     """The credits without those of attempts whose edits were given back."""
-    until: dict[str, float] = {}
+    until: dict[str, int] = {}
     for journal in journals:
-        if is_of_an_attempt(journal, jobs):
-            until |= dict.fromkeys(journal.jobs, journal.made_at)
+        if journal.attempt_borders:
+            until |= dict.fromkeys(journal.jobs, journal.attempt_borders - 1)
     if not until:
         return found
     claims = (
-        _after(claim, intervals, until[claim.job_id]) if claim.job_id in until else claim
-        for claim in found.claims
+        _after(claim, until[claim.job_id]) if claim.job_id in until else claim for claim in found.claims
     )
     return Credits(tuple(claim for claim in claims if claim.spans), found.others)
 
 
-def _after(claim: PathClaim, intervals: Sequence[Interval], moment: float) -> PathClaim:
-    spans = tuple(span for span in claim.spans if intervals[span.interval].end > moment)
+def _after(claim: PathClaim, interval: int) -> PathClaim:
+    spans = tuple(span for span in claim.spans if span.interval >= interval)
     certainty = min((span.certainty for span in spans), key=CERTAINTIES.index, default=claim.certainty)
     return msgspec.structs.replace(claim, spans=spans, certainty=certainty)

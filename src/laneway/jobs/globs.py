@@ -39,7 +39,8 @@ def _name(part: str) -> str:
         if end > 0:
             inner = part[place + 1 : end]
             negated, inner = ("^", inner[1:]) if inner[0] in "!^" else ("", inner)
-            found += f"(?!/)[{negated}{_class(inner)}]"
+            allowed = _class(inner)
+            found += f"(?!/)[{negated}{allowed}]" if allowed else "[^/]" if negated else "(?!)"
             place = end
         else:
             found += {"*": "[^/]*", "?": "[^/]"}.get(mark) or re.escape(mark)
@@ -48,8 +49,14 @@ def _name(part: str) -> str:
 
 
 def _class(inner: str) -> str:
-    """What is between brackets; a range that runs backwards matches nothing, instead of being an error."""
-    escaped = re.sub(r"([\\\[\]^&~|])", r"\\\1", inner)
-    return re.sub(
-        r"(.)-(.)", lambda found: found[0] if found[1] <= found[2] else re.escape(found[2]), escaped
-    )
+    """What is between brackets, as single characters and ranges. One that runs backwards matches nothing."""
+    found, place = "", 0
+    while place < len(inner):
+        first, last = inner[place], inner[place + 2 : place + 3]
+        if last and inner[place + 1] == "-":
+            found += f"{re.escape(first)}-{re.escape(last)}" if first <= last else ""
+            place += 3
+        else:
+            found += re.escape(first)
+            place += 1
+    return found

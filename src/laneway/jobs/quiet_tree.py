@@ -13,6 +13,7 @@ from laneway.base.plain import code_label
 from laneway.jobs.dispatch import GATE_S
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.places import JobsLayout
+from laneway.jobs.rules import is_nested
 from laneway.jobs.runs import ROLLBACK_LOCK, TreeRuns
 from laneway.jobs.slots import held
 from laneway.store.files import make_folder
@@ -30,8 +31,9 @@ def quiet_tree(places: JobsLayout, ledger: Ledger, runs: TreeRuns, *, but_for: s
         with gate(places.dispatch_lock, patience_s=GATE_S):
             pass
         for job in ledger.active():
-            if job.tree == runs.tree and job.job_id != but_for:
-                where = code_label(runs.tree)
+            is_here = job.tree == runs.tree or is_nested(job.tree, runs.tree)
+            if is_here and job.job_id != but_for:
+                where = code_label(job.tree)
                 raise UsageError(f"Job {job.job_id} is writing in {where}: wait for it, or cancel it first.")
         runs.rollbacks.recover()
         yield

@@ -90,7 +90,8 @@ def _finish(ledger: Ledger, job: Job, content: object) -> None:
         failure = None
         if status != "succeeded":
             failure = JobFailure(str(content.get("kind") or "exit"), str(content.get("error") or ""))
-    ledger.end(job.job_id, status, failure)
+    is_inconsistent = isinstance(content, dict) and bool(content.get("isInconsistent"))
+    ledger.end(job.job_id, status, failure, is_inconsistent=is_inconsistent)
 
 
 def _end(places: JobsLayout, ledger: Ledger, job: Job) -> None:

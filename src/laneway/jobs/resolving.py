@@ -17,8 +17,8 @@ from laneway.base.plain import code_label
 from laneway.base.prepare import prepare
 from laneway.base.repo import find_repo
 from laneway.jobs.attribution import PathClaim
-from laneway.jobs.given_back import in_force, is_of_an_attempt
-from laneway.jobs.model import Conflict, Job, Run
+from laneway.jobs.given_back import in_force
+from laneway.jobs.model import Conflict, Run
 from laneway.jobs.quiet_tree import finish_if_quiet, quiet_tree
 from laneway.jobs.rollback.model import Outcome, Refusal
 from laneway.jobs.rollback.three_way import three_way
@@ -28,6 +28,8 @@ from laneway.jobs.service import LOCAL, Jobs, may_see
 from laneway.jobs.snapshots.model import PathState
 
 Action: TypeAlias = Literal["show", "accept", "rollback", "rerun", "undo"]
+WRITING: tuple[Action, ...] = ("rollback", "rerun", "undo")
+"""Actions that write to the work tree."""
 MAX_DIFFS = 50
 """Of one answer; `paths` asks for others."""
 MAX_DIFF_CHARS = 200_000
@@ -50,6 +52,8 @@ class Resolution(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 def resolve(jobs: Jobs, owner: str, request: Resolution) -> dict[str, Any]:
     """`UsageError` with one sentence for what cannot be done; nothing is written then."""
+    if jobs.defaults.is_read_only and request.action in WRITING:
+        raise UsageError(f"This server was started with --readonly: it does not {request.action}.")
     run = _run_of(jobs, request)
     runs = TreeRuns(jobs.places, jobs.ledger, run.tree)
     finish_if_quiet(runs)
@@ -232,18 +236,19 @@ def _rerun(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution, owne
     chosen = request.job_ids or tuple(job.job_id for job in judged.jobs if job.job_id in conflicting)
     if not chosen:
         raise UsageError("This run has no conflict: name the jobs that are to run again in jobIds.")
+    for job in judged.jobs:  # before anything is written: each can be started again
+        if job.job_id in chosen:
+            jobs.check_again(job)
     with quiet_tree(jobs.places, jobs.ledger, runs):
         answer = _roll_back(jobs, runs, judged, msgspec.structs.replace(request, job_ids=chosen))
     if answer["ending"] != "done":
         return answer
-    again: list[Job] = []
+    again: dict[str, str] = {}
+    last = ""
     for job in judged.jobs:
         if job.job_id in chosen:
-            again.append(jobs.again(job, owner, after=again[-1].job_id if again else ""))
-    return {
-        **answer,
-        "jobs": [{"was": old, "jobId": new.job_id} for old, new in zip(chosen, again, strict=True)],
-    }
+            last = again[job.job_id] = jobs.again(job, owner, after=last).job_id
+    return {**answer, "jobs": [{"was": old, "jobId": new} for old, new in again.items()]}
 
 
 def _undo(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) -> dict[str, Any]:
@@ -258,9 +263,9 @@ def _undo(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) -> di
 
 
 def _last_rollback(runs: TreeRuns, judged: Judged) -> str:
-    ours = {job.job_id: job for job in judged.jobs}
+    ours = {job.job_id for job in judged.jobs}
     for journal in reversed(in_force(runs.rollbacks.records())):
-        if set(journal.jobs) & ours.keys() and not is_of_an_attempt(journal, ours):
+        if ours.intersection(journal.jobs) and not journal.attempt_borders:
             return journal.rollback_id
     raise UsageError(f"Run {judged.run.run_id} was not rolled back: there is nothing to undo.")
 

@@ -41,5 +41,11 @@ def _give_back(runs: TreeRuns, job: Job, run_id: str, shown: JobTraces) -> bool:
     if asked.refused or asked.left:
         return False
     folders = runs.shadow.folders(snapshot_of(judged.run.baseline))
-    outcome = runs.rollbacks.roll_back(asked.returns, runs.shadow, folders, jobs=(job.job_id,))
+    outcome = runs.rollbacks.roll_back(
+        asked.returns,
+        runs.shadow,
+        folders,
+        jobs=(job.job_id,),
+        attempt_borders=runs.border_count(run_id),
+    )
     return outcome.ending == "done" and not outcome.refused

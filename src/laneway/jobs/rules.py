@@ -65,11 +65,13 @@ def _waits(
 ) -> Waits | None:
     if job.after and job.after in unfinished:
         return "after"
+    if any(share_thread(other, job) for other in running):
+        return "after"
     if len(running) >= limits.total:
         return "total"
     if count(running, job.mode) >= limits.of(job.mode):
         return "capacity"
-    if job.tree and job.tree in busy_trees:
+    if job.tree and any(job.tree == tree or is_nested(job.tree, tree) for tree in busy_trees):
         return "rollback"
     if any(blocks(other, job) for other in running):
         return "scope"
@@ -86,13 +88,36 @@ def count(jobs: Iterable[Job], mode: Mode) -> int:
     return sum(job.mode == mode for job in jobs)
 
 
+def share_thread(one: Job, other: Job) -> bool:
+    """Whether both go on with one thread, of which Codex has one writer at a time.
+
+    Two follow-ups that were asked for at the same moment are both behind the same job.
+    """
+    is_same = bool(one.thread_id) and one.thread_id == other.thread_id
+    return is_same or (bool(one.after) and one.after == other.after)
+
+
 def blocks(one: Job, other: Job) -> bool:
-    """Whether two write jobs of one tree may not run at the same time, because of their scopes."""
-    if not one.tree or one.tree != other.tree or one.overlaps or other.overlaps:
+    """Whether two write jobs may not run at the same time: they would write in the same place.
+
+    In one tree their scopes decide. Where one's tree lies in the other's, each would see the other's edits
+    without knowing whose they are: they never run at once.
+    """
+    if one.tree != other.tree:
+        return is_nested(one.tree, other.tree)
+    if not one.tree or one.overlaps or other.overlaps:
         return False
     if one.isolation != "shared" and other.isolation != "shared":
         return False
     return intersect(one.scope, other.scope)
+
+
+def is_nested(one: str, other: str) -> bool:
+    """Whether one work tree lies in the other, as a submodule does."""
+    if not one or not other or one == other:
+        return False
+    inner, outer = max(one, other, key=len), min(one, other, key=len)
+    return inner.startswith(outer.rstrip("/") + "/")
 
 
 # ── scopes ─────────────────────────────────────────────────────────────────

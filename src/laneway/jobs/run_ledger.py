@@ -50,6 +50,11 @@ class RunLedger:
     def all_runs(self) -> list[Run]:
         return self._runs("ORDER BY created_at")
 
+    def trees(self) -> frozenset[str]:
+        """Work trees that have, or had, runs."""
+        query = "SELECT DISTINCT tree FROM runs"
+        return frozenset(row[0] for row in self._database.read(lambda c: c.execute(query).fetchall()))
+
     def open_runs(self) -> list[Run]:
         return self._runs("WHERE state = 'open' ORDER BY created_at")
 

@@ -6,7 +6,7 @@ two jobs that start or end at the same time are told apart. Blocking.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -23,15 +23,17 @@ from laneway.jobs.attribution import (
     credit,
     differences,
     intervals_of,
+    is_steady,
 )
 from laneway.jobs.conflicts import conflicts
 from laneway.jobs.evidence import shown_so_far
 from laneway.jobs.given_back import in_force, rolled_back, without_failed_attempts
 from laneway.jobs.isolation.merge import Merges
 from laneway.jobs.ledger import Ledger
-from laneway.jobs.model import DEFAULT_RUN_EXPIRY_S, Border, Conflict, Job, ModifiedFile, Run
+from laneway.jobs.model import DEFAULT_RUN_EXPIRY_S, Conflict, Job, ModifiedFile, Run
 from laneway.jobs.places import JobsLayout
 from laneway.jobs.rollback.rollbacks import Rollbacks
+from laneway.jobs.rules import is_nested
 from laneway.jobs.run_ledger import RunLedger
 from laneway.jobs.shadow import Shadow
 from laneway.jobs.slots import is_held
@@ -151,6 +153,9 @@ class TreeRuns:
         """Of its last border."""
         return snapshot_of(self._runs.borders(run.run_id)[-1].snapshot)
 
+    def border_count(self, run_id: str) -> int:
+        return len(self._runs.borders(run_id))
+
     def _active(self, run: Run | None) -> frozenset[str]:
         """Write jobs between their borders, as far as the last border knows."""
         borders = self._runs.borders(run.run_id) if run is not None else []
@@ -181,16 +186,18 @@ class TreeRuns:
             # One that still runs: what it has under way must not look like somebody else's.
             if job.job_id not in shown:
                 shown[job.job_id] = shown_so_far(self._places, job, self._merged(job))
+        snapshots = [snapshot_of(border.snapshot) for border in borders]
         times = [(border.at, border.active) for border in borders]
-        intervals = intervals_of(times, self._changes(borders))
-        by_id = {job.job_id: job for job in jobs}
+        is_timed = is_steady([(each.started_at, each.steady_at) for each in snapshots])
+        intervals = intervals_of(times, self._changes(snapshots), is_timed=is_timed)
         rollbacks = in_force(self.rollbacks.records())
-        found = without_failed_attempts(credit(intervals, shown), intervals, rollbacks, by_id)
-        ran = {job.job_id: (job.started_at, job.ended_at or None) for job in jobs}
+        found = without_failed_attempts(credit(intervals, shown), rollbacks)
+        ids = {job.job_id for job in jobs}
         resolved = self._runs.resolved(run.run_id)
-        gone = rolled_back(rollbacks, by_id)
-        known = [claim for claim in found.claims if claim.job_id in ran and claim.job_id not in gone]
-        return Judged(run, tuple(jobs), found, conflicts(known, ran, resolved=resolved), shown, gone)
+        gone = rolled_back(rollbacks) & ids
+        known = [claim for claim in found.claims if claim.job_id in ids - gone]
+        at_once = conflicts(known, [border.active for border in borders], resolved=resolved)
+        return Judged(run, tuple(jobs), found, at_once, shown, gone)
 
     def _merged(self, job: Job) -> tuple[str, ...]:
         """What is being merged, or was, of a job that works apart."""
@@ -205,8 +212,7 @@ class TreeRuns:
             if operation.kind in ("put", "remove")
         )
 
-    def _changes(self, borders: list[Border]) -> list[tuple[Change, ...]]:
-        snapshots = [snapshot_of(border.snapshot) for border in borders]
+    def _changes(self, snapshots: list[Snapshot]) -> list[tuple[Change, ...]]:
         pairs = pairwise(snapshots)
         return [
             () if before.tree == after.tree else self.shadow.changes(before, after) for before, after in pairs
@@ -260,6 +266,10 @@ ROLLBACK_LOCK = "rollback.lock"
 """Held for as long as files of a tree are being given back."""
 
 
-def trees_being_rolled_back(places: JobsLayout, trees: Collection[str]) -> frozenset[str]:
-    """Of these trees, those in which no job may start now."""
-    return frozenset(tree for tree in trees if is_held(places.tree(tree) / ROLLBACK_LOCK))
+def trees_being_rolled_back(places: JobsLayout, ledger: Ledger) -> frozenset[str]:
+    """Trees in which no job may start now: of those that queued jobs are for, and around or in these."""
+    wanted = ledger.queued_trees()
+    if not wanted:
+        return frozenset()
+    near = (tree for tree in RunLedger(ledger).trees() if any(is_nested(tree, each) for each in wanted))
+    return frozenset(tree for tree in {*wanted, *near} if is_held(places.tree(tree) / ROLLBACK_LOCK))

@@ -117,6 +117,11 @@ class Jobs:
         notify = (spec.notify, spec.notify_team or "") if spec.notify else None
         return self._queue(requests.checked(request, self.defaults), request, owner, notify, after)
 
+    def check_again(self, job: Job) -> None:
+        """`UsageError` if this job may not be queued anew: what it asked for is not allowed any more."""
+        spec = self.spec(job)
+        requests.checked(_continuing(spec.prompt, job, spec), self.defaults)
+
     def dispatch(self) -> tuple[str, ...]:
         """Start what may start now."""
         return self._dispatcher.run()
@@ -174,7 +179,7 @@ class Jobs:
     def _busy_trees(self) -> frozenset[str]:
         from laneway.jobs.runs import trees_being_rolled_back
 
-        return trees_being_rolled_back(self.places, self.ledger.queued_trees())
+        return trees_being_rolled_back(self.places, self.ledger)
 
     # ── looking ────────────────────────────────────────────────────────────
 

@@ -120,7 +120,7 @@ class Shadow:
     def _record(
         self, facts: WorkTree, objects: Objects, index: Index | None, *, is_baseline: bool
     ) -> Snapshot:
-        started_ns = time.time_ns()
+        started_ns, steady_at = time.time_ns(), steady_time()
         rules = ignored_in(facts.top)
         if rules is None:
             raise TreeRefused(f"{code_label(str(self.tree))} is not the top of a work tree.", str(self.tree))
@@ -138,7 +138,11 @@ class Shadow:
         _walk(scan, facts.top, rules)
         if index is not None and not scan.is_changed and not is_baseline:
             return msgspec.structs.replace(
-                index.last, started_at=started_ns / 1e9, ended_at=time.time(), head=rules.head
+                index.last,
+                started_at=started_ns / 1e9,
+                ended_at=time.time(),
+                steady_at=steady_at,
+                head=rules.head,
             )
         made = Index(
             version=seen.VERSION,
@@ -146,7 +150,7 @@ class Shadow:
             since_ns=started_ns - _CLOCK_NS if index is None or is_baseline else index.since_ns,
             modes=index.modes if index else usual_modes(scan.folders),
             folders=scan.folders,
-            last=Snapshot("", started_ns / 1e9, 0.0, rules.head, scan.files),
+            last=Snapshot("", started_ns / 1e9, 0.0, steady_at, rules.head, scan.files),
         )
         return self._store(objects, made)
 
@@ -190,6 +194,11 @@ class Shadow:
     def _ours_within(self, top: Path) -> frozenset[bytes]:
         real = [os.path.realpath(folder) for folder in self._ours]
         return frozenset(os.fsencode(os.path.relpath(path, top)) for path in real if _is_below(path, top))
+
+
+def steady_time() -> float:
+    """Seconds since the machine was started, also those in which it slept."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _is_below(path: str, top: Path) -> bool:

@@ -70,6 +70,8 @@ class Supervisor:
         self._apart: ApartWork | None = None
         self._repo = RepoState("", {})
         self._litter: frozenset[str] = frozenset()
+        self._was_cut_off = False
+        """Whether the last worker was stopped or killed: it may have been writing a file."""
 
     async def run(self) -> None:
         """To the end, and the end is written. Only a full disk or a kill can prevent that."""
@@ -169,6 +171,7 @@ class Supervisor:
         finally:
             noting.cancel()
             await asyncio.gather(noting, return_exceptions=True)
+        self._was_cut_off = end.stopped is not None or end.exit.code is None
         if end.exit == Exit():
             # Its guardian was killed, which would have waited until all of its processes are gone.
             await asyncio.to_thread(end_marked, self._job.job_id)
@@ -294,11 +297,13 @@ class Supervisor:
         content: dict[str, Any] = {"status": status, "lastMessage": result.last_message}
         if failure is not None:
             content |= {"kind": failure.kind, "error": failure.text}
+        is_inconsistent = self._runs is not None and self._was_cut_off
+        if is_inconsistent:
+            content["isInconsistent"] = True
         events.append(FINAL, content)
         self._ledger.change(
             self._job.job_id, expects=("starting", "running", "cancelling"), tokens=usage.total_tokens
         )
-        is_inconsistent = self._runs is not None and status in ("cancelled", "timed_out")
         self._ledger.end(self._job.job_id, status, failure, is_inconsistent=is_inconsistent)
         ring(self.places)
 

@@ -85,6 +85,7 @@ class TreeChanges:
         may_merge: bool,
         jobs: tuple[str, ...],
         undoes: str = "",
+        attempt_borders: int = 0,
     ) -> Outcome:
         """Go these steps back on all paths or on none, inside `alone`."""
         _check_repositories(facts, [wanted.path for wanted in returns])
@@ -108,10 +109,12 @@ class TreeChanges:
             tree=str(facts.top),
             algorithm=facts.algorithm,
             made_at=time.time(),
+            number=1 + max((known.journal.number for known in self.records()), default=0),
             operations=decided.operations,
             jobs=jobs,
             undoes=undoes,
             merged=decided.merged,
+            attempt_borders=attempt_borders,
         )
         try:
             kept = self._keep(record, root, journal, decided, source)
@@ -161,7 +164,7 @@ class TreeChanges:
             journal = record.journal()
             if journal is not None:
                 found.append(RollbackRecord(journal, record.outcome()))
-        return tuple(sorted(found, key=lambda item: item.journal.made_at))
+        return tuple(sorted(found, key=lambda item: (item.journal.number, item.journal.made_at)))
 
     # ── one change ─────────────────────────────────────────────────────────
 

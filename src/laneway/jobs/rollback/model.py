@@ -108,6 +108,8 @@ class RollbackJournal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     tree: str
     algorithm: str
     made_at: float
+    number: int = 0
+    """Grows with each one of its tree: their order, whatever the clock did."""
     operations: tuple[Operation, ...]
     jobs: tuple[str, ...] = ()
     undoes: str = ""
@@ -115,6 +117,9 @@ class RollbackJournal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     contents: dict[str, tuple[int, int]] = {}
     """By id or fingerprint, where each content begins in the file of contents, and its length."""
     merged: tuple[str, ...] = ()
+    attempt_borders: int = 0
+    """Where only a failed attempt's edits were given back, and its job went on: how many borders the run
+    had by then."""
 
 
 @prepare

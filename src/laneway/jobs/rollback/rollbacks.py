@@ -40,10 +40,21 @@ class Rollbacks(TreeChanges):
         *,
         may_merge: bool = False,
         jobs: Iterable[str] = (),
+        attempt_borders: int = 0,
     ) -> Outcome:
-        """Give these paths back. `folders` are those that were there before the jobs, with their modes."""
+        """Give these paths back. `folders` are those that were there before the jobs, with their modes.
+
+        `attempt_borders`: how many borders the run has, where a job goes on after a failed attempt.
+        """
         with self.alone() as (facts, root):
             known = Folders(folders, lambda key: key not in folders)
             return self.apply(
-                facts, root, returns, ShadowSource(shadow), known, may_merge=may_merge, jobs=tuple(jobs)
+                facts,
+                root,
+                returns,
+                ShadowSource(shadow),
+                known,
+                may_merge=may_merge,
+                jobs=tuple(jobs),
+                attempt_borders=attempt_borders,
             )

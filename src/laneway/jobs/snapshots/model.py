@@ -60,6 +60,8 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     started_at: float
     """Seconds since 1970; a change after this may be missing."""
     ended_at: float
+    steady_at: float = 0.0
+    """When it was started by a clock that nobody sets, which begins anew with the machine; 0: unknown."""
     head: str = ""
     """The commit that was checked out; none before the first."""
     files: int = 0
