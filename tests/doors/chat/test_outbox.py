@@ -10,12 +10,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from laneway.doors.chat.outbox import (
     MAX_WAITING,
+    ChatPace,
     OutboxEffect,
     OutboxLetter,
     OutboxState,
     OutboxTick,
     OutboxWake,
-    ChatPace,
     PostCall,
     PostCallDone,
     PostDropped,
@@ -126,7 +126,7 @@ def test_groups_get_a_message_every_three_seconds() -> None:
     desk = Desk()
     for number in range(3):
         desk.put(f"m{number}", str(number), pace=GROUP)
-    times = []
+    times: list[float] = []
     while len(times) < 3:
         if len(desk.calls) > len(times):
             times.append(desk.now)
@@ -183,7 +183,8 @@ def test_without_a_network_everything_waits_longer_each_time_and_nothing_is_lost
         assert desk.wake_at is not None
         waits.append(desk.wake_at - desk.now)
         desk.wait(desk.wake_at - desk.now)
-    assert waits == sorted(waits) and waits[-1] == 30.0
+    assert waits == sorted(waits)
+    assert waits[-1] == 30.0
     desk.end(PostSent("m1"), chat="a")
     assert desk.sent == [("one", "")] * 10
 

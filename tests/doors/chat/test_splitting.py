@@ -80,6 +80,8 @@ def test_a_text_without_words_gives_no_message() -> None:
 
 def test_head_and_tail_fit_and_the_tail_begins_with_a_line() -> None:
     text = "\n".join(f"line {number}" for number in range(100))
-    assert text.startswith(head_of(text, 50)) and utf16_units(head_of(text, 50)) == 50
-    assert text.endswith(tail_of(text, 50)) and tail_of(text, 50).startswith("line ")
+    assert text.startswith(head_of(text, 50))
+    assert utf16_units(head_of(text, 50)) == 50
+    assert text.endswith(tail_of(text, 50))
+    assert tail_of(text, 50).startswith("line ")
     assert head_of("short", 50) == tail_of("short", 50) == "short"

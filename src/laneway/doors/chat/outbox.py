@@ -9,7 +9,7 @@ given up but what the service refuses.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -19,7 +19,7 @@ MAX_WAITING = 500
 """Messages that wait in one chat. What is not stored is dropped beyond it; the writer of the others waits
 for room (`has_room`), and they can be read again."""
 MAX_REFS = 1000
-"""PostSent messages of a chat that can be edited later; older ones are sent anew, which nobody has ever needed."""
+"""Sent messages of a chat that can be edited later; an edit of an older one would be sent anew."""
 BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Seconds without a call after that many failures in a row; the last one holds for all later ones."""
 LONG_AGO = float("-inf")

@@ -14,20 +14,20 @@ from typing import Any, Self
 from laneway.base.errors import StoreError
 from laneway.core.ports import Clock
 from laneway.doors.chat.outbox import (
-    PostCall,
-    PostCallDone,
-    PostDropped,
-    ServiceOffline,
-    PostOutcome,
+    ChatPace,
     OutboxEffect,
     OutboxLetter,
     OutboxState,
     OutboxTick,
-    ChatPace,
-    PostJob,
-    PutPost,
-    PostSent,
     OutboxWake,
+    PostCall,
+    PostCallDone,
+    PostDropped,
+    PostJob,
+    PostOutcome,
+    PostSent,
+    PutPost,
+    ServiceOffline,
     has_room,
     step,
 )
@@ -38,7 +38,7 @@ LAST_CALLS_S = 5.0
 """For calls that are under way when the outbox is closed: cut off, they might be sent twice."""
 
 Deliver = Callable[[str, PostJob], Awaitable[PostOutcome]]
-"""Makes the call for a chat and a job; `PostJob.ref` is the id of the message to edit, empty for a new one."""
+"""Makes the call for a chat and a job; `PostJob.ref` is the id of the message to edit, if it is an edit."""
 
 
 class MessageOutbox:
