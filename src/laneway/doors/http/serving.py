@@ -1,4 +1,4 @@
-"""Serves an ASGI application on a listening socket, with bounds on connections and on what they may be slow in.
+"""Serves an ASGI application on a listening socket, with bounds on connections and on slow requests.
 
 HTTP itself is uvicorn's, imported only here and only when it is used.
 """
