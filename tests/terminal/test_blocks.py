@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.cli.terminal.blocks import MAX_CODE_LINES, Block, MarkdownBlocks
+from laneway.terminal.blocks import MAX_CODE_LINES, Block, MarkdownBlocks
 
 LINES = [
     "word",

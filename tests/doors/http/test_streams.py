@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.doors.mcp import http_streams
-from laneway.doors.mcp.http_streams import ResponseStream, event_position
+from laneway.doors.http import streams
+from laneway.doors.http.streams import ResponseStream, event_position
 from laneway.wire.outbox import MAX_BACKLOG_BYTES
 
 _EVENT = re.compile(rb"event: message\r\nid: (s\.\d+)\r\ndata: (.*?)\r\n\r\n", re.S)
@@ -49,7 +49,7 @@ def test_what_is_too_old_cannot_be_resumed() -> None:
     stream = ResponseStream("s")
     stream.attach()
     for _ in range(3):
-        stream.post(b"x" * http_streams.MAX_REPLAY_BYTES)
+        stream.post(b"x" * streams.MAX_REPLAY_BYTES)
         stream.take()
     assert stream.resume(0) is None
     assert stream.resume(2) is not None

@@ -5,10 +5,16 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import laneway.cli
+import laneway
 
-CLI = Path(laneway.cli.__file__).parent
-READS_PIPES = {"ask/inputs.py", "config_edit.py", "jobs/node.py", "mail.py", "waiting.py"}
+SOURCE = Path(laneway.__file__).parent
+READS_PIPES = {
+    "cli/ask/inputs.py",
+    "cli/config_edit.py",
+    "cli/jobs/node.py",
+    "cli/mail.py",
+    "cli/waiting.py",
+}
 """Read what is piped in (a prompt, a value, a message, a protocol), or only look whether it is a terminal."""
 
 
@@ -32,5 +38,6 @@ def reads(tree: ast.AST) -> set[str]:
 
 def test_nobody_else_reads_what_a_person_types() -> None:
     """Not login, setup, migrate, config, sessions: they ask nothing, or through this."""
-    readers = {str(path.relative_to(CLI)) for path in CLI.rglob("*.py") if reads(ast.parse(path.read_text()))}
-    assert readers == {"prompting/keyboard.py", *READS_PIPES}
+    files = [path for folder in ("cli", "terminal") for path in (SOURCE / folder).rglob("*.py")]
+    readers = {str(path.relative_to(SOURCE)) for path in files if reads(ast.parse(path.read_text()))}
+    assert readers == {"terminal/prompting/keyboard.py", *READS_PIPES}

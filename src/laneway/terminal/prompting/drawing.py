@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import msgspec
 
 from laneway.base.plain import code_label, plain_code
-from laneway.cli.prompting.menu import ALL, MenuItem
-from laneway.cli.terminal.changes import change_rows
-from laneway.cli.terminal.foreign import GOES_ON, fenced, label
-from laneway.cli.terminal.style import Style
 from laneway.core.model import Question
+from laneway.terminal.changes import change_rows
+from laneway.terminal.foreign import GOES_ON, fenced, label
+from laneway.terminal.prompting.menu import ALL, MenuItem
+from laneway.terminal.style import Style
 
 MAX_REASON_ROWS = 4
 """Of the model's reason, which must not push the question off the screen."""

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.base.plain import plain
-from laneway.cli.terminal.foreign import GOES_ON, MARK, cells, fenced, label
+from laneway.terminal.foreign import GOES_ON, MARK, cells, fenced, label
 
 columns = st.integers(min_value=20, max_value=200)
 

@@ -12,8 +12,8 @@ import re
 from typing import TYPE_CHECKING, Any, TextIO
 
 from laneway.base.plain import plain
-from laneway.cli.terminal.blocks import Block, MarkdownBlocks
-from laneway.cli.terminal.style import is_dumb, size
+from laneway.terminal.blocks import Block, MarkdownBlocks
+from laneway.terminal.style import is_dumb, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

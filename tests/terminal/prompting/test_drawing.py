@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from laneway.cli.prompting.drawing import MIN_BODY_ROWS, Drawn, draw_question, first_screen
-from laneway.cli.terminal import Style
 from laneway.core.model import FileChange, Question
+from laneway.terminal import Style
+from laneway.terminal.prompting.drawing import MIN_BODY_ROWS, Drawn, draw_question, first_screen
 
 PLAIN = Style(io.StringIO())
 

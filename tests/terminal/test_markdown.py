@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.cli.terminal.blocks import Block
-from laneway.cli.terminal.markdown import MarkdownAnswer, rendered
-from tests.cli.terminal.test_screen import is_clean
+from laneway.terminal.blocks import Block
+from laneway.terminal.markdown import MarkdownAnswer, rendered
+from tests.terminal.test_screen import is_clean
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
 from laneway.base.errors import LanewayError, QuestionGone
-from laneway.cli.prompting.asking import Prompter
 from laneway.core.model import Answer, Asked, Event, Question, Withdrawn
 from laneway.core.subscription import Subscription
+from laneway.terminal.prompting.asking import Prompter
 
 log = logging.getLogger(__name__)
 

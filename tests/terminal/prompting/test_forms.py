@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from laneway.cli.prompting.forms import CannotFill, FormField, fields_of, value_of
 from laneway.core.model import Field, FieldOption, Question
+from laneway.terminal.prompting.forms import CannotFill, FormField, fields_of, value_of
 
 
 def question(**fields: Any) -> Question:

@@ -12,14 +12,14 @@ import msgspec
 
 from laneway.base.counting import counted
 from laneway.base.engines import CODEX
-from laneway.cli.terminal.answer import AnswerWriter, PlainAnswer, RawAnswer
-from laneway.cli.terminal.changes import diff_rows
-from laneway.cli.terminal.foreign import fenced, label
-from laneway.cli.terminal.output import LiveOutput, excerpt
-from laneway.cli.terminal.status import StatusLine
-from laneway.cli.terminal.style import Style, width
 from laneway.core.model import Activity, Diff, Event, Notice, Output, Plan, Text, Thought, TurnDone, Usage
 from laneway.rendering.titles import CUT, look_title
+from laneway.terminal.answer import AnswerWriter, PlainAnswer, RawAnswer
+from laneway.terminal.changes import diff_rows
+from laneway.terminal.foreign import fenced, label
+from laneway.terminal.output import LiveOutput, excerpt
+from laneway.terminal.status import StatusLine
+from laneway.terminal.style import Style, width
 
 MARKS = {"pending": "○", "running": "◐", "completed": "●"}
 MAX_DIFF_ROWS = 60

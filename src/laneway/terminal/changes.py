@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from laneway.cli.terminal.foreign import fenced, label
-from laneway.cli.terminal.style import Style
 from laneway.core.model import FileChange
+from laneway.terminal.foreign import fenced, label
+from laneway.terminal.style import Style
 
 ADDED, REMOVED, HUNK = "+", "-", "@@"
 

@@ -10,14 +10,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from laneway.cli.prompting.drawing import draw_question, field_rows, first_screen, menu_rows
-from laneway.cli.prompting.forms import CannotFill, FormField, fields_of, hint, value_of
-from laneway.cli.prompting.keyboard import Keyboard
-from laneway.cli.prompting.menu import MenuItem, menu, pick
-from laneway.cli.terminal.foreign import label
-from laneway.cli.terminal.style import Style, size
 from laneway.core.answers import no_with_words
 from laneway.core.model import DECLINE, Answer, Question
+from laneway.terminal.foreign import label
+from laneway.terminal.prompting.drawing import draw_question, field_rows, first_screen, menu_rows
+from laneway.terminal.prompting.forms import CannotFill, FormField, fields_of, hint, value_of
+from laneway.terminal.prompting.keyboard import Keyboard
+from laneway.terminal.prompting.menu import MenuItem, menu, pick
+from laneway.terminal.style import Style, size
 
 SETTLE_S = 0.4
 """From a question on the screen to the first key that counts: nobody reads faster than that, but

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from laneway.cli.prompting.keyboard import Keyboard
+from laneway.terminal.prompting.keyboard import Keyboard
 
 
 class Desk:

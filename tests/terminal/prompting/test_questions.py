@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from laneway.base.errors import QuestionGone
-from laneway.cli.prompting.asking import Prompter
-from laneway.cli.prompting.keyboard import Keyboard
-from laneway.cli.prompting.questions import TerminalQuestions
 from laneway.core.model import Answer, Asked, Choice, Event, Question, Text, Withdrawn
+from laneway.terminal.prompting.asking import Prompter
+from laneway.terminal.prompting.keyboard import Keyboard
+from laneway.terminal.prompting.questions import TerminalQuestions
 from tests.core.support import until
 
 CHOICES = (

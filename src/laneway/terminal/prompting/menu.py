@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from laneway.cli.terminal.foreign import cells
 from laneway.core.model import DECLINE, Choice, Question
+from laneway.terminal.foreign import cells
 
 KEYS = {"once": "1", "session": "2", "always": "3", "nothing": "4", "stop": "5"}
 """By how far a yes reaches (once, longer, for good); then the no that goes on and the no that stops."""

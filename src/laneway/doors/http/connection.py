@@ -5,7 +5,7 @@ up: for sending the token, for the headers of a request, for a body. (The applic
 before that; but it may have answered the request already.) The application decides whether a request
 has the token: it then calls the function it finds as `PROVE` in the scope's `EXTENSIONS`.
 
-Imported by `http` only when uvicorn is known to be installed.
+Imported by `serving` only when uvicorn is known to be installed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from laneway.core.ports import Clock
 from laneway.doors.connection_limits import Arrival, ConnectionLimits
-from laneway.doors.mcp.http_exchange import EXTENSIONS, PROVE
+from laneway.doors.http.exchange import EXTENSIONS, PROVE
 
 Awaited: TypeAlias = tuple[Literal["head", "body"], RequestResponseCycle | None]
 """What a client has begun to send and not finished; and the request that it belongs to, or the one before."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from laneway.cli.prompting.asking import Prompter
-from laneway.cli.prompting.keyboard import Keyboard
-from laneway.cli.prompting.questions import TerminalQuestions
 from laneway.core.model import Answer, Event, Question
+from laneway.terminal.prompting.asking import Prompter
+from laneway.terminal.prompting.keyboard import Keyboard
+from laneway.terminal.prompting.questions import TerminalQuestions
 from tests.core.support import stage, until, words
 from tests.doors.sample_questions import CHOICES, COMMAND_WITH_WORDS, NO, PLAN, TOOL, YES
 

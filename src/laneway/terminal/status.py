@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from laneway.cli.terminal.foreign import MARK, cells, label
-from laneway.cli.terminal.style import Style, is_dumb, size
+from laneway.terminal.foreign import MARK, cells, label
+from laneway.terminal.style import Style, is_dumb, size
 
 TICK_S = 0.12
 """Between two drawings, which turn the mark and count the seconds."""

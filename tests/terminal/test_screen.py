@@ -10,10 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laneway.base.plain import plain
-from laneway.cli.prompting.drawing import draw_question, menu_rows
-from laneway.cli.prompting.menu import menu
-from laneway.cli.terminal import Style
-from laneway.cli.terminal.screen import Detail, Screen
 from laneway.core.model import (
     Activity,
     Choice,
@@ -30,6 +26,10 @@ from laneway.core.model import (
     Thought,
     TurnDone,
 )
+from laneway.terminal import Style
+from laneway.terminal.prompting.drawing import draw_question, menu_rows
+from laneway.terminal.prompting.menu import menu
+from laneway.terminal.screen import Detail, Screen
 
 HIDE = "\x1b[2K\rls\x1b[8m; rm -rf ~\x9b0m\x07\u202e"
 

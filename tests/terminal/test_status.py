@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.cli.terminal.foreign import cells
-from laneway.cli.terminal.status import StatusLine, count, elapsed, status_text
-from tests.cli.terminal.test_markdown import Window
+from laneway.terminal.foreign import cells
+from laneway.terminal.status import StatusLine, count, elapsed, status_text
+from tests.terminal.test_markdown import Window
 
 
 @given(st.text(), st.floats(0, 1e6), st.integers(0, 10**9), st.integers(40, 300))

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.cli.prompting.menu import KEYS, MenuItem, menu, pick
 from laneway.codex.questions import question_of
 from laneway.core.model import Question
+from laneway.terminal.prompting.menu import KEYS, MenuItem, menu, pick
 
 NETWORK = {"network_policy_amendment": {"host": "a.org", "action": "deny"}}
 RULE = {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["git", "pull"]}}
