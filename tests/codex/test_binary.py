@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -99,6 +100,12 @@ def test_codex_gets_the_users_environment_less_our_secrets() -> None:
         "OPENAI_API_KEY": "sk",
         "LANEWAY_CODEX_BIN": "x",
     }
+
+
+def test_codex_gets_its_environment_as_text() -> None:
+    """It panics where a variable is not valid UTF-8, such as a name in the encoding of an older system."""
+    environment = {"NAME": os.fsdecode(b"caf\xe9"), "OTHER": "café\n=x"}
+    assert child_environment(environment) == {"NAME": "caf\ufffd", "OTHER": "café\n=x"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,8 @@ async def test_bad_input_is_a_sentence_and_starts_nothing(tmp_path: Path) -> Non
         jobs = here.jobs()
         outside = tmp_path / "plain"
         outside.mkdir()
+        odd = os.fsencode(tmp_path) + b"/odd\xff"
+        os.mkdir(odd)
         for request, words in (
             (reading(" "), "empty"),
             (reading("x" * 1_048_577), "1,048,57"),
@@ -208,6 +211,10 @@ async def test_bad_input_is_a_sentence_and_starts_nothing(tmp_path: Path) -> Non
             (reading("x", isolation="overlay"), "isolation"),
             (reading("x", node="gpu1"), "no machine gpu1"),
             (reading("x", timeout_ms=5), "timeoutMs"),
+            (reading("x", cwd=os.fsdecode(odd)), "not valid UTF-8"),
+            (reading("x", model="\udcff"), "not valid UTF-8"),
+            (reading("x", tags=("\udcff",)), "not valid UTF-8"),
+            (reading("\udcff"), "not valid UTF-8"),
             (reading("x", sandbox="danger-full-access"), "workspace-write"),
         ):
             with pytest.raises(UsageError, match=words):

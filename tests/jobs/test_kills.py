@@ -233,7 +233,8 @@ class Rounds:
             assert (self.files() == edited) != was_begun, where
         if self.jobs.runs.open_run(run.tree) is not None:
             answer = resolve(self.jobs, "local", Resolution(action="rollback", run=run.run_id))
-            assert answer["ending"] == "done", (where, answer)
+            if answer["ending"] != "done":
+                pytest.fail(f"{where}: {answer}\n{self._history(run, judged)}")
         left = self.files().keys() - {"a.txt", "b.txt"}
         judged = runs.judge(run)
         if not left <= {each.path for each in judged.credits.claims if each.certainty == "uncertain"}:

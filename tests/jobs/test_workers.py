@@ -65,6 +65,16 @@ async def test_a_worker_gets_the_contract_and_its_spawners_environment_and_no_lo
             assert words in told
 
 
+async def test_a_spawners_environment_may_have_any_bytes(tmp_path: Path) -> None:
+    """As where a name is in the encoding of an older system: Codex itself would run no command at all."""
+    async with stage(tmp_path) as here:
+        here.environment |= {"ODD": os.fsdecode(b"caf\xe9"), "EVEN": "café =x"}
+        jobs = here.jobs()
+        (ended,) = await here.ended(jobs, spawn(jobs, reading('%run printf %s "$EVEN"')))
+        outputs = [event["content"].get("output") for event in here.events(jobs, ended)]
+        assert "café =x" in outputs
+
+
 def opened(pid: int) -> set[str]:
     """The paths of its descriptors."""
     folder = f"/proc/{pid}/fd"

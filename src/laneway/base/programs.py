@@ -84,9 +84,17 @@ def _checked(program: Program, named: str, source: str, environment: Mapping[str
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment without our own secrets."""
+    """The user's environment without our own secrets, as text.
+
+    Codex (0.163) panics at every command that it runs if one variable is not valid UTF-8.
+    """
     return {
-        key: value
+        _text(key): _text(value)
         for key, value in environment.items()
         if not (key.startswith("LANEWAY_") and key.endswith(OUR_SECRETS))
     }
+
+
+def _text(value: str) -> str:
+    """With a mark in place of bytes that are none."""
+    return value if value.isascii() else os.fsencode(value).decode("utf-8", "replace")

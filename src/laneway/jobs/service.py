@@ -151,10 +151,11 @@ class Jobs:
             spec = msgspec.structs.replace(spec, notify=notify[0], notify_team=notify[1])
         self._check_run(request, checked.tree)
         files = self.places.job(job_id)
-        make_folder(files.folder)
-        write_whole(files.spec, msgspec.json.encode(spec))
-        write_whole(files.environment, msgspec.json.encode(self._environment))
         job = requests.queued(checked, request, job_id, owner, after=after, thread_id=spec.thread_id or "")
+        encoded = _encoded(spec, job)
+        make_folder(files.folder)
+        write_whole(files.spec, encoded)
+        write_whole(files.environment, msgspec.json.encode(self._environment))
         added = self.ledger.add(job)
         if added.has_ended:  # it was there, and another copy of the call has written our secrets again
             files.environment.unlink(missing_ok=True)
@@ -241,6 +242,17 @@ class Jobs:
 
     def unfinished(self, owner: str = LOCAL) -> list[Job]:
         return [job for job in self.ledger.unfinished() if may_see(job, owner)]
+
+
+def _encoded(spec: JobSpec, job: Job) -> bytes:
+    """The spec as it is kept. Names of files may be any bytes; Codex takes, and tells, only UTF-8."""
+    try:
+        msgspec.json.encode(job)
+        return msgspec.json.encode(spec)
+    except UnicodeEncodeError as problem:
+        raise UsageError(
+            f"{code_label(str(problem.object))} is not valid UTF-8: no job can be asked for with it."
+        ) from problem
 
 
 def may_see(job: Job, owner: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,25 @@ async def test_bad_input_is_a_sentence_and_starts_nothing(
         assert (ran.code, ran.out) == (2, "")
         assert ran.err.startswith(f"laneway: {told}")
         assert person.jobs.ledger.listed() == []
+
+
+async def test_arguments_that_are_no_text_are_refused_with_a_sentence(tmp_path: Path) -> None:
+    """Whichever verb: names of files may be any bytes, ids and words may not."""
+    odd = os.fsdecode(b"x\xff")
+    async with shell(tmp_path) as person:
+        for words in (
+            ("spawn", odd),
+            ("spawn", "--tag", odd, "x"),
+            ("list", "--tag", odd),
+            ("result", odd),
+            ("cancel", odd),
+            ("wait", odd),
+            ("watch", odd),
+            ("resolve", "show", odd),
+        ):
+            ran = await person.run(*words)
+            assert (ran.code, ran.out) == (2, ""), ran
+            assert ran.err == "laneway: x\\udcff is not valid UTF-8.\n"
 
 
 async def test_a_wrong_flag_is_refused_with_an_example(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import msgspec
 from laneway.app.jobs_cli import command_jobs, rehearsed_jobs
 from laneway.app.options import CodexChoice
 from laneway.base.errors import UsageError
+from laneway.base.plain import code_label
 from laneway.base.settings import Settings
 from laneway.cli.codex_flags import folder
 from laneway.cli.command_settings import settings_in
@@ -55,6 +56,7 @@ def run_verb(
 ) -> int:
     """Run a verb to its exit code; `left` is said after Ctrl-C."""
     refuse_workers()
+    refuse_odd_text(options)
     try:
         return asyncio.run(_run(options, work, needs_codex=needs_codex))
     except KeyboardInterrupt:
@@ -68,6 +70,14 @@ def refuse_workers() -> None:
             "This runs inside a worker of a background job, which has no part in other jobs: report to"
             " whoever started you instead."
         )
+
+
+def refuse_odd_text(options: argparse.Namespace) -> None:
+    """Arguments may be any bytes; what jobs are asked for, and found by, is UTF-8."""
+    for value in vars(options).values():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and any("\ud800" <= mark <= "\udfff" for mark in text):
+                raise UsageError(f"{code_label(text)} is not valid UTF-8.")
 
 
 async def _run(options: argparse.Namespace, work: Work, *, needs_codex: bool) -> int:
