@@ -16,6 +16,7 @@ from laneway.core.tools import Caller, ToolResult
 from laneway.jobs.model import ENDED, Job, JobLimits
 from laneway.jobs.service import Jobs
 from laneway.jobs.tools import JobTools
+from laneway.jobs.wait_ledger import WaitFor, WaitLedger
 from tests.adversary.false_codex import false_codex
 from tests.adversary.odd_files import UNREADABLE, Maker, folder
 from tests.jobs.killing import PAUSE_S, all_ended, taken
@@ -142,6 +143,39 @@ async def test_garbage_in_the_ledger_costs_only_its_own_row(tmp_path: Path) -> N
             with sqlite3.connect(here.places.database) as connection:
                 connection.execute(f"UPDATE jobs SET {column} = ? WHERE job_id = ?", (kept, bad.job_id))
         await here.ended(jobs, *jobs.unfinished())
+
+
+async def test_garbage_in_what_is_known_of_runs_and_waits_is_a_sentence(tmp_path: Path) -> None:
+    """And keeps no later job from running: a run of which nothing can be said is closed."""
+    async with stage(tmp_path) as here:
+        jobs = here.jobs(codex=false_codex(tmp_path, "codex", "end()"))
+        waits = WaitLedger(jobs.ledger)
+        for table, column in (
+            ("borders", "snapshot"),
+            ("borders", "active"),
+            ("runs", "baseline"),
+            ("evidence", "facts"),
+            ("job_waits", "arguments"),
+            ("job_waits", "result"),
+        ):
+            for value in ("{", "[" * 10_000, b"\xff", 7):
+                job = spawn(jobs, writing("x"))
+                await here.ended(jobs, job)
+                wait = waits.add("local", "codex_wait_all", WaitFor("all", (job.job_id,)), None)
+                with sqlite3.connect(here.places.database) as connection:
+                    connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
+                run = jobs.get(job.job_id).run_id
+                for action in ("show", "accept", "rollback"):
+                    assert (await answer(jobs, "codex_resolve", action=action, run=run)).text
+                for result in await look_everywhere(jobs, job):
+                    assert result.text, (table, column)
+                assert waits.get(wait.task_id, "local") is None or table != "job_waits"
+                waits.listed("local", None, 10)
+                after = spawn(jobs, writing("y"))
+                (ended,) = await here.ended(jobs, after)
+                assert ended.status == "succeeded", (table, column, value, ended)
+                with sqlite3.connect(here.places.database) as connection:
+                    connection.execute("UPDATE runs SET state = 'accepted'")
 
 
 @pytest.mark.covers("J-tools.18")

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from laneway.jobs.rollback.wanted import wanted
-from laneway.jobs.runs import TreeRuns, snapshot_of
+from laneway.jobs.runs import TreeRuns
 from laneway.jobs.service import Jobs
 from tests.jobs.child import Order
 from tests.jobs.stage import Stage, spawn, stage, writing
@@ -31,7 +31,7 @@ def cut_off_rollback(here: Stage, jobs: Jobs) -> None:
     judged = runs.judge(run)
     ids = tuple(job.job_id for job in judged.jobs)
     returns = list(wanted(judged.credits.claims, ids).returns)
-    folders = dict(runs.shadow.folders(snapshot_of(run.baseline)))
+    folders = dict(runs.shadow.folders(runs.baseline(run)))
     order = Order(STEPS, str(runs.shadow.folder), returns, folders)
     words = [sys.executable, str(CHILD), "rollback", str(runs.rollbacks.folder), run.tree]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -44,6 +44,8 @@ class _JobFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
 
 
+UNREADABLE_ROW = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError)
+"""What decoding a value raises that somebody else has written into the file."""
 _decode_facts = msgspec.json.Decoder(_JobFacts).decode
 UNREADABLE = JobFailure("unknown", "What the ledger has about the end of this job cannot be read.")
 _decode_failure = msgspec.json.Decoder(JobFailure).decode
@@ -340,7 +342,7 @@ def _readable(text: Any, decode: Callable[[str], T], otherwise: T) -> T:
     """One damaged row must not hide all the others."""
     try:
         return decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
+    except UNREADABLE_ROW:
         return otherwise
 
 

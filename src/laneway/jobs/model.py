@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from laneway.base.prepare import prepare
+from laneway.jobs.snapshots.model import Snapshot
 
 Mode: TypeAlias = Literal["read", "write"]
 Sandbox: TypeAlias = Literal["read-only", "workspace-write", "danger-full-access"]
@@ -179,7 +180,7 @@ class Border(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     run_id: str
     at: float
-    snapshot: str
+    snapshot: Snapshot
     active: tuple[str, ...]
 
 

@@ -23,7 +23,7 @@ from laneway.jobs.quiet_tree import finish_if_quiet, quiet_tree
 from laneway.jobs.rollback.model import Outcome, Refusal
 from laneway.jobs.rollback.three_way import three_way
 from laneway.jobs.rollback.wanted import wanted
-from laneway.jobs.runs import Judged, TreeRuns, snapshot_of
+from laneway.jobs.runs import Judged, TreeRuns
 from laneway.jobs.service import LOCAL, Jobs, may_see
 from laneway.jobs.snapshots.model import PathState
 
@@ -131,7 +131,7 @@ def _show(runs: TreeRuns, judged: Judged, request: Resolution) -> dict[str, Any]
         ],
         "conflicts": [msgspec.to_builtins(each) for each in conflicts],
         "changedByOthers": list(judged.credits.others),
-        "unguarded": snapshot_of(run.baseline).unguarded,
+        "unguarded": runs.baseline(run).unguarded,
         "rollbacks": [
             {
                 "rollbackId": each.journal.rollback_id,
@@ -218,7 +218,7 @@ def _roll_back(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) 
     if asked.refused:
         return _outcome_json(run, Outcome(ending="refused", refused=asked.refused), asked.left)
     with runs.gate():
-        folders = runs.shadow.folders(snapshot_of(run.baseline))
+        folders = runs.shadow.folders(runs.baseline(run))
         outcome = runs.rollbacks.roll_back(
             asked.returns, runs.shadow, folders, may_merge=request.merge, jobs=chosen
         )

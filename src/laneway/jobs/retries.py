@@ -15,7 +15,7 @@ from laneway.jobs.model import Job
 from laneway.jobs.places import JobsLayout
 from laneway.jobs.quiet_tree import quiet_tree
 from laneway.jobs.rollback.wanted import wanted
-from laneway.jobs.runs import TreeRuns, snapshot_of
+from laneway.jobs.runs import TreeRuns
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def _give_back(runs: TreeRuns, job: Job, run_id: str, shown: JobTraces) -> bool:
     asked = wanted(judged.credits.claims, (job.job_id,))
     if asked.refused or asked.left:
         return False
-    folders = runs.shadow.folders(snapshot_of(judged.run.baseline))
+    folders = runs.shadow.folders(runs.baseline(judged.run))
     outcome = runs.rollbacks.roll_back(
         asked.returns,
         runs.shadow,

@@ -5,19 +5,23 @@ A work tree has at most one open run; SQLite sees to it. Blocking.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from laneway.base.errors import FileDamaged
 from laneway.base.ids import new_id
 from laneway.jobs.attribution import JobTraces
-from laneway.jobs.ledger import Ledger
+from laneway.jobs.ledger import UNREADABLE_ROW, Ledger
 from laneway.jobs.model import Border, Run, RunState
+from laneway.jobs.snapshots.model import Snapshot
 
 if TYPE_CHECKING:
     import sqlite3
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 _RUN = "run_id, tree, state, baseline, head, porcelain, created_at, closed_at"
 MAX_PORCELAIN_CHARS = 64 * 1024
@@ -25,6 +29,7 @@ MAX_PORCELAIN_CHARS = 64 * 1024
 
 
 _decode_evidence = msgspec.json.Decoder(JobTraces).decode
+_decode_snapshot = msgspec.json.Decoder(Snapshot).decode
 _decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
@@ -111,13 +116,30 @@ class RunLedger:
         values = (run_id, at, snapshot, msgspec.json.encode(sorted(active)).decode())
         self._database.write(lambda c: c.execute(statement, values))
 
+    def baseline(self, run: Run) -> Snapshot:
+        """The tree as it was when the run began. `FileDamaged` if that cannot be read."""
+        try:
+            return _decode_snapshot(run.baseline)
+        except UNREADABLE_ROW as problem:
+            raise self._damaged(run.run_id) from problem
+
     def borders(self, run_id: str) -> list[Border]:
+        """In their order. `FileDamaged` if they cannot be read."""
         query = "SELECT number, run_id, at, snapshot, active FROM borders WHERE run_id = ? ORDER BY number"
         rows = self._database.read(lambda c: c.execute(query, (run_id,)).fetchall())
-        return [
-            Border(number=row[0], run_id=row[1], at=row[2], snapshot=row[3], active=_decode_names(row[4]))
-            for row in rows
-        ]
+        try:
+            return [
+                Border(
+                    number=row[0],
+                    run_id=row[1],
+                    at=row[2],
+                    snapshot=_decode_snapshot(row[3]),
+                    active=_decode_names(row[4]),
+                )
+                for row in rows
+            ]
+        except UNREADABLE_ROW as problem:
+            raise self._damaged(run_id) from problem
 
     def set_evidence(self, job_id: str, run_id: str, shown: JobTraces) -> None:
         statement = "INSERT OR REPLACE INTO evidence (job_id, run_id, facts) VALUES (?, ?, ?)"
@@ -127,7 +149,13 @@ class RunLedger:
     def evidence(self, run_id: str) -> dict[str, JobTraces]:
         query = "SELECT job_id, facts FROM evidence WHERE run_id = ?"
         rows = self._database.read(lambda c: c.execute(query, (run_id,)).fetchall())
-        return {row[0]: _decode_evidence(row[1]) for row in rows}
+        found: dict[str, JobTraces] = {}
+        for job_id, facts in rows:
+            try:
+                found[job_id] = _decode_evidence(facts)
+            except UNREADABLE_ROW as problem:  # its event log says nearly as much
+                log.warning("What job %s has shown of its edits cannot be read: %s", job_id, problem)
+        return found
 
     # ── conflicts that a person has merged ─────────────────────────────────
 
@@ -146,3 +174,7 @@ class RunLedger:
         query = f"SELECT {_RUN} FROM runs {rest}"
         rows = self._database.read(lambda c: c.execute(query, values).fetchall())
         return [Run(**dict(zip(_RUN.split(", "), row, strict=True))) for row in rows]
+
+    def _damaged(self, run_id: str) -> FileDamaged:
+        path = str(self._database.path)
+        return FileDamaged(f"{path} is damaged: what it has about {run_id} cannot be read.", path)

@@ -6,6 +6,7 @@ two jobs that start or end at the same time are told apart. Blocking.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from laneway.base.errors import LanewayError, StoreError, UsageError
+from laneway.base.errors import FileDamaged, LanewayError, StoreError, UsageError
 from laneway.base.plain import code_label
 from laneway.jobs.attribution import (
     Credits,
@@ -46,8 +47,8 @@ from laneway.wire.git_view import git_view
 BORDER_S = 300.0
 """To wait for the border of another job: the first snapshot of a large tree may take a minute."""
 
+log = logging.getLogger(__name__)
 _encode = msgspec.json.encode
-_decode_snapshot = msgspec.json.Decoder(Snapshot).decode
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -104,6 +105,9 @@ class TreeRuns:
             if run is not None and self.is_expired(run, expiry_s):
                 self._runs.close(run.run_id, "expired")
                 run = None
+            if run is not None and not self._is_readable(run):
+                self._runs.close(run.run_id, "expired")  # nothing can be said about it, nor ever rolled back
+                run = None
             if job.run_id and (run is None or run.run_id != job.run_id):
                 raise UsageError(f"The run {code_label(job.run_id)} was closed before this job could start.")
             active = self._active(run)
@@ -151,7 +155,11 @@ class TreeRuns:
 
     def last_snapshot(self, run: Run) -> Snapshot:
         """Of its last border."""
-        return snapshot_of(self._runs.borders(run.run_id)[-1].snapshot)
+        return self._runs.borders(run.run_id)[-1].snapshot
+
+    def baseline(self, run: Run) -> Snapshot:
+        """What the run began with."""
+        return self._runs.baseline(run)
 
     def border_count(self, run_id: str) -> int:
         return len(self._runs.borders(run_id))
@@ -160,6 +168,15 @@ class TreeRuns:
         """Write jobs between their borders, as far as the last border knows."""
         borders = self._runs.borders(run.run_id) if run is not None else []
         return frozenset(borders[-1].active) if borders else frozenset()
+
+    def _is_readable(self, run: Run) -> bool:
+        try:
+            self._runs.baseline(run)
+            self._runs.borders(run.run_id)
+        except FileDamaged as problem:
+            log.warning("A new run begins: %s", problem)
+            return False
+        return True
 
     def is_active(self, run: Run, job_id: str) -> bool:
         return job_id in self._active(run)
@@ -186,7 +203,7 @@ class TreeRuns:
             # One that still runs: what it has under way must not look like somebody else's.
             if job.job_id not in shown:
                 shown[job.job_id] = shown_so_far(self._places, job, self._merged(job))
-        snapshots = [snapshot_of(border.snapshot) for border in borders]
+        snapshots = [border.snapshot for border in borders]
         times = [(border.at, border.active) for border in borders]
         is_timed = is_steady([(each.started_at, each.steady_at) for each in snapshots])
         intervals = intervals_of(times, self._changes(snapshots), is_timed=is_timed)
@@ -233,10 +250,6 @@ class TreeRuns:
             return self.judge(run).conflicts
         except LanewayError:
             return ()  # the tree is gone, or is none any more
-
-
-def snapshot_of(text: str) -> Snapshot:
-    return _decode_snapshot(text)
 
 
 def _text(snapshot: Snapshot) -> str:

@@ -6,14 +6,17 @@ change any more. Cancelling a wait leaves the jobs alone. Blocking.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from laneway.base.ids import new_id
-from laneway.jobs.ledger import Ledger
+from laneway.jobs.ledger import UNREADABLE_ROW, Ledger
 from laneway.jobs.waiting import Until
+
+log = logging.getLogger(__name__)
 
 KEPT_S = 7 * 24 * 60 * 60.0
 """At most, and by default: a client may come back after a holiday."""
@@ -84,12 +87,12 @@ class WaitLedger:
         """None if it never was, has expired, or is somebody else's."""
         query = f"SELECT {_COLUMNS} FROM job_waits WHERE task_id = ? AND owner = ? AND expires_at >= ?"
         rows = self._read(query, (task_id, owner, self._now()))
-        return _task(rows[0]) if rows else None
+        return next(_tasks(rows), None)
 
     def find(self, task_id: str) -> WaitTask | None:
         """Whosesoever it is."""
         rows = self._read(f"SELECT {_COLUMNS} FROM job_waits WHERE task_id = ?", (task_id,))
-        return _task(rows[0]) if rows else None
+        return next(_tasks(rows), None)
 
     def listed(self, owner: str, before: float | None, limit: int) -> list[WaitTask]:
         """The newest first."""
@@ -97,7 +100,7 @@ class WaitLedger:
             f"SELECT {_COLUMNS} FROM job_waits WHERE owner = ? AND expires_at >= ?"
             " AND (? IS NULL OR created_at < ?) ORDER BY created_at DESC LIMIT ?"
         )
-        return [_task(row) for row in self._read(query, (owner, self._now(), before, before, limit))]
+        return list(_tasks(self._read(query, (owner, self._now(), before, before, limit))))
 
     def answer(self, task_id: str, answer: dict[str, Any]) -> None:
         """Write the answer down, if there is none yet and the wait was not cancelled."""
@@ -122,6 +125,15 @@ class WaitLedger:
                 connection.execute(statement, values)
 
         self._database.write(work)
+
+
+def _tasks(rows: Iterable[tuple[Any, ...]]) -> Iterator[WaitTask]:
+    """Those that can be read: a damaged row is as one that has expired."""
+    for row in rows:
+        try:
+            yield _task(row)
+        except UNREADABLE_ROW as problem:
+            log.warning("The wait %s cannot be read: %s", row[0], problem)
 
 
 def _task(row: tuple[Any, ...]) -> WaitTask:

@@ -18,7 +18,7 @@ from laneway.jobs.nodes.remote_ledger import RemoteLedger
 from laneway.jobs.places import JobsLayout
 from laneway.jobs.service import MAX_RESULT_BYTES, MAX_SPEC_BYTES, Jobs
 from laneway.jobs.slots import held
-from laneway.store.files import make_folder, read_whole, write_whole
+from laneway.store.files import decoded, make_folder, read_whole, write_whole
 
 
 @prepare
@@ -57,8 +57,9 @@ class NodeOrders:
             shutil.rmtree(self._places.job(job_id).folder, ignore_errors=True)
 
     def read(self, job_id: str) -> NodeOrder | None:
-        data = read_whole(self._places.job(job_id).order, MAX_SPEC_BYTES)
-        return None if data is None else _decode_order(data)
+        path = self._places.job(job_id).order
+        data = read_whole(path, MAX_SPEC_BYTES)
+        return None if data is None else decoded(path, data, _decode_order)
 
     def keep_answer(self, job_id: str, result: Mapping[str, Any]) -> None:
         """The result of a job that has ended: its machine may be gone tomorrow."""
@@ -67,8 +68,9 @@ class NodeOrders:
         write_whole(files.answer, msgspec.json.encode(result))
 
     def kept_answer(self, job_id: str) -> dict[str, Any] | None:
-        data = read_whole(self._places.job(job_id).answer, MAX_RESULT_BYTES)
-        return None if data is None else _decode_answer(data)
+        path = self._places.job(job_id).answer
+        data = read_whole(path, MAX_RESULT_BYTES)
+        return None if data is None else decoded(path, data, _decode_answer)
 
     def end(self, job: Job, failure: JobFailure) -> bool:
         """End it from this side: it never came to be on its machine, or is there no more. Whether we did."""
