@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from laneway.core.hand_back_tag import without_hand_back
 from laneway.rehearsal import script
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -66,9 +67,9 @@ def prompt_and_calls(items: list[dict[str, Any]]) -> tuple[str, int]:
     prompt, done = "", 0
     for item in items:
         if item.get("type", "message") == "message" and item.get("role") == "user":
-            text = "\n".join(
-                part.get("text", "") for part in item.get("content", []) if isinstance(part, dict)
-            )
+            parts = [part.get("text", "") for part in item.get("content", []) if isinstance(part, dict)]
+            # What other lanes have done stands in front of what the person says.
+            text = "\n".join(words for part in parts if (words := without_hand_back(part)) or not part)
             # Codex wraps its own additions (environment, context, hints) in tags.
             if not text.lstrip().startswith("<"):
                 prompt, done = text, 0
