@@ -66,12 +66,11 @@ def prompt_and_calls(items: list[dict[str, Any]]) -> tuple[str, int]:
     prompt, done = "", 0
     for item in items:
         if item.get("type", "message") == "message" and item.get("role") == "user":
-            text = "\n".join(
-                part.get("text", "") for part in item.get("content", []) if isinstance(part, dict)
-            )
-            # Codex wraps its own additions (environment, context, hints) in tags.
-            if not text.lstrip().startswith("<"):
-                prompt, done = text, 0
+            texts = [part.get("text", "") for part in item.get("content", []) if isinstance(part, dict)]
+            # Codex wraps its own additions (environment, context, hints) in tags, and so do we.
+            own_words = [text for text in texts if not text.lstrip().startswith("<")]
+            if own_words or not texts:
+                prompt, done = "\n".join(own_words), 0
         elif item.get("type") in _OUTPUTS:
             done += 1
     return prompt, done
