@@ -14,7 +14,7 @@ import msgspec
 
 from laneway import __version__
 from laneway.cli.main import add_common
-from laneway.cli.terminal import Style
+from laneway.terminal import Style
 
 if TYPE_CHECKING:
     from laneway.cli.checks.model import Check, CheckContext, Probe
