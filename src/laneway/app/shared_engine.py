@@ -1,4 +1,4 @@
-"""An engine that the lanes of all conversations of a process share: opened for the first, ended after the last."""
+"""An engine that the lanes of all conversations share: opened for the first, ended after the last."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from laneway.commands import slash
 from laneway.commands.last_turns import LastTurns
 from laneway.commands.undo import LastTurn
 from laneway.core import session_settings
-from laneway.core.access import Permit
+from laneway.core.access import Permit, whole
 from laneway.core.model import Activity, Diff, Event, SettingsChanged, TurnDone, TurnStarted, Usage
 from laneway.core.offers import Offers, PlanMode, SpecialTurn
 from laneway.core.ports import ImagePart, Part, TurnSpec
@@ -46,7 +46,8 @@ async def facts_of(session: Session) -> Facts:
     access = engine.offers.access
     if access is None:
         model = session.spec.model or (models[0].model if models else "")
-        return Facts(models=models, model=model, running=Permit(), configured=Permit())
+        unknown = Permit(sandbox=whole(None))
+        return Facts(models=models, model=model, running=unknown, configured=unknown)
     state = access.state(session.info.native)
     return session_settings.new_facts(state, models, await access.config(str(session.spec.cwd)))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from laneway.base.errors import (
     ThreadUnknown,
     UsageError,
 )
+from laneway.base.plain import code_label
 from laneway.core.background import TaskSet
 from laneway.core.hub import Hub
 from laneway.core.model import Answer, Event, Failure, Notice, ThreadKnown
@@ -191,13 +193,21 @@ class EngineLane:
     async def _play_prompt(self, running: RunningTurn) -> None:
         turn = running.lane_turn
         await self._ready()
-        if turn.images and self._commands is not None:
-            problem = await self._commands.no_images()
-            if problem is not None:
-                raise UsageError(problem)
+        await self._check_images(turn)
         kept, self._kept_context = self._kept_context, ""
         context = "\n\n".join(filter(None, (kept, turn.context)))
         await self._run(running, TurnSpec(parts=self._parts(turn, context)))
+
+    async def _check_images(self, turn: LaneTurn) -> None:
+        """Raise `UsageError` for images that would not reach the model."""
+        if not turn.images or self._commands is None:
+            return
+        problem = await self._commands.no_images()
+        missing = next((each for each in turn.images if not os.access(each, os.R_OK)), None)
+        if problem is None and missing is not None:
+            problem = f"The image {code_label(str(missing))} cannot be read."
+        if problem is not None:
+            raise UsageError(problem)
 
     async def _play_command(self, running: RunningTurn) -> None:
         turn = running.lane_turn
@@ -285,6 +295,8 @@ class EngineLane:
         kind, host = self._kind, self._turns.host
         return ThreadSpec(
             cwd=self._cwd,
+            model=kind.model,
+            config=kind.config,
             sandbox=kind.sandbox,
             approval_policy=kind.approval_policy,
             developer_instructions=kind.instructions,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -42,8 +42,11 @@ class LaneKind(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     login: str
     """Told when nobody is logged in: a sentence with the remedy."""
+    model: str | None = None
     sandbox: str | None = None
     approval_policy: str | None = None
+    config: dict[str, Any] = {}
+    """Overrides of the engine's own configuration."""
     instructions: str | None = None
     """Added to the engine's own."""
     resumes: bool = True
