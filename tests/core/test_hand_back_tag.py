@@ -91,3 +91,7 @@ def test_words_without_a_block_stay_as_they_are(words: str) -> None:
 
 def test_a_beginning_without_an_end_is_what_the_person_wrote() -> None:
     assert without_hand_back(f"{START} is a tag") == f"{START} is a tag"
+
+
+def test_several_blocks_in_a_row_are_all_taken_off() -> None:
+    assert without_hand_back(f"{wrapped('one')}\n\n{wrapped('two')}\n\nwords") == "words"

@@ -55,12 +55,13 @@ def harmless(body: str) -> str:
 
 
 def without_hand_back(text: str) -> str:
-    """A person's words without the block in front of them."""
-    beginning = text.lstrip()
-    if not beginning.startswith(START):
-        return text
-    _, end, words = beginning.partition(END)
-    return words.lstrip("\n") if end else text
+    """A person's words without the blocks in front of them."""
+    while (beginning := text.lstrip()).startswith(START):
+        _, end, words = beginning.partition(END)
+        if not end:
+            break
+        text = words.lstrip("\n")
+    return text
 
 
 def _has_name(text: str) -> bool:

@@ -219,10 +219,6 @@ def test_whatever_was_done_the_block_is_short_and_whole(turns: list[tuple[str, s
     told = compose(blocks)
     assert len(told) <= MAX_CHARS
     assert without_hand_back(told + "\n\n<mine>") == ("<mine>" if turns else "\n\n<mine>")
-    assert told.isprintable() or set(told) - {letter for letter in told if letter.isprintable()} <= {
-        "\n",
-        "\t",
-    }
 
 
 PASSWORD = 'p4ss "word" + m0re'
