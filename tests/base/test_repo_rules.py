@@ -34,7 +34,7 @@ ONLY_WHAT_HOLDS_ANYWAY = {
         "registry_max_sessions",
         "audit_max_bytes",
     ),
-    *("audit_files", "audit_age_days", "log_level", "log_format"),
+    *("audit_files", "audit_age_days", "chat.keep_days", "log_level", "log_format"),
     *("chat.default_lane", "chat.busy", "chat.codex_approvals"),
 }
 FREE = {"reasoning_effort", "mail_poll_interval_ms"}
@@ -169,7 +169,9 @@ SAMPLES = {
         ("codex_bin", "claude_bin", "model", "fast_model", "team", "identity", "http_token"), "x"
     ),
     **dict.fromkeys(("base_prompt_file", "extra_instructions_file", "log_file"), "/etc/hostname"),
-    **dict.fromkeys(("session_age_days", "registry_max_sessions", "audit_files", "audit_age_days"), 77),
+    **dict.fromkeys(
+        ("session_age_days", "registry_max_sessions", "audit_files", "audit_age_days", "chat.keep_days"), 77
+    ),
     "transport": "mcp-server",
     "persist_threads": False,
     "audit_max_bytes": 2**20,

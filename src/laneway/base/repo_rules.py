@@ -199,6 +199,7 @@ RULES: dict[str, Rule] = {
     "chat.command_secs": at_most("lets a silent command run for longer than you allow"),
     "chat.image_secs": at_most("puts an older image into a message than you allow"),
     "chat.catch_up_secs": at_most("runs messages that are older than you allow"),
+    "chat.keep_days": unchanged(_KEPT),
     "chat.lanes": never("runs any Python code as you, outside any sandbox"),
     # Tables: each field of a role follows the rule of its key, all of them or none
     "roles": Rule(

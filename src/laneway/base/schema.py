@@ -344,6 +344,12 @@ class Settings(msgspec.Struct, frozen=True):
         "age in seconds up to which messages that waited are run after a restart; older ones are offered",
         table=CHAT,
     )
+    chat_keep_days = Key[int](
+        kinds.whole(0, 36_500),
+        90,
+        "days that conversations are kept after their last use; 0 keeps them for ever",
+        table=CHAT,
+    )
     chat_lanes = Key[tuple[str, ...]](
         kinds.several(
             kinds.named(kinds.MODULE, "the name of a Python module"),
