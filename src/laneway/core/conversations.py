@@ -182,7 +182,7 @@ class ConversationStore(Protocol):
     def set_cursor(self, name: str, value: str) -> None: ...
 
     def gc(self, before: float) -> int:
-        """Delete what is older than this time, with a transaction for each conversation.
+        """Delete what is older than this time, with a transaction for each conversation; of very much a part.
 
         Conversations that were used last before it, unless a process holds them, and of all others the
         outputs, the messages that are over and the deliveries from before. Returns how many conversations.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -34,7 +33,18 @@ log = logging.getLogger(__name__)
 
 MAX_HAND_BACKS = 64
 """Of one lane that was never told any: many more than fit into what it is told at once."""
+MAX_COLLECTED = 200
+"""Conversations that one `gc` looks at: it ends soon, and goes on the next day."""
 
+_OLD_PARTS = (
+    ("chat_inputs", "state IN ('done', 'void')"),
+    # The last output stays: the next number follows from it.
+    (
+        "chat_outputs",
+        "number < (SELECT max(number) FROM chat_outputs WHERE conversation_id = part.conversation_id)",
+    ),
+)
+"""By table: what of a conversation in use is needed no more, once it is old."""
 _CONVERSATION = "conversation_id, cwd, default_lane, created_at, used_at, title, lane_threads"
 _INPUT = "input_id, conversation_id, place_key, message_id, at, state, message, lane, ticket"
 _DELIVERY = "delivery_id, place_key, key, content, is_sent, ref"
@@ -293,10 +303,16 @@ class StoredConversations:
     # ── what is not needed any more ────────────────────────────────────────
 
     def gc(self, before: float) -> int:
-        query = "SELECT conversation_id FROM conversations WHERE used_at < ?"
-        deleted = sum(self._delete_unheld(row[0], before) for row in self._rows(query, before))
-        for row in self._rows("SELECT conversation_id FROM conversations"):
-            self._database.write(partial(_delete_old_parts, conversation_id=row[0], before=before))
+        query = "SELECT conversation_id FROM conversations WHERE used_at < ? ORDER BY used_at LIMIT ?"
+        unused = self._rows(query, before, MAX_COLLECTED)
+        deleted = sum(self._delete_unheld(row[0], before) for row in unused)
+        for table, condition in _OLD_PARTS:
+            query = (
+                f"SELECT DISTINCT conversation_id FROM {table} AS part WHERE at < ? AND {condition} LIMIT ?"
+            )
+            statement = f"DELETE FROM {table} AS part WHERE conversation_id = ? AND at < ? AND {condition}"
+            for row in self._rows(query, before, MAX_COLLECTED):
+                self._change(statement, row[0], before)
         self._change("DELETE FROM chat_deliveries WHERE at < ?", before)
         return deleted
 
@@ -336,19 +352,6 @@ def _is_there(connection: sqlite3.Connection, conversation_id: str) -> bool:
 def _require(connection: sqlite3.Connection, conversation_id: str) -> None:
     if not _is_there(connection, conversation_id):
         raise ConversationUnknown(conversation_id)
-
-
-def _delete_old_parts(connection: sqlite3.Connection, conversation_id: str, before: float) -> None:
-    connection.execute(
-        "DELETE FROM chat_inputs WHERE conversation_id = ? AND at < ? AND state IN ('done', 'void')",
-        (conversation_id, before),
-    )
-    connection.execute(
-        # The last one stays: the next number follows from it.
-        "DELETE FROM chat_outputs WHERE conversation_id = ? AND at < ?"
-        " AND number < (SELECT max(number) FROM chat_outputs WHERE conversation_id = ?)",
-        (conversation_id, before, conversation_id),
-    )
 
 
 def _values(record: ConversationRecord) -> tuple[Any, ...]:
