@@ -63,17 +63,18 @@ class ClaudeSetup:
         self._told: set[tuple[Path, str]] = set()
         """What has been said about folders."""
 
-    async def sources_of(self, cwd: Path) -> tuple[tuple[str, ...], Notice | None]:
-        """Whose settings Claude Code may read in a folder now, and what is left out if that is new."""
-        verdict = await asyncio.to_thread(self._trust.verdict, cwd)
+    async def sources_of(self, cwd: Path, folders: tuple[str, ...]) -> tuple[tuple[str, ...], Notice | None]:
+        """Whose settings Claude Code may read in folders now, and what is left out if that is new."""
+        verdict = await asyncio.to_thread(self._trust.verdict, cwd, tuple(map(Path, folders)))
         if not verdict.sentence or (cwd, verdict.sentence) in self._told:
             return verdict.sources, None
         self._told.add((cwd, verdict.sentence))
         return verdict.sources, Notice(level="info", message=verdict.sentence)
 
-    async def may_read(self, cwd: Path, sources: tuple[str, ...]) -> bool:
-        """Whether these settings may still be read."""
-        return (await asyncio.to_thread(self._trust.verdict, cwd)).sources == sources
+    async def may_read(self, cwd: Path, launch: Launch) -> bool:
+        """Whether the settings that a process was started with may still be read."""
+        folders = tuple(map(Path, launch.folders))
+        return (await asyncio.to_thread(self._trust.verdict, cwd, folders)).sources == launch.sources
 
     def forget(self, thread: Sleeper) -> None:
         self.threads.discard(thread)

@@ -145,13 +145,13 @@ class ClaudeThread:
 
     async def _vetted(self, launch: Launch) -> Launch:
         """With the settings that may be read now: what a repository brings may have changed."""
-        sources, notice = await self._setup.sources_of(self._cwd)
+        sources, notice = await self._setup.sources_of(self._cwd, launch.folders)
         self._notice = notice or self._notice
         return msgspec.structs.replace(launch, sources=sources)
 
     async def _check_unchanged(self, launch: Launch) -> None:
         """A repository that changes between the look at it and the start has not been looked at."""
-        if launch.sources != USER_SOURCES and not await self._setup.may_read(self._cwd, launch.sources):
+        if launch.sources != USER_SOURCES and not await self._setup.may_read(self._cwd, launch):
             raise EngineRefused(
                 "the start", 0, "the settings of this folder have just changed", engine=CLAUDE
             )
