@@ -242,7 +242,9 @@ class ClaudeThread:
 
     async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
         given = self._input_of(ticket, spec)
-        process = await self._awake(self._launch_for(spec))
+        wanted = self._wanted_for(spec)
+        process = await self._awake(msgspec.structs.replace(wanted, output_schema=spec.output_schema))
+        self._wanted = wanted
         if self._reader.translator.turn_id is not None:
             raise EngineRefused("the turn", 0, "a turn is already running on this thread", engine=CLAUDE)
         if spec.plan_mode is not None:
@@ -271,15 +273,13 @@ class ClaudeThread:
             case _:
                 raise EngineCannot(CLAUDE, "review as Codex does", "Ask for a review in your own words.")
 
-    def _launch_for(self, spec: TurnSpec) -> Launch:
-        """Model and effort stay for the turns after; a schema is for this one."""
-        if spec.model is not None or spec.effort is not None:
-            self._wanted = msgspec.structs.replace(
-                self._wanted,
-                model=spec.model or self._wanted.model,
-                effort=spec.effort or self._wanted.effort,
-            )
-        return msgspec.structs.replace(self._wanted, output_schema=spec.output_schema)
+    def _wanted_for(self, spec: TurnSpec) -> Launch:
+        """Model and effort stay for the turns after."""
+        return msgspec.structs.replace(
+            self._wanted,
+            model=spec.model or self._wanted.model,
+            effort=spec.effort or self._wanted.effort,
+        )
 
     async def _until(self, done: asyncio.Future[T], given: Input, problem: str) -> T:
         """Wait for what Claude Code reports of an input; take it back if nothing comes."""
