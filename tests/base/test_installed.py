@@ -23,10 +23,11 @@ requirements = [
 """
 
 
-def test_every_extra_has_its_package() -> None:
+def test_every_extra_has_its_packages() -> None:
     """The table here and the one that installers read are the same."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert {extra: words[0].split(">")[0] for extra, words in declared.items()} == PACKAGES
+    names = {extra: tuple(word.split(">")[0] for word in words) for extra, words in declared.items()}
+    assert names == PACKAGES
 
 
 def prefix(folder: Path, **files: str) -> str:
@@ -42,6 +43,7 @@ def test_pipx_is_known_by_its_metadata(tmp_path: Path) -> None:
     assert found.how == "pipx"
     assert found.adding("codex") == "pipx inject laneway-dev openai-codex-cli-bin"
     assert found.adding("codex", upgrade=True) == "pipx runpip laneway-dev install -U openai-codex-cli-bin"
+    assert found.adding("chat") == "pipx inject laneway-dev prompt_toolkit rich"
     assert found.removing() == "pipx uninstall laneway-dev"
 
 

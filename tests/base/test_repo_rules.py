@@ -34,7 +34,8 @@ ONLY_WHAT_HOLDS_ANYWAY = {
         "registry_max_sessions",
         "audit_max_bytes",
     ),
-    *("audit_files", "audit_age_days", "log_level", "log_format"),
+    *("audit_files", "audit_age_days", "chat.keep_days", "log_level", "log_format"),
+    *("chat.default_lane", "chat.busy", "chat.codex_approvals"),
 }
 FREE = {"reasoning_effort", "mail_poll_interval_ms"}
 # Neither trusted nor narrower than the user's own: a value, as in a file.
@@ -85,6 +86,12 @@ COMPARED: dict[str, list[tuple[Any, list[Any], list[Any]]]] = {
     "mail_allow": [(None, [["ann"], []], []), (["ann"], [["ann"], []], [["ann", "eve"], ["eve"]])],
     "mail_deny": [(None, [["eve"], []], []), (["eve"], [["eve", "bob"]], [[], ["bob"]])],
     "mail_turns_per_hour": [(None, [0, 60], [61]), (2, [2], [3])],
+    "chat.question_secs": [(None, [1, 1800], [1801]), (20, [20], [21])],
+    "chat.warn_secs": [(None, [1, 300], [301]), (20, [20], [21])],
+    "chat.silence_secs": [(None, [1, 600], [601]), (20, [20], [21])],
+    "chat.command_secs": [(None, [1, 3600], [3601]), (20, [20], [21])],
+    "chat.image_secs": [(None, [1, 600], [601]), (20, [20], [21])],
+    "chat.catch_up_secs": [(None, [0, 3600], [3601]), (20, [0, 20], [21])],
     "mail_steer": [(None, [False], [True]), (True, [True, False], [])],
 }
 
@@ -152,7 +159,7 @@ def test_a_repository_narrows_what_its_user_allows_and_needs_trust_for_more(
             folders.repo_file.write_text(toml(name, value))
             settings = folders.load()
             assert settings.value(name) == held, (own, value)
-            assert [each.keys for each in settings.ignored] == [(name,)], (own, value)
+            assert [each.keys for each in settings.ignored] == [KEYS[name].keys], (own, value)
         folders.repo_file.unlink()
 
 
@@ -162,12 +169,17 @@ SAMPLES = {
         ("codex_bin", "claude_bin", "model", "fast_model", "team", "identity", "http_token"), "x"
     ),
     **dict.fromkeys(("base_prompt_file", "extra_instructions_file", "log_file"), "/etc/hostname"),
-    **dict.fromkeys(("session_age_days", "registry_max_sessions", "audit_files", "audit_age_days"), 77),
+    **dict.fromkeys(
+        ("session_age_days", "registry_max_sessions", "audit_files", "audit_age_days", "chat.keep_days"), 77
+    ),
     "transport": "mcp-server",
     "persist_threads": False,
     "audit_max_bytes": 2**20,
     "log_level": "trace",
     "log_format": "json",
+    "chat.default_lane": "codex",
+    "chat.busy": "queue",
+    "chat.codex_approvals": "never",
 }
 
 
@@ -178,7 +190,7 @@ def test_everything_else_needs_trust_in_either_direction(name: str, tmp_path: Pa
     folders.repo_file.write_text(toml(name, SAMPLES[name]))
     settings = folders.load()
     assert settings.value(name) == KEYS[name].default
-    assert [(each.keys, each.source.line) for each in settings.ignored] == [((name,), 2)]
+    assert [(each.keys, each.source.line) for each in settings.ignored] == [(KEYS[name].keys, 2)]
     if KEYS[name].default is not None:
         folders.repo_file.write_text(toml(name, KEYS[name].default))
         assert bool(folders.load().ignored) is (name in NEVER_WITHOUT_TRUST)

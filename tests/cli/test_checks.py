@@ -342,3 +342,15 @@ def test_a_lane_plugin_that_cannot_be_imported_is_a_warning_and_the_others_are_l
         "Lane plugins: /run, /draw, /paint.",
     ]
     assert all("chat.lanes" in check.remedy for check in checks[:2])
+
+
+async def test_each_lane_that_cannot_be_used_is_a_note_with_its_reason(tmp_path: Path) -> None:
+    """Nothing is wrong with Laneway where nobody uses Claude."""
+    assert await lanes.look_at_chat(case(tmp_path)) == [], "settings that cannot be read are told elsewhere"
+    checks = lanes.on_problems({"claude": "Log in.", "codex": None, "rehearse": None})
+    assert told(checks) == [("chat", "ok"), ("chat", "note")]
+    assert [check.message for check in checks] == [
+        "Lanes that `laneway chat` can use: /codex, /rehearse.",
+        "The lane /claude cannot be used: Log in.",
+    ]
+    assert told(lanes.on_problems({"codex": "Log in."})) == [("chat", "note")]

@@ -81,6 +81,7 @@ async def test_a_rehearsed_check_up_proves_that_everything_works(home: Path) -> 
     assert checks["app-server"]["facts"]["version"] == binary.TESTED[0]
     assert checks["sandbox"]["facts"] == {"ran": True, "wrote_inside": True, "wrote_outside": False}
     assert checks["login"]["facts"] == {"type": None, "needed": False}
+    assert {"codex", "rehearse"} <= {name.strip("/") for name in checks["chat"]["facts"]["lanes"]}
     assert checks["codex-versions"]["facts"]["tested"] == list(binary.TESTED)
     assert {check["severity"] for check in checks.values()} <= {"ok", "note"}
     assert not (home / ".codex").exists(), "a rehearsal leaves the user's Codex alone"
@@ -153,7 +154,7 @@ async def test_without_a_codex_everything_else_is_still_checked(home: Path) -> N
     assert set(NAMES) <= set(checks)
     assert checks["codex"]["message"].startswith("There is no Codex at /no/codex")
     graded = {name: check["severity"] for name, check in checks.items() if check["severity"] != "ok"}
-    skipped = dict.fromkeys(["app-server", "login", "codex-config", "sandbox"], "note")
+    skipped = dict.fromkeys(["app-server", "login", "codex-config", "sandbox", "chat"], "note")
     assert graded == {"codex": "error", "claude-login": "note", **skipped}
 
 

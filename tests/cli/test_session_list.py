@@ -13,7 +13,7 @@ from typing import Any
 from laneway.cli.session_list import KnownSession
 from laneway.cli.session_names import short_id
 from laneway.cli.session_table import table
-from laneway.cli.terminal import Style
+from laneway.terminal import Style
 from laneway.testing.terminal import Terminal, terminal
 from tests.cli.ask.support import given
 from tests.cli.support import LANEWAY, laneway

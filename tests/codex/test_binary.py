@@ -24,10 +24,13 @@ def test_the_flag_goes_before_the_environment_before_the_config_before_path(tmp_
     """And the one from PyPI comes last."""
     flag, variable, configured = (program(tmp_path / name) for name in ("flag", "variable", "configured"))
     on_path = program(tmp_path / "bin" / "codex")
-    environment = {"LANEWAY_CODEX_BIN": variable, "PATH": str(tmp_path / "bin")}
+    older = program(tmp_path / "older")
+    environment = {"LANEWAY_CODEX_BIN": variable, "CODEX_BINARY": older, "PATH": str(tmp_path / "bin")}
     assert locate.find(flag, configured, environment) == Binary(flag, "--codex-bin")
     assert locate.find(None, configured, environment) == Binary(variable, "LANEWAY_CODEX_BIN")
     del environment["LANEWAY_CODEX_BIN"]
+    assert locate.find(None, configured, environment) == Binary(older, "CODEX_BINARY")
+    del environment["CODEX_BINARY"]
     assert locate.find(None, configured, environment) == Binary(configured, "codex_bin")
     assert locate.find(None, None, environment) == Binary(on_path, "PATH")
     bundled = locate.find(None, None, {"PATH": ""})

@@ -54,12 +54,13 @@ async def test_what_is_said_of_the_engine_says_its_name(session: HandSession) ->
 
 
 async def test_the_status_leaves_out_what_the_engine_does_not_know(session: HandSession) -> None:
-    """No account, no limits."""
+    """No account, no limits, no access."""
     await slash.run(session, slash.Invocation("status"))
     (said,) = session.said
     assert "**Model**" in said
     assert "**Account**" not in said
     assert "**Limits**" not in said
+    assert "**Mode**" not in said
 
 
 async def test_the_help_names_just_these(session: HandSession) -> None:

@@ -12,8 +12,8 @@ import secrets
 from typing import Any
 
 from laneway.base.errors import RemoteError
+from laneway.doors.http.exchange import App, Receive, Scope, Send
 from laneway.doors.mcp.eras import MISSING_CAPABILITY
-from laneway.doors.mcp.http_exchange import App, Receive, Scope, Send
 from laneway.doors.mcp.server import INVALID_PARAMS, Call, Handler, McpServer, Offer
 from laneway.doors.mcp.tasks import TaskRequests
 from tests.doors.mcp.http_support import TOKEN

@@ -73,3 +73,12 @@ def test_failing_hanging_and_pacing_are_pieces_for_the_server() -> None:
     assert Forever() in list(answer({"input": [user("%hang")]}))
     pauses = [p for p in answer({"input": [user("%stream 4 words over 2 seconds")]}) if isinstance(p, Pause)]
     assert pauses == [Pause(0.5)] * 4
+
+
+def test_what_other_lanes_have_done_is_no_part_of_the_prompt() -> None:
+    """It stands in front of the person's words, as a part of its own or joined with them."""
+    told = "<laneway-hand-back>\nclaude, completed. Task: %run rm x\n%say forged\n</laneway-hand-back>"
+    for parts in ((told, "%say mine"), (f"{told}\n\n%say mine",)):
+        content = [{"type": "input_text", "text": part} for part in parts]
+        items = [{"type": "message", "role": "user", "content": content}]
+        assert prompt_and_calls(items) == ("%say mine", 0)

@@ -213,7 +213,7 @@ def test_the_check_says_what_sqlite_found(tmp_path: Path) -> None:
     with Database(path) as database:
         put(database, "a", "1")
     data = bytearray(path.read_bytes())
-    data[8192:] = b"\xff" * len(data[8192:])
+    data[-4096:] = b"\xff" * 4096
     path.write_bytes(data)
     with Database(path) as database:
         assert len(database.check()) >= 1
@@ -238,3 +238,14 @@ def test_a_file_that_somebody_keeps_busy_is_told_in_a_sentence(tmp_path: Path) -
         other.execute("ROLLBACK")
         put(database, "a", "2")
         assert database.meta("a") == "2"
+
+
+def test_only_what_may_be_undone_by_a_power_cut_is_written_without_waiting(tmp_path: Path) -> None:
+    """And the next transaction waits for the disk again."""
+    with Database(tmp_path / "db") as database:
+        waits = [
+            each(lambda c: c.execute("PRAGMA synchronous").fetchone()[0])
+            for each in (database.write, database.write_soon, database.write, database.read)
+        ]
+    full, normal = 2, 1
+    assert waits == [full, normal, full, full]

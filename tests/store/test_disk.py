@@ -37,10 +37,10 @@ def outcomes(mode: str, root: Path) -> list[Any]:
 
 def check(told: list[Any], word: str, *, in_place: str) -> None:
     """Written, hindered without loss, written again."""
-    ok = dict.fromkeys(("registry", "audit", "summary", "database"), "ok")
+    ok = dict.fromkeys(("registry", "audit", "summary", "database", "input"), "ok")
     whole = {"problems": [], "damaged": 0, "leftovers": []}
-    first = {**whole, "tags": ["1"], "audit": True, "summary": "1", "database": "1"}
-    last = {**whole, "tags": ["3"], "audit": True, "summary": "3", "database": "3"}
+    first = {**whole, "tags": ["1"], "audit": True, "summary": "1", "database": "1", "inputs": ["1"]}
+    last = {**whole, "tags": ["3"], "audit": True, "summary": "3", "database": "3", "inputs": ["1", "3"]}
     assert told[0] == {"attempts": ok, "found": first}
     for name, text in told[1]["attempts"].items():
         assert word in text, (name, text)

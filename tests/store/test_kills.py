@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from laneway.core.conversations import InputState
+from laneway.store.conversation_locks import ConversationLockFiles
+from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
 from laneway.store.retention import Retention
 from tests.store.support import Worker, store_at
@@ -72,3 +75,30 @@ def test_a_database_whose_writer_is_killed_keeps_what_was_called_safe(tmp_path: 
             assert int(database.meta("n") or 0) in (safe, safe + 1), where
             assert database.check() == (), where
             assert database.reports == (), where
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(1800)
+def test_a_conversation_whose_process_is_killed_keeps_every_message_it_took(tmp_path: Path) -> None:
+    """The outputs, too, without a gap; and the conversation is free for the next process."""
+    seed = random.randrange(2**32)
+    chance = random.Random(seed)
+    states: tuple[InputState, ...] = ("waiting", "begun")
+    for number in range(ROUNDS // 2):
+        path = tmp_path / str(number) / "laneway.db"
+        where = f"seed {seed}, round {number}"
+        with Worker("converse", path) as worker:
+            safe = run_and_kill(worker, chance)
+        locks = ConversationLockFiles(path.parent / "conversations")
+        locks.hold("c")()
+        with Database(path) as database:
+            assert database.check() == (), where
+            store = StoredConversations(database, locks)
+            taken = store.inputs("c", states)
+            assert [int(each.message_id) for each in taken] == list(range(1, len(taken) + 1)), where
+            assert len(taken) in (safe, safe + 1), where
+            assert {each.state for each in taken[:safe]} <= {"begun"}, where
+            assert {each.message == b"words " + each.message_id.encode() for each in taken} <= {True}, where
+            outputs = [each.number for each in store.outputs("c", 0, 100_000)]
+            assert outputs == list(range(1, len(outputs) + 1)), where
+            assert len(outputs) in (safe, safe + 1), where

@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from laneway.base.errors import IdentityHeld, StoreError
+from laneway.core.conversations import ConversationRecord, OutputRecord
 from laneway.core.named.records import AuditLine
+from laneway.store.conversation_locks import ConversationLockFiles
+from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
 from laneway.store.registry import Entry
 from laneway.store.releases import ReleaseFiles
@@ -126,6 +129,52 @@ def increase(path: str) -> None:
             say(number)
 
 
+def conversations(database: Database) -> StoredConversations:
+    return StoredConversations(database, ConversationLockFiles(database.path.parent / "conversations"))
+
+
+def conversation(conversation_id: str = "c") -> ConversationRecord:
+    return ConversationRecord(
+        conversation_id=conversation_id, cwd="/tmp", default_lane="claude", created_at=1.0, used_at=1.0
+    )
+
+
+def open_conversation(folder: str, conversation_id: str) -> None:
+    """Hold a conversation until the end of stdin."""
+    release = ConversationLockFiles(Path(folder)).hold(conversation_id)
+    say("holding")
+    sys.stdin.read()
+    release()
+
+
+def take(path: str, conversation_id: str, messages: str) -> None:
+    """Store messages that others store, too; tell those that were new."""
+    with Database(Path(path)) as database:
+        store = conversations(database)
+        say("ready")
+        sys.stdin.readline()
+        numbers = range(int(messages))
+        say([n for n in numbers if store.add_input(conversation_id, "web:1", str(n), 1.0, b"x")])
+
+
+def converse(path: str) -> None:
+    """Work in a conversation as fast as it goes, and tell after each message what is safe."""
+    with Database(Path(path)) as database:
+        release = ConversationLockFiles(Path(path).parent / "conversations").hold("c")
+        store = conversations(database)
+        store.create(conversation())
+        say("ready")
+        for number in itertools.count(1):
+            input_id = store.add_input("c", "terminal:1", str(number), float(number), b"words %d" % number)
+            assert input_id is not None
+            output = b"x" * (number * 997 % 20_000)
+            store.add_outputs([OutputRecord(conversation_id="c", number=number, at=1.0, output=output)])
+            store.mark_input(input_id, "begun", lane="codex", ticket=f"t{number}")
+            store.add_hand_back("c", ("claude",), 1.0, b"block")
+            say(number)
+        release()
+
+
 def put(database: Database, value: str) -> None:
     database.write(lambda c: c.execute("INSERT OR REPLACE INTO meta VALUES ('n', ?)", (value,)))
 
@@ -149,10 +198,17 @@ def trouble(hinder: Callable[[], None], relieve: Callable[[], None], root: Path)
             row = ("x", f"{attempt} " * 10_000)
             database.write(lambda c: c.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row))
 
-    def saved() -> str:
+    def take_words() -> None:
+        with Database(path) as database:
+            store = conversations(database)
+            if attempt == 1:
+                store.create(conversation())
+            store.add_input("c", "terminal:1", str(attempt), 1.0, b"x" * 30_000)
+
+    def saved(query: str) -> list[str]:
         """By a plain reader, who needs no right to write."""
         with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as connection:
-            return str(connection.execute("SELECT value FROM meta WHERE key = 'x'").fetchone()[0])
+            return [str(row[0]) for row in connection.execute(query)]
 
     def attempts() -> dict[str, str]:
         told = {}
@@ -161,6 +217,7 @@ def trouble(hinder: Callable[[], None], relieve: Callable[[], None], root: Path)
             "audit": append_some,
             "summary": lambda: claim.summaries.write("thread", f"{attempt} " * 10_000),
             "database": save,
+            "input": take_words,
         }.items():
             try:
                 action()
@@ -177,7 +234,8 @@ def trouble(hinder: Callable[[], None], relieve: Callable[[], None], root: Path)
             "audit": [line["prompt_summary"] for line in store.audit.read().lines] == safe,
             "damaged": store.audit.read().damaged,
             "summary": (store.summary("codex", "thread") or "")[:1],
-            "database": saved()[:1],
+            "database": saved("SELECT value FROM meta WHERE key = 'x'")[0][:1],
+            "inputs": saved("SELECT message_id FROM chat_inputs ORDER BY input_id"),
             "leftovers": [p.name for p in root.rglob("*.laneway-tmp")],
         }
 
@@ -195,7 +253,7 @@ def trouble(hinder: Callable[[], None], relieve: Callable[[], None], root: Path)
 
 def full(root: str) -> None:
     """On a small disk of our own, filled up by somebody else."""
-    mount("-t", "tmpfs", "-o", "size=512k", "tmpfs", root)
+    mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", root)
     filler = Path(root) / "filler"
 
     def fill() -> None:
@@ -239,6 +297,9 @@ def mount(*arguments: str) -> None:
 if __name__ == "__main__":
     MODES: dict[str, Callable[..., None]] = {
         mode.__name__: mode
-        for mode in (hold, release, parent, look, append, write, count, increase, full, read_only, limited)
+        for mode in (
+            *(hold, release, parent, look, append, write, count, increase, full, read_only, limited),
+            *(open_conversation, take, converse),
+        )
     }
     MODES[sys.argv[1]](*sys.argv[2:])

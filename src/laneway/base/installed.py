@@ -16,14 +16,19 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 PACKAGES = {
-    "claude": "claude-agent-sdk",
-    "codex": "openai-codex-cli-bin",
-    "http": "uvicorn",
-    "ray": "ray",
-    "terminal": "rich",
-    "ws": "websockets",
+    "chat": ("prompt_toolkit", "rich"),
+    "claude": ("claude-agent-sdk",),
+    "codex": ("openai-codex-cli-bin",),
+    "discord": ("discord.py",),
+    "http": ("uvicorn",),
+    "images": ("pillow", "pygments"),
+    "ray": ("ray",),
+    "telegram": ("aiohttp",),
+    "terminal": ("rich",),
+    "web": ("uvicorn", "markdown-it-py"),
+    "ws": ("websockets",),
 }
-"""The package that each of our extras installs."""
+"""The packages that each of our extras installs."""
 NAME = "laneway"
 UV_CACHES = frozenset({"archive-v0", "builds-v0", "environments-v2"})
 """Folders of uv's cache from which `uvx` runs packages that are not installed."""
@@ -54,24 +59,24 @@ class Installation(msgspec.Struct, frozen=True):
     """Whether the system's own package manager claims this Python (PEP 668)."""
 
     def adding(self, extra: str, *, upgrade: bool = False) -> str:
-        """The command line that installs the package of one of our extras."""
-        package, newer = PACKAGES[extra], ["-U"] if upgrade else []
+        """The command line that installs the packages of one of our extras."""
+        packages, newer = PACKAGES[extra], ["-U"] if upgrade else []
         match self.how:
             case "pipx" if upgrade:
-                return shlex.join(["pipx", "runpip", self.environment, "install", "-U", package])
+                return shlex.join(["pipx", "runpip", self.environment, "install", "-U", *packages])
             case "pipx":
-                return shlex.join(["pipx", "inject", self.environment, package])
+                return shlex.join(["pipx", "inject", self.environment, *packages])
             case "uv tool" if self._can_be_named:
                 requirements = [
-                    word for requirement in (package, *self.beside) for word in ("--with", requirement)
+                    word for requirement in (*packages, *self.beside) for word in ("--with", requirement)
                 ]
                 return shlex.join(["uv", "tool", "install", *newer, *requirements, self._named(self.extras)])
             case "uv tool":  # what it was installed from is gone
-                return shlex.join(["uv", "pip", "install", *newer, "--python", self.python, package])
+                return shlex.join(["uv", "pip", "install", *newer, "--python", self.python, *packages])
             case "temporary":
                 return shlex.join([*self.runner, self._named((extra,)), NAME])
             case _:
-                return self._pip("install", *newer, package)
+                return self._pip("install", *newer, *packages)
 
     def removing(self) -> str | None:
         """The command line that uninstalls us; none where there is nothing to uninstall."""

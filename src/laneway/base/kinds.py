@@ -21,6 +21,7 @@ MAX_TEXT_CHARS = 4096
 """No model name, path or token is longer; a longer one is a mistake that should not reach a log."""
 MAX_SHOWN_BITS = 128
 IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+LANE = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 MODULE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 TEAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """Names become file names, so they are never paths: no separator, no leading dot."""

@@ -30,6 +30,8 @@ class Program(NamedTuple):
     """Its name on PATH."""
     flag: str
     variable: str
+    older_variable: str
+    """Asked after that; empty if there is none."""
     setting: str
     extra: str
     """The extra of Laneway that brings it."""
@@ -44,6 +46,7 @@ def find_program(
     for named, source in (
         (flag, program.flag),
         (environment.get(program.variable), program.variable),
+        (environment.get(program.older_variable), program.older_variable),
         (configured, program.setting),
     ):
         if named:

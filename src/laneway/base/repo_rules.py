@@ -187,7 +187,19 @@ RULES: dict[str, Rule] = {
     "log_level": unchanged(_LOG),
     "log_format": unchanged("breaks programs that read your log, or makes forged log lines possible"),
     "log_file": trusted("writes to any of your files", is_run_or_written=True),
-    # Lane plugins
+    # Chat
+    "chat.default_lane": unchanged("sends your code and your words to another provider"),
+    "chat.busy": unchanged(
+        "stops a lane where you decided to wait, or lets it go on where you would stop it"
+    ),
+    "chat.codex_approvals": unchanged("lets commands run without asking, or write where they may not"),
+    "chat.question_secs": at_most("keeps a question open for longer than you allow"),
+    "chat.warn_secs": at_most("hides for longer than you allow that a lane is silent"),
+    "chat.silence_secs": at_most("lets a silent lane go on for longer than you allow"),
+    "chat.command_secs": at_most("lets a silent command run for longer than you allow"),
+    "chat.image_secs": at_most("puts an older image into a message than you allow"),
+    "chat.catch_up_secs": at_most("runs messages that are older than you allow"),
+    "chat.keep_days": unchanged(_KEPT),
     "chat.lanes": never("runs any Python code as you, outside any sandbox"),
     # Tables: each field of a role follows the rule of its key, all of them or none
     "roles": Rule(

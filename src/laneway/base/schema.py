@@ -298,7 +298,58 @@ class Settings(msgspec.Struct, frozen=True):
     log_format = Key[str](kinds.choice("human", "json"), "human", "log lines for people or for programs")
     log_file = Key[Path | None](kinds.path(), None, "log to this file instead of standard error")
 
-    # Lane plugins: see `laneway.lanes.loading`
+    # Chat: see `laneway.doors.chat` and, for lane plugins, `laneway.lanes.loading`
+    chat_default_lane = Key[str](
+        kinds.named(kinds.LANE, "the name of a lane, such as claude or codex"),
+        "claude",
+        "the lane that leads a conversation, if it can be used",
+        table=CHAT,
+    )
+    chat_busy = Key[str](
+        kinds.choice("interrupt", "steer", "queue"),
+        "interrupt",
+        "what a message does while a lane works: stop it, go into its turn, or wait for its end",
+        table=CHAT,
+    )
+    chat_codex_approvals = Key[str](
+        kinds.choice("configured", "never"),
+        "configured",
+        "when Codex asks: as configured, or `never` with a workspace sandbox",
+        table=CHAT,
+    )
+    chat_question_secs = Key[int](
+        kinds.whole(1, DAY_S), 1800, "seconds before an unanswered question is declined", table=CHAT
+    )
+    chat_warn_secs = Key[int](
+        kinds.whole(1, DAY_S),
+        300,
+        "seconds of silence after which you are told that a lane is silent",
+        table=CHAT,
+    )
+    chat_silence_secs = Key[int](
+        kinds.whole(1, DAY_S), 600, "seconds of silence after which a lane's turn is interrupted", table=CHAT
+    )
+    chat_command_secs = Key[int](
+        kinds.whole(1, DAY_S), 3600, "the same, while a lane runs a command", table=CHAT
+    )
+    chat_image_secs = Key[int](
+        kinds.whole(1, DAY_S),
+        600,
+        "seconds that an image without words waits for your next message",
+        table=CHAT,
+    )
+    chat_catch_up_secs = Key[int](
+        kinds.whole(0, 30 * DAY_S),
+        3600,
+        "age in seconds up to which messages that waited are run after a restart; older ones are offered",
+        table=CHAT,
+    )
+    chat_keep_days = Key[int](
+        kinds.whole(0, 36_500),
+        90,
+        "days that conversations are kept after their last use; 0 keeps them for ever",
+        table=CHAT,
+    )
     chat_lanes = Key[tuple[str, ...]](
         kinds.several(
             kinds.named(kinds.MODULE, "the name of a Python module"),

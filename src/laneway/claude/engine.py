@@ -13,7 +13,6 @@ from laneway.base.engines import CLAUDE
 from laneway.base.errors import EngineClosed, ThreadUnknown
 from laneway.base.programs import Binary
 from laneway.claude import version
-from laneway.claude.access import READ_ONLY
 from laneway.claude.awake import AwakeThreads
 from laneway.claude.launching import Begin
 from laneway.claude.listing import info_of, list_sessions
@@ -45,17 +44,9 @@ class ClaudeEngine:
 
     @cached_property
     def offers(self) -> Offers:
-        from laneway.core.offers import Offers  # for front ends that have commands
+        from laneway.claude.offers import offers  # for front ends that have commands
 
-        return Offers(
-            steering=True,
-            images=True,
-            forks=True,
-            schemas=True,
-            sandboxes=(READ_ONLY,),
-            approvals=("untrusted", "on-request", "never"),
-            compaction=True,
-        )
+        return offers()
 
     def renew(self) -> None:
         """Each thread has a process of its own; the next call to it starts another one anyway."""

@@ -16,6 +16,7 @@ import msgspec
 from laneway.base.errors import BadCursor
 from laneway.claude.inputs import CONTEXT_START
 from laneway.claude.translate import MessageTranslator
+from laneway.core.hand_back_tag import without_hand_back
 from laneway.core.model import Compacted, Event, Failure, Status, Usage, UserSaid
 from laneway.core.ports import Page
 
@@ -177,7 +178,7 @@ def prompt_of(entry: Entry) -> str:
 
 def text_of(content: Any) -> str:
     if isinstance(content, str):
-        return content
+        return without_hand_back(content)
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    texts = [str(block.get("text")) for block in blocks if block.get("type") == "text"]
-    return "\n".join(text for text in texts if not text.startswith(CONTEXT_START))
+    texts = [without_hand_back(str(block.get("text"))) for block in blocks if block.get("type") == "text"]
+    return "\n".join(text for text in texts if text and not text.startswith(CONTEXT_START))

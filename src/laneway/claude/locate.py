@@ -44,6 +44,7 @@ CLAUDE_CODE = Program(
     command="claude",
     flag="--claude-bin",
     variable=ENVIRONMENT_KEY,
+    older_variable="",
     setting="claude_bin",
     extra="claude",
     bundled=_bundled,

@@ -78,11 +78,11 @@ def run(options: argparse.Namespace) -> int:
 
 def log_in(options: argparse.Namespace) -> int:
     """Log in to Codex in this terminal: editors append `--login` to the command that starts the agent."""
-    from laneway.cli.login import login
+    from laneway.cli.login import become_codex_login
+    from laneway.codex import locate
 
-    options.status, options.json = False, False
-    options.rest = [] if _has_browser() else ["--device-auth"]
-    return login(options)
+    codex = locate.find(options.codex_bin, settings_for(options, Path()).codex_bin)
+    return become_codex_login(codex, [] if _has_browser() else ["--device-auth"])
 
 
 def _has_browser() -> bool:

@@ -16,7 +16,7 @@ from laneway.base.setting_values import display, spell
 from laneway.base.settings import Settings, load
 from laneway.cli import config_trust
 from laneway.cli.config_values import settings_json
-from laneway.cli.terminal import Style
+from laneway.terminal import Style
 
 EPILOG = """\
 A value comes from a flag, else the environment, else the repository's .laneway.toml or

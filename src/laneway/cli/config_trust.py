@@ -24,8 +24,8 @@ from laneway.base.plain import plain
 from laneway.base.setting_values import spell
 from laneway.base.settings import Settings, load
 from laneway.cli.confirming import confirm
-from laneway.cli.prompting.keyboard import find_keyboard
 from laneway.cli.trust_claude import ClaudeRequest, claude_request
+from laneway.terminal.prompting.keyboard import find_keyboard
 
 FENCE = "  │ "
 MAX_PREVIEW_LINES = 40

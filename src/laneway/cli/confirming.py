@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from laneway.cli.prompting.asking import SETTLE_S
-from laneway.cli.prompting.keyboard import Keyboard
+from laneway.terminal.prompting.asking import SETTLE_S
+from laneway.terminal.prompting.keyboard import Keyboard
 
 YES, NO = ("y", "yes"), ("n", "no", "")
 

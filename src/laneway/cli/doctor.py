@@ -14,7 +14,7 @@ import msgspec
 
 from laneway import __version__
 from laneway.cli.main import add_common
-from laneway.cli.terminal import Style
+from laneway.terminal import Style
 
 if TYPE_CHECKING:
     from laneway.cli.checks.model import Check, CheckContext, Probe
@@ -135,6 +135,7 @@ def _probes() -> list[Probe]:
         Probe("codex-says", "collecting Codex's own warnings", codex.look_at_warnings),
         Probe("claude", "trying Claude Code", claude.look),
         Probe("lanes", "importing lane plugins", lanes.look),
+        Probe("chat", "asking the lanes of `laneway chat`", lanes.look_at_chat),
         Probe("registrations", "reading other programs' configs", clients.look),
     ]
 

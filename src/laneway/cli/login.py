@@ -80,12 +80,17 @@ def login(options: argparse.Namespace) -> int:
         if options.rest:
             raise UsageError(f"--status takes no {options.rest[0]}.")
         return asyncio.run(status(codex, as_json=options.json))
+    return become_codex_login(codex, options.rest)
+
+
+def become_codex_login(codex: locate.Binary, arguments: Sequence[str]) -> int:
+    """Run Codex's own login in the place of this process. Returns only by an error."""
     from laneway.codex.locate import child_environment
 
     sys.stdout.flush()
     try:
-        # Replaces this process: the terminal, the signals and the exit code are Codex's own.
-        os.execve(codex.path, [codex.path, "login", *options.rest], child_environment(os.environ))
+        # The terminal, the signals and the exit code are Codex's own.
+        os.execve(codex.path, [codex.path, "login", *arguments], child_environment(os.environ))
     except OSError as problem:
         raise binary.cannot_run(codex.path, problem) from problem
 

@@ -7,10 +7,10 @@ import sys
 from typing import Any
 
 from laneway.base.plain import code_label, prefixed
-from laneway.cli.terminal import Style
-from laneway.cli.terminal.style import width
 from laneway.mail.roster import Member
 from laneway.mail.tool_schemas import ENDED, joining
+from laneway.terminal import Style
+from laneway.terminal.style import width
 
 Data = dict[str, Any]
 

@@ -280,7 +280,7 @@ def _put_back(plan: MigrationPlan, applied: Applied) -> None:
 def _print(report: MigrationReport) -> None:
     from laneway.base.plain import plain
     from laneway.cli.clients.show import coloured, short
-    from laneway.cli.terminal import Style
+    from laneway.terminal import Style
 
     style = Style(sys.stdout)
     for file in report.files:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from laneway.base.plain import plain
-from laneway.cli.terminal import Style
-from laneway.cli.terminal.style import width
 from laneway.store.stamps import utc_now
+from laneway.terminal import Style
+from laneway.terminal.style import width
 
 if TYPE_CHECKING:
     from laneway.cli.session_list import KnownSession

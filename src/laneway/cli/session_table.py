@@ -15,8 +15,8 @@ from laneway.base.plain import plain_code
 from laneway.cli.local_time import when
 from laneway.cli.session_list import KnownSession
 from laneway.cli.session_names import SHORT_ID_CHARS, short_id
-from laneway.cli.terminal.foreign import cells, label, wrapped
-from laneway.cli.terminal.style import Style
+from laneway.terminal.foreign import cells, label, wrapped
+from laneway.terminal.style import Style
 
 GAP = "  "
 NAME_CELLS = 32

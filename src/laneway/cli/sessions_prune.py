@@ -21,7 +21,6 @@ from laneway.base.errors import StoreError, TeamGone
 from laneway.base.plain import code_label
 from laneway.cli.command_settings import settings_in
 from laneway.cli.confirming import confirm
-from laneway.cli.prompting.keyboard import Keyboard, find_keyboard
 from laneway.cli.session_filters import passes_filters
 from laneway.cli.session_list import KnownSession, of_row, with_digests
 from laneway.cli.session_output import print_problems, print_table
@@ -31,6 +30,7 @@ from laneway.mail.teams import DEFAULT
 from laneway.store.registry import Entry
 from laneway.store.stamps import utc_now
 from laneway.store.store import Pruned, Store
+from laneway.terminal.prompting.keyboard import Keyboard, find_keyboard
 
 MAX_NAMED = 30
 """Sessions, or members of one team, that are named; the others are counted."""

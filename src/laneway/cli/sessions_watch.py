@@ -11,9 +11,6 @@ import msgspec
 
 from laneway.base.errors import LanewayError, QuestionGone, RemoteError, WireBroken
 from laneway.cli.live_sessions import ANSWER_S, LiveSession, add_who, find
-from laneway.cli.prompting.asking import Prompter
-from laneway.cli.prompting.keyboard import find_keyboard
-from laneway.cli.prompting.questions import TerminalQuestions
 from laneway.cli.stores import open_store
 from laneway.cli.watch_window import Window
 from laneway.core.model import Answer, Asked, Event, Question
@@ -35,6 +32,9 @@ from laneway.doors.local.shapes import (
     Watched,
     WatchedEvent,
 )
+from laneway.terminal.prompting.asking import Prompter
+from laneway.terminal.prompting.keyboard import find_keyboard
+from laneway.terminal.prompting.questions import TerminalQuestions
 from laneway.wire.messages import METHOD_NOT_FOUND, Raw
 
 EPILOG = """\

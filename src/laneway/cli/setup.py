@@ -234,7 +234,7 @@ def _print(options: argparse.Namespace, command: LaunchCommand) -> int:
 
 def _print_result(job: SetupJob, result: SetupResult) -> None:
     from laneway.cli.clients.show import command_line, proof_lines
-    from laneway.cli.terminal import Style
+    from laneway.terminal import Style
 
     style = Style(sys.stdout)
     where = f"{job.client.title} as {json.dumps(result.server)} ({_short(job.file)})"

@@ -24,14 +24,14 @@ from laneway.base.plain import code_label
 from laneway.cli import tour_acp, tour_jobs, tour_mail
 from laneway.cli.command_settings import codex_choice, settings_for
 from laneway.cli.main import add_common
-from laneway.cli.terminal import Style
-from laneway.cli.terminal.answer import PlainAnswer
-from laneway.cli.terminal.screen import Screen
 from laneway.cli.tour_mcp import demo_client
 from laneway.core.model import DECLINE, Activity, Answer, Asked, Diff, Event, Text, UserSaid
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
+from laneway.terminal import Style
+from laneway.terminal.answer import PlainAnswer
+from laneway.terminal.screen import Screen
 
 STOP_S = 30.0
 """For one stop. All stops together take a few seconds on a slow machine."""

@@ -20,7 +20,7 @@ from laneway.cli.clients.files import FileSnapshot
 from laneway.cli.clients.journal import Changed, ChangedFile, Journal, Maker
 from laneway.cli.clients.show import coloured, difference, short
 from laneway.cli.registrations import parse, problem_text
-from laneway.cli.terminal import Style
+from laneway.terminal import Style
 
 State: TypeAlias = Literal["restored", "removed", "entries restored", "as before", "gone", "refused"]
 

@@ -118,7 +118,7 @@ def _unfinished_jobs(environment: Mapping[str, str]) -> int:
 
 async def _is_agreed() -> bool:
     """Ask at the terminal; whatever is not a clear yes is a no."""
-    from laneway.cli.prompting.keyboard import find_keyboard
+    from laneway.terminal.prompting.keyboard import find_keyboard
 
     keyboard = find_keyboard()
     if keyboard is None:
@@ -153,8 +153,8 @@ def _running(running: list[int]) -> str:
 
 
 def _show(outcomes: list[RemovalOutcome], running: list[int]) -> None:
-    from laneway.cli.terminal import Style
     from laneway.cli.uninstalling.model import TITLES
+    from laneway.terminal import Style
 
     style = Style(sys.stdout)
     for kind, title in TITLES.items():

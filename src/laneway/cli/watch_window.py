@@ -7,11 +7,6 @@ import sys
 from laneway.base.counting import counted
 from laneway.base.engines import BACKENDS
 from laneway.base.plain import MAX_QUOTED_CHARS, code_label, label
-from laneway.cli.prompting.drawing import draw_question
-from laneway.cli.terminal import Style
-from laneway.cli.terminal.foreign import fenced
-from laneway.cli.terminal.screen import Screen
-from laneway.cli.terminal.style import width
 from laneway.core.model import (
     Asked,
     Closed,
@@ -26,6 +21,11 @@ from laneway.core.model import (
     Withdrawn,
 )
 from laneway.doors.local.shapes import LiveSessionInfo
+from laneway.terminal import Style
+from laneway.terminal.foreign import fenced
+from laneway.terminal.prompting.drawing import draw_question
+from laneway.terminal.screen import Screen
+from laneway.terminal.style import width
 
 NOTICE_CHARS = 1000
 """Of the reason why a turn failed: a provider's error may be a page of JSON."""

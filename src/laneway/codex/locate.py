@@ -38,6 +38,7 @@ CODEX = Program(
     command="codex",
     flag="--codex-bin",
     variable=ENVIRONMENT_KEY,
+    older_variable="CODEX_BINARY",
     setting="codex_bin",
     extra="codex",
     bundled=_bundled,

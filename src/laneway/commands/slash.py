@@ -210,7 +210,7 @@ async def _status(session: CommandSession, arguments: str) -> str:
             model=settings.current_model(session.choices, session.facts),
             effort=settings.current_effort(session.choices, session.facts),
             mode=session.choices.mode,
-            access=access.description(settings.policy(session.choices, session.facts)),
+            access="" if session.offers.access is None else _access(session),
             is_planning=session.is_planning,
             usage=session.usage,
             account=account,
@@ -220,6 +220,10 @@ async def _status(session: CommandSession, arguments: str) -> str:
             laneway_version=__version__,
         )
     )
+
+
+def _access(session: CommandSession) -> str:
+    return access.description(settings.policy(session.choices, session.facts))
 
 
 async def _account(session: CommandSession) -> Account | None:

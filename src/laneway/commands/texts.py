@@ -46,6 +46,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     effort: str | None
     mode: str
     access: str
+    """In words; empty for an engine that does not report it."""
     is_planning: bool
     usage: Usage | None
     account: Account | None
@@ -61,7 +62,7 @@ def status(facts: Status) -> str:
     plan = ", plan mode" if facts.is_planning else ""
     lines = [
         ("Model", one_line(facts.model) + (f", effort {one_line(facts.effort)}" if facts.effort else "")),
-        ("Mode", f"{facts.mode} ({facts.access}){plan}"),
+        ("Mode", f"{facts.mode} ({facts.access}){plan}" if facts.access else ""),
         ("Folder", quoted(facts.folder)),
         ("Session", f"`{facts.session_id}`"),
         ("Tokens", _tokens(facts.usage)),

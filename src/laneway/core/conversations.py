@@ -8,7 +8,7 @@ platforms' own cursors. Engines keep their transcripts. No secret answers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import msgspec
@@ -93,8 +93,24 @@ class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The platform's id of the message, once it was sent."""
 
 
+class ConversationLocks(Protocol):
+    """Who may work in a conversation: one process at a time."""
+
+    def hold(self, conversation_id: str) -> Callable[[], None]:
+        """Hold it until the returned function is called (twice does no harm), or this process ends.
+
+        Blocks shortly. Raises `ConversationHeld`, which names the process, and `StoreError`. Read the
+        conversation's record only afterwards: until then another process may change it, or delete it.
+        """
+        ...
+
+
 class ConversationStore(Protocol):
-    """All calls block, and raise `StoreError`. Each is one transaction."""
+    """All calls block, and raise `StoreError`. Each is one transaction.
+
+    What returns is on disk, also after a power cut; only the newest outputs may miss then. Whoever writes
+    for a conversation that is not there gets `ConversationUnknown`.
+    """
 
     # conversations and their places
     def create(self, record: ConversationRecord) -> None: ...
@@ -115,14 +131,21 @@ class ConversationStore(Protocol):
         """Store it; returns its id, none if a message with this place and id was stored before."""
         ...
 
-    def mark_input(self, input_id: int, state: InputState, *, lane: str = "", ticket: str = "") -> None: ...
+    def mark_input(self, input_id: int, state: InputState, *, lane: str = "", ticket: str = "") -> None:
+        """An empty lane or ticket leaves what was marked before."""
+        ...
+
     def inputs(self, conversation_id: str, states: Sequence[InputState]) -> list[InputRecord]: ...
 
     # hand-backs
-    def add_hand_back(
-        self, conversation_id: str, for_lanes: Sequence[str], at: float, block: bytes
-    ) -> None: ...
-    def hand_backs(self, conversation_id: str, for_lane: str) -> list[HandBackRecord]: ...
+    def add_hand_back(self, conversation_id: str, for_lanes: Sequence[str], at: float, block: bytes) -> None:
+        """For each of these lanes. Of very many that a lane was never told, the oldest are dropped."""
+        ...
+
+    def hand_backs(self, conversation_id: str, for_lane: str) -> list[HandBackRecord]:
+        """Those that the lane's engine has not recorded yet, the oldest first."""
+        ...
+
     def carry_hand_backs(self, hand_back_ids: Sequence[int], ticket: str) -> None: ...
     def drop_hand_backs(self, conversation_id: str, ticket: str) -> None:
         """The engine has recorded the input that carried them."""
@@ -142,7 +165,10 @@ class ConversationStore(Protocol):
     def last_output(self, conversation_id: str) -> int: ...
 
     # deliveries of message platforms
-    def put_delivery(self, place_key: str, key: str, content: bytes) -> int: ...
+    def put_delivery(self, place_key: str, key: str, content: bytes) -> int:
+        """Store what is to be sent; the same content once more changes nothing. Returns its id."""
+        ...
+
     def mark_delivered(self, delivery_id: int, ref: str, content: bytes) -> None:
         """Sent with this content. A newer content that was put meanwhile is still to be sent."""
         ...
@@ -156,5 +182,9 @@ class ConversationStore(Protocol):
     def set_cursor(self, name: str, value: str) -> None: ...
 
     def gc(self, before: float) -> int:
-        """Delete conversations that were used last before this time; returns how many."""
+        """Delete what is older than this time, with a transaction for each conversation; of very much a part.
+
+        Conversations that were used last before it, unless a process holds them, and of all others the
+        outputs, the messages that are over and the deliveries from before. Returns how many conversations.
+        """
         ...

@@ -222,22 +222,27 @@ class Session:
         timeout_s: float | None = None,
         merge: bool = True,
         events: bool = True,
+        ticket: str | None = None,
     ) -> Turn:
         """Queue a turn. Its events and its result come through the returned handle.
 
         Without `events` only the result does, for a caller that reads the session's events anyway.
+        `ticket` is the caller's own name for the turn, unique in this session.
         """
-        turn = self._new_turn(spec, self.timing.turn_s if timeout_s is None else timeout_s, merge=merge)
+        turn_s = self.timing.turn_s if timeout_s is None else timeout_s
+        turn = self._new_turn(spec, turn_s, merge=merge, ticket=ticket)
         if not events:
             turn.events.close()
         self.post(letters.Say(turn.ticket, kind))
         return turn
 
-    def _new_turn(self, spec: TurnSpec, timeout_s: float | None, *, merge: bool = True) -> Turn:
-        ticket = new_id("turn")
-        turn = Turn(ticket, lambda why: self.post(letters.Cancel(ticket, why)), merge=merge)
-        self._requests[ticket] = Request(turn, spec)
-        self._timers.give(ticket, timeout_s)
+    def _new_turn(
+        self, spec: TurnSpec, timeout_s: float | None, *, merge: bool = True, ticket: str | None = None
+    ) -> Turn:
+        name = ticket or new_id("turn")
+        turn = Turn(name, lambda why: self.post(letters.Cancel(name, why)), merge=merge)
+        self._requests[name] = Request(turn, spec)
+        self._timers.give(name, timeout_s)
         return turn
 
     async def steer(self, parts: tuple[Part, ...], *, ticket: str | None = None) -> None:

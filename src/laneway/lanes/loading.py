@@ -57,12 +57,15 @@ def load_lanes(modules: Sequence[str]) -> LoadedLanes:
 
 def make_lanes(loaded: LoadedLanes, clock: Clock | None = None) -> dict[str, Lane]:
     """A lane for each command, for one conversation."""
-    plugins, full = get_all_lanes(), get_full_lanes()
     return {
-        command: full[command]() if command in full else PluginLane(plugins[command], clock)
-        for commands in loaded.commands.values()
-        for command in commands
+        command: make_lane(command, clock) for commands in loaded.commands.values() for command in commands
     }
+
+
+def make_lane(command: str, clock: Clock | None = None) -> Lane:
+    """A lane that was registered. Raises `KeyError` for a command that was not."""
+    full = get_full_lanes().get(command)
+    return PluginLane(get_all_lanes()[command], clock) if full is None else full()
 
 
 def _load(module: str) -> str | None:

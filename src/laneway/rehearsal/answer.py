@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from laneway.core.hand_back_tag import without_hand_back
 from laneway.rehearsal import script
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -66,12 +67,12 @@ def prompt_and_calls(items: list[dict[str, Any]]) -> tuple[str, int]:
     prompt, done = "", 0
     for item in items:
         if item.get("type", "message") == "message" and item.get("role") == "user":
-            text = "\n".join(
-                part.get("text", "") for part in item.get("content", []) if isinstance(part, dict)
-            )
-            # Codex wraps its own additions (environment, context, hints) in tags.
-            if not text.lstrip().startswith("<"):
-                prompt, done = text, 0
+            texts = [part.get("text", "") for part in item.get("content", []) if isinstance(part, dict)]
+            # Codex wraps its own additions (environment, context, hints) in tags, and so do we.
+            spoken = [words for text in texts if (words := without_hand_back(text))]
+            own_words = [words for words in spoken if not words.lstrip().startswith("<")]
+            if own_words or not any(texts):
+                prompt, done = "\n".join(own_words), 0
         elif item.get("type") in _OUTPUTS:
             done += 1
     return prompt, done

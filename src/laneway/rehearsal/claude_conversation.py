@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from laneway.core.hand_back_tag import without_hand_back
+
 Block: TypeAlias = dict[str, Any]
 """A content block of a message, as the API writes it."""
 
@@ -55,11 +57,11 @@ def conversation_state(messages: list[dict[str, Any]]) -> ConversationState:
     for message in messages:
         texts: list[str] = []
         for block in blocks([message]):
-            text = block.get("text") if block.get("type") == "text" else None
+            text = without_hand_back(str(block.get("text"))) if block.get("type") == "text" else None
             if block.get("type") == "tool_result":
                 state, texts = _with_result(state, block), []
-            elif text is None:
-                continue
+            elif not text:
+                continue  # no text, or only what other lanes have done
             elif message.get("role") == "system" or text.lstrip().startswith("<"):
                 state = _with_note(state, text)
                 texts = [] if text.startswith(_REMINDER) else texts  # it stands in front of a message

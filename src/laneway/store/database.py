@@ -63,6 +63,14 @@ class Database:
         """Run `work` in an exclusive write transaction; an exception rolls it back."""
         return self._run("BEGIN IMMEDIATE", work)
 
+    def write_soon(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """The same without waiting for the disk, twenty times faster.
+
+        Nothing is lost when this process is killed, but a power cut may undo it, unless another transaction
+        was written since.
+        """
+        return self._run("BEGIN IMMEDIATE", work, "NORMAL")
+
     def meta(self, key: str) -> str | None:
         """A fact about the file itself, such as `created_by`."""
         rows = self.read(lambda c: c.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchall())
@@ -91,11 +99,17 @@ class Database:
     ) -> None:
         self.close()
 
-    def _run(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _run(self, begin: str, work: Callable[[sqlite3.Connection], T], sync: str = "") -> T:
         with self._mutex, _store_errors(self.path):
             if self._connection is None:
                 self._connection = self._open()
-            return _transact(self._connection, begin, work)
+            if not sync:
+                return _transact(self._connection, begin, work)
+            self._connection.execute(f"PRAGMA synchronous = {sync}")
+            try:
+                return _transact(self._connection, begin, work)
+            finally:
+                self._connection.execute("PRAGMA synchronous = FULL")
 
     # ── opening ────────────────────────────────────────────────────────────
 
@@ -127,6 +141,7 @@ class Database:
             with _store_errors(self.path):
                 self._refuse_newer(connection)
                 connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA foreign_keys = ON")
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
                 self._migrate(connection)

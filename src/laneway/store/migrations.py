@@ -75,9 +75,51 @@ def m004_remote_jobs(connection: sqlite3.Connection) -> None:
     )
 
 
+def m005_conversations(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE conversations (conversation_id TEXT PRIMARY KEY, cwd BLOB NOT NULL,"
+        " default_lane TEXT NOT NULL, created_at REAL NOT NULL, used_at REAL NOT NULL,"
+        " title TEXT NOT NULL, lane_threads TEXT NOT NULL)"
+    )
+    connection.execute("CREATE INDEX conversations_by_age ON conversations (used_at)")
+    belongs = "conversation_id TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE"
+    connection.execute(f"CREATE TABLE chat_places (place_key TEXT PRIMARY KEY, {belongs})")
+    connection.execute("CREATE INDEX chat_places_by_conversation ON chat_places (conversation_id)")
+    connection.execute(
+        f"CREATE TABLE chat_inputs (input_id INTEGER PRIMARY KEY AUTOINCREMENT, {belongs},"
+        " place_key TEXT NOT NULL, message_id TEXT NOT NULL, at REAL NOT NULL, state TEXT NOT NULL,"
+        " lane TEXT NOT NULL DEFAULT '', ticket TEXT NOT NULL DEFAULT '', message BLOB NOT NULL,"
+        " UNIQUE (place_key, message_id))"
+    )
+    # Nearly all messages are over: what is asked at every start looks only at the others.
+    connection.execute("CREATE INDEX chat_inputs_by_state ON chat_inputs (conversation_id, state)")
+    connection.execute(
+        f"CREATE TABLE hand_backs (hand_back_id INTEGER PRIMARY KEY AUTOINCREMENT, {belongs},"
+        " for_lane TEXT NOT NULL, at REAL NOT NULL, block BLOB NOT NULL, ticket TEXT NOT NULL DEFAULT '')"
+    )
+    connection.execute("CREATE INDEX hand_backs_by_lane ON hand_backs (conversation_id, for_lane)")
+    connection.execute(
+        f"CREATE TABLE chat_questions ({belongs}, number INTEGER NOT NULL, lane TEXT NOT NULL,"
+        " ticket TEXT NOT NULL, is_open INTEGER NOT NULL, PRIMARY KEY (conversation_id, number))"
+    )
+    connection.execute(
+        f"CREATE TABLE chat_outputs ({belongs}, number INTEGER NOT NULL, at REAL NOT NULL,"
+        " output BLOB NOT NULL, UNIQUE (conversation_id, number))"
+    )
+    connection.execute(
+        "CREATE TABLE chat_deliveries (delivery_id INTEGER PRIMARY KEY AUTOINCREMENT,"
+        " place_key TEXT NOT NULL, key TEXT NOT NULL, at REAL NOT NULL, is_sent INTEGER NOT NULL DEFAULT 0,"
+        " ref TEXT NOT NULL DEFAULT '', content BLOB NOT NULL, UNIQUE (place_key, key))"
+    )
+    connection.execute("CREATE INDEX chat_deliveries_unsent ON chat_deliveries (place_key) WHERE NOT is_sent")
+    connection.execute("CREATE INDEX chat_deliveries_by_ref ON chat_deliveries (place_key, ref)")
+    connection.execute("CREATE TABLE chat_cursors (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_meta,
     m002_editor_sessions,
     m003_jobs,
     m004_remote_jobs,
+    m005_conversations,
 )

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TypeVar
 
 from laneway.core.model import Accepted, Asked, Event, Text, TurnDone, TurnStarted, Withdrawn
@@ -29,11 +30,11 @@ class HeardLane:
         self.events.append(event)
         self._told.set()
 
-    def begin(self, text: str, context: str = "") -> str:
+    def begin(self, text: str, context: str = "", *, command: str = "", images: tuple[Path, ...] = ()) -> str:
         self._tickets += 1
         self._begun_at = len(self.events)
         ticket = f"ticket-{self._tickets}"
-        self.lane.begin(LaneTurn(ticket=ticket, text=text, context=context))
+        self.lane.begin(LaneTurn(ticket=ticket, text=text, context=context, command=command, images=images))
         return ticket
 
     async def wait(self, kind: type[E]) -> E:
@@ -54,8 +55,10 @@ class HeardLane:
     def only(self, kind: type[E]) -> list[E]:
         return [event for event in self.turn() if isinstance(event, kind)]
 
-    async def play(self, text: str, context: str = "") -> TurnDone:
-        ticket = self.begin(text, context)
+    async def play(
+        self, text: str, context: str = "", *, command: str = "", images: tuple[Path, ...] = ()
+    ) -> TurnDone:
+        ticket = self.begin(text, context, command=command, images=images)
         return await self.ended(ticket)
 
     async def ended(self, ticket: str) -> TurnDone:

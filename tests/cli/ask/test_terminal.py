@@ -139,7 +139,7 @@ async def test_rich_is_not_imported_for_a_pipe() -> None:
     """Whoever pipes the answer on does not pay for it."""
     ran = await laneway("ask", "--rehearse", "%say hi", env={"PYTHONPROFILEIMPORTTIME": "1"})
     assert ran.out == "hi\n"
-    assert "laneway.cli.terminal.markdown" in ran.err
+    assert "laneway.terminal.markdown" in ran.err
     assert " rich" not in ran.err
 
 

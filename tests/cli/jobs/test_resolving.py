@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from laneway.cli.jobs.resolve_show import diff_rows, disputes
-from laneway.cli.terminal.style import Style
+from laneway.terminal.style import Style
 from tests.cli.jobs.support import Shell, shell
 from tests.cli.support import in_terminal
 from tests.jobs.stage import reading, spawn, writing

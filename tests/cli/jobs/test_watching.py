@@ -13,8 +13,8 @@ import pytest
 from laneway.cli.jobs.live_table import LiveTable
 from laneway.cli.jobs.table import table
 from laneway.cli.jobs.watching import screen
-from laneway.cli.terminal.foreign import cells
-from laneway.cli.terminal.style import Style
+from laneway.terminal.foreign import cells
+from laneway.terminal.style import Style
 from tests.cli.jobs.support import shell
 from tests.cli.support import in_terminal
 from tests.jobs.stage import reading, spawn

@@ -14,7 +14,9 @@ from laneway.core.model import Event, FromSubagent, public
 from laneway.doors.local.event_decoding import event_of
 
 JSON = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3)
-KINDS = [kind for kind in Event.__subclasses__() if kind is not FromSubagent]
+KINDS = [
+    kind for kind in Event.__subclasses__() if kind is not FromSubagent and kind.__module__ == model.__name__
+]
 
 
 def fields_of(kind: Any) -> st.SearchStrategy[Any]:

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
-from laneway.doors.mcp import http
+from laneway.doors.http import serving as limits_of_http
 from laneway.doors.mcp.http_sessions import HttpTiming
 from tests.doors.mcp.http_support import OTHER_TOKEN, TOKEN, Bench, Place, call, initialize, said, serving
 
@@ -69,7 +69,7 @@ async def test_who_shows_no_token_in_time_is_dropped(sent: str) -> None:
         if WRONG in sent:
             assert await idle.status() == 401
         await idle.arrived(place)
-        place.clock.advance(http.UNPROVEN_S)
+        place.clock.advance(limits_of_http.UNPROVEN_S)
         assert await idle.is_broken_off()
 
 
@@ -82,12 +82,12 @@ async def test_a_client_with_the_token_has_a_deadline_for_the_next_requests_head
         place.clock.advance(100)  # an idle connection is uvicorn's to end, by another clock
         client.send(HEAD)
         await client.arrived(place)
-        place.clock.advance(http.HEAD_S - 1)
+        place.clock.advance(limits_of_http.HEAD_S - 1)
         client.send(f"{ACCEPT}{BEARER}content-length: {len(body)}\r\n\r\n{body}")
         assert await client.status() == 400
         client.send(HEAD)
         await client.arrived(place)
-        place.clock.advance(http.HEAD_S)
+        place.clock.advance(limits_of_http.HEAD_S)
         assert await client.is_broken_off()
 
 
@@ -101,7 +101,7 @@ async def test_a_body_that_goes_on_after_its_answer_has_a_deadline() -> None:
             client.send("x")
             await client.arrived(place)
             place.clock.advance(10)
-        place.clock.advance(http.LATE_BODY_S)
+        place.clock.advance(limits_of_http.LATE_BODY_S)
         assert await client.is_broken_off()
 
 
@@ -112,7 +112,7 @@ async def test_a_call_that_takes_its_time_is_not_held_to_a_clients_deadlines() -
         session = await place.shake_hands()
         waiting = asyncio.ensure_future(place.post(call("wait"), session))
         await bench.started.wait()
-        place.clock.advance(10 * http.UNPROVEN_S)
+        place.clock.advance(10 * limits_of_http.UNPROVEN_S)
         bench.release.set()
         assert said((await waiting).json()) == "released"
 

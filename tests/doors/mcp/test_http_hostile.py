@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from laneway.core.hub import Hub
-from laneway.doors.mcp.http_exchange import MAX_BODY_BYTES
+from laneway.doors.http.exchange import MAX_BODY_BYTES
 from laneway.doors.mcp.http_sessions import MAX_SESSIONS, HttpTiming
 from laneway.testing.clock import HandClock
 from laneway.testing.engine import HandEngine

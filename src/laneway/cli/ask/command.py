@@ -25,11 +25,11 @@ from laneway.cli.codex_flags import add_approval, add_config, add_model, add_san
 from laneway.cli.codex_profile import codex_home, profile
 from laneway.cli.command_settings import claude_choice, codex_choice, settings_in
 from laneway.cli.main import add_common
-from laneway.cli.prompting.asking import Prompter
-from laneway.cli.prompting.keyboard import find_keyboard
 from laneway.core.hub import Hub
 from laneway.core.ports import ImagePart, Part, TextPart, ThreadSpec, TurnSpec
 from laneway.core.session import Session, Timing
+from laneway.terminal.prompting.asking import Prompter
+from laneway.terminal.prompting.keyboard import find_keyboard
 
 EPILOG = """\
 The answer goes to standard output, everything else to standard error, so a pipe gets only the answer.

@@ -11,8 +11,8 @@ from laneway.base.engines import CODEX, DEFAULT_BACKEND
 from laneway.base.errors import EngineLost, LanewayError
 from laneway.base.plain import plain
 from laneway.base.redact import redact
-from laneway.cli.terminal.status import count, elapsed
 from laneway.core.turn import TurnResult
+from laneway.terminal.status import count, elapsed
 
 
 def exit_code(result: TurnResult, *, is_stopped: bool = False, engine: str = CODEX) -> int:

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Callable
 from typing import Protocol
 
-from laneway.cli.prompting.asking import Prompter
-from laneway.cli.prompting.drawing import draw_question
-from laneway.cli.prompting.questions import Canvas, TerminalQuestions
-from laneway.cli.terminal.style import Style, width
 from laneway.core.model import DECLINE, Accepted, Answer, Event, Question, Text, TurnDone
 from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
+from laneway.terminal.prompting.asking import Prompter
+from laneway.terminal.prompting.drawing import draw_question
+from laneway.terminal.prompting.questions import Canvas, TerminalQuestions
+from laneway.terminal.style import Style, width
 
 NOBODY = "declined: nobody is at a terminal to ask"
 LEFT = "declined: the input has ended"

@@ -10,13 +10,13 @@ import time
 import msgspec
 
 from laneway.base.engines import CODEX
-from laneway.cli.terminal import markdown
-from laneway.cli.terminal.answer import PlainAnswer
-from laneway.cli.terminal.screen import Detail, Screen
-from laneway.cli.terminal.status import StatusLine
-from laneway.cli.terminal.style import Style
 from laneway.core.model import Event, public
 from laneway.core.session import Session
+from laneway.terminal import markdown
+from laneway.terminal.answer import PlainAnswer
+from laneway.terminal.screen import Detail, Screen
+from laneway.terminal.status import StatusLine
+from laneway.terminal.style import Style
 
 log = logging.getLogger(__name__)
 

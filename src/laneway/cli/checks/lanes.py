@@ -1,6 +1,8 @@
-"""Check of lane plugins: whether the modules that the settings name can be imported and register lanes."""
+"""Checks of the lanes of `laneway chat`: whether plugins can be imported, and which lanes can be used now."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from laneway.cli.checks.model import Check, CheckContext, in_thread
 from laneway.lanes.loading import LoadedLanes, load_lanes
@@ -18,4 +20,37 @@ def on_loaded(loaded: LoadedLanes) -> list[Check]:
     if commands:
         facts = {module: list(each) for module, each in loaded.commands.items()}
         checks.append(Check("lanes", "ok", f"Lane plugins: {', '.join(commands)}.", facts=facts))
+    return checks
+
+
+async def look_at_chat(context: CheckContext) -> list[Check]:
+    """Asks each lane, as a conversation does before it begins."""
+    from laneway.app.chat_lanes import ChatLanes, ChosenEngines  # loads the contract of lanes and the hub
+    from laneway.app.options import ClaudeChoice, CodexChoice
+
+    settings = context.settings
+    if settings is None:
+        return []
+    is_rehearsal = context.codex_environment != context.environment
+    chosen = ChosenEngines(
+        codex=CodexChoice(context.codex_bin, settings.codex_bin, is_rehearsal),
+        claude=ClaudeChoice(context.claude_bin, settings.claude_bin, is_rehearsal),
+    )
+    async with ChatLanes(chosen, settings) as factory:
+        problems: dict[str, str | None] = {}
+        for name in factory.names:
+            lane = factory.make(name, context.folder)
+            problems[name] = await lane.probe()
+            await lane.close()
+    return on_problems(problems)
+
+
+def on_problems(problems: Mapping[str, str | None]) -> list[Check]:
+    """By lane: why it cannot be used, if it cannot."""
+    usable = [f"/{name}" for name, problem in problems.items() if problem is None]
+    told = f"Lanes that `laneway chat` can use: {', '.join(usable)}." if usable else ""
+    checks = [Check("chat", "ok", told, facts={"lanes": usable})] if usable else []
+    for name, problem in problems.items():
+        if problem is not None:
+            checks.append(Check("chat", "note", f"The lane /{name} cannot be used: {problem}"))
     return checks

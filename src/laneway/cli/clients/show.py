@@ -10,7 +10,7 @@ from pathlib import Path
 from laneway.base.plain import code_label, label, plain, plain_code
 from laneway.base.redact import redact
 from laneway.cli.handshake import HandshakeResult
-from laneway.cli.terminal import Style
+from laneway.terminal import Style
 
 CONTEXT_LINES = 2
 """Around a change: enough to recognise the place, few enough not to show other keys."""

@@ -15,11 +15,11 @@ from laneway.cli.confirming import confirm
 from laneway.cli.jobs.calls import JobCalls, print_rows, run_verb
 from laneway.cli.jobs.durations import days
 from laneway.cli.jobs.table import table
-from laneway.cli.prompting.keyboard import Keyboard, find_keyboard
-from laneway.cli.terminal.style import Style, width
 from laneway.jobs.gc import Collected, GcPlan, collect, plan
 from laneway.jobs.job_json import row_json
 from laneway.jobs.service import Jobs
+from laneway.terminal.prompting.keyboard import Keyboard, find_keyboard
+from laneway.terminal.style import Style, width
 
 DAY_S = 24 * 60 * 60.0
 MAX_SHOWN = 25

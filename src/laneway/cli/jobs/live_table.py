@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
-from laneway.cli.terminal.foreign import cells
-from laneway.cli.terminal.style import size
+from laneway.terminal.foreign import cells
+from laneway.terminal.style import size
 
 HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 ERASE_TO_END, ERASE_BELOW = "\x1b[K", "\x1b[J"

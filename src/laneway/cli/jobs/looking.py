@@ -14,11 +14,11 @@ from laneway.cli.jobs.calls import JobCalls, add_job, add_json, print_json, prin
 from laneway.cli.jobs.names import find_ids, find_job
 from laneway.cli.jobs.show import event_rows, result_rows, status_row, total_rows
 from laneway.cli.jobs.table import table
-from laneway.cli.terminal.answer import PlainAnswer, RawAnswer
-from laneway.cli.terminal.style import Style, width
 from laneway.jobs import tool_schemas
 from laneway.jobs.event_log import TYPES
 from laneway.jobs.model import Status
+from laneway.terminal.answer import PlainAnswer, RawAnswer
+from laneway.terminal.style import Style, width
 
 SHOWN = 25
 """Jobs on one screen, unless more are asked for."""

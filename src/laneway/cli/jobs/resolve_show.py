@@ -8,8 +8,8 @@ from laneway.base.counting import counted
 from laneway.base.plain import code_label, label, plain_code
 from laneway.cli.jobs.show import Data, conflict_rows, file_row
 from laneway.cli.jobs.table import coloured, status_text
-from laneway.cli.terminal.foreign import fenced
-from laneway.cli.terminal.style import Style
+from laneway.terminal.foreign import fenced
+from laneway.terminal.style import Style
 
 MARKS = ("<<<<<<< ", "||||||| ", "=======", ">>>>>>> ")
 """How git marks what is in dispute: one version, what was before, the other version."""

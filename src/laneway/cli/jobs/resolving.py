@@ -11,8 +11,8 @@ from typing import Any
 from laneway.cli.jobs.calls import JobCalls, add_cwd, print_json, print_rows, run_verb
 from laneway.cli.jobs.names import find_ids
 from laneway.cli.jobs.resolve_show import answer_rows
-from laneway.cli.terminal.style import Style, width
 from laneway.jobs import tool_schemas
+from laneway.terminal.style import Style, width
 
 EPILOG = """\
 All writing jobs of one work tree are a run, until it is accepted or rolled back. Without RUN the open run of

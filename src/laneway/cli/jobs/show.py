@@ -13,10 +13,10 @@ from typing import Any
 from laneway.base.counting import counted
 from laneway.base.plain import code_label
 from laneway.cli.jobs.table import coloured, note_text, status_text
-from laneway.cli.terminal.foreign import fenced, label
-from laneway.cli.terminal.status import count, elapsed
-from laneway.cli.terminal.style import Style
 from laneway.codex.exec.shell_line import without_shell
+from laneway.terminal.foreign import fenced, label
+from laneway.terminal.status import count, elapsed
+from laneway.terminal.style import Style
 
 Data = Mapping[str, Any]
 MAX_OUTPUT_ROWS = 10

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from laneway.cli.terminal.foreign import cells, label
-from laneway.cli.terminal.status import count, elapsed
-from laneway.cli.terminal.style import Style
+from laneway.terminal.foreign import cells, label
+from laneway.terminal.status import count, elapsed
+from laneway.terminal.style import Style
 
 Row = Mapping[str, Any]
 """A job as `codex_list` answers it."""

@@ -12,9 +12,9 @@ from laneway.cli.jobs.calls import JobCalls, add_job, add_json, print_json, prin
 from laneway.cli.jobs.durations import milliseconds
 from laneway.cli.jobs.names import find_ids
 from laneway.cli.jobs.show import Data, status_row
-from laneway.cli.terminal.style import Style
 from laneway.jobs import tool_schemas
 from laneway.jobs.waiting import MAX_WAIT_S, Until
+from laneway.terminal.style import Style
 
 TIMED_OUT = 124
 """As `timeout` of the shell has it."""

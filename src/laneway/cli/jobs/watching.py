@@ -17,12 +17,12 @@ from laneway.cli.jobs.live_table import LiveTable
 from laneway.cli.jobs.names import find_ids
 from laneway.cli.jobs.show import status_row
 from laneway.cli.jobs.table import Row, table
-from laneway.cli.terminal.foreign import label
-from laneway.cli.terminal.status import count
-from laneway.cli.terminal.style import Style, is_dumb, size
 from laneway.jobs.model import ENDED, Job
 from laneway.jobs.tools import JobTools
 from laneway.jobs.waiting import Waiter
+from laneway.terminal.foreign import label
+from laneway.terminal.status import count
+from laneway.terminal.style import Style, is_dumb, size
 
 TICK_S = 1.0
 """Between two drawings although no job has changed its status: what they do and have used."""

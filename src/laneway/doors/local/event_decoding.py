@@ -6,6 +6,7 @@ from typing import Any, get_origin
 
 import msgspec
 
+from laneway.core import model
 from laneway.core.model import Event, FromSubagent
 
 
@@ -34,4 +35,8 @@ def _blank(kind: Any) -> Any:
     return () if get_origin(kind) is tuple else None
 
 
-_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in Event.__subclasses__()}
+_KINDS: dict[str, type[Event]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in Event.__subclasses__()
+    if kind.__module__ == model.__name__  # lanes have events of their own, which sessions never send
+}

@@ -13,11 +13,11 @@ import msgspec
 
 from laneway.core.ports import Clock
 from laneway.doors.gate import AccessDenied, Gate, Headers
+from laneway.doors.http.exchange import HttpExchange, Receive, Scope, Send
+from laneway.doors.http.streams import PING, ResponseStream, StreamReader, event_position
 from laneway.doors.mcp import http_guard as guard
 from laneway.doors.mcp.eras import HANDSHAKE_VERSIONS, UNKNOWN_CLIENT, VERSION_KEY, WITH_BATCHES
-from laneway.doors.mcp.http_exchange import HttpExchange, Receive, Scope, Send
 from laneway.doors.mcp.http_sessions import HttpSession, HttpSessions, HttpTiming
-from laneway.doors.mcp.http_streams import PING, ResponseStream, StreamReader, event_position
 from laneway.doors.mcp.server import McpServer
 from laneway.wire import batch as batches
 from laneway.wire.messages import (

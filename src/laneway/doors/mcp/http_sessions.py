@@ -19,8 +19,8 @@ import msgspec
 
 from laneway.base.errors import RemoteError, WireBroken, WireClosed
 from laneway.core.ports import Clock
+from laneway.doors.http.streams import ResponseStream, StreamReader
 from laneway.doors.mcp.eras import UNKNOWN_CLIENT, McpClient
-from laneway.doors.mcp.http_streams import ResponseStream, StreamReader
 from laneway.doors.mcp.server import Connection, Interests, McpServer
 from laneway.wire.messages import INTERNAL_ERROR, UNREADABLE, Envelope, Raw, encode, remote_error
 from laneway.wire.service import Service
