@@ -2,71 +2,16 @@
 
 from __future__ import annotations
 
-import stat
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from laneway.base.clock import LoopClock
 from laneway.base.errors import BinaryError, EngineLost, EngineSilent
-from laneway.base.programs import Binary
-from laneway.claude.engine import ClaudeEngine
 from laneway.claude.process import ClaudeProcess, StreamEvent
-from laneway.claude.setup import ClaudeSetup
-from laneway.core.hub import Hub
 from laneway.core.model import EngineGone, Other, Text
-from laneway.core.ports import ThreadSpec
-from laneway.core.session import Session
-from tests.codex.support import ME, only, play
-
-HELLO = """\
-#!{python}
-import json, sys, uuid, time, os
-def say(**message): print(json.dumps(message), flush=True)
-def asked():
-    line = sys.stdin.readline()
-    return json.loads(line) if line else sys.exit(0)
-def answer(request, **response):
-    body = {{"subtype": "success", "request_id": request["request_id"], "response": response}}
-    say(type="control_response", response=body)
-def begin():
-    given = asked()
-    say(type="command_lifecycle", command_uuid=given["uuid"], state="queued")
-    say(type="command_lifecycle", command_uuid=given["uuid"], state="started")
-    return given
-def end(text=""):
-    say(type="result", subtype="success", is_error=False, result=text, local_command="none")
-if "--version" in sys.argv:
-    print("2.1.325 (Claude Code)")
-    sys.exit(0)
-"""
-GREETS = HELLO + "answer(asked(), account={{}}, claude_code_version='2.1.325')\n"
-
-
-def program(folder: Path, script: str) -> Binary:
-    path = folder / "claude"
-    path.write_text(script.format(python=sys.executable))
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return Binary(str(path), "PATH")
-
-
-@asynccontextmanager
-async def pretending(
-    folder: Path, script: str, handshake_s: float = 30.0
-) -> AsyncIterator[tuple[ClaudeEngine, Hub]]:
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder)}
-    setup = ClaudeSetup(program(folder, script), environment, handshake_s=handshake_s)
-    engine = ClaudeEngine(setup)
-    async with Hub(engine, LoopClock()) as hub:
-        yield engine, hub
-
-
-async def session_of(hub: Hub, folder: Path) -> Session:
-    return await hub.start(ME, ThreadSpec(cwd=folder))
+from tests.claude.pretending import GREETS, HELLO, pretending, program, session_of
+from tests.codex.support import only, play
 
 
 async def test_garbage_between_messages_is_passed_over(tmp_path: Path) -> None:

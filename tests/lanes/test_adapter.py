@@ -25,6 +25,7 @@ def yes(text: str) -> Answer:
     return Answer(choice_id="accept", values={FIELD: text})
 
 
+@pytest.mark.covers("003-lane.4")
 async def test_a_turn_shows_what_the_plugin_says_and_hands_back_its_summary(tmp_path: Path) -> None:
     """Accepted with its first sign of life."""
     async with PluginStage(registered(Painter), tmp_path) as stage:
@@ -42,6 +43,7 @@ async def test_a_turn_shows_what_the_plugin_says_and_hands_back_its_summary(tmp_
         assert (summary.summary, done.status, done.text) == ("painted the shed", "completed", "done")
 
 
+@pytest.mark.covers("003-lane.11")
 async def test_the_documents_sample_takes_a_turn(tmp_path: Path) -> None:
     """It shows nothing and ends."""
     async with PluginStage(aider(), tmp_path) as stage:
@@ -49,6 +51,7 @@ async def test_the_documents_sample_takes_a_turn(tmp_path: Path) -> None:
         assert kinds(stage.heard.events) == ["TurnStarted", "Accepted", "TurnDone"]
 
 
+@pytest.mark.covers("003-lane.3")
 async def test_a_plugin_is_started_once_and_only_when_it_is_needed(tmp_path: Path) -> None:
     """And stopped once."""
     cls = registered(Painter)
@@ -61,6 +64,7 @@ async def test_a_plugin_is_started_once_and_only_when_it_is_needed(tmp_path: Pat
     assert stage.plugin.calls == ["start", "stop"]
 
 
+@pytest.mark.covers("003-lane.2")
 async def test_a_plugin_gets_context_text_and_images(tmp_path: Path) -> None:
     """The context in front, as the document has it."""
     async with PluginStage(registered(Painter), tmp_path) as stage:
@@ -84,6 +88,7 @@ async def test_a_second_turn_at_once_is_refused(tmp_path: Path) -> None:
 # ── failures ───────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("003-lane.6")
 async def test_a_plugin_that_raised_is_stopped_and_forgotten(tmp_path: Path) -> None:
     """Its words are shown without secrets; the next turn starts a new one."""
     async with PluginStage(registered(Painter), tmp_path) as stage:
@@ -124,6 +129,7 @@ async def test_a_plugin_that_cannot_be_started_says_so(method: str, tmp_path: Pa
     assert [plugin.calls for plugin in stage.cls.made] in ([], [["stop"], ["stop"]])
 
 
+@pytest.mark.covers("003-lane.6")
 async def test_a_stop_that_raises_or_hangs_keeps_nobody(tmp_path: Path) -> None:
     """The failure is told all the same."""
 
@@ -143,6 +149,7 @@ async def test_a_stop_that_raises_or_hangs_keeps_nobody(tmp_path: Path) -> None:
 # ── interrupts ─────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("003-lane.5")
 async def test_a_turn_that_hears_the_interrupt_ends_by_itself(tmp_path: Path) -> None:
     """The plugin stays, and works on."""
     async with PluginStage(registered(Painter), tmp_path) as stage:
@@ -155,6 +162,7 @@ async def test_a_turn_that_hears_the_interrupt_ends_by_itself(tmp_path: Path) ->
         assert [plugin.calls for plugin in stage.cls.made] == [["start", "interrupt"]]
 
 
+@pytest.mark.covers("003-lane.5")
 async def test_an_unheard_interrupt_is_followed_by_a_cancel_ten_seconds_later(tmp_path: Path) -> None:
     """Not before."""
     async with PluginStage(registered(Painter), tmp_path) as stage:
@@ -244,6 +252,7 @@ async def test_an_interrupt_that_raises_ends_the_turn(tmp_path: Path) -> None:
 # ── questions ──────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("003-lane.7")
 async def test_a_plugin_that_wants_input_has_a_question(tmp_path: Path) -> None:
     """Its last message is what it asks; the answer is handed over."""
     async with PluginStage(registered(Painter), tmp_path) as stage:
@@ -375,6 +384,7 @@ async def test_what_a_plugin_says_between_turns_is_a_notice(tmp_path: Path) -> N
         assert stage.heard.events[-1] == Notice(level="info", message="dry now")
 
 
+@pytest.mark.covers("003-lane.13")
 async def test_the_formatter_makes_markdown_that_nothing_inside_can_end(tmp_path: Path) -> None:
     """Nor hide a character in."""
     async with PluginStage(registered(Painter), tmp_path) as stage:

@@ -60,6 +60,7 @@ async def run(session: ClaudeSession, text: str, command: str = "paint") -> None
     await asyncio.wait({task}, timeout=20)
 
 
+@pytest.mark.covers("003-lane.9")
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -90,6 +91,7 @@ def test_without_a_name_of_ones_own_every_name_is_ones_own() -> None:
     assert parse_lane_command("/paint@bot the shed") == ("paint", "the shed")
 
 
+@pytest.mark.covers("003-lane.10")
 async def test_a_turn_runs_as_the_sessions_task_and_leaves_its_summary() -> None:
     """Started once for two turns; both summaries are kept."""
     cls: Any = registered(Painter)
@@ -106,6 +108,7 @@ async def test_a_turn_runs_as_the_sessions_task_and_leaves_its_summary() -> None
     assert list(session.lanes) == ["paint"]
 
 
+@pytest.mark.covers("003-lane.11")
 async def test_the_documents_sample_runs() -> None:
     """It shows nothing and leaves nothing."""
     aider()
@@ -153,6 +156,7 @@ async def test_a_lane_that_cannot_start_is_stopped_and_told() -> None:
     assert cls.made[0].calls == ["stop"]
 
 
+@pytest.mark.covers("003-lane.10")
 async def test_a_task_that_was_cancelled_late_leaves_the_next_ones_state_alone() -> None:
     """The fault of the document's sketch: it cleared whatever was there."""
     cls: Any = registered(Painter)
@@ -212,6 +216,7 @@ class Works:
     wants_user_input = False
 
 
+@pytest.mark.covers("003-lane.7")
 def test_the_lane_that_waits_gets_the_answer() -> None:
     """The one whose turn runs before others; with several and none of them active, nobody guesses."""
     first: Any = Waits()

@@ -155,6 +155,7 @@ class TestFullLane(LaneKit):
         yield noting_stage(NotingLane, self.cwd)
 
 
+@pytest.mark.covers("003-lane.14")
 def test_a_lane_of_the_richer_contract_can_be_registered() -> None:
     """Each conversation makes its own."""
     register_full_lane(NotingLane)
@@ -249,6 +250,7 @@ class SameId(NotingLane):
         super().tell(event)
 
 
+@pytest.mark.covers("003-lane.14")
 @pytest.mark.parametrize(
     ("broken", "test"),
     [

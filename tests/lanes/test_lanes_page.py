@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from laneway.lanes.names import ENGINE_LANES
 from tests.test_docs import blocks
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "lanes.md"
 
 
+@pytest.mark.covers("003-lane.13")
 def test_the_lane_of_the_page_passes_the_tests_of_the_page(tmp_path: Path) -> None:
     """In a folder of its own; skipped is what the page leaves out: failures, and what the model is given."""
     lane, tests = blocks(PAGE.read_text(), "python")

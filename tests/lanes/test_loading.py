@@ -39,6 +39,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
         sys.modules.pop(name, None)
 
 
+@pytest.mark.covers("003-lane.11")
 def test_the_documents_sample_is_loaded_from_a_module_with_one_import_line(write: Write) -> None:
     """By the name in the settings, and twice is once."""
     name = write(IMPORT_LINE + AIDER)
@@ -50,6 +51,7 @@ def test_the_documents_sample_is_loaded_from_a_module_with_one_import_line(write
     assert (lane.name, lane.usage) == ("aider", "Usage: /aider <task>")
 
 
+@pytest.mark.covers("003-lane.12")
 def test_nothing_is_imported_that_was_not_named(write: Write) -> None:
     """A module beside it is left alone."""
     write("raise AssertionError('imported')")
@@ -57,6 +59,7 @@ def test_nothing_is_imported_that_was_not_named(write: Write) -> None:
     assert get_all_lanes() == {}
 
 
+@pytest.mark.covers("003-lane.12")
 def test_a_module_that_is_missing_is_told_by_name(write: Write) -> None:
     """Apart from one that misses another."""
     missing = "no_such_module_of_lanes"
@@ -70,6 +73,7 @@ def test_a_module_that_is_missing_is_told_by_name(write: Write) -> None:
     )
 
 
+@pytest.mark.covers("003-lane.12")
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -20,6 +20,7 @@ def aider() -> Any:
     return names["AiderLane"]
 
 
+@pytest.mark.covers("003-lane.1")
 def test_the_documents_sample_is_a_lane_with_one_import_line() -> None:
     """It lacks three members of the protocol; the defaults make it whole."""
     cls = aider()
@@ -31,6 +32,7 @@ def test_the_documents_sample_is_a_lane_with_one_import_line() -> None:
     assert cls.usage == "Usage: /aider <task>"
 
 
+@pytest.mark.covers("003-lane.8")
 def test_a_lane_is_found_in_any_case_and_listed_once() -> None:
     """As the document normalises it."""
     cls = registered(Painter, command="PAINT")
@@ -46,6 +48,7 @@ def test_what_is_listed_is_a_copy() -> None:
     assert list(get_all_lanes()) == ["paint"]
 
 
+@pytest.mark.covers("003-lane.8")
 def test_a_second_lane_of_a_command_is_refused_by_the_name_of_the_first() -> None:
     """In any case of letters; the first one stays."""
     first = registered(Painter)
@@ -54,6 +57,7 @@ def test_a_second_lane_of_a_command_is_refused_by_the_name_of_the_first() -> Non
     assert get_lane_class("paint") is first
 
 
+@pytest.mark.covers("003-lane.8")
 @pytest.mark.parametrize("command", sorted(CONTROL_COMMANDS | ENGINE_LANES))
 def test_a_command_of_our_own_is_refused(command: str) -> None:
     """Control commands come before lanes, so such a lane could never be reached."""
@@ -111,6 +115,7 @@ def test_usage_and_description_have_defaults() -> None:
     assert (cls.usage, cls.description) == ("Usage: /small <task>", "Says little.")
 
 
+@pytest.mark.covers("003-lane.1")
 def test_what_a_class_inherits_from_the_protocol_is_replaced_by_defaults() -> None:
     """The protocol's members have no bodies."""
 

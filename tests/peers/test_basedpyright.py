@@ -57,6 +57,7 @@ async def test_laneway_lanes_has_no_error(tmp_path: Path) -> None:
     assert await errors(tmp_path, "strict", ROOT / "src" / "laneway" / "lanes") == []
 
 
+@pytest.mark.covers("003-lane.1", "003-verify.1")
 async def test_a_lane_written_to_the_document_has_no_error(tmp_path: Path) -> None:
     """With the one import line, nor has that of our page."""
     (tmp_path / "aider.py").write_text(IMPORT_LINE + AIDER)

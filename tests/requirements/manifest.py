@@ -1,8 +1,8 @@
 """Requirements and the tests that show them: what tests say of themselves, and the lists in the repository.
 
 A test names its requirements by `@pytest.mark.covers("FR-2.5", …)`, or by its own name
-(`test_fr_2_5_…`). `seed_001.toml` and `seed_004.toml` are the lists that people read; `python -m
-tests.requirements.manifest` writes their tests anew from what the tests say, and keeps all else.
+(`test_fr_2_5_…`). `seed_001.toml`, `seed_003.toml` and `seed_004.toml` are the lists that people read;
+`python -m tests.requirements.manifest` writes their tests anew from what the tests say, and keeps all else.
 """
 
 from __future__ import annotations
@@ -86,6 +86,9 @@ SEED_004 = [
     *(f"{chapter}.{name}" for chapter, names in SCENARIOS.items() for name in names),
     "004-git",
 ]
+LANES = {"003-verify": 9, "003-case": 15, "003-lane": 14}
+"""Of seed 003: its verification points, its edge cases, and the parts of its plugin contract."""
+SEED_003 = [f"{chapter}.{part}" for chapter, parts in LANES.items() for part in range(1, parts + 1)]
 
 Requirement = dict[str, Any]
 
@@ -111,6 +114,11 @@ class Listing(NamedTuple):
 _HERE = Path(__file__).parent
 LISTINGS = (
     Listing(_HERE / "seed_001.toml", "Every requirement of seed 001", SEED_001),
+    Listing(
+        _HERE / "seed_003.toml",
+        "Seed 003: its verification points, its edge cases and its contract of lanes",
+        SEED_003,
+    ),
     Listing(
         _HERE / "seed_004.toml",
         "Seed 004 with its scenarios, and the sentences of the issue about jobs (J)",

@@ -14,6 +14,9 @@ IDLE_S = 600.0
 MAX_AWAKE = 8
 """Threads that may be awake while they are idle."""
 
+BUSY_LOOK_S = 1.0
+"""At the earliest after this, one that works is looked at again: not every end of work is told."""
+
 
 class Sleeper(Protocol):
     """A thread with a process that may sleep."""
@@ -65,6 +68,8 @@ class AwakeThreads:
         next_at: float | None = None
         for thread, used_at in list(self._used_at.items()):
             if not thread.is_idle:
+                look_at = loop.time() + max(self._idle_s, BUSY_LOOK_S)
+                next_at = look_at if next_at is None else min(next_at, look_at)
                 continue
             sleeps_at = used_at + self._idle_s
             if excess > 0 or sleeps_at <= loop.time():

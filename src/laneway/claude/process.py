@@ -124,6 +124,8 @@ class ClaudeProcess:
             argv, on_stdout=self._feed, on_end=self._on_end, env=environment, cwd=cwd, held=held
         )
         try:
+            if self._is_closing:
+                raise EngineLost("it was ended while it started", engine=CLAUDE)
             self._write(hello)
             async with asyncio.timeout(handshake_s):
                 self.hello = await answer
@@ -156,6 +158,12 @@ class ClaudeProcess:
         self._write(
             {"type": "user", "uuid": uuid, "message": message, "parent_tool_use_id": None, "session_id": ""}
         )
+
+    def take_back(self, uuid: str) -> None:
+        """Take an input back, if no turn has taken it up. Waits for no answer: it may hang."""
+        request = {"subtype": "cancel_async_message", "message_uuid": uuid}
+        request_id = f"laneway-{next(self._numbers)}"
+        self._write({"type": "control_request", "request_id": request_id, "request": request})
 
     async def control(self, subtype: str, **fields: Any) -> Response:
         """Send a control request and wait for its answer."""
@@ -206,6 +214,10 @@ class ClaudeProcess:
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError, KeyError) as problem:
                 self.garbage += 1
                 log.warning("Claude Code said something that is no message (%s): %.200r", problem, line)
+            except Exception:
+                # A message of a shape that no version has: it must not end the reader.
+                self.garbage += 1
+                log.exception("a message of Claude Code's could not be read: %.200r", line)
 
     def _take(self, line: bytes) -> None:
         if line.startswith(_STREAM_START):
@@ -227,7 +239,9 @@ class ClaudeProcess:
                     self.first_error = "; ".join(map(str, errors)) if isinstance(errors, list) else None
                 self._listener.on_message(message, line)
 
-    def _on_response(self, response: dict[str, Any]) -> None:
+    def _on_response(self, response: Any) -> None:
+        if not isinstance(response, dict):
+            raise TypeError("a response is an object")
         # Our own answers come back as well, under ids that are none of ours.
         subtype, answer = self._pending.pop(str(response.get("request_id")), ("", None))
         if answer is None or answer.done():

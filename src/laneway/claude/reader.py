@@ -30,6 +30,8 @@ MAX_LOOK_S = 0.2
 """… up to this: Claude Code writes it some 0.1 s after the input's echo."""
 HOLD_S = 5.0
 """The longest that the end of a turn waits for the transcript."""
+MAX_HELD = 10_000
+"""Messages that may come in that time: an ordinary turn has some ten, a long answer some thousands."""
 _TASKS = frozenset({"task_started", "task_notification"})
 
 
@@ -87,17 +89,16 @@ class ThreadReader:
     # ── called by the process ──────────────────────────────────────────────
 
     def on_stream(self, event: StreamEvent, frame: bytes) -> None:
-        if self._held is not None:
-            self._held.append(partial(self.on_stream, event, frame))
-        elif event.parent_tool_use_id is not None:
+        if self._holds(partial(self.on_stream, event, frame)):
+            return
+        if event.parent_tool_use_id is not None:
             self._subagents.stream(event.parent_tool_use_id, event, frame)
         else:
             self.turns.ensure_turn()
             self.translator.stream(event, frame)
 
     def on_message(self, message: dict[str, Any], frame: bytes) -> None:
-        if self._held is not None:
-            self._held.append(partial(self.on_message, message, frame))
+        if self._holds(partial(self.on_message, message, frame)):
             return
         kind, subtype = message.get("type"), message.get("subtype")
         parent = message.get("parent_tool_use_id")
@@ -143,8 +144,7 @@ class ThreadReader:
         self.turns.result(message, frame)
 
     def on_request(self, request_id: str, request: dict[str, Any]) -> None:
-        if self._held is not None:
-            self._held.append(partial(self.on_request, request_id, request))
+        if self._holds(partial(self.on_request, request_id, request)):
             return
         try:
             if request.get("subtype") == "mcp_message":
@@ -157,20 +157,22 @@ class ThreadReader:
         self._refuse(request_id, f"Laneway does not serve {request.get('subtype')}")
 
     def on_cancel(self, request_id: str) -> None:
-        if self._held is not None:
-            self._held.append(partial(self.on_cancel, request_id))
+        if self._holds(partial(self.on_cancel, request_id)):
             return
         self.questions.cancel(request_id)
 
     def on_end(self, how: str) -> None:
-        self._look()
+        self._look(at_end=True)
         self._release_held()
+        self.turns.begin_accepted()
         self._on_end(how)
 
     # ── the transcript ─────────────────────────────────────────────────────
 
-    def _look(self) -> None:
-        wanted = {each.uuid for each in self.turns.unaccepted if each.state == "started"}
+    def _look(self, *, at_end: bool = False) -> None:
+        """At the end also for what was written, though its start was not reported any more."""
+        is_wanted = at_end and not self.is_ephemeral
+        wanted = {each.uuid for each in self.turns.unaccepted if is_wanted or each.state == "started"}
         if self.is_ephemeral:
             self.turns.accept(wanted)
         elif wanted:
@@ -190,12 +192,25 @@ class ThreadReader:
             self._look()
             turn_id = self.translator.turn_id
             is_early = any(each.turn_id == turn_id for each in self.turns.unaccepted)
-            if self._held is not None and (not is_early or waited_s > HOLD_S):
-                if is_early:
-                    log.warning("an input does not stand in the transcript %g s after its answer", HOLD_S)
-                    for given in self.turns.unaccepted:
-                        self.turns.forget(given)
+            if self._held is not None and is_early and waited_s > HOLD_S:
+                self._give_up()
+            elif self._held is not None and not is_early:
                 self._release_held()
+
+    def _holds(self, work: Callable[[], None]) -> bool:
+        """Whether this has to wait for the end of a turn that is not over yet."""
+        if self._held is None:
+            return False
+        self._held.append(work)
+        if len(self._held) > MAX_HELD:
+            self._give_up()
+        return True
+
+    def _give_up(self) -> None:
+        log.warning("an input does not stand in the transcript, long after its answer")
+        for given in self.turns.unaccepted:
+            self.turns.forget(given)
+        self._release_held()
 
     def _release_held(self) -> None:
         held, self._held = self._held, None

@@ -17,6 +17,7 @@ import msgspec
 from laneway.base import trust
 from laneway.base.errors import ContentUnreadable, StoreError
 from laneway.base.foreign_files import read_regular
+from laneway.base.kinds import to_text
 from laneway.base.repo import find_repo
 from laneway.base.trust import Fingerprint
 from laneway.base.vetting import why_never
@@ -52,6 +53,7 @@ class RepoTrust:
         self._config_home = config_home
         self._is_moved = bool(environment.get("CLAUDE_CONFIG_DIR"))
         self._trust_file = trust.trust_file(environment, self._home)
+        self._stops = (self._home, config_home.parent)
 
     def root_of(self, cwd: Path) -> Path:
         """What is trusted: the repository, or the folder where there is none."""
@@ -60,24 +62,46 @@ class RepoTrust:
 
     def content_of(self, cwd: Path, root: Path) -> RepoContent:
         """Raises `ContentUnreadable`."""
-        return read_content(cwd, root, (self._home, self._config_home.parent))
+        return read_content(cwd, root, self._stops, root)
 
-    def verdict(self, cwd: Path) -> SettingSources:
-        """Whose settings may be read in a folder. Blocks."""
+    def verdict(self, cwd: Path, folders: tuple[Path, ...] = ()) -> SettingSources:
+        """Whose settings may be read in a folder, with further folders of the workspace. Blocks."""
         root = self.root_of(cwd)
+        verdict = self._verdict(cwd, root)
+        for folder in folders if verdict.sources == ALL_SOURCES else ():
+            if not Path(os.path.realpath(folder)).is_relative_to(root):
+                # Its skills and agents would be used under the same sources.
+                further = self._verdict(folder, self.root_of(folder), is_further=True)
+                if further.left_out:
+                    return SettingSources(
+                        USER_SOURCES,
+                        read_content(cwd, root, self._stops).names,
+                        f"a further folder, {to_text(folder)}, has {', '.join(further.left_out)}, and"
+                        f" {further.why}",
+                    )
+        return verdict
+
+    def _verdict(self, cwd: Path, root: Path, *, is_further: bool = False) -> SettingSources:
         try:
-            content = self.content_of(cwd, root)
+            is_possible = self._is_possible(cwd, root)
+            below = root if is_possible else Path(os.path.realpath(cwd)) if is_further else None
+            content = read_content(cwd, root, self._stops, below)
         except ContentUnreadable as problem:
             return SettingSources(USER_SOURCES, (f"{FOLDER}/",), f"{problem}")
-        if self._is_trusted(cwd, root, content):
+        if is_possible and self._is_trusted(cwd, root, content):
             return SettingSources(ALL_SOURCES)
         if content.is_empty:
             return SettingSources(USER_SOURCES)
         return SettingSources(USER_SOURCES, content.names, self._why_not(root))
 
-    def _is_trusted(self, cwd: Path, root: Path, content: RepoContent) -> bool:
+    def _is_possible(self, cwd: Path, root: Path) -> bool:
+        """Whether it was ever trusted: only then all of it is looked through."""
         if why_never(root, self._trust_file) is not None:
             return False
+        entry = trust.read(self._trust_file).entry(root, root / FOLDER)
+        return entry is not None or self._is_trusted_in_claude(cwd, root)
+
+    def _is_trusted(self, cwd: Path, root: Path, content: RepoContent) -> bool:
         entry = trust.read(self._trust_file).entry(root, root / FOLDER)
         if entry is not None and _digests(entry.settings) == _digests(content.fingerprints):
             return True

@@ -1,6 +1,6 @@
 """What all threads of one Claude engine share: the binary, its environment, locks, and how it is started.
 
-ThreadTurns what goes wrong at a start into errors that say what to do.
+Turns what goes wrong at a start into errors that say what to do.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from laneway.claude.transcript import TranscriptFiles
 from laneway.core.model import Notice
 from laneway.core.ports import Page
 
+TAKE_S = 60.0
+"""From an input to the report that it was taken, or that its turn began: milliseconds, unless it hangs."""
 LOGIN_REMEDY = "run `laneway login --engine claude`"
 _UNKNOWN = "No conversation found"
 _FIRST_PARTY = "firstParty"
@@ -40,6 +42,7 @@ class ClaudeSetup:
         locks: SessionLocks | None = None,
         awake: AwakeThreads | None = None,
         handshake_s: float = HANDSHAKE_S,
+        take_s: float = TAKE_S,
     ) -> None:
         self.binary = binary
         self.environment = claude_environment(environment)
@@ -54,18 +57,24 @@ class ClaudeSetup:
         """Of the last process that answered."""
         self.models: list[Any] = []
         """The models to choose from, as it listed them."""
+        self.take_s = take_s
         self._handshake_s = handshake_s
         self._trust = RepoTrust(environment, self.home)
         self._told: set[tuple[Path, str]] = set()
         """What has been said about folders."""
 
-    async def sources_of(self, cwd: Path) -> tuple[tuple[str, ...], Notice | None]:
-        """Whose settings Claude Code may read in a folder now, and what is left out if that is new."""
-        verdict = await asyncio.to_thread(self._trust.verdict, cwd)
+    async def sources_of(self, cwd: Path, folders: tuple[str, ...]) -> tuple[tuple[str, ...], Notice | None]:
+        """Whose settings Claude Code may read in folders now, and what is left out if that is new."""
+        verdict = await asyncio.to_thread(self._trust.verdict, cwd, tuple(map(Path, folders)))
         if not verdict.sentence or (cwd, verdict.sentence) in self._told:
             return verdict.sources, None
         self._told.add((cwd, verdict.sentence))
         return verdict.sources, Notice(level="info", message=verdict.sentence)
+
+    async def may_read(self, cwd: Path, launch: Launch) -> bool:
+        """Whether the settings that a process was started with may still be read."""
+        folders = tuple(map(Path, launch.folders))
+        return (await asyncio.to_thread(self._trust.verdict, cwd, folders)).sources == launch.sources
 
     def forget(self, thread: Sleeper) -> None:
         self.threads.discard(thread)

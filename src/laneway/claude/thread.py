@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -21,10 +21,11 @@ from laneway.base.errors import (
     EngineLost,
     EngineRefused,
     EngineSilent,
+    LanewayError,
     ThreadUnknown,
 )
 from laneway.claude.inputs import content_of, text_of
-from laneway.claude.launching import Begin, Launch, launch_of
+from laneway.claude.launching import USER_SOURCES, Begin, Launch, launch_of
 from laneway.claude.locks import HeldLock
 from laneway.claude.process import ClaudeProcess
 from laneway.claude.reader import ThreadReader
@@ -47,8 +48,7 @@ from laneway.core.tools import ToolResult
 
 log = logging.getLogger(__name__)
 
-TURN_START_S = 60.0
-"""From an input to the start of its turn: milliseconds, unless Claude Code hangs."""
+T = TypeVar("T")
 
 
 class ClaudeThread:
@@ -127,7 +127,17 @@ class ClaudeThread:
     async def _start_process(self, launch: Launch, begin: Begin, original_id: str | None = None) -> None:
         """Start a process for this session; under `_opening`."""
         process = self._asking = ClaudeProcess(self._reader)
-        await self._setup.start(process, launch, begin, self.thread_id, original_id, self._cwd, self._lock)
+        try:
+            await self._setup.start(
+                process, launch, begin, self.thread_id, original_id, self._cwd, self._lock
+            )
+            self._refuse_if_over()
+            await self._check_unchanged(launch)
+        except BaseException as problem:
+            await process.aclose()
+            if isinstance(problem, EngineError):
+                self._refuse_if_over()  # the better reason
+            raise
         self._process, self._launch = process, launch
         if begin != "start":
             self._reader.recorded.skip()
@@ -135,9 +145,16 @@ class ClaudeThread:
 
     async def _vetted(self, launch: Launch) -> Launch:
         """With the settings that may be read now: what a repository brings may have changed."""
-        sources, notice = await self._setup.sources_of(self._cwd)
+        sources, notice = await self._setup.sources_of(self._cwd, launch.folders)
         self._notice = notice or self._notice
         return msgspec.structs.replace(launch, sources=sources)
+
+    async def _check_unchanged(self, launch: Launch) -> None:
+        """A repository that changes between the look at it and the start has not been looked at."""
+        if launch.sources != USER_SOURCES and not await self._setup.may_read(self._cwd, launch):
+            raise EngineRefused(
+                "the start", 0, "the settings of this folder have just changed", engine=CLAUDE
+            )
 
     async def _awake(self, launch: Launch) -> ClaudeProcess:
         """The process of this session, with what the next turn needs."""
@@ -146,10 +163,10 @@ class ClaudeThread:
             if self._process is not None and self._process.is_alive:
                 if launch == msgspec.structs.replace(self._launch or launch, sources=launch.sources):
                     return self._process
-                if self._reader.background:
+                if self._reader.is_busy:
                     raise EngineCannot(
                         CLAUDE,
-                        "change its model, effort or schema while something runs in the background",
+                        "change its model, effort or schema while something else runs in the session",
                         "Wait until that has ended.",
                     )
                 await self._end_process()
@@ -212,6 +229,8 @@ class ClaudeThread:
             self._resending.cancel()
             await asyncio.gather(self._resending, return_exceptions=True)
         await self._end_process()
+        if self._asking is not None:
+            await self._asking.aclose()  # also one that is only being started
         await self._reader.aclose()
         await self._tools.aclose()
         if self._lock is not None:
@@ -223,7 +242,9 @@ class ClaudeThread:
 
     async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
         given = self._input_of(ticket, spec)
-        process = await self._awake(self._launch_for(spec))
+        wanted = self._wanted_for(spec)
+        process = await self._awake(msgspec.structs.replace(wanted, output_schema=spec.output_schema))
+        self._wanted = wanted
         if self._reader.translator.turn_id is not None:
             raise EngineRefused("the turn", 0, "a turn is already running on this thread", engine=CLAUDE)
         if spec.plan_mode is not None:
@@ -233,15 +254,9 @@ class ClaudeThread:
         process.send_input(given.uuid, given.content)
         self._sent_context = (spec.context, self._reader.compactions)
         try:
-            async with asyncio.timeout(TURN_START_S):
-                return await asyncio.shield(given.begun)
-        except TimeoutError:
-            await self._take_back(given)
-            raise EngineSilent(
-                f"no turn began within {TURN_START_S:g} s", process.stderr_tail, engine=CLAUDE
-            ) from None
+            return await self._until(given.begun, given, "no turn began")
         except asyncio.CancelledError:
-            await self._take_back(given)
+            self._take_back(given)
             raise
 
     def _input_of(self, ticket: str, spec: TurnSpec) -> Input:
@@ -258,23 +273,29 @@ class ClaudeThread:
             case _:
                 raise EngineCannot(CLAUDE, "review as Codex does", "Ask for a review in your own words.")
 
-    def _launch_for(self, spec: TurnSpec) -> Launch:
-        """Model and effort stay for the turns after; a schema is for this one."""
-        if spec.model is not None or spec.effort is not None:
-            self._wanted = msgspec.structs.replace(
-                self._wanted,
-                model=spec.model or self._wanted.model,
-                effort=spec.effort or self._wanted.effort,
-            )
-        return msgspec.structs.replace(self._wanted, output_schema=spec.output_schema)
+    def _wanted_for(self, spec: TurnSpec) -> Launch:
+        """Model and effort stay for the turns after."""
+        return msgspec.structs.replace(
+            self._wanted,
+            model=spec.model or self._wanted.model,
+            effort=spec.effort or self._wanted.effort,
+        )
 
-    async def _take_back(self, given: Input) -> None:
+    async def _until(self, done: asyncio.Future[T], given: Input, problem: str) -> T:
+        """Wait for what Claude Code reports of an input; take it back if nothing comes."""
+        take_s = self._setup.take_s
+        try:
+            async with asyncio.timeout(take_s):
+                return await asyncio.shield(done)
+        except TimeoutError:
+            self._take_back(given)
+            said = self._process.stderr_tail if self._process is not None else ""
+            raise EngineSilent(f"{problem} within {take_s:g} s", said, engine=CLAUDE) from None
+
+    def _take_back(self, given: Input) -> None:
         self._reader.turns.forget(given)
-        if self._process is not None and self._process.is_alive:
-            try:
-                await self._process.control("cancel_async_message", message_uuid=given.uuid)
-            except EngineError as problem:
-                log.info("an input could not be taken back: %s", problem)
+        if self._process is not None:
+            self._process.take_back(given.uuid)
 
     async def steer(self, ticket: str, turn_id: str, parts: tuple[Part, ...]) -> None:
         self._refuse_if_over()
@@ -284,7 +305,7 @@ class ClaudeThread:
         given = Input(str(uuid4()), ticket, content_of(parts), text_of(parts), is_turn=False)
         self._reader.turns.expect(given)
         process.send_input(given.uuid, given.content)
-        await given.taken
+        await self._until(given.taken, given, "the input was not taken")
 
     async def interrupt(self, turn_id: str) -> None:
         """Stop a turn, and take back what waits behind it, which Claude Code would go on with."""
@@ -338,27 +359,30 @@ class ClaudeThread:
         self._tools.cancel_all()
         self._reader.background = ()
         loss = process.loss()
-        lost = [given for given in self._reader.turns.unaccepted if given.is_turn]
-        if len(lost) == 1 and lost[0].resent == 0 and not self._reader.translator.has_acted:
-            # Nothing of it is written, and nothing was done for it: it can be sent once more.
-            self._resending = asyncio.get_running_loop().create_task(self._resend(lost[0], launch, loss))
+        lost = self._reader.turns.unaccepted
+        asked = [given for given in lost if given.is_turn]
+        if len(asked) == 1 and asked[0].resent == 0 and not self._reader.translator.has_acted:
+            # Nothing of it is written, and nothing was done for it: it can be sent once more,
+            # with what was added to it.
+            self._resending = asyncio.get_running_loop().create_task(self._resend(lost, launch, loss))
         else:
             self._lose(loss)
 
-    async def _resend(self, given: Input, launch: Launch, loss: EngineLost) -> None:
-        given.resent += 1
+    async def _resend(self, lost: list[Input], launch: Launch, loss: EngineLost) -> None:
         self._reader.questions.withdraw_all()
         try:
             async with self._opening:
                 await self._resume(await self._vetted(launch))
                 assert self._process is not None
-                self._process.send_input(given.uuid, given.content)
-        except EngineError as problem:
+                for given in lost:
+                    given.resent += 1
+                    self._process.send_input(given.uuid, given.content)
+        except (LanewayError, OSError) as problem:
             log.info("an input was not sent again: %s", problem)
             self._lose(loss)
             return
         text = f"{CLAUDE} ended ({loss.how}) before it had written down the prompt, which was sent again."
-        self._host.on_event(Notice(level="warning", message=text, turn_id=given.turn_id))
+        self._host.on_event(Notice(level="warning", message=text, turn_id=lost[0].turn_id))
 
     def _lose(self, loss: EngineLost) -> None:
         self._loss = loss

@@ -29,7 +29,8 @@ class ThreadTokens:
 
     def take_sums(self, turn_id: str, by_model: Any) -> Usage | None:
         """Claude Code's sums of the session, with subagents and earlier processes; none if it tells none."""
-        models = [each for each in by_model.values() if isinstance(each, dict)] if by_model else []
+        listed = by_model.values() if isinstance(by_model, dict) else ()
+        models = [each for each in listed if isinstance(each, dict)]
         total = Tokens()
         for each in models:
             total = plus(total, _sums_of(each))

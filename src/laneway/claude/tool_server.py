@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from laneway import __version__
@@ -33,8 +34,8 @@ class ToolServer:
         self._tools = tools
         self._run = run
         self._respond = respond
-        self._calls: dict[Any, asyncio.Task[None]] = {}
-        """By the id of the MCP request."""
+        self._calls: dict[asyncio.Task[ToolResult], Any] = {}
+        """Those that run, with the ids of their MCP requests, which may be anything."""
 
     def take(self, request_id: str, request: dict[str, Any]) -> None:
         """A `mcp_message` of Claude Code's."""
@@ -52,8 +53,7 @@ class ToolServer:
             case "ping":
                 self._reply(request_id, message, {})
             case "notifications/cancelled":
-                call = self._calls.get(params.get("requestId"))
-                if call is not None:
+                for call in self._calls_of(params.get("requestId")):
                     call.cancel()
                 self._reply(request_id, message, {})
             case str(method) if "id" in message:
@@ -65,12 +65,15 @@ class ToolServer:
 
     def cancel_all(self) -> None:
         """The process is gone: nobody waits for a result."""
-        for call in self._calls.values():
+        for call in self._calls:
             call.cancel()
 
     async def aclose(self) -> None:
         self.cancel_all()
-        await asyncio.gather(*self._calls.values(), return_exceptions=True)
+        await asyncio.gather(*self._calls, return_exceptions=True)
+
+    def _calls_of(self, call_id: Any) -> list[asyncio.Task[ToolResult]]:
+        return [call for call, each in self._calls.items() if each == call_id]
 
     def _hello(self, params: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -83,24 +86,26 @@ class ToolServer:
         if len(self._calls) >= MAX_CALLS:
             self._refuse(request_id, message, INTERNAL_ERROR, f"More than {MAX_CALLS} calls at once")
             return
-        call_id = message.get("id")
-        work = self._run_call(request_id, message, str(params.get("name")), params.get("arguments") or {})
-        task = asyncio.get_running_loop().create_task(work)
-        self._calls[call_id] = task
-        task.add_done_callback(lambda done: self._calls.pop(call_id, None))
+        work = self._run_tool(str(params.get("name")), params.get("arguments") or {})
+        call = asyncio.get_running_loop().create_task(work)
+        self._calls[call] = message.get("id")
+        # Answered here, because a task that is cancelled before it has begun runs nothing.
+        call.add_done_callback(partial(self._answer, request_id, message))
 
-    async def _run_call(self, request_id: str, message: dict[str, Any], name: str, arguments: Any) -> None:
-        try:
-            result = await self._run(name, arguments)
-        except asyncio.CancelledError:
+    async def _run_tool(self, name: str, arguments: Any) -> ToolResult:
+        return await self._run(name, arguments)
+
+    def _answer(self, request_id: str, message: dict[str, Any], call: asyncio.Task[ToolResult]) -> None:
+        del self._calls[call]
+        if call.cancelled():
             self._refuse(request_id, message, INTERNAL_ERROR, "The call was cancelled")
-            raise
-        except Exception:
-            log.exception("the tool %s failed", name)
+        elif (problem := call.exception()) is not None:
+            log.error("a tool failed", exc_info=problem)
             self._refuse(request_id, message, INTERNAL_ERROR, "Internal error")
-            return
-        texts = [{"type": "text", "text": text} for text in (result.text, *result.notes)]
-        self._reply(request_id, message, {"content": texts, "isError": result.is_error})
+        else:
+            result = call.result()
+            texts = [{"type": "text", "text": text} for text in (result.text, *result.notes)]
+            self._reply(request_id, message, {"content": texts, "isError": result.is_error})
 
     def _reply(self, request_id: str, message: dict[str, Any], result: dict[str, Any]) -> None:
         answer = {"jsonrpc": "2.0", "id": message.get("id"), "result": result}

@@ -115,7 +115,8 @@ class ThreadTurns:
             return given is not None
         given.has_been_said = True
         turn_id = given.turn_id or self._translator.turn_id or given.uuid
-        content = message.get("message", {}).get("content")
+        said = message.get("message")
+        content = said.get("content") if isinstance(said, dict) else None
         self._emit(
             UserSaid(turn_id=turn_id, item_id=given.uuid, text=given.text, content=content, frame=frame)
         )
@@ -127,6 +128,12 @@ class ThreadTurns:
             given.is_accepted = True
             if given.turn_id is not None:
                 self._tell_accepted(given)
+
+    def begin_accepted(self) -> None:
+        """The process has ended: what stands in the transcript had begun, though that was not reported."""
+        for given in list(self._inputs.values()):
+            if given.is_accepted and given.state != "started":
+                self._begin(given, b"")
 
     def _tell_accepted(self, given: Input) -> None:
         self._emit(Accepted(turn_id=str(given.turn_id), client_id=given.ticket))

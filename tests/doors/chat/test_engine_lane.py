@@ -134,6 +134,7 @@ async def test_a_command_can_be_interrupted() -> None:
 # ── input ──────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("003-case.7")
 @pytest.mark.parametrize("engine", [on_codex, on_claude])
 async def test_an_image_reaches_the_model(engine: type[object], tmp_path: Path) -> None:
     """As an image, with its words."""
@@ -209,6 +210,7 @@ async def test_an_engine_that_is_not_installed_fails_the_turn_in_words(tmp_path:
         assert done.failure == Failure(kind="no_program", message="No Codex was found: install it.")
 
 
+@pytest.mark.covers("003-case.12")
 async def test_a_missing_login_is_told_in_the_lanes_own_words(tmp_path: Path) -> None:
     """Whatever the engine calls it."""
     async with opened(broken(NotLoggedIn()), tmp_path) as heard:
@@ -230,6 +232,7 @@ async def test_an_unforeseen_error_ends_the_turn_and_the_lane_can_be_closed(tmp_
         assert done.status == "failed"
 
 
+@pytest.mark.covers("003-case.4")
 async def test_a_crash_says_how_to_go_on_and_the_next_turn_remembers() -> None:
     """The thread is resumed."""
     async with on_codex() as here, opened(here.lane(), here.work) as heard:
@@ -267,6 +270,7 @@ async def pid_of(here: EngineStage) -> int:
     return pid
 
 
+@pytest.mark.covers("003-verify.6")
 async def test_lanes_share_one_app_server_which_ends_with_the_last_of_them() -> None:
     """Not with the first."""
     async with on_codex() as here, opened(here.lane(), here.work) as first:
@@ -282,6 +286,7 @@ async def test_lanes_share_one_app_server_which_ends_with_the_last_of_them() -> 
             os.kill(pid, 0)
 
 
+@pytest.mark.covers("003-case.4")
 async def test_the_death_of_the_shared_process_is_told_in_each_lane() -> None:
     """And each works again with its next turn."""
     async with (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,6 +128,7 @@ def test_a_turn_that_failed_or_was_cut_says_so_with_the_words_it_had_begun() -> 
     )
 
 
+@pytest.mark.covers("003-lane.4")
 def test_a_summary_of_the_lane_itself_stands_for_all_else() -> None:
     told = compose([block(command("ls"), LaneSummary(turn_id="t", summary="I tidied up.\nTwice."))])
     assert "Its summary:\n│ I tidied up.\n│ Twice.\n" in told

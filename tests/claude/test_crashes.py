@@ -1,0 +1,158 @@
+"""Deaths and ends at instants that the real Claude Code offers only now and then."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from laneway.base.errors import EngineClosed, EngineError
+from laneway.core.model import Accepted, Notice, TurnDone, TurnStarted, UserSaid
+from laneway.core.ports import TextPart
+from tests.claude.pretending import GREETS, HELLO, pretending, session_of
+from tests.codex.support import first, only, play, say
+from tests.core.support import until
+
+DEADLINE_S = 60
+LIVES = """
+lives = os.path.join(os.environ["HOME"], "lives")
+with open(lives, "a") as file:
+    file.write(" ".join(sys.argv) + "\\n")
+life = len(open(lives).readlines())
+session = [word.partition("=")[2] for word in sys.argv if word.startswith(("--session-id=", "--resume="))][-1]
+folder = os.path.join(os.environ["HOME"], ".claude", "projects", "work")
+def record(given):
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, session + ".jsonl"), "a") as file:
+        file.write(json.dumps({{"parentUuid": None, **given}}, separators=(",", ":")) + "\\n")
+"""
+"""Counts the starts, and writes a transcript."""
+
+
+def lives(folder: Path) -> list[str]:
+    return (folder / "lives").read_text().splitlines()
+
+
+async def test_what_stands_in_the_transcript_is_not_sent_again_though_its_start_was_never_told(
+    tmp_path: Path,
+) -> None:
+    """Claude Code died between the two: the turn has begun, was accepted, and is lost."""
+    script = (
+        GREETS
+        + LIVES
+        + """
+given = asked()
+record(given)
+if life == 1:
+    os._exit(9)
+say(type="command_lifecycle", command_uuid=given["uuid"], state="started")
+end("two")
+asked()
+"""
+    )
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        events, result = await play(session, "first")
+        assert (result.status, result.failure and result.failure.kind) == ("failed", "engine_lost")
+        kinds = [type(event) for event in events if isinstance(event, TurnStarted | Accepted | TurnDone)]
+        assert kinds == [TurnStarted, Accepted, TurnDone]
+        assert only(events, Notice) == []
+        _, result = await play(session, "second")
+        assert result.text == "two"
+        assert len(lives(tmp_path)) == 2
+
+
+async def test_what_was_added_to_a_lost_prompt_is_sent_again_with_it(tmp_path: Path) -> None:
+    """In its order, and whoever added it is told when it is taken."""
+    script = (
+        GREETS
+        + LIVES
+        + """
+given, added = begin(), None
+if life == 1:
+    added = asked()
+    os._exit(9)
+while added is None or added["type"] != "user":
+    added = asked()
+for each in (given, added):
+    record(each)
+    say(type="user", isReplay=True, uuid=each["uuid"], message=each["message"])
+say(type="command_lifecycle", command_uuid=added["uuid"], state="queued")
+say(type="command_lifecycle", command_uuid=added["uuid"], state="started")
+end("both")
+asked()
+"""
+    )
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        turn = say(session, "first")
+        await first(turn, TurnStarted)
+        await session.steer((TextPart("and this"),), ticket="added")
+        rest = [event async for event in turn.events]
+        assert (await turn.result()).text == "both"
+        assert [event.text for event in only(rest, UserSaid)] == ["first", "and this"]
+        assert {event.client_id for event in only(rest, Accepted)} == {turn.ticket, "added"}
+        assert len(lives(tmp_path)) == 2
+
+
+async def test_one_that_dies_again_and_again_is_started_a_second_time_and_no_third(tmp_path: Path) -> None:
+    """Else a prompt that kills it would be sent for ever."""
+    script = GREETS + LIVES + "begin()\nos._exit(9)\n"
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script) as (engine, hub):
+        session = await session_of(hub, tmp_path)
+        _, result = await play(session, "first")
+        assert (result.status, result.failure and result.failure.kind) == ("failed", "engine_lost")
+        assert len(lives(tmp_path)) == 2
+        assert not engine.is_running
+
+
+async def test_one_that_cannot_be_started_again_loses_the_turn(tmp_path: Path) -> None:
+    """Whatever the reason is: somebody waits for the end of it."""
+    script = GREETS + LIVES + "begin()\nos.unlink(sys.argv[0])\nos._exit(9)\n"
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        _, result = await play(session, "first")
+        assert (result.status, result.failure and result.failure.kind) == ("failed", "engine_lost")
+
+
+async def test_an_engine_that_is_closed_ends_what_is_only_being_started(tmp_path: Path) -> None:
+    """Whoever starts it gets an error at once, and no process is left."""
+    script = HELLO + LIVES + "open(lives + '.pid', 'w').write(str(os.getpid()))\ntime.sleep(600)\n"
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script) as (engine, hub):
+        opening = asyncio.create_task(session_of(hub, tmp_path))
+        note = tmp_path / "lives.pid"
+        await until(lambda: note.exists() and bool(note.read_text()))
+        await engine.aclose()
+        with pytest.raises(EngineClosed):
+            await opening
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(note.read_text()), 0)
+        with pytest.raises(EngineError):
+            await session_of(hub, tmp_path)
+
+
+async def test_one_that_hangs_and_ignores_signals_is_gone_after_a_close(tmp_path: Path) -> None:
+    """In the middle of a turn, with its standard input full or not."""
+    script = (
+        GREETS
+        + """
+import signal
+for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(each, signal.SIG_IGN)
+given = begin()
+open(os.path.join(os.environ["HOME"], "pid"), "w").write(str(os.getpid()))
+while True:
+    time.sleep(600)
+"""
+    )
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script) as (engine, hub):
+        session = await session_of(hub, tmp_path)
+        turn = say(session, "hello")
+        await first(turn, TurnStarted)
+        note = tmp_path / "pid"
+        await until(lambda: note.exists() and bool(note.read_text()))
+        await engine.aclose()
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(note.read_text()), 0)
