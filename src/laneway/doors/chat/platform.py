@@ -1,4 +1,4 @@
-"""The port of a chat platform: a terminal, a web page, a bot. It shows conversations and sends what people say.
+"""The port of a chat platform: a terminal, a web page, a bot. It shows conversations, and sends messages.
 
 Its configuration (tokens, who may speak) is its constructor's; the conversations come with `run`. What runs
 the platforms is `laneway.app.chat`.
