@@ -28,7 +28,7 @@ class ClaudeRequest(msgspec.Struct, frozen=True):
 
 
 def claude_request(folder: Path, environment: Mapping[str, str], trust_file: Path) -> ClaudeRequest | None:
-    """None if the folder brings nothing for Claude Code, or can never be trusted. Raises `ContentUnreadable`."""
+    """None if it brings nothing for Claude Code, or can never be trusted. Raises `ContentUnreadable`."""
     here = RepoTrust(environment, Path(config_home(environment)))
     root = here.root_of(folder)
     if why_never(root, trust_file) is not None:
