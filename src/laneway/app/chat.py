@@ -68,7 +68,7 @@ async def serve(request: ChatRequest) -> int:
                 environment=os.environ,
                 resume=request.resume,
                 is_rehearsal=request.chosen.is_rehearsal,
-                at_forced_exit=signals.at_forced_exit,
+                signals=signals,
             )
             return await run_platforms(make_platforms(request.platforms, context), chat, signals.received)
 
@@ -109,26 +109,37 @@ async def run_platforms(platforms: Sequence[ChatPlatform], chat: Chat, stop: asy
 
 
 class Signals:
-    """The first signal sets `received`; the second ends the process: guardians end what we started."""
+    """The first signal sets `received`; the second ends the process: guardians end what we started.
+
+    A terminal may take the first Ctrl-C for itself.
+    """
 
     def __init__(self) -> None:
         self.received = asyncio.Event()
-        self.at_forced_exit: list[Callable[[], None]] = []
-        """Called before the process ends at once."""
+        self._at_forced_exit: list[Callable[[], None]] = []
+        self._handlers: list[Callable[[], bool]] = []
+
+    def on_interrupt(self, handler: Callable[[], bool]) -> None:
+        self._handlers.append(handler)
+
+    def at_forced_exit(self, work: Callable[[], None]) -> None:
+        self._at_forced_exit.append(work)
 
     def __enter__(self) -> Signals:
         for number in SIGNALS:
-            asyncio.get_running_loop().add_signal_handler(number, self._on_signal)
+            asyncio.get_running_loop().add_signal_handler(number, self._on_signal, number)
         return self
 
     def __exit__(self, *_: object) -> None:
         for number in SIGNALS:
             asyncio.get_running_loop().remove_signal_handler(number)
 
-    def _on_signal(self) -> None:
+    def _on_signal(self, number: int) -> None:
+        if number == signal.SIGINT and any(handler() for handler in self._handlers):
+            return
         if not self.received.is_set():
             self.received.set()
             return
-        for work in self.at_forced_exit:
+        for work in self._at_forced_exit:
             work()
         os._exit(STOPPED)

@@ -7,7 +7,6 @@ and a function that makes it.
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import Callable, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from laneway.base.settings import Settings
     from laneway.core.conversations import ConversationStore
     from laneway.doors.chat.platform import ChatPlatform
+    from laneway.doors.chat.platforms.terminal.platform import TerminalInterrupts
 
 TERMINAL = "terminal"
 """What is run if nothing else is asked for."""
@@ -37,8 +37,7 @@ class PlatformContext(msgspec.Struct, frozen=True, kw_only=True):
     resume: str | None = None
     """For the terminal: the conversation to go on with; empty for the latest of this folder."""
     is_rehearsal: bool = False
-    at_forced_exit: list[Callable[[], None]] = []
-    """Called before the process ends at once, by a second signal."""
+    signals: TerminalInterrupts | None = None
 
 
 class PlatformKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,15 +58,14 @@ def _terminal(context: PlatformContext) -> ChatPlatform:
         context.cwd,
         resume=context.resume,
         keeps_history=not context.is_rehearsal,
-        at_forced_exit=context.at_forced_exit.append,
+        interrupts=context.signals,
     )
 
 
-def is_interactive() -> bool:
-    """Whether a person is at a terminal that can move its cursor: else lines are read and written."""
-    from laneway.terminal.style import is_dumb
+def _is_interactive() -> bool:
+    from laneway.doors.chat.platforms.terminal.platform import is_interactive
 
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and not is_dumb()
+    return is_interactive()
 
 
 PLATFORMS: dict[str, PlatformKind] = {
@@ -76,7 +74,7 @@ PLATFORMS: dict[str, PlatformKind] = {
         description="this terminal, or lines in a pipe",
         extra="chat",
         modules=("prompt_toolkit", "rich"),
-        needs_modules=is_interactive,
+        needs_modules=_is_interactive,
     ),
 }
 
