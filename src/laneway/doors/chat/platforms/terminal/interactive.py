@@ -163,6 +163,11 @@ class InteractiveScreen:
         if self._app.is_running and not self._app.is_done:
             self._app.exit(result=code)
 
+    @property
+    def typed_text(self) -> str:
+        """What stands in the input."""
+        return self._buffer.text
+
     # ── paper ──────────────────────────────────────────────────────────────
 
     @property
