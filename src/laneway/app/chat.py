@@ -7,13 +7,11 @@ run side by side: the first that ends ends the process, and so does a signal; a 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -24,6 +22,7 @@ from laneway.base.settings import Settings
 from laneway.doors.chat.options import Busy, ChatOptions
 from laneway.doors.chat.platform import ChatPlatform
 from laneway.doors.chat.ports import Chat
+from laneway.doors.chat.service import ChatService
 
 STOPPED = 130
 """The exit code after a signal."""
@@ -76,7 +75,6 @@ async def serve(request: ChatRequest) -> int:
 @asynccontextmanager
 async def open_chat(request: ChatRequest) -> AsyncIterator[tuple[Chat, OpenConversations]]:
     """The conversations of a process. All of their lanes have ended when this returns."""
-    service: Any = importlib.import_module("laneway.doors.chat.service")
     async with AsyncExitStack() as stack:
         path = None
         if request.chosen.is_rehearsal:
@@ -88,9 +86,7 @@ async def open_chat(request: ChatRequest) -> AsyncIterator[tuple[Chat, OpenConve
         )
         lanes = await stack.enter_async_context(ChatLanes(request.chosen, request.settings))
         options = chat_options(request.settings, request.cwd)
-        chat = await stack.enter_async_context(
-            service.ChatService(lanes, opened.store, opened.locks, options)
-        )
+        chat = await stack.enter_async_context(ChatService(lanes, opened.store, opened.locks, options))
         yield chat, opened
 
 

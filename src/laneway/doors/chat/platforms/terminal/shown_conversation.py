@@ -15,7 +15,7 @@ from typing import Protocol
 
 from laneway.base.errors import LanewayError, UsageError
 from laneway.core.background import TaskSet
-from laneway.doors.chat.messages import Incoming, Place, ReplyTarget, Sender, Tap
+from laneway.doors.chat.messages import Incoming, Place, Sender, Tap
 from laneway.doors.chat.outputs import (
     InputReceipt,
     QuestionOver,
@@ -175,14 +175,13 @@ class ShownConversation:
             self.transcript.note(str(problem))
         self._screen.changed()
 
-    async def take(self, text: str, reply: ReplyTarget | None = None) -> None:
+    async def take(self, text: str) -> None:
         await self.chat.take(
             Incoming(
                 place=self.place,
                 message_id=next(self._message_ids),
                 sender=self._sender,
                 text=text,
-                reply=reply,
                 conversation_id=self.conversation_id,
             )
         )
@@ -222,7 +221,7 @@ class ShownConversation:
                     self.transcript.question(shown, list(rows))
                 self._screen.changed()
             case Skipped():
-                await self.take(SKIP, ReplyTarget(question=shown.number))
+                await self._deliver(dialog, self._tap(f"q:{shown.number}", words=SKIP))
             case Chosen(index, words):
                 await self._deliver(dialog, self._tap(shown.buttons[index].data, words=words))
             case Filled(values):
