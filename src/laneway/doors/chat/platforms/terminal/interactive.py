@@ -40,7 +40,7 @@ from prompt_toolkit.styles import Style as PromptStyle
 
 from laneway.doors.chat.outputs import StatusNow
 from laneway.doors.chat.platforms.terminal.dialog import QuestionDialog
-from laneway.doors.chat.platforms.terminal.drawing import Canvas
+from laneway.doors.chat.platforms.terminal.drawing import Canvas, lane_name
 from laneway.doors.chat.platforms.terminal.shown_conversation import ShownConversation
 from laneway.doors.chat.platforms.terminal.status_row import MARKS_PER_S, status_row
 from laneway.doors.chat.platforms.terminal.streamed import StreamedMarkdown, Writer
@@ -178,8 +178,8 @@ class InteractiveScreen:
     def max_question_rows(self) -> int:
         return max(self._size()[1] - LEFT_ROWS, MIN_LIVE_ROWS)
 
-    def rows(self, *rows: str) -> None:
-        self._separate("work")
+    def rows(self, *rows: str, has_gap: bool = False) -> None:
+        self._separate("work", has_gap=has_gap)
         self._write("".join(f"{row}\n" for row in rows))
 
     def writer(self) -> Writer:
@@ -198,9 +198,9 @@ class InteractiveScreen:
         self._separate("answer")
         self._write(text)
 
-    def _separate(self, kind: str) -> None:
+    def _separate(self, kind: str, *, has_gap: bool = False) -> None:
         """An empty line between what was done and what is said."""
-        if self._last != kind:
+        if has_gap or self._last != kind:
             self._write("\n")
         self._last = kind
 
@@ -294,7 +294,8 @@ class InteractiveScreen:
     def _live_rows(self) -> list[str]:
         if self._conversation is None:
             return []
-        return self._conversation.transcript.live_rows(max(self._size()[1] - LEFT_ROWS, MIN_LIVE_ROWS))
+        rows = self._conversation.transcript.live_rows(max(self._size()[1] - LEFT_ROWS, MIN_LIVE_ROWS))
+        return ["", *rows] if rows and self._last != "answer" else rows
 
     def _live_text(self) -> AnyFormattedText:
         return ANSI("\n".join(self._live_rows()))
@@ -305,7 +306,7 @@ class InteractiveScreen:
             return ""
         waiting = len(self._conversation.dialogs) - 1
         more = f"   ({waiting} more question{'s' if waiting > 1 else ''})" if waiting else ""
-        return [("class:hint", f"  {front.hint}{more}")]
+        return [("class:hint", f"  {lane_name(front.shown.lane)} asks: {front.hint}{more}")]
 
     def _prompt_text(self) -> AnyFormattedText:
         return [("class:prompt", "› " if self._front is None else "? ")]

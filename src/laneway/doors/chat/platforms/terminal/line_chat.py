@@ -66,8 +66,8 @@ class LineChat:
         """All of a question is written: what scrolls away can be read again."""
         return sys.maxsize if not self._is_typed else size(self._side)[1]
 
-    def rows(self, *rows: str) -> None:
-        self._write(self._side, "".join(f"{row}\n" for row in rows if row))
+    def rows(self, *rows: str, has_gap: bool = False) -> None:
+        self._write(self._side, "".join(f"{row}\n" for row in rows))
 
     def writer(self) -> Writer:
         return StreamedPlain(self._write_out, is_terminal=self._out.isatty())

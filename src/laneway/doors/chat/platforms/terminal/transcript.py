@@ -50,8 +50,8 @@ class Paper(Protocol):
 
     @property
     def canvas(self) -> Canvas: ...
-    def rows(self, *rows: str) -> None:
-        """Write rows about the work."""
+    def rows(self, *rows: str, has_gap: bool = False) -> None:
+        """Write rows about the work, after an empty one if there is to be a gap."""
         ...
 
     def writer(self) -> Writer:
@@ -131,7 +131,7 @@ class Transcript:
         canvas = self._paper.canvas
         match output:
             case Said() if output.place != self._place:
-                self._rows(*drawing.said_rows(output, canvas))
+                self._rows(*drawing.said_rows(output, canvas), has_gap=True)
             case InputReceipt() if output.place == self._place:
                 self._receipt(output)
             case QuestionOver():
@@ -143,13 +143,16 @@ class Transcript:
             case _:
                 pass  # questions and the status have places of their own
 
-    def _rows(self, *rows: str) -> None:
+    def _rows(self, *rows: str, has_gap: bool = False) -> None:
         """Rows of our own; texts that are being written are cut there."""
         if rows:
-            for text in self._texts.values():
-                text.writer.end()
-            self._newest = ""
-            self._paper.rows(*rows)
+            self._cut_texts()
+            self._paper.rows(*rows, has_gap=has_gap)
+
+    def _cut_texts(self) -> None:
+        for text in self._texts.values():
+            text.writer.end()
+        self._newest = ""
 
     def question(self, shown: QuestionShown, rows: list[str]) -> None:
         """A question that has come to the front, drawn already."""
@@ -161,7 +164,7 @@ class Transcript:
 
     def own(self, text: str, images: int = 0) -> None:
         """A message that was typed here."""
-        self._rows("", *drawing.own_rows(text, images, self._paper.canvas))
+        self._rows(*drawing.own_rows(text, images, self._paper.canvas), has_gap=True)
 
     # ── turns ──────────────────────────────────────────────────────────────
 
@@ -268,7 +271,7 @@ class Transcript:
 
     def _told(self, told: Told) -> None:
         if told.level == "info":
-            self._rows("")
+            self._cut_texts()
             self._paper.answer(told.text)
         else:
             self._rows(*drawing.told_rows(told, self._paper.canvas))
