@@ -8,9 +8,10 @@ const SILENT_MS = 45_000;
 const RETRY_MS = [300, 600, 1200, 2500, 5000];
 
 export class PageError extends Error {
-  constructor(status, message) {
+  constructor(status, message, detail = {}) {
     super(message);
     this.status = status;
+    this.detail = detail;
   }
 }
 
@@ -47,14 +48,14 @@ export async function request(path, init = {}) {
   const headers = { authorization: `Bearer ${token}`, ...init.headers };
   const response = await fetch(path, { cache: "no-store", credentials: "omit", redirect: "error", ...init, headers });
   if (response.ok) return response;
-  let text = response.statusText;
+  let detail = {};
   try {
-    text = (await response.json()).error ?? text;
+    detail = await response.json();
   } catch {
     // Not ours: a proxy's page.
   }
   if (response.status === 401) setState("locked");
-  throw new PageError(response.status, text);
+  throw new PageError(response.status, detail.error ?? response.statusText, detail);
 }
 
 export async function get(path) {

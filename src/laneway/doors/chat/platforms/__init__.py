@@ -1,0 +1,1 @@
+"""The platforms that show conversations; each implements `laneway.doors.chat.platform.ChatPlatform`."""
