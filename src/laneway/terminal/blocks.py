@@ -64,6 +64,11 @@ class MarkdownBlocks:
         self._part = ""
         return blocks + self._cut()
 
+    @property
+    def open_block(self) -> Block:
+        """What is not finished yet, as far as it has come."""
+        return Block(self._kind, "\n".join([*self._lines, self._part]).strip("\n"), self._goes_on)
+
     def _line(self, line: str) -> list[Block]:
         if self._fence:
             return self._code_line(line)

@@ -1,0 +1,533 @@
+"""The interactive screen: what a person sees of a conversation, and what the keys do."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import pytest
+from prompt_toolkit.history import InMemoryHistory
+
+from laneway.core.model import Failure, Field, FieldOption, Plan, PlanStep, Tokens
+from laneway.doors.chat.messages import Place, TapResult
+from laneway.doors.chat.outputs import (
+    InputReceipt,
+    OutputDelta,
+    PlanShown,
+    Said,
+    StatusNow,
+    TextDelta,
+    TextDone,
+    Told,
+    TurnEnded,
+)
+from laneway.doors.chat.platforms.terminal.typed_history import TypedHistory
+from tests.doors.chat.platforms.terminal.hand_chat import HandChat, approval, command, form, text
+from tests.doors.chat.platforms.terminal.stage import seat
+
+StepStatus: TypeAlias = Literal["pending", "running", "completed"]
+
+
+def done(
+    lane: str = "claude", *, banner: bool = False, diff: str = "", failure: Failure | None = None
+) -> TurnEnded:
+    return TurnEnded(
+        lane=lane,
+        ticket="t1",
+        status="failed" if failure else "completed",
+        has_banner=banner,
+        diff=diff,
+        failure=failure,
+        tokens=Tokens(total=1234),
+        seconds=7.0,
+    )
+
+
+# ── input ──────────────────────────────────────────────────────────────────
+
+
+async def test_what_is_typed_is_sent_with_enter_and_stays_on_the_screen() -> None:
+    async with seat() as person:
+        person.type("what does this folder do?")
+        person.press("enter")
+        message = await person.chat.wait_taken()
+        await person.see("› what does this folder do?")
+    assert message.text == "what does this folder do?"
+    assert message.place == person.chat.place
+    assert message.sender.is_owner
+
+
+async def test_a_message_may_have_several_lines() -> None:
+    async with seat() as person:
+        person.type("first")
+        person.press("newline")
+        person.type("second\\")
+        person.press("enter")
+        person.type("third")
+        person.press("enter")
+        assert (await person.chat.wait_taken()).text == "first\nsecond\nthird"
+
+
+async def test_pasted_lines_are_one_message() -> None:
+    async with seat() as person:
+        person.type("\x1b[200~one\ntwo\nthree\x1b[201~")
+        person.press("enter")
+        assert (await person.chat.wait_taken()).text == "one\ntwo\nthree"
+
+
+async def test_an_empty_line_is_not_sent() -> None:
+    async with seat() as person:
+        person.press("enter")
+        person.type("hello")
+        person.press("enter")
+        assert (await person.chat.wait_taken()).text == "hello"
+    assert len(person.chat.taken) == 1
+
+
+async def test_what_was_typed_before_comes_back() -> None:
+    async with seat(history=InMemoryHistory()) as person:
+        person.type("one")
+        person.press("enter")
+        await person.chat.wait_taken(1)
+        async with asyncio.timeout(30):
+            while person.interactive.typed_text != "one":  # it is read in the background
+                person.press("up")
+                await asyncio.sleep(0.01)
+        person.press("enter")
+        assert (await person.chat.wait_taken(2)).text == "one"
+
+
+def test_history_is_kept_for_the_user_alone_and_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "history"
+    history = TypedHistory(path)
+    for entry in ("one", "two\nlines", "x" * 30_000):
+        history.store_string(entry)
+    assert list(TypedHistory(path).load_history_strings()) == ["two\nlines", "one"]
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.write_text('"good"\n"cut')
+    assert list(TypedHistory(path).load_history_strings()) == ["good"]
+
+
+async def test_commands_and_lanes_are_completed() -> None:
+    async with seat() as person:
+        person.type("/co")
+        await person.see("OpenAI Codex")
+        person.press("tab")
+        await person.see("› /codex")
+        person.press("enter")  # takes the completion
+        person.type(" fix it")
+        person.press("enter")
+        assert (await person.chat.wait_taken()).text == "/codex fix it"
+
+
+async def test_the_commands_of_a_lanes_engine_are_completed_behind_it() -> None:
+    async with seat() as person:
+        person.type("/codex /re")
+        await person.see("review the changes")
+
+
+# ── output ─────────────────────────────────────────────────────────────────
+
+
+async def test_markdown_is_rendered_as_it_streams() -> None:
+    async with seat() as person:
+        person.chat.begin()
+        person.chat.show(
+            TextDelta(lane="claude", ticket="t1", part="p", offset=0, text="# Title\n\nSome **bo")
+        )
+        await person.see("Some **bo")  # what is not complete is shown, too
+        person.chat.show(TextDelta(lane="claude", ticket="t1", part="p", offset=18, text="ld** words"))
+        await person.see("Some bold words")
+        person.chat.show(
+            TextDone(lane="claude", ticket="t1", part="p", text="# Title\n\nSome **bold** words\n\nEnd")
+        )
+        person.chat.end(done())
+        await person.see("End")
+    assert "#" not in person.text
+    assert person.text.count("Some bold words") == 1
+
+
+async def test_a_text_whose_pieces_were_missed_is_shown_once_and_whole() -> None:
+    async with seat() as person:
+        person.chat.begin()
+        person.chat.show(TextDelta(lane="claude", ticket="t1", part="p", offset=8, text="two"))
+        person.chat.show(TextDone(lane="claude", ticket="t1", part="p", text="one and two"))
+        await person.see("one and two")
+
+
+@pytest.mark.covers("003-case.9")
+async def test_a_plan_is_a_checklist_that_changes_in_place() -> None:
+    def plan(first: StepStatus, second: StepStatus) -> PlanShown:
+        steps = (
+            PlanStep(text="Read test files", status=first),
+            PlanStep(text="Fix failing assertions", status=second),
+            PlanStep(text="Run tests", status="pending"),
+        )
+        return PlanShown(lane="codex", ticket="t1", plan=Plan(turn_id="t1", steps=steps))
+
+    async with seat() as person:
+        person.chat.begin("codex", banner=True)
+        person.chat.show(plan("running", "pending"))
+        await person.see("◐ Read test files")
+        person.chat.show(plan("completed", "running"))
+        await person.see("☑ Read test files")
+        await person.see("◐ Fix failing assertions")
+        assert person.text.count("Read test files") == 1
+        person.chat.end(done("codex", banner=True))
+        await person.see("CODEX COMPLETED")
+    assert person.text.count("Read test files") == 1
+    assert "☐ Run tests" in person.text
+
+
+async def test_a_lane_that_is_not_the_default_has_banners_and_its_name_before_its_calls() -> None:
+    async with seat() as person:
+        person.chat.begin("codex", task="fix the tests", banner=True)
+        person.chat.show(command("npm test"))
+        await person.see("▸ codex::Bash(npm test)")
+        person.chat.show(OutputDelta(lane="codex", ticket="t1", item_id="npm test", text="1 passed\n"))
+        await person.see("│ 1 passed")
+        person.chat.show(command("npm test", output="1 passed\n2 failed\n", exit_code=1))
+        person.chat.end(done("codex", banner=True))
+        await person.see("━━━ CODEX COMPLETED · 7 s · 1.2k tokens ━━━")
+    assert "━━━ CODEX STARTED: fix the tests ━━━" in person.text
+    assert person.text.count("│ 1 passed") == 1
+    assert "exit code 1" in person.text
+
+
+async def test_the_default_lane_speaks_without_banners() -> None:
+    async with seat() as person:
+        person.chat.begin()
+        person.chat.show(command("ls", lane="claude"), *text("There is nothing."))
+        person.chat.end(done())
+        await person.see("There is nothing.")
+        await person.see("▸ Bash(ls)")
+    assert "━━━" not in person.text
+
+
+@pytest.mark.covers("003-case.8")
+async def test_thoughts_are_folded_to_a_line_and_can_be_unfolded() -> None:
+    async with seat() as person:
+        person.chat.begin("codex", banner=True)
+        thought = "**Reading the code**\nIt is long.\nThe bug is in line 7."
+        person.chat.show(TextDone(lane="codex", ticket="t1", part="th", text=thought, kind="thought"))
+        await person.see("┄ Reading the code …")
+        assert "line 7" not in person.text
+        person.press("ctrl-o")
+        await person.see("│ The bug is in line 7.")
+
+
+@pytest.mark.covers("003-case.11")
+async def test_the_diff_of_a_turn_is_shown_at_its_end_and_a_long_one_is_cut() -> None:
+    lines = "\n".join(f"+line {number}" for number in range(100))
+    diff = (
+        f"diff --git a/a.py b/a.py\nindex 1..2 100644\n--- a/a.py\n+++ b/a.py\n@@ -0,0 +1,100 @@\n{lines}\n"
+    )
+    async with seat() as person:
+        person.chat.begin()
+        person.chat.end(done(diff=diff))
+        await person.see("more lines (Ctrl-O shows them)")
+        assert "│ +line 1" in person.text
+        assert "│ +line 99" not in person.text
+        person.press("ctrl-o")
+        await person.see("│ +line 99")
+
+
+async def test_long_output_of_a_command_is_folded() -> None:
+    output = "".join(f"line {number}\n" for number in range(10_000))
+    async with seat() as person:
+        person.chat.begin()
+        for start in range(0, len(output), 4000):
+            piece = output[start : start + 4000]
+            person.chat.show(OutputDelta(lane="claude", ticket="t1", item_id="seq", text=piece))
+        person.chat.show(command("seq", output=output))
+        await person.see("… 9990 more lines")
+    assert "line 5000" not in person.text
+
+
+async def test_nothing_that_a_model_writes_moves_the_cursor() -> None:
+    evil = "before\x1b[2J\x1b[H\x1b]0;title\x07after"
+    async with seat() as person:
+        person.chat.begin("codex", task=evil, banner=True)
+        person.chat.show(*text(evil), command(evil, output=evil), Told(text=evil, level="warning"))
+        person.chat.show(TextDone(lane="codex", ticket="t1", part="th", text=evil, kind="thought"))
+        person.chat.show(
+            Said(input_id=1, place=Place("web", "x"), message_id="1", sender=evil, platform="web", text=evil)
+        )
+        person.chat.ask(approval(evil))
+        await person.see("? ")
+        person.chat.over()
+        person.chat.end(done("codex", banner=True, failure=Failure(kind="other", message=evil)))
+        await person.see("CODEX FAILED")
+    assert "\x1b[2J" not in person.raw
+    assert "\x1b]0;" not in person.raw
+    assert "\\x1b" in person.text
+
+
+async def test_a_message_from_another_place_is_shown_with_its_sender() -> None:
+    async with seat() as person:
+        said = Said(
+            input_id=1,
+            place=Place("telegram", "7"),
+            message_id="1",
+            sender="Ann",
+            platform="telegram",
+            text="hi",
+        )
+        person.chat.show(said)
+        await person.see("Ann (telegram):")
+        await person.see("› hi")
+
+
+async def test_our_own_message_is_not_shown_twice() -> None:
+    async with seat() as person:
+        person.type("hello")
+        person.press("enter")
+        message = await person.chat.wait_taken()
+        person.chat.show(
+            Said(
+                input_id=1,
+                place=message.place,
+                message_id="1",
+                sender="you",
+                platform="terminal",
+                text="hello",
+            ),
+            InputReceipt(
+                input_id=1, place=message.place, message_id="1", kind="queued", lane="codex", position=2
+            ),
+        )
+        await person.see("· queued for codex, 2nd")
+    assert person.text.count("hello") == 1
+
+
+async def test_the_answer_to_a_command_of_another_place_is_not_shown() -> None:
+    async with seat() as person:
+        person.chat.show(
+            Told(text="secret **status**", only=Place("web", "x")),
+            Told(text="our **status**", only=person.chat.place),
+        )
+        await person.see("our status")
+    assert "secret" not in person.text
+
+
+async def test_the_status_row_has_lane_model_tokens_and_time() -> None:
+    async with seat() as person:
+        person.chat.show(
+            StatusNow(
+                default_lane="claude",
+                active_lane="codex",
+                model="gpt-5.5",
+                tokens=12_300,
+                window=100_000,
+                working_since=-11.0,
+            )
+        )
+        await person.see("codex · gpt-5.5 · 12.3k tokens (12 %) · 12 s")
+        await person.see("Ctrl-C stops")
+
+
+# ── questions ──────────────────────────────────────────────────────────────
+
+
+@pytest.mark.covers("003-case.5")
+async def test_an_approval_shows_its_choices_and_a_key_answers_it() -> None:
+    async with seat() as person:
+        person.chat.begin("codex", banner=True)
+        person.chat.ask(approval("rm -rf build"))
+        await person.see("? Run rm -rf build?")
+        await person.see("│ rm -rf build")
+        await person.see("1  Allow once")
+        await person.see("y, n or a number")
+        person.type("maybe")
+        person.press("enter")
+        await person.see("“maybe” is none of these")
+        assert person.chat.taps == []
+        person.type("y")
+        person.press("enter")
+        tap = await person.chat.wait_tapped()
+        person.chat.over(text="Allow once")
+        await person.see("question 1: answered: Allow once")
+    assert tap.data == "q:1:0"
+    assert person.chat.taken == []
+
+
+async def test_enter_alone_answers_no_approval() -> None:
+    async with seat() as person:
+        person.chat.ask(approval())
+        await person.see("1  Allow once")
+        person.press("enter", "enter")
+        person.type("n")
+        person.press("enter")
+        assert (await person.chat.wait_tapped()).data == "q:1:2"
+    assert len(person.chat.taps) == 1
+
+
+async def test_a_no_may_say_why() -> None:
+    async with seat() as person:
+        person.chat.ask(approval())
+        await person.see("w to say why not")
+        person.type("w")
+        person.press("enter")
+        await person.see("what should codex do instead")
+        person.type("use pytest")
+        person.press("enter")
+        tap = await person.chat.wait_tapped()
+    assert (tap.data, tap.words) == ("q:1:2", "use pytest")
+
+
+async def test_a_form_is_filled_field_by_field() -> None:
+    fields = (
+        Field(
+            field_id="db",
+            header="DB",
+            text="Which database?",
+            options=(FieldOption(label="PostgreSQL"), FieldOption(label="SQLite")),
+        ),
+        Field(field_id="why", header="Why", text="Why that one?"),
+    )
+    async with seat() as person:
+        person.chat.ask(form(*fields))
+        await person.see("Which database?")
+        await person.see("2  SQLite")
+        person.type("2")
+        person.press("enter")
+        await person.see("Why that one?")
+        person.type("it is small")
+        person.press("enter")
+        tap = await person.chat.wait_tapped()
+    assert (tap.data, tap.values) == ("q:1", {"db": "SQLite", "why": "it is small"})
+
+
+async def test_a_secret_is_neither_echoed_nor_kept() -> None:
+    history = InMemoryHistory()
+    async with seat(history=history) as person:
+        person.chat.ask(form(Field(field_id="token", header="Token", text="Your token?", is_secret=True)))
+        await person.see("Your token?")
+        person.type("/hunter2 x")
+        await person.see("? **********")
+        person.press("enter")
+        tap = await person.chat.wait_tapped()
+        person.chat.over(text="")
+        await person.see("question 1: answered")
+    assert tap.values == {"token": "/hunter2 x"}
+    assert "hunter2" not in person.raw
+    assert history.get_strings() == []
+    assert person.chat.taken == []
+
+
+async def test_what_was_being_typed_when_a_question_came_is_not_its_answer() -> None:
+    async with seat(settle_s=1.0) as person:
+        person.type("y")
+        await person.see("› y")
+        person.chat.ask(approval())
+        await person.see("1  Allow once")
+        person.press("enter")  # too early to have been meant
+        person.type("n")
+        await person.see("? n")
+        assert person.chat.taps == []
+        person.time += 2.0
+        person.press("enter")
+        assert (await person.chat.wait_tapped()).data == "q:1:2"
+        person.chat.over(text="Decline")
+        await person.see("› y")  # it is there again
+    assert person.chat.taken == []
+
+
+async def test_of_several_questions_the_oldest_is_in_front() -> None:
+    async with seat() as person:
+        person.chat.ask(approval("first"), 1)
+        person.chat.ask(approval("second"), 2, lane="claude")
+        await person.see("(1 more question)")
+        assert "second" not in person.text
+        person.type("y")
+        person.press("enter")
+        assert (await person.chat.wait_tapped(1)).data == "q:1:0"
+        person.chat.over(1)
+        await person.see("? Run second?")
+        person.type("y")
+        person.press("enter")
+        assert (await person.chat.wait_tapped(2)).data == "q:2:0"
+
+
+async def test_a_command_is_no_answer_to_a_question() -> None:
+    async with seat() as person:
+        person.chat.ask(approval())
+        await person.see("1  Allow once")
+        person.type("/stop")
+        person.press("enter")
+        assert (await person.chat.wait_taken()).text == "/stop"
+    assert person.chat.taps == []
+
+
+async def test_an_answer_that_came_too_late_is_told() -> None:
+    chat = HandChat()
+    chat.tap_result = TapResult("Somebody else has answered.", is_done=False, is_stale=True)
+    async with seat(chat) as person:
+        chat.ask(approval())
+        await person.see("1  Allow once")
+        person.type("y")
+        person.press("enter")
+        await person.see("Somebody else has answered.")
+        await person.see_gone("y, n or a number")
+
+
+# ── leaving ────────────────────────────────────────────────────────────────
+
+
+async def test_ctrl_c_stops_the_turn_and_a_second_one_leaves() -> None:
+    async with seat() as person:
+        person.chat.begin()
+        await person.see("Ctrl-C stops")
+        person.press("ctrl-c")
+        assert (await person.chat.wait_taken()).text == "/stop"
+        await person.see("Ctrl-C again leaves")
+        person.press("ctrl-c")
+        assert await person.left() == 130
+
+
+async def test_ctrl_c_empties_the_line_where_nothing_works() -> None:
+    async with seat() as person:
+        person.type("half a thou")
+        await person.see("› half a thou")
+        person.press("ctrl-c")
+        await person.see_gone("half a thou")
+        person.type("x")
+        await person.see("› x")
+        person.press("ctrl-c")  # another key was pressed since
+        await person.see_gone("› x")
+        person.press("ctrl-c")
+        assert await person.left() == 130
+
+
+async def test_ctrl_d_on_an_empty_line_leaves() -> None:
+    async with seat() as person:
+        person.press("ctrl-d")
+        assert await person.left() == 0
+
+
+async def test_quit_stops_every_lane_and_leaves() -> None:
+    async with seat() as person:
+        person.type("/quit")
+        person.press("enter")
+        assert await person.left() == 0
+    assert person.chat.has_quit
+
+
+async def test_a_conversation_that_is_resumed_shows_its_latest_outputs() -> None:
+    chat = HandChat()
+    chat.show(*text("Earlier words."))
+    async with seat(chat, resume="c1") as person:
+        await person.see("Earlier words.")
+    assert chat.joined == "c1"
+
+
+async def test_no_color_leaves_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with seat() as person:
+        person.chat.begin("codex", banner=True)
+        person.chat.show(command("ls", output="x\n", exit_code=2), *text("`code` and [a](https://b.example)"))
+        person.chat.end(done("codex", banner=True))
+        await person.see("CODEX COMPLETED")
+    assert not any(f"\x1b[{code}m" in person.raw for code in (31, 32, 33, 34, 35, 36))
+    assert "\x1b[38;" not in person.raw
