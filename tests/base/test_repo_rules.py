@@ -48,6 +48,11 @@ NEVER_AT_ALL: dict[str, Any] = {
     "jobs.executor": "local",
     "jobs.address": "10.0.0.1:6379",
     "chat.lanes": ["a_lane"],
+    "page.host": "0.0.0.0",
+    "page.port": 80,
+    "page.names": ["evil.example"],
+    "page.remote": True,
+    "page.token": "a-token-that-is-known",
 }
 
 # The user's own value (none: their files say nothing), what narrows it or leaves it, what needs trust.

@@ -62,6 +62,13 @@ def _terminal(context: PlatformContext) -> ChatPlatform:
     )
 
 
+def _web(context: PlatformContext) -> ChatPlatform:
+    from laneway.app.page import PageServer, uploads_folder
+    from laneway.doors.chat.platforms.web.platform import WebPlatform
+
+    return WebPlatform(PageServer(context.settings), uploads_folder())
+
+
 def _is_interactive() -> bool:
     from laneway.doors.chat.platforms.terminal.platform import is_interactive
 
@@ -75,6 +82,12 @@ PLATFORMS: dict[str, PlatformKind] = {
         extra="chat",
         modules=("prompt_toolkit", "rich"),
         needs_modules=_is_interactive,
+    ),
+    "web": PlatformKind(
+        make=_web,
+        description="a page in your browser",
+        extra="web",
+        modules=("uvicorn", "markdown_it"),
     ),
 }
 

@@ -104,6 +104,7 @@ _KEPT = "deletes records of earlier sessions, or fills your disk"
 _BUSY = "runs more jobs at once than you allow, in all your repositories"
 _LONG = "lets jobs run, and cost money, for longer than you allow"
 _ELSEWHERE = "sends your code and your prompts to other machines"
+_PAGE = "lets other machines, or pages of other sites, reach what runs commands as you"
 _LOG = "hides warnings from your log, or logs what you did not want logged"
 
 RULES: dict[str, Rule] = {
@@ -201,6 +202,12 @@ RULES: dict[str, Rule] = {
     "chat.catch_up_secs": at_most("runs messages that are older than you allow"),
     "chat.keep_days": unchanged(_KEPT),
     "chat.lanes": never("runs any Python code as you, outside any sandbox"),
+    # The page
+    "page.host": never(_PAGE),
+    "page.port": never("takes a port that a page of another program had, whose tabs would speak to us"),
+    "page.names": never(_PAGE),
+    "page.remote": never(_PAGE),
+    "page.token": never("lets in everyone who knows the token, which is everyone with the repository"),
     # Tables: each field of a role follows the rule of its key, all of them or none
     "roles": Rule(
         f"a role that only narrows, else {IF_TRUSTED}",

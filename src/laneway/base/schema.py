@@ -27,6 +27,7 @@ DAY_S = 24 * 60 * 60
 MAX_AGE_DAYS = 36_500
 JOBS: Keys = ("jobs",)
 CHAT: Keys = ("chat",)
+PAGE: Keys = ("page",)
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 APPROVALS = ("untrusted", "on-request", "never")
 TOOL_GROUPS = ("codex", "sessions", "mail", "jobs")
@@ -359,6 +360,22 @@ class Settings(msgspec.Struct, frozen=True):
         (),
         "Python modules of lane plugins, which are imported when a conversation starts",
         table=CHAT,
+    )
+
+    # The page in a browser: see `laneway.app.page`
+    page_host = Key[str](kinds.text(), "127.0.0.1", "the address that the page is served on", table=PAGE)
+    page_port = Key[int](kinds.whole(0, 65535), 0, "its port; 0 for a free one", table=PAGE)
+    page_names = Key[tuple[str, ...]](
+        kinds.several(kinds.text(), "a list of host names", "list of names"),
+        (),
+        "further names that browsers reach the page by",
+        table=PAGE,
+    )
+    page_remote = Key[bool](
+        kinds.switch(), False, "let other machines reach the page, if `page.host` does", table=PAGE
+    )
+    page_token = Key[str | None](
+        kinds.text(), None, "the token of the page; by default each start makes one", table=PAGE
     )
 
     def value(self, name: str) -> Any:

@@ -50,6 +50,11 @@ class MarkdownBlocks:
         self._indent = 0
         """Indentation of the list's items."""
 
+    @property
+    def open_text(self) -> str:
+        """What is not part of a finished block yet."""
+        return "\n".join([*self._lines, self._part]).lstrip("\n")
+
     def feed(self, text: str) -> list[Block]:
         *lines, self._part = (self._part + text).split("\n")
         return [block for line in lines for block in self._line(line)]

@@ -1,0 +1,1 @@
+"""The chat in a browser: what the page asks and is told of conversations."""

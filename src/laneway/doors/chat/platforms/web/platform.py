@@ -1,0 +1,25 @@
+"""The web page as a chat platform: joins the chat to the page, which is served by somebody else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from laneway.doors.chat.platforms.web.chat_part import ChatPart
+from laneway.doors.chat.platforms.web.shown_conversations import PLATFORM
+from laneway.doors.chat.ports import Chat
+from laneway.doors.page_parts import PageHost
+
+
+class WebPlatform:
+    def __init__(self, host: PageHost, uploads: Path, *, sender: str = "you") -> None:
+        self._host = host
+        self._uploads = uploads
+        self._sender = sender
+
+    @property
+    def name(self) -> str:
+        return PLATFORM
+
+    async def run(self, chat: Chat) -> int:
+        await self._host.serve([ChatPart(chat, self._uploads, sender=self._sender)])
+        return 0
