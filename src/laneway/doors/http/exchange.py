@@ -8,10 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from laneway.doors.gate import AccessDenied, Headers
-from laneway.doors.http.streams import StreamReader
 
 EXTENSIONS, PROVE = "extensions", "laneway.prove"
 """Where in the scope `connection` puts the function to call once the token is verified."""
@@ -22,6 +21,12 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class LeavingReader(Protocol):
+    """Reads a stream for a client, until that hangs up."""
+
+    def leave(self) -> None: ...
 
 
 class HttpExchange:
@@ -73,7 +78,7 @@ class HttpExchange:
                 return
 
     @contextmanager
-    def watched(self, reader: StreamReader) -> Iterator[None]:
+    def watched(self, reader: LeavingReader) -> Iterator[None]:
         """Within this context the reader is told when the client hangs up."""
 
         async def watch() -> None:
