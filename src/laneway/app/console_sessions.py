@@ -1,4 +1,4 @@
-"""The live sessions of all serving processes, for the console: listed, watched, stopped and answered by socket."""
+"""The live sessions of all serving processes, for the console: each is reached by its process's socket."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class SocketSessions:
-    """The `LiveSessions` of the console. Asks every process anew: nothing is kept that could be out of date."""
+    """The `LiveSessions` of the console. It asks the processes anew each time."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._environment = environment

@@ -19,7 +19,7 @@ def store_of(
     root: Path | None = None,
     keep: Retention | None = None,
 ) -> Store:
-    """The store of a team, else of the settings' one. `is_flat`: as of the older `codex-mcp`, without teams."""
+    """A team's store, by default the settings' one. `is_flat`: as the older `codex-mcp` has it."""
     root = root or sessions_root(CODEX_SESSIONS if is_flat else AGENT_SESSIONS)
     return Store(root, team or settings.team, flat=is_flat, retention=keep or retention(settings))
 

@@ -1,4 +1,4 @@
-"""The panel of background jobs: queue and slots; per job its events, files and conflicts; and what can be done."""
+"""The panel of background jobs: queue and slots, events, files and conflicts, and what can be done."""
 
 from __future__ import annotations
 

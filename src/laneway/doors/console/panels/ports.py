@@ -70,7 +70,7 @@ class LiveSessions(Protocol):
     async def rows(self) -> SessionRows: ...
 
     async def watch(self, agent_id: str, viewer: SessionViewer) -> None:
-        """Until the session is closed. `SessionUnknown` if there is none; `WireBroken` if its process ends."""
+        """Until the session is closed. `SessionUnknown`; `WireBroken` if its process ends."""
         ...
 
     async def stop(self, agent_id: str) -> bool:

@@ -95,7 +95,5 @@ def answer_of(question: Question, filled: FilledIn) -> Answer:
     read = forms.answers if question.kind == "input" else forms.values
     values = read(fields, filled.content)
     if values is None and fields:
-        raise AnswerRefused(
-            "The form is not filled in: a required field is missing, or a value does not fit."
-        )
+        raise AnswerRefused("The form is not complete: a required field is missing, or a value does not fit.")
     return Answer(choice_id=choice.choice_id, values=values or {}, words=words)

@@ -1,7 +1,7 @@
 """What was seen of one watched session, as items of a list that browsers follow by version. Pure.
 
-An item changes in place (a text grows, a command ends) and then has a new version; whoever knows a version asks
-for what has changed since.
+An item changes in place (a text grows, a command ends) and then has a new version; whoever knows a
+version asks for what has changed since.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sessions that browsers watch: one watch for each, whichever browsers look; ended when none asks any more."""
+"""The sessions that browsers watch: one watch for each, for all browsers, until none asks any more."""
 
 from __future__ import annotations
 

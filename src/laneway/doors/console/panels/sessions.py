@@ -1,4 +1,4 @@
-"""The panel of live sessions: lists those of every front end on this machine; watches, answers and stops them."""
+"""The panel of live sessions, of every front end on this machine: watched, answered and stopped."""
 
 from __future__ import annotations
 
