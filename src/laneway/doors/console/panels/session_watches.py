@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from laneway.base.errors import LanewayError, LimitReached, SessionUnknown
+from laneway.base.ids import new_id
 from laneway.core.background import TaskSet
 from laneway.core.model import Event, Question
 from laneway.core.ports import Clock
@@ -73,6 +75,8 @@ class WatchedSession:
 
     def __init__(self, agent_id: str, feed: PageFeed, clock: Clock) -> None:
         self.agent_id = agent_id
+        self.run = new_id("watch")
+        """Versions of the log are those of this watch only."""
         self.log = SessionLog()
         self.begun = asyncio.Event()
         """Set when its state is known, or `problem` is."""
@@ -120,6 +124,10 @@ class WatchedSession:
             self._is_gathering = True
             self._clock.after(GATHER_S, self._publish)
 
+    def since(self, run: str | None, version: int) -> dict[str, Any]:
+        """What is new after this version of this watch; all of it for whoever saw another watch."""
+        return {"watch": self.run, **self.log.since(version if run == self.run else 0)}
+
     def _publish(self) -> None:
         self._is_gathering = False
-        self._feed.publish(WATCH, {"agent_id": self.agent_id, "version": self.log.version})
+        self._feed.publish(WATCH, {"agent_id": self.agent_id, "watch": self.run})

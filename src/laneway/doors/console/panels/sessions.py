@@ -55,7 +55,7 @@ class SessionsPart:
                 return json_reply(shown(await self._sessions.rows()))
             case (agent_id, "watch"):
                 watch = await self._watch(agent_id)
-                return json_reply(watch.log.since(request.whole("after", 0)))
+                return json_reply(watch.since(request.query("watch"), request.whole("after", 0)))
             case _:
                 raise unknown()
 
