@@ -116,8 +116,7 @@ export async function mount(main, page) {
   function files(changed) {
     if (!changed?.length) return null;
     return el("div", {}, el("h2", {}, "Files"), el("ul", {}, changed.map((file) =>
-      el("li", {}, `${file.change ?? "modified"} `, el("code", {}, file.path), ` (${file.certainty})`,
-        file.evidence?.length > 0 && el("span", { class: "soft small" }, ` ${[file.evidence].flat().map(String).join(", ")}`)))));
+      el("li", {}, `${file.change ?? "modified"} `, el("code", {}, file.path), ` (evidence: ${file.certainty})`))));
   }
 
   function conflicts(found) {
@@ -177,7 +176,7 @@ export async function mount(main, page) {
           el("p", { class: "option" }, boxes(chosen, job.jobId, el("span", { class: "unseen" }, `choose ${job.jobId}`), `job-${index}`), " ", link(job.jobId), " ",
             badge(job.status), " ", job.isRolledBack && badge("rolled back")),
           el("p", {}, job.title),
-          el("ul", { class: "small" }, job.modifiedFiles.map((file) => el("li", {}, `${file.change ?? "modified"} `, el("code", {}, file.path), ` (${file.certainty}) `,
+          el("ul", { class: "small" }, job.modifiedFiles.map((file) => el("li", {}, `${file.change ?? "modified"} `, el("code", {}, file.path), ` (evidence: ${file.certainty}) `,
             button("difference", ({ target }) => show(target, file.path), { class: "quiet" }))))))),
         el("p", { class: "soft small" }, "Without a choice, the buttons below are about all jobs of the run."),
         el("p", { class: "actions" },
