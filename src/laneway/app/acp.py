@@ -10,6 +10,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from laneway.app.local_socket import socket_of
 from laneway.app.options import CodexChoice
 from laneway.app.runtime import open_runtime
 from laneway.base.clock import LoopClock
@@ -65,7 +66,8 @@ class AcpService:
                 )
                 warm_task = asyncio.ensure_future(shared.warm())
                 try:
-                    yield shared
+                    async with socket_of(runtime.hub, "acp"):
+                        yield shared
                 finally:
                     await login.aclose()
                     # Before requests that wait for Codex are cancelled: none of them may start another one.

@@ -143,9 +143,13 @@ def _codex(choice: CodexChoice, retry_s: float) -> SharedEngine:
     @asynccontextmanager
     async def open_hub() -> AsyncIterator[Hub]:
         await prestart.load("laneway.app.runtime")
+        from laneway.app.local_socket import socket_of
         from laneway.app.runtime import open_runtime
 
-        async with open_runtime(choice, _timing(retry_s), asks_login=not choice.is_rehearsal) as runtime:
+        async with (
+            open_runtime(choice, _timing(retry_s), asks_login=not choice.is_rehearsal) as runtime,
+            socket_of(runtime.hub, "chat"),
+        ):
             yield runtime.hub
 
     def offers() -> Offers:
@@ -181,8 +185,9 @@ def _claude(choice: ClaudeChoice, retry_s: float) -> SharedEngine:
     async def open_hub() -> AsyncIterator[Hub]:
         await prestart.load("laneway.app.claude")
         from laneway.app.claude import open_claude
+        from laneway.app.local_socket import socket_of
 
-        async with open_claude(choice, _timing(retry_s)) as hub:
+        async with open_claude(choice, _timing(retry_s)) as hub, socket_of(hub, "chat"):
             yield hub
 
     def offers() -> Offers:

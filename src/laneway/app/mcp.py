@@ -151,7 +151,9 @@ class _Parts:
         Gives the resources of clients by their scheme: transcripts and unread mail.
         """
         mail, transcripts = self.mail, Transcripts(sessions)
-        async with local_socket(sessions, open_bridge=mail.serve_bridge if mail else None) as local_server:
+        async with local_socket(
+            sessions, open_bridge=mail.serve_bridge if mail else None, door="mcp"
+        ) as local_server:
             if mail is None:
                 yield {"laneway": transcripts}
                 return

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from laneway import __version__
+from laneway.app.local_socket import socket_of
 from laneway.app.options import DropInOptions
 from laneway.app.runtime import open_runtime, raw_events, script
 from laneway.base.clock import LoopClock
@@ -38,4 +39,5 @@ async def opened(options: DropInOptions, settings: Settings) -> AsyncIterator[Op
             native=raw_events(settings.events),
         )
         dropin = DropIn(runtime.hub, LoopClock(), defaults, script(settings.events))
-        yield OpenServer(dropin.server(__version__), runtime.hub.shutdown)
+        async with socket_of(runtime.hub, "mcp-server"):
+            yield OpenServer(dropin.server(__version__), runtime.hub.shutdown)

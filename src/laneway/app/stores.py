@@ -12,11 +12,16 @@ from laneway.store.store import Store
 
 
 def store_of(
-    settings: Settings, *, is_flat: bool = False, root: Path | None = None, keep: Retention | None = None
+    settings: Settings,
+    *,
+    team: str | None = None,
+    is_flat: bool = False,
+    root: Path | None = None,
+    keep: Retention | None = None,
 ) -> Store:
-    """The team's store. `is_flat`: the layout of the older program `codex-mcp`, without teams."""
+    """A team's store, by default the settings' one. `is_flat`: as the older `codex-mcp` has it."""
     root = root or sessions_root(CODEX_SESSIONS if is_flat else AGENT_SESSIONS)
-    return Store(root, settings.team, flat=is_flat, retention=keep or retention(settings))
+    return Store(root, team or settings.team, flat=is_flat, retention=keep or retention(settings))
 
 
 def retention(settings: Settings) -> Retention:

@@ -6,40 +6,16 @@ A session is named by its agent id, its thread id, or its identity within the te
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections.abc import Mapping
-from typing import Literal
 
-import msgspec
-
-from laneway.base.errors import BadName, LanewayError, RemoteError, UsageError, WireBroken, WireError
+from laneway.base.errors import BadName, LanewayError, UsageError, WireBroken
 from laneway.cli.session_names import ambiguous, matching
 from laneway.cli.stores import add_team
-from laneway.doors.local.client import connect
-from laneway.doors.local.shapes import LIST, Listed, LiveSessionInfo
+from laneway.doors.local.scan import ANSWER_S, LiveScan, LiveSession, ask
+from laneway.doors.local.shapes import LiveSessionInfo
 from laneway.doors.local.socket_files import SocketFile, live_sockets
 from laneway.store.registry import Entry
 from laneway.store.store import Store
-
-ANSWER_S = 5.0
-"""For a process to list its sessions: it answers at once, unless it is stopped or stuck."""
-
-
-class LiveSession(msgspec.Struct, frozen=True):
-    """A live session, and the socket of the process that runs it."""
-
-    socket: SocketFile
-    info: LiveSessionInfo
-
-
-class LiveScan(msgspec.Struct, frozen=True):
-    """The answers of the processes that were asked."""
-
-    sessions: tuple[LiveSession, ...] = ()
-    silent: tuple[SocketFile, ...] = ()
-    """Processes that run but do not answer."""
-    refused: tuple[tuple[SocketFile, str], ...] = ()
-    """Processes that refused to answer, and why."""
 
 
 def add_who(parser: argparse.ArgumentParser) -> None:
@@ -80,32 +56,6 @@ def _matching(scan: LiveScan, who: str, team: str) -> dict[str, LiveSession]:
 
 def _about(info: LiveSessionInfo) -> str:
     return f"{info.identity}@{info.team}  {info.state}  process {info.pid}  {info.cwd or ''}"
-
-
-async def ask(socket_files: list[SocketFile], answer_s: float) -> LiveScan:
-    """The live sessions of these processes."""
-    answers = await asyncio.gather(*(_ask(socket, answer_s) for socket in socket_files))
-    sessions, silent, refused = [], [], []
-    for socket, answer in zip(socket_files, answers, strict=True):
-        if isinstance(answer, Listed):
-            sessions += [LiveSession(socket, info) for info in answer.sessions]
-        elif isinstance(answer, RemoteError):
-            refused.append((socket, answer.message))
-        elif answer == "silent":
-            silent.append(socket)
-    return LiveScan(tuple(sessions), tuple(silent), tuple(refused))
-
-
-async def _ask(socket: SocketFile, answer_s: float) -> Listed | RemoteError | Literal["silent", "gone"]:
-    try:
-        async with asyncio.timeout(answer_s), connect(socket.path) as client:
-            return await client.call(LIST, reply=Listed)
-    except TimeoutError:
-        return "silent"
-    except RemoteError as refused:
-        return refused
-    except WireError:
-        return "gone"  # the process ended meanwhile
 
 
 def pid_of_holder(store: Store, who: str) -> int | None:

@@ -18,12 +18,12 @@ import msgspec
 from laneway.base.errors import StoreError
 from laneway.base.paths import state_home
 from laneway.cli.ask.recent import MAX_BYTES, decode_ask_thread
-from laneway.cli.live_sessions import ask as ask_processes
 from laneway.cli.session_names import short_id
 from laneway.codex.locate import codex_home
 from laneway.codex.thread_digest import ThreadDigest, ThreadDigests
 from laneway.codex.thread_files import has_writer
 from laneway.core.named.records import Status
+from laneway.doors.local.scan import ask as ask_processes
 from laneway.doors.local.shapes import LiveSessionInfo
 from laneway.doors.local.socket_files import live_sockets
 from laneway.store import stamps

@@ -11,10 +11,11 @@ import msgspec
 
 from laneway.base.errors import LanewayError, RemoteError, UsageError, WireBroken
 from laneway.base.plain import plain_code
-from laneway.cli.live_sessions import LiveSession, add_who, find
+from laneway.cli.live_sessions import add_who, find
 from laneway.cli.stores import open_store
 from laneway.core.named.session import ClosedSession
 from laneway.doors.local.client import connect
+from laneway.doors.local.scan import LiveSession
 from laneway.doors.local.shapes import CLOSE, NOT_HERE, STOP, Stopped
 
 EPILOG = """\

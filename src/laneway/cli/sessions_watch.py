@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import LanewayError, QuestionGone, RemoteError, WireBroken
-from laneway.cli.live_sessions import ANSWER_S, LiveSession, add_who, find
+from laneway.cli.live_sessions import add_who, find
 from laneway.cli.stores import open_store
 from laneway.cli.watch_window import Window
 from laneway.core.model import Answer, Asked, Event, Question
 from laneway.doors.local.client import LocalClient, connect
 from laneway.doors.local.event_decoding import event_of
+from laneway.doors.local.scan import ANSWER_S, LiveSession
 from laneway.doors.local.shapes import (
     ANSWER,
     EVENT,

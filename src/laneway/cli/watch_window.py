@@ -43,8 +43,9 @@ class Window:
         self._screen.engine = BACKENDS.get(session.backend, session.backend)
         self._screen.cwd = session.cwd or ""
         where = " ".join(part for part in (session.cwd, session.branch and f"({session.branch})") if part)
+        name = session.identity or session.agent_id
         head = code_label(
-            f"{session.identity}  {session.state}  {counted(session.turns, 'turn')}  {where}",
+            f"{name}  {session.state}  {counted(session.turns, 'turn')}  {where}",
             MAX_QUOTED_CHARS,
         )
         about = (

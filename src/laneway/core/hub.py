@@ -180,6 +180,10 @@ class Hub:
     def sessions(self, principal: str) -> list[Session]:
         return [session for session in self._sessions.values() if session.principal == principal]
 
+    def all_sessions(self) -> list[Session]:
+        """Every session, whatever its principal: for the local user, whose sessions they all are."""
+        return list(self._sessions.values())
+
     def by_agent(self, agent_id: str) -> Session | None:
         """The session with this id, whatever its principal."""
         return self._sessions.get(agent_id)

@@ -66,6 +66,8 @@ _PROGRESS = frozenset({*DELTAS, Activity, Asked, TurnDone})
 """Events which show that the model was reached, or that the turn is over."""
 NEVER_S = math.inf
 """As the time of a question: it stays open until it is answered or withdrawn."""
+LAST_TEXT_CHARS = 400
+"""Kept of a last message: enough for a list of sessions to show what each has come to."""
 MAX_INBOX = 4096
 """Letters that a session may fall behind by. More than that is a bug, not load."""
 
@@ -121,6 +123,8 @@ class Session:
         self.turns = 0
         self.observer: Observer | None = None
         self.usage: Usage | None = None
+        self.last_text = ""
+        """The beginning of what the model said at the end of its last turn."""
         self._handle = ThreadHandle(engine, spec, has_history=has_history)
         self._tools = ToolBox(spec.tools)
         self._compose = compose
@@ -320,6 +324,7 @@ class Session:
             case TurnStarted():
                 self.post(letters.Begun(event.turn_id, event.ticket))
             case TurnDone():
+                self.last_text = event.text[:LAST_TEXT_CHARS] or self.last_text
                 turn = self._audience.end_turn()
                 request = self._requests.get(turn.ticket) if turn else None
                 if request is not None:  # else the turn was stuck, and its caller has had an answer

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from laneway.app.local_socket import socket_of
 from laneway.app.runtime import LOCAL, open_runtime
 from laneway.base.engines import BACKENDS, CLAUDE, DEFAULT_BACKEND
 from laneway.base.errors import UsageError
@@ -234,7 +235,10 @@ async def ask(options: argparse.Namespace, request: AskRequest) -> int:
     )
     timing = Timing(turn_s=options.timeout, retry_s=request.settings.retry_secs)
     with view:
-        async with open_hub(options, request.settings, timing) as hub:
+        async with (
+            open_hub(options, request.settings, timing) as hub,
+            socket_of(hub, "ask"),
+        ):
             session = await open_thread(hub, request)
             view.begin(session)
             if request.spec.writable_roots and is_read_only(session):

@@ -13,9 +13,8 @@ from typing import Any
 from laneway import __version__
 from laneway.base.errors import LanewayError, QuestionGone, RemoteError
 from laneway.core.model import Answer, Closed, EngineGone, Event, TurnDone
-from laneway.core.named.session import NamedSession
-from laneway.core.named.sessions import NamedSessions
 from laneway.core.ports import Clock
+from laneway.doors.local.live import LocalSession, LocalSessions
 from laneway.doors.local.shapes import (
     ANSWER,
     CLOSE,
@@ -49,9 +48,10 @@ LOOK_S = 0.25
 class LocalApi:
     """Answers the requests of all local connections."""
 
-    def __init__(self, sessions: NamedSessions, clock: Clock) -> None:
+    def __init__(self, sessions: LocalSessions, clock: Clock, door: str = "") -> None:
         self._sessions = sessions
         self._clock = clock
+        self._door = door
         self._watches: set[SessionWatch] = set()
 
     async def serve(self, channel: WatcherChannel, method: str, params: Raw) -> Any:
@@ -72,7 +72,7 @@ class LocalApi:
             if watch.is_over:
                 await watch.done.wait()
 
-    def _find(self, selector: Which) -> NamedSession:
+    def _find(self, selector: Which) -> LocalSession:
         for named in self._sessions.live():
             if selector.means(named):
                 return named
@@ -82,14 +82,14 @@ class LocalApi:
 
     async def _list(self, channel: WatcherChannel, params: Raw) -> Listed:
         pid = os.getpid()
-        rows = tuple(session_info(named, pid) for named in self._sessions.live())
+        rows = tuple(session_info(named, pid, self._door) for named in self._sessions.live())
         return Listed(pid=pid, version=__version__, sessions=rows)
 
     async def _watch(self, channel: WatcherChannel, params: Raw) -> Watched:
         named = self._find(which(params))
         if len(self._watches) >= MAX_WATCHES:
             raise RemoteError(TOO_MANY, f"No more than {MAX_WATCHES} watchers at once.")
-        watch = SessionWatch(named, channel)
+        watch = SessionWatch(named, channel, self._door)
         self._watches.add(watch)
         try:
             return await watch.run()
@@ -103,9 +103,14 @@ class LocalApi:
         if was == "busy":
             self._sessions.note("stop", named, outcome="by the local user")
             is_stopped = await self._cancel(named)
-        return Stopped(agent_id=named.agent_id, identity=named.identity, was=was, is_stopped=is_stopped)
+        return Stopped(
+            agent_id=named.agent_id,
+            identity=named.identity or named.agent_id,
+            was=was,
+            is_stopped=is_stopped,
+        )
 
-    async def _cancel(self, named: NamedSession) -> bool:
+    async def _cancel(self, named: LocalSession) -> bool:
         """Cancel the running turn and those that wait; whether they have ended in time."""
         turn_end = _TurnEnd()
         named.session.attach(turn_end)

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from laneway.core.named.sessions import NamedSessions
 from laneway.core.ports import Clock
 from laneway.doors.connection_limits import ConnectionLimits
 from laneway.doors.local import socket_files
 from laneway.doors.local.api import LocalApi
 from laneway.doors.local.bridge_keys import OpenBridge, Serve
 from laneway.doors.local.connection import LocalConnection
+from laneway.doors.local.live import LocalSessions
 from laneway.wire.peer import Peer
 
 log = logging.getLogger(__name__)
@@ -39,15 +39,16 @@ class LocalServer:
 
     def __init__(
         self,
-        sessions: NamedSessions,
+        sessions: LocalSessions,
         clock: Clock,
         *,
+        door: str = "",
         environment: Mapping[str, str] | None = None,
         uid: int | None = None,
         open_bridge: OpenBridge | None = None,
     ) -> None:
         self.path: Path
-        self._api = LocalApi(sessions, clock)
+        self._api = LocalApi(sessions, clock, door)
         self._environment = environment
         self._uid = os.geteuid() if uid is None else uid
         self._open_bridge = open_bridge

@@ -12,7 +12,7 @@ import msgspec
 from laneway.base.engines import DEFAULT_BACKEND
 from laneway.base.errors import RemoteError
 from laneway.core.model import Question
-from laneway.core.named.session import NamedSession
+from laneway.doors.local.live import LocalSession
 from laneway.wire.messages import INVALID_PARAMS, UNREADABLE, Raw
 
 LIST, WATCH, STOP, CLOSE = "sessions/list", "sessions/watch", "sessions/stop", "sessions/close"
@@ -41,7 +41,7 @@ class Which(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return self.agent_id or self.identity or self.thread_id or ""
 
-    def means(self, named: NamedSession) -> bool:
+    def means(self, named: LocalSession) -> bool:
         pairs = (
             (self.agent_id, named.agent_id),
             (self.identity, named.identity),
@@ -98,6 +98,10 @@ class LiveSessionInfo(msgspec.Struct, frozen=True, kw_only=True):
     open_questions: int = 0
     dropped_events: int = 0
     """Events that readers of this session missed because they were too slow."""
+    door: str = ""
+    """The front end that runs it, by its command: `mcp`, `acp`, `chat`, …; empty of an older Laneway."""
+    last_text: str = ""
+    """The beginning of the last message of its last turn."""
     backend: str = DEFAULT_BACKEND
     cwd: str | None = None
     branch: str | None = None
@@ -108,7 +112,7 @@ class LiveSessionInfo(msgspec.Struct, frozen=True, kw_only=True):
     last_active: str = ""
 
 
-def session_info(named: NamedSession, pid: int) -> LiveSessionInfo:
+def session_info(named: LocalSession, pid: int, door: str = "") -> LiveSessionInfo:
     record = named.record
     return LiveSessionInfo(
         agent_id=named.agent_id,
@@ -122,6 +126,8 @@ def session_info(named: NamedSession, pid: int) -> LiveSessionInfo:
         tokens=named.tokens,
         open_questions=len(named.session.questions),
         dropped_events=named.session.lost_events,
+        door=door,
+        last_text=named.session.last_text,
         cwd=record.cwd,
         branch=record.branch,
         tag=record.tag,

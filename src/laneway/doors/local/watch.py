@@ -11,7 +11,7 @@ import os
 from typing import Any, Protocol
 
 from laneway.core.model import Event, public
-from laneway.core.named.session import NamedSession
+from laneway.doors.local.live import LocalSession
 from laneway.doors.local.shapes import EVENT, SNAPSHOT, SessionSnapshot, Watched, WatchedEvent, session_info
 from laneway.wire.messages import Raw, encode
 
@@ -36,11 +36,12 @@ class WatcherChannel(Protocol):
 class SessionWatch:
     """One watcher of one session."""
 
-    def __init__(self, named: NamedSession, channel: WatcherChannel) -> None:
+    def __init__(self, named: LocalSession, channel: WatcherChannel, door: str = "") -> None:
         self.done = asyncio.Event()
         """Set when nothing more will be sent."""
         self._named = named
         self._channel = channel
+        self._door = door
 
     @property
     def is_over(self) -> bool:
@@ -55,7 +56,8 @@ class SessionWatch:
         self._channel.tell(
             SNAPSHOT,
             SessionSnapshot(
-                session=session_info(self._named, os.getpid()), questions=tuple(session.questions)
+                session=session_info(self._named, os.getpid(), self._door),
+                questions=tuple(session.questions),
             ),
         )
         unread = 0
