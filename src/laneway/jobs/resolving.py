@@ -34,6 +34,10 @@ MAX_DIFFS = 50
 """Of one answer; `paths` asks for others."""
 MAX_DIFF_CHARS = 200_000
 """Of all of them together."""
+SHARED_NOTE = (
+    "In a shared tree, what a person saves to a file while a job's command changes it counts as the job's."
+    " Whatever a rollback overwrites is stored first, and undo returns it."
+)
 
 
 @prepare
@@ -142,7 +146,14 @@ def _show(runs: TreeRuns, judged: Judged, request: Resolution) -> dict[str, Any]
             if set(each.journal.jobs) & set(chosen)
         ],
         "diffs": _diffs(runs, judged, conflicts, request.paths, chosen),
+        **({"note": SHARED_NOTE} if _is_shared(judged, chosen) else {}),
     }
+
+
+def _is_shared(judged: Judged, chosen: Collection[str]) -> bool:
+    """Whether one of these jobs is credited with what it may have shared with a person."""
+    shared = {job.job_id for job in judged.jobs if job.isolation == "shared" and job.job_id in chosen}
+    return any(claim.job_id in shared for claim in judged.credits.claims)
 
 
 def _diffs(
@@ -162,8 +173,9 @@ def _diffs(
         versions = [_content(runs, state) for state in _three_states(one, other)]
         compared = three_way(path, *versions, labels=("before", one.job_id, other.job_id))
         facts: dict[str, Any] = msgspec.to_builtins(compared)
-        if one is other:
-            facts = {"path": path, "jobs": [one.job_id], "diff": compared.one, "isBinary": compared.is_binary}
+        if _are_one_change(one, other):
+            made_by = [one.job_id] if one is other else [one.job_id, other.job_id]
+            facts = {"path": path, "jobs": made_by, "diff": compared.one, "isBinary": compared.is_binary}
         else:
             facts |= {"jobs": [one.job_id, other.job_id]}
         chars += sum(len(value) for value in facts.values() if isinstance(value, str))
@@ -171,6 +183,11 @@ def _diffs(
             break
         shown.append(facts)
     return shown
+
+
+def _are_one_change(one: PathClaim, other: PathClaim) -> bool:
+    """Whether what the two made of the path lies between the same snapshots: who made what is not known."""
+    return [span.interval for span in one.spans] == [span.interval for span in other.spans]
 
 
 def _three_states(one: PathClaim, other: PathClaim) -> tuple[PathState, PathState, PathState]:
@@ -213,6 +230,8 @@ def _accept(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) -> 
 def _roll_back(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) -> dict[str, Any]:
     run = judged.run
     all_of_it = tuple(job.job_id for job in judged.jobs if job.job_id not in judged.rolled_back)
+    if not all_of_it and not request.job_ids and run.state != "open":
+        raise UsageError(f"Run {run.run_id} was rolled back already: undo gives its edits back.")
     chosen = request.job_ids or all_of_it
     asked = wanted(judged.credits.claims, chosen, despite=request.resolved)
     if asked.refused:
