@@ -116,6 +116,10 @@ async def test_one_file_twice_is_a_conflict_that_is_rolled_back_run_again_and_un
         assert asked(jobs, "show")["state"] == "open"
 
 
+def changed_lines(diff: str) -> list[str]:
+    return [line for line in diff.splitlines()[2:] if line.startswith(("+", "-"))]
+
+
 def edited_with(path: Path, text: str) -> bool:
     return text in path.read_text()
 
@@ -161,6 +165,10 @@ async def test_two_patches_of_one_file_overlap_and_are_run_again_in_sequence(tmp
         (here.work / "a.txt").write_text(SEVEN)
         async with together(here, jobs, "%edit a.txt a => one", "%edit a.txt g => two") as (first, second):
             assert (here.work / "a.txt").read_text() == "one\nb\nc\nd\ne\nf\ntwo\n"
+        (diff,) = asked(jobs, "show")["diffs"]
+        assert changed_lines(diff["one"]) == ["-a", "+one"]
+        assert changed_lines(diff["other"]) == ["-g", "+two"]
+        assert (diff["merged"], diff.get("conflicts", 0)) == ("one\nb\nc\nd\ne\nf\ntwo\n", 0)
         refused = asked(jobs, "accept")
         assert not refused["accepted"]
         assert [(each["path"], each["kind"]) for each in refused["conflicts"]] == [("a.txt", "overlap")]

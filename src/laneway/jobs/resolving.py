@@ -21,7 +21,7 @@ from laneway.jobs.given_back import in_force
 from laneway.jobs.model import Conflict, Run
 from laneway.jobs.quiet_tree import finish_if_quiet, quiet_tree
 from laneway.jobs.rollback.model import Outcome, Refusal
-from laneway.jobs.rollback.three_way import three_way
+from laneway.jobs.rollback.three_way import merge, three_way
 from laneway.jobs.rollback.wanted import wanted
 from laneway.jobs.runs import Judged, TreeRuns
 from laneway.jobs.service import LOCAL, Jobs, may_see
@@ -170,7 +170,7 @@ def _diffs(
             continue
         claims.sort(key=lambda claim: (claim.spans[0].interval, ages[claim.job_id]))
         one, other = claims[0], claims[1] if len(claims) > 1 else claims[0]
-        versions = [_content(runs, state) for state in _three_states(one, other)]
+        versions = _three_versions(runs, one, other)
         compared = three_way(path, *versions, labels=("before", one.job_id, other.job_id))
         facts: dict[str, Any] = msgspec.to_builtins(compared)
         if _are_one_change(one, other):
@@ -190,8 +190,15 @@ def _are_one_change(one: PathClaim, other: PathClaim) -> bool:
     return [span.interval for span in one.spans] == [span.interval for span in other.spans]
 
 
-def _three_states(one: PathClaim, other: PathClaim) -> tuple[PathState, PathState, PathState]:
-    return one.spans[0].before, one.spans[-1].after, other.spans[-1].after
+def _three_versions(runs: TreeRuns, one: PathClaim, other: PathClaim) -> tuple[bytes | None, ...]:
+    """What was there before, and what each of the two made of that."""
+    states = one.spans[0].before, one.spans[-1].after, other.spans[-1].after
+    before, first, second = (_content(runs, state) for state in states)
+    if other.spans[0].before == one.spans[-1].after and None not in (before, first, second):
+        # It found the edits of the first one there: they are not its own.
+        alone = merge(first or b"", before or b"", second or b"")
+        second = second if alone is None else alone
+    return before, first, second
 
 
 def _content(runs: TreeRuns, state: PathState) -> bytes | None:
