@@ -283,3 +283,9 @@ def test_a_repository_that_holds_the_trust_file_cannot_be_trusted(folders: Folde
     settings = folders.load(**inside)
     assert settings.sandbox is None
     assert "holds the file in which trust is kept" in settings.ignored[0].why
+
+
+def test_the_file_systems_root_can_never_be_trusted(tmp_path: Path) -> None:
+    """Every path leads through it, that of the trust file, too."""
+    why = vetting.why_never(Path("/"), tmp_path / "trust.json")
+    assert why == "/ holds the file in which trust is kept, so its sessions could forge it"

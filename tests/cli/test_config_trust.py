@@ -202,3 +202,17 @@ async def test_nothing_to_trust_is_said(folders: Folders, tmp_path: Path) -> Non
     )
     gone = await laneway("config", "untrust", str(tmp_path / "none"), env=home)
     assert gone.code == 0
+
+
+async def test_a_folder_that_can_never_be_trusted_is_not_looked_through(
+    folders: Folders, tmp_path: Path
+) -> None:
+    """The file system's root, say: what some repository far below has in `.claude` is no matter of it."""
+    (tmp_path / "above/far/below/.claude").mkdir(parents=True)
+    (tmp_path / "above/far/below/.claude/dangling").symlink_to("none")
+    inside = {**surroundings(folders), "XDG_STATE_HOME": str(tmp_path / "above/state")}
+    ran = await laneway("config", "trust", str(tmp_path / "above"), env=inside)
+    assert ran.err == (
+        f"laneway: {tmp_path / 'above'} is not in a repository and has no settings file: there is nothing to"
+        " trust.\n"
+    )

@@ -228,6 +228,7 @@ def _on_path(name: str, environment: Mapping[str, str]) -> str | None:
 def _steps(path: str) -> Iterator[str]:
     """Every file and folder that the system passes while it resolves a path, links one by one."""
     folder, links = os.sep, 0
+    yield folder
     parts = path.split(os.sep)[::-1]
     while parts:
         part = parts.pop()

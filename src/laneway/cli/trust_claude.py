@@ -11,7 +11,7 @@ import msgspec
 from laneway.base import trust
 from laneway.base.foreign_files import read_regular
 from laneway.base.layers import RepoFile, TrustState
-from laneway.base.vetting import MAX_CONTENT_BYTES, TrustRequest
+from laneway.base.vetting import MAX_CONTENT_BYTES, TrustRequest, why_never
 from laneway.claude.locate import config_home
 from laneway.claude.repo_content import FOLDER, RepoContent
 from laneway.claude.repo_trust import RepoTrust
@@ -28,9 +28,11 @@ class ClaudeRequest(msgspec.Struct, frozen=True):
 
 
 def claude_request(folder: Path, environment: Mapping[str, str], trust_file: Path) -> ClaudeRequest | None:
-    """None if the folder brings nothing for Claude Code. Raises `ContentUnreadable`."""
+    """None if the folder brings nothing for Claude Code, or can never be trusted. Raises `ContentUnreadable`."""
     here = RepoTrust(environment, Path(config_home(environment)))
     root = here.root_of(folder)
+    if why_never(root, trust_file) is not None:
+        return None  # a home, or the whole file system, which is not looked through for nothing
     content = here.content_of(Path(os.path.realpath(folder)), root)
     entry = trust.read(trust_file).entry(root, root / FOLDER)
     if content.is_empty and entry is None:
