@@ -50,6 +50,11 @@ def kill(pid: int) -> bool:
     return True
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether SIGSTOP has reached it."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"T"
+
+
 def runs(pid: int) -> bool:
     """Whether anything of it runs: one that nobody has reaped is over."""
     try:

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import os
 import random
+import signal
 from asyncio.subprocess import Process
 from collections import Counter
 from collections.abc import Iterator
@@ -18,8 +19,9 @@ from laneway.jobs.model import JobLimits, Run
 from laneway.jobs.resolving import Resolution, resolve
 from laneway.jobs.runs import Judged, TreeRuns
 from tests.cli.jobs.support import Shell, shell
+from tests.core.support import until
 from tests.doors.mcp.support import Client
-from tests.jobs.killing import PAUSE_S, all_ended, kill, nothing_is_left, processes_of, runs
+from tests.jobs.killing import PAUSE_S, all_ended, is_stopped, kill, nothing_is_left, processes_of, runs
 from tests.jobs.servers import start
 from tests.jobs.stage import reading, spawn, stage, writing
 from tests.wire.support import linux_only
@@ -93,7 +95,11 @@ async def test_what_hides_in_a_session_and_an_environment_of_its_own_ends_with_i
         job = spawn(jobs, reading(f"%run {hidden}\n%run sleep 1000", sandbox="danger-full-access"))
         await here.until(jobs, job, lambda each: "sleep 1000" in each.activity and stray.exists())
         pid = int(stray.read_text())
-        for each in reversed(processes_of(job.job_id).values()):
+        pids = processes_of(job.job_id).values()
+        for each in pids:  # none of them sees another one die
+            os.kill(each, signal.SIGSTOP)
+        await until(lambda: all(is_stopped(each) for each in pids))
+        for each in reversed(pids):  # the worker dies with its guardian
             assert kill(each)
         assert runs(pid)
         (ended,) = await all_ended(here, jobs, [job.job_id])

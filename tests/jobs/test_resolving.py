@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 from laneway.base.errors import JobUnknown, UsageError
 from laneway.jobs.model import Job
 from laneway.jobs.partial import result_of
-from laneway.jobs.resolving import Resolution, resolve
+from laneway.jobs.resolving import SHARED_NOTE, Resolution, resolve
 from laneway.jobs.service import Jobs
+from tests.core.support import until
 from tests.jobs.stage import Stage, reading, spawn, stage, writing
 
 SEVEN = "a\nb\nc\nd\ne\nf\ng\n"
@@ -114,22 +116,46 @@ async def test_one_file_twice_is_a_conflict_that_is_rolled_back_run_again_and_un
         assert asked(jobs, "show")["state"] == "open"
 
 
-async def test_jobs_that_overlap_block_the_run_until_they_ran_again_or_somebody_merged(
-    tmp_path: Path,
-) -> None:
+def changed_lines(diff: str) -> list[str]:
+    return [line for line in diff.splitlines()[2:] if line.startswith(("+", "-"))]
+
+
+def edited_with(path: Path, text: str) -> bool:
+    return text in path.read_text()
+
+
+def waiting(for_file: Path, then: str) -> str:
+    return f"%run until test -e {for_file}; do sleep 0.02; done\n{then}"
+
+
+@pytest.mark.covers("J-a2.13", "J-a2.15")
+async def test_what_two_jobs_made_of_a_file_at_once_is_shown_and_given_back_together(tmp_path: Path) -> None:
+    """Both had begun before either patched it: no snapshot tells which line is whose, and none is claimed."""
     async with stage(tmp_path) as here:
         jobs = here.jobs()
-        async with together(
-            here, jobs, "%run echo one >> a.txt\n%patch x1 1", "%run echo two >> a.txt\n%patch x2 2"
-        ):
-            pass
-        refused = asked(jobs, "accept")
+        edited = here.work / "a.txt"
+        here.write(**{"a.txt": SEVEN})
+        one, two = here.state / "one", here.state / "two"
+        prompts = (waiting(one, "%edit a.txt a => one"), waiting(two, "%edit a.txt g => two"))
+        async with together(here, jobs, *prompts) as both:
+            for go in (one, two):
+                go.touch()
+                await until(partial(edited_with, edited, go.name))
+        ids = [job.job_id for job in both]
         shown = asked(jobs, "show")
-        kinds = {each["path"]: each["kind"] for each in shown["conflicts"]}
-        assert kinds.get("a.txt") in ("overlap", "possible"), shown
-        if kinds["a.txt"] == "overlap":
-            assert not refused["accepted"]
-            assert refused["conflicts"][0]["path"] == "a.txt"
+        assert [(each["path"], each["kind"]) for each in shown["conflicts"]] == [("a.txt", "overlap")]
+        (diff,) = shown["diffs"]
+        assert (diff["jobs"], "other" in diff) == (ids, False)
+        assert {"+one", "+two"} <= set(diff["diff"].splitlines())
+        assert shown["note"] == SHARED_NOTE
+        refused = asked(jobs, "rollback", job_ids=(ids[0],))
+        assert refused["refused"] == [
+            {"path": "a.txt", "why": f"another job may have a part in the same change ({ids[1]})"}
+        ]
+        assert asked(jobs, "rollback")["ending"] == "done"
+        assert edited.read_text() == SEVEN
+        with pytest.raises(UsageError, match="was rolled back already"):
+            asked(jobs, "rollback", run=shown["run"])
 
 
 @pytest.mark.covers("004-concurrency.s", "004-a2.6", "004-a2.s2", "J-a2.13")
@@ -139,6 +165,10 @@ async def test_two_patches_of_one_file_overlap_and_are_run_again_in_sequence(tmp
         (here.work / "a.txt").write_text(SEVEN)
         async with together(here, jobs, "%edit a.txt a => one", "%edit a.txt g => two") as (first, second):
             assert (here.work / "a.txt").read_text() == "one\nb\nc\nd\ne\nf\ntwo\n"
+        (diff,) = asked(jobs, "show")["diffs"]
+        assert changed_lines(diff["one"]) == ["-a", "+one"]
+        assert changed_lines(diff["other"]) == ["-g", "+two"]
+        assert (diff["merged"], diff.get("conflicts", 0)) == ("one\nb\nc\nd\ne\nf\ntwo\n", 0)
         refused = asked(jobs, "accept")
         assert not refused["accepted"]
         assert [(each["path"], each["kind"]) for each in refused["conflicts"]] == [("a.txt", "overlap")]

@@ -343,6 +343,17 @@ def test_many_contents_are_stored_in_one_pack(tree: Tree) -> None:
     )
 
 
+def test_only_the_user_can_read_what_is_recorded(tree: Tree) -> None:
+    """Few contents, each a file, and many in a pack: git leaves both readable for everybody by itself."""
+    tree.snapshot()
+    for number in range(150):
+        tree.write(f"many/{number}.txt", f"{number}\n")
+    tree.snapshot()
+    kept = [path for path in tree.shadow.folder.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".pack" for path in kept)
+    assert [path for path in kept if path.stat().st_mode & 0o077] == []
+
+
 def test_a_damaged_index_costs_only_time(tree: Tree) -> None:
     """As does a missing one, or contents that somebody removed."""
     before = tree.snapshot()

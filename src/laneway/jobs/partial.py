@@ -17,7 +17,7 @@ def result_of(jobs: Jobs, job: Job) -> tuple[Result, tuple[Conflict, ...]]:
     result = jobs.result(job)
     if result is None:
         result = _so_far(jobs, job)
-    elif judged is not None:
+    if judged is not None and job.has_ended:
         # Whose edits they are is known better once the jobs that ran beside it have ended, too.
         found = judged.differences(job.job_id)
         result = msgspec.structs.replace(

@@ -2,7 +2,7 @@
 
 First what still carries the job's mark is killed, then the end is written: the one that the supervisor had
 already put into the event log, else `lost`. Everything may be done again: a looker that is killed is
-followed by another. Blocking.
+followed by another. The log of a job that ended on a full disk gets its end when it is read again. Blocking.
 """
 
 from __future__ import annotations
@@ -60,6 +60,25 @@ def end_lost(places: JobsLayout, ledger: Ledger, job: Job) -> bool:
         files.environment.unlink(missing_ok=True)
     ring(places)
     return True
+
+
+def complete_log(places: JobsLayout, job: Job) -> bool:
+    """Append `final` to the log of an ended job whose supervisor could not; whether it is there now."""
+    files = places.job(job.job_id)
+    content: dict[str, object] = {"status": job.status}
+    if job.failure is not None:
+        content |= {"kind": job.failure.kind, "error": job.failure.text}
+    if job.is_inconsistent:
+        content["isInconsistent"] = True
+    try:
+        with held(files.lock) as is_ours:
+            if is_ours:
+                with EventWriter(files.events) as events:
+                    events.append(FINAL, content)
+            return is_ours
+    except LanewayError as problem:
+        log.info("The log of job %s still has no end: %s", job.job_id, problem)
+        return False
 
 
 def _may_begin_again(files: JobPlaces) -> bool:

@@ -230,9 +230,10 @@ def _check_numbers(request: SpawnRequest) -> None:
         ("tokenBudget", request.token_budget, 1, 10**12),
     ):
         if value is not None and not least <= value <= most:
-            raise UsageError(f"{name} must be from {least} to {most}, not {value}.")
+            meant = " (one second to 24 hours)" if least == MIN_TIMEOUT_MS else ""
+            raise UsageError(f"{name} must be from {least} to {most}{meant}, not {value}.")
     if len(request.tags) > MAX_TAGS or any(not 0 < len(tag) <= MAX_TAG_CHARS for tag in request.tags):
-        raise UsageError(f"A job has at most {MAX_TAGS} tags of at most {MAX_TAG_CHARS} characters.")
+        raise UsageError(f"A job has at most {MAX_TAGS} tags, each of 1 to {MAX_TAG_CHARS} characters.")
 
 
 def _tree(cwd: str) -> str:

@@ -21,7 +21,7 @@ from laneway.jobs.given_back import in_force
 from laneway.jobs.model import Conflict, Run
 from laneway.jobs.quiet_tree import finish_if_quiet, quiet_tree
 from laneway.jobs.rollback.model import Outcome, Refusal
-from laneway.jobs.rollback.three_way import three_way
+from laneway.jobs.rollback.three_way import merge, three_way
 from laneway.jobs.rollback.wanted import wanted
 from laneway.jobs.runs import Judged, TreeRuns
 from laneway.jobs.service import LOCAL, Jobs, may_see
@@ -34,6 +34,10 @@ MAX_DIFFS = 50
 """Of one answer; `paths` asks for others."""
 MAX_DIFF_CHARS = 200_000
 """Of all of them together."""
+SHARED_NOTE = (
+    "In a shared tree, what a person saves to a file while a job's command changes it counts as the job's."
+    " Whatever a rollback overwrites is stored first, and undo returns it."
+)
 
 
 @prepare
@@ -142,7 +146,14 @@ def _show(runs: TreeRuns, judged: Judged, request: Resolution) -> dict[str, Any]
             if set(each.journal.jobs) & set(chosen)
         ],
         "diffs": _diffs(runs, judged, conflicts, request.paths, chosen),
+        **({"note": SHARED_NOTE} if _is_shared(judged, chosen) else {}),
     }
+
+
+def _is_shared(judged: Judged, chosen: Collection[str]) -> bool:
+    """Whether one of these jobs is credited with what it may have shared with a person."""
+    shared = {job.job_id for job in judged.jobs if job.isolation == "shared" and job.job_id in chosen}
+    return any(claim.job_id in shared for claim in judged.credits.claims)
 
 
 def _diffs(
@@ -159,11 +170,12 @@ def _diffs(
             continue
         claims.sort(key=lambda claim: (claim.spans[0].interval, ages[claim.job_id]))
         one, other = claims[0], claims[1] if len(claims) > 1 else claims[0]
-        versions = [_content(runs, state) for state in _three_states(one, other)]
+        versions = _three_versions(runs, one, other)
         compared = three_way(path, *versions, labels=("before", one.job_id, other.job_id))
         facts: dict[str, Any] = msgspec.to_builtins(compared)
-        if one is other:
-            facts = {"path": path, "jobs": [one.job_id], "diff": compared.one, "isBinary": compared.is_binary}
+        if _are_one_change(one, other):
+            made_by = [one.job_id] if one is other else [one.job_id, other.job_id]
+            facts = {"path": path, "jobs": made_by, "diff": compared.one, "isBinary": compared.is_binary}
         else:
             facts |= {"jobs": [one.job_id, other.job_id]}
         chars += sum(len(value) for value in facts.values() if isinstance(value, str))
@@ -173,8 +185,20 @@ def _diffs(
     return shown
 
 
-def _three_states(one: PathClaim, other: PathClaim) -> tuple[PathState, PathState, PathState]:
-    return one.spans[0].before, one.spans[-1].after, other.spans[-1].after
+def _are_one_change(one: PathClaim, other: PathClaim) -> bool:
+    """Whether what the two made of the path lies between the same snapshots: who made what is not known."""
+    return [span.interval for span in one.spans] == [span.interval for span in other.spans]
+
+
+def _three_versions(runs: TreeRuns, one: PathClaim, other: PathClaim) -> tuple[bytes | None, ...]:
+    """What was there before, and what each of the two made of that."""
+    states = one.spans[0].before, one.spans[-1].after, other.spans[-1].after
+    before, first, second = (_content(runs, state) for state in states)
+    if other.spans[0].before == one.spans[-1].after and None not in (before, first, second):
+        # It found the edits of the first one there: they are not its own.
+        alone = merge(first or b"", before or b"", second or b"")
+        second = second if alone is None else alone
+    return before, first, second
 
 
 def _content(runs: TreeRuns, state: PathState) -> bytes | None:
@@ -213,6 +237,8 @@ def _accept(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) -> 
 def _roll_back(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) -> dict[str, Any]:
     run = judged.run
     all_of_it = tuple(job.job_id for job in judged.jobs if job.job_id not in judged.rolled_back)
+    if not all_of_it and not request.job_ids and run.state != "open":
+        raise UsageError(f"Run {run.run_id} was rolled back already: undo gives its edits back.")
     chosen = request.job_ids or all_of_it
     asked = wanted(judged.credits.claims, chosen, despite=request.resolved)
     if asked.refused:

@@ -165,9 +165,10 @@ class TreeRuns:
         return len(self._runs.borders(run_id))
 
     def _active(self, run: Run | None) -> frozenset[str]:
-        """Write jobs between their borders, as far as the last border knows."""
+        """Write jobs between their borders. One whose last border could not be taken is not among them."""
         borders = self._runs.borders(run.run_id) if run is not None else []
-        return frozenset(borders[-1].active) if borders else frozenset()
+        known = self._ledger.many(borders[-1].active) if borders else {}
+        return frozenset(job_id for job_id, job in known.items() if not job.has_ended)
 
     def _is_readable(self, run: Run) -> bool:
         try:

@@ -24,7 +24,7 @@ from laneway.jobs.event_log import EventPage
 from laneway.jobs.ledger import Ledger
 from laneway.jobs.model import Job, JobFailure, JobLimits, JobSpec, Mode, Result
 from laneway.jobs.places import JOB_ID, JobsLayout, new_job_id
-from laneway.jobs.recovery import end_lost
+from laneway.jobs.recovery import complete_log, end_lost
 from laneway.jobs.requests import JobDefaults, SpawnRequest
 from laneway.jobs.rules import count
 from laneway.jobs.run_ledger import RunLedger
@@ -213,7 +213,12 @@ class Jobs:
 
     def events(self, job: Job, cursor: str | None = None, **options: Any) -> EventPage:
         """A page of the job's events; see `event_log.read`."""
-        return event_log.read(self.places.job(job.job_id).events, job.job_id, cursor, **options)
+        path = self.places.job(job.job_id).events
+        page = event_log.read(path, job.job_id, cursor, **options)
+        lacks_end = job.has_ended and page.is_at_end and not page.has_final and not job.is_elsewhere
+        if lacks_end and complete_log(self.places, job):
+            page = event_log.read(path, job.job_id, cursor, **options)
+        return page
 
     # ── ending ─────────────────────────────────────────────────────────────
 

@@ -111,7 +111,11 @@ _RESOLVE = _object(
         "cwd": _TEXT,
         "jobIds": {"type": "array", "items": _TEXT, "description": "Only these jobs of the run."},
         "paths": {"type": "array", "items": _TEXT, "description": "show: only these."},
-        "resolved": {"type": "array", "items": _TEXT, "description": "accept: conflicts merged by hand."},
+        "resolved": {
+            "type": "array",
+            "items": _TEXT,
+            "description": "accept: conflicts merged by hand. rollback: despite others' part.",
+        },
         "merge": {"type": "boolean", "description": "rollback: reverse merge paths that changed since."},
         "rollbackId": {"type": "string", "description": "undo: which rollback; default the last."},
     },

@@ -80,6 +80,11 @@ class JobTools:
         return self._jobs
 
     @property
+    def reports(self) -> tuple[str, ...]:
+        """What was wrong with the database, if it was opened, and what became of it; as sentences."""
+        return self._jobs.ledger.database.reports if self._jobs is not None else ()
+
+    @property
     def remote(self) -> RemoteJobs:
         """Only where there are other machines, or jobs of them."""
         if self._remote is None:

@@ -140,3 +140,17 @@ async def test_events_are_followed_until_the_job_has_ended(tmp_path: Path) -> No
         kinds = [event["type"] for page in told for event in page["events"]]
         assert ("message" in kinds, kinds[-1]) == (True, "final")
         assert [page["done"] for page in told].count(True) == 1
+
+
+async def test_a_ledger_that_is_damaged_is_kept_aside_and_named(tmp_path: Path) -> None:
+    """Whoever looks next is told where his jobs have gone."""
+    async with shell(tmp_path) as person:
+        ledger = tmp_path / "xdg" / "laneway" / "laneway.db"
+        ledger.parent.mkdir(parents=True)
+        ledger.write_bytes(b"not a database " * 500)
+        ran = await person.run("list")
+        (kept,) = ledger.parent.glob("laneway.db.corrupt-*")
+        assert (ran.code, f"It is kept as {kept.name}; a new one begins." in ran.err) == (0, True), ran
+        assert "There are no background jobs" in ran.out
+        again = await person.run("list")
+        assert (again.code, again.err) == (0, "")

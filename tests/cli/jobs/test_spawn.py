@@ -112,7 +112,10 @@ async def test_a_rehearsal_needs_nothing_and_leaves_nothing(tmp_path: Path) -> N
         (("-s", "danger-full-access", "x"), "Jobs may go as far as workspace-write, not danger-full-access"),
         (("--scope", "a", "x"), "A read-only job has no scope: leave it out."),
         (("--output-schema", "/no/file", "x"), "There is no schema /no/file."),
-        (("--timeout", "1ms", "x"), "timeoutMs must be from 1000 to 86400000, not 1."),
+        (
+            ("--timeout", "1ms", "x"),
+            "timeoutMs must be from 1000 to 86400000 (one second to 24 hours), not 1.",
+        ),
     ],
 )
 async def test_bad_input_is_a_sentence_and_starts_nothing(

@@ -38,7 +38,7 @@ def test_changes_that_follow_each_other_are_one() -> None:
 def test_a_change_in_which_two_jobs_have_a_part_is_given_back_only_with_both() -> None:
     """Otherwise the other one's work would go with it: it is named, and stands in the way."""
     claims = [claim("A", span(0, "patch", "B")), claim("B", span(0, "patch", "A"))]
-    assert wanted(claims, {"A"}) == Wanted((), (Refusal("x", "shared"),))
+    assert wanted(claims, {"A"}) == Wanted((), (Refusal("x", "shared", "B"),))
     assert wanted(claims, {"A", "B"}) == Wanted((Return("x", (Step(S[0], S[1]),)),))
     assert wanted(claims, {"A"}, despite={"x"}).returns == (Return("x", (Step(S[0], S[1]),)),)
 

@@ -92,7 +92,11 @@ async def _run(options: argparse.Namespace, work: Work, *, needs_codex: bool) ->
         else command_jobs(settings, choice, cwd=cwd, needs_codex=needs_codex)
     )
     async with opened as tools:
-        return await work(JobCalls(tools, settings))
+        try:
+            return await work(JobCalls(tools, settings))
+        finally:
+            for report in tools.reports:
+                print(f"laneway: {report}", file=sys.stderr)
 
 
 def print_json(answer: Mapping[str, Any]) -> None:

@@ -56,6 +56,8 @@ def run_rows(answer: Data, style: Style, columns: int | None) -> Iterator[str]:
     if answer["unguarded"]:
         what = counted(answer["unguarded"], "path is", "paths are")
         yield style.dim(f"{what} not guarded: ignored folders, and files that are too large to be kept")
+    if "note" in answer:
+        yield style.dim(answer["note"])
     for each in answer["rollbacks"]:
         undoes = f" takes {each['undoes']} back" if each["undoes"] else f" of {' and '.join(each['jobs'])}"
         yield style.dim(f"{each['rollbackId']}{undoes}")
@@ -78,7 +80,9 @@ def diff_rows(diff: Data, style: Style, columns: int | None) -> Iterator[str]:
         yield "  It is no text: there is nothing to show."
         return
     if "diff" in diff:
-        yield from _side(diff["jobs"][0], diff["diff"], style, columns)
+        yield from _side(" and ".join(diff["jobs"]), diff["diff"], style, columns)
+        if len(diff["jobs"]) > 1:
+            yield "  Both changed it between the same two snapshots: who changed which line is not known."
         return
     for job_id, text in zip(diff["jobs"], (diff.get("one", ""), diff.get("other", "")), strict=True):
         yield from _side(job_id, text, style, columns)
@@ -162,5 +166,8 @@ def _outcome(answer: Data, style: Style, *, is_undo: bool = False) -> Iterator[s
         for each in answer[name]:
             row = f"  {code_label(each['path'])}: {label(each['why'])}"
             yield style.red(row) if name == "refused" else style.yellow(row)
+    if answer["refused"] and not is_undo:
+        yield style.dim("--merge takes out only the job's part, where that can be done without a doubt;")
+        yield style.dim("--anyway PATH gives a path back although somebody else may have a part in it.")
     if answer["rollbackId"] and not is_undo:
         yield style.dim(f"{answer['rollbackId']}: `laneway jobs resolve undo` takes it back.")

@@ -27,7 +27,8 @@ def wanted(claims: Iterable[PathClaim], jobs: Collection[str], *, despite: Colle
             if why is None:
                 steps.append(Step(same[0].before, same[0].after))
             else:
-                (refused if is_in_the_way else left).append(Refusal(path, why))
+                detail = " and ".join(_others(same, jobs)) if why == "shared" else ""
+                (refused if is_in_the_way else left).append(Refusal(path, why, detail))
         if net := joined(steps):
             returns.append(Return(path, net))
     return Wanted(tuple(returns), _once(refused), _once(left))
@@ -47,14 +48,18 @@ def joined(steps: Sequence[Step]) -> tuple[Step, ...]:
 def _against(spans: Sequence[Span], jobs: Collection[str]) -> tuple[Why | None, bool]:
     """Why one change of a path is not taken back, and whether that stands in the way of all."""
     is_firm = any(span.certainty != "uncertain" for span in spans)
-    others = {other for span in spans for other in span.others}
-    if others - set(jobs):
+    if _others(spans, jobs):
         return ("shared" if is_firm else "uncertain"), is_firm
     if spans[0].is_outside:
         return ("outside" if is_firm else "uncertain"), is_firm
-    if not is_firm and not others:  # nothing tells when it was changed: it may have been a person
+    if not is_firm and not _others(spans, ()):  # nothing tells when it was changed: it may have been a person
         return "uncertain", False
     return _unfit(spans[0].after), False
+
+
+def _others(spans: Sequence[Span], jobs: Collection[str]) -> list[str]:
+    """Jobs that may have a part in this change, besides these."""
+    return sorted({other for span in spans for other in span.others} - set(jobs))
 
 
 def _unfit(state: PathState) -> Why | None:

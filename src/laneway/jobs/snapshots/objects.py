@@ -33,6 +33,7 @@ _SETTINGS = """\
 \trepositoryformatversion = {version}
 \tbare = true
 \tlogallrefupdates = false
+\tsharedrepository = 0600
 [gc]
 \tauto = 0
 [maintenance]
