@@ -55,7 +55,7 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
         row("CPU of the client per 100,000 words", "s", "cpu", "sdk", 1),
     ]
     note = (
-        f"Claude: medians of {rounds} rounds, with the lowest and the highest ratio of a round; {words:,} words"
+        f"Claude: medians of {rounds} rounds, with the lowest and highest ratio of a round; {words:,} words"
         " at full speed in the second turn. Raw writes handshake and prompt at once and decodes each line; it"
         " neither guards the process, nor locks the session, nor looks whether an input was taken."
     )
