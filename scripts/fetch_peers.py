@@ -1,10 +1,10 @@
 """Fetches the programs that `make test-peers` runs Laneway against.
 
-Older and newer versions of Codex; Node, MCP's Inspector and its conformance suite; `acpx`, JupyterLab's
-client and a provider of the AI SDK, which drive ACP agents; basedpyright, which checks lane plugins;
-another MCP server and other ACP agents, which only `make bench` measures. Uses only pip and, if installed,
-npm. What cannot be fetched is reported and left out; the tests count it. Run by the system's Python, which
-has pip.
+Older and newer versions of Codex and of Claude Code; Node, MCP's Inspector and its conformance suite;
+`acpx`, JupyterLab's client and a provider of the AI SDK, which drive ACP agents; basedpyright, which checks
+lane plugins; another MCP server and other ACP agents, which only `make bench` measures. Uses only pip and, if
+installed, npm. What cannot be fetched is reported and left out; the tests count it. Run by the system's
+Python, which has pip.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import tarfile
 from pathlib import Path
 
 FROM_PYPI = ("0.133.0", "0.153.4")
+CLAUDE_SDKS = ("0.2.169", "0.2.176", "0.2.183", "0.2.184")
+"""Each brings one version of Claude Code: `TESTED` in `src/laneway/claude/version.py`."""
 FROM_NPM = ("0.104.0", "latest")
 FROM_PYPI_WITH_ALL = {
     "jupyter-ai-acp-client-0.3.3": "jupyter-ai-acp-client==0.3.3",
@@ -44,6 +46,9 @@ def main(folder: Path) -> int:
     for version in FROM_PYPI:
         name = f"openai-codex-cli-bin=={version}"
         fetch(folder / f"codex-{version}", lambda into, name=name: by_pip(into, "--no-deps", name))
+    for version in CLAUDE_SDKS:
+        name = f"claude-agent-sdk=={version}"
+        fetch(folder / f"claude-agent-sdk-{version}", lambda into, name=name: by_pip(into, "--no-deps", name))
     for folder_name, requirement in FROM_PYPI_WITH_ALL.items():
         fetch(folder / folder_name, lambda into, requirement=requirement: by_pip(into, requirement))
     for version in FROM_NPM:

@@ -42,7 +42,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 ROOT = Path(__file__).resolve().parent.parent
 STRAYS = pytest.StashKey[set[str]]()
 """Files beside the source that git does not know, before the first test."""
-FOR_TESTS = ("LANEWAY_PEERS", "LANEWAY_CHAOS", "LANEWAY_CODEX_BIN", "LANEWAY_RECORD")
+FOR_TESTS = ("LANEWAY_PEERS", "LANEWAY_CHAOS", "LANEWAY_CODEX_BIN", "LANEWAY_CLAUDE_BIN", "LANEWAY_RECORD")
 
 
 def pytest_configure(config: pytest.Config) -> None:

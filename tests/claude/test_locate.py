@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import subprocess
 import sys
@@ -86,6 +87,14 @@ def test_the_installed_claude_code_is_one_that_was_tested() -> None:
     assert version.spell(installed) in version.TESTED
     assert version.untested_note(installed) == ""
     assert version.untested_note((9, 9, 9)) == " (untested with this Laneway)"
+
+
+def test_the_page_for_people_lists_the_versions_that_are_tested() -> None:
+    """The newest first, and the oldest that works."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "claude.md").read_text()
+    assert tuple(re.findall(r"^\| (\d+\.\d+\.\d+) \|", page, re.MULTILINE)) == version.TESTED
+    assert f"Laneway needs Claude Code {version.spell(version.OLDEST)} or newer." in page
+    assert f"is older than {version.spell(version.OLDEST)}" in page
 
 
 def test_claude_code_gets_the_users_environment_less_our_secrets_and_its_own_marks() -> None:
