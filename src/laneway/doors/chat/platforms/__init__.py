@@ -1,1 +1,1 @@
-"""The platforms on which conversations are shown; each implements `laneway.doors.chat.platform.ChatPlatform`."""
+"""The platforms on which conversations are shown; each implements `ChatPlatform`."""
