@@ -1,0 +1,1 @@
+"""The platforms on which conversations are shown: implementations of `ChatPlatform`."""

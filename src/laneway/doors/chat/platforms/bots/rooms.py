@@ -1,0 +1,230 @@
+"""`BotRooms`: all places of one bot, their outbox, and what people do in them.
+
+Every message and tap is taken with the sender that the service has told; who may speak was checked before
+(`BotAccess.may_speak`). Taps are checked once more: a button must be one that we have posted, and its
+presser must be one who may answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from laneway.base.errors import ConversationHeld, ConversationUnknown, StoreError
+from laneway.core.conversations import ConversationStore
+from laneway.core.ports import Clock
+from laneway.doors.chat.messages import Incoming, Place, Sender, Tap, TapResult
+from laneway.doors.chat.outbox import PostJob, PostOutcome
+from laneway.doors.chat.outbox_runner import MessageOutbox
+from laneway.doors.chat.platforms.bots.access import BotAccess
+from laneway.doors.chat.platforms.bots.inbound import BotMessage, BotTap, incoming
+from laneway.doors.chat.platforms.bots.posts import STOP_DATA, BotPost, BotWriter
+from laneway.doors.chat.platforms.bots.room import BotRoom, Sending
+from laneway.doors.chat.ports import Chat
+
+log = logging.getLogger(__name__)
+
+MAX_RESTORED = 200
+"""Conversations that are looked through at the start for what is still to be done."""
+STALE = "This button is of an earlier time and does nothing any more."
+NOT_OWNER = "Only owners of this bot can answer this."
+NOT_STARTER = "Only owners, or who asked for this, can answer it."
+
+
+class BotRooms:
+    """Made by `open_rooms`."""
+
+    def __init__(
+        self,
+        chat: Chat,
+        store: ConversationStore,
+        writer: BotWriter,
+        access: BotAccess,
+        clock: Clock,
+        tasks: asyncio.TaskGroup,
+        *,
+        any_call_s: float,
+    ) -> None:
+        self._chat = chat
+        self._store = store
+        self._writer = writer
+        self._access = access
+        self._tasks = tasks
+        self._rooms: dict[Place, BotRoom] = {}
+        self._joining = asyncio.Lock()
+        self._running: list[asyncio.Task[None]] = []
+        self.outbox = MessageOutbox(
+            clock, self._deliver, on_sent=self._on_sent, on_dropped=self._on_dropped, any_call_s=any_call_s
+        )
+
+    # ── places ─────────────────────────────────────────────────────────────
+
+    async def restore(self) -> None:
+        """Show the places again in which something is left to do: unsent posts, input, open questions."""
+        for place in await asyncio.to_thread(self._unfinished):
+            try:
+                await self.room(place)
+            except (ConversationHeld, ConversationUnknown) as problem:
+                log.warning("%s: %s", self._writer.name, problem)
+
+    def _unfinished(self) -> list[Place]:
+        found = []
+        for record in self._store.latest(MAX_RESTORED):
+            conversation_id = record.conversation_id
+            has_work = bool(
+                self._store.inputs(conversation_id, ("waiting", "begun", "accepted"))
+                or self._store.open_questions(conversation_id)
+            )
+            for key in self._store.places(conversation_id):
+                place = place_of(key)
+                if place.platform != self._writer.name or not self._writer.may_show(place):
+                    continue
+                if has_work or self._store.deliveries(key):
+                    found.append(place)
+        return found
+
+    async def room(self, place: Place) -> BotRoom:
+        """The place, joined. Raises what `Chat.join` raises."""
+        if place in self._rooms:
+            return self._rooms[place]
+        async with self._joining:
+            if place not in self._rooms:
+                room = BotRoom(place, self._chat, self._store, self._writer, self.outbox)
+                state = await self._chat.join(place, room)
+                await room.begin(state)
+                self._rooms[place] = room
+                self._running.append(self._tasks.create_task(room.run()))
+            return self._rooms[place]
+
+    async def wait_idle(self) -> None:
+        """Wait until everything that was shown so far has been sent; for tests and for the end."""
+        while self.outbox.waiting or not all(room.is_idle for room in self._rooms.values()):
+            for room in list(self._rooms.values()):
+                await room.wait_idle()
+            await self.outbox.wait_idle()
+
+    def close(self) -> None:
+        for place, room in self._rooms.items():
+            self._chat.leave(place, room)
+        for task in self._running:
+            task.cancel()
+
+    # ── people ─────────────────────────────────────────────────────────────
+
+    async def take(self, message: BotMessage) -> int | None:
+        """Store a message of somebody who may speak. When this returns, it cannot get lost any more."""
+        room = await self.room(message.place)
+        replied = await room.find(message.reply_ref) if message.reply_ref else None
+        sender = self._sender(message.user_id, message.name)
+        return await self._chat.take(incoming(message, sender, replied))
+
+    async def tap(self, tap: BotTap) -> TapResult:
+        """Act on a button that somebody who may speak has pressed. Stale ones are removed."""
+        room = await self.room(tap.place)
+        post = await room.find(tap.ref)
+        sender = self._sender(tap.user_id, tap.name)
+        if post is None or tap.data not in [button.data for button in post.buttons]:
+            if post is None or not post.buttons:
+                room.remove_buttons(tap.ref)
+            return TapResult(text=STALE, is_done=False, is_stale=True)
+        if tap.data == STOP_DATA:
+            await self.stop(tap.place, tap.tap_id, sender, post.conversation_id)
+            return TapResult(text="Stopping …")
+        if post.question and not self._access.may_answer(
+            tap.user_id, for_owners=post.for_owners, asked_by=post.asked_by
+        ):
+            return TapResult(text=NOT_OWNER if post.for_owners else NOT_STARTER, is_done=False)
+        result = await self._chat.tap(
+            Tap(
+                place=tap.place,
+                sender=sender,
+                data=tap.data,
+                words=tap.words,
+                values=tap.values,
+                conversation_id=post.conversation_id,
+            )
+        )
+        if result.is_stale:
+            room.remove_buttons(tap.ref)
+        return result
+
+    async def stop(
+        self, place: Place, tap_id: str, sender: Sender, conversation_id: str | None = None
+    ) -> None:
+        """What our Stop buttons do: any user who may speak stops the turn."""
+        await self._chat.take(
+            Incoming(
+                place=place,
+                message_id=f"stop:{tap_id}",
+                sender=sender,
+                text="/stop",
+                conversation_id=conversation_id,
+            )
+        )
+
+    async def post_of(self, place: Place, ref: str) -> BotPost | None:
+        """What we have posted there under this id."""
+        return await (await self.room(place)).find(ref)
+
+    def _sender(self, user_id: str, name: str) -> Sender:
+        return Sender(
+            platform=self._writer.name,
+            user_id=user_id,
+            name=name,
+            is_owner=self._access.is_owner(user_id),
+        )
+
+    # ── the outbox ─────────────────────────────────────────────────────────
+
+    async def _deliver(self, chat: str, job: PostJob) -> PostOutcome:
+        sending: Sending = job.post
+        return await self._writer.deliver(sending.place, sending.post, job.ref)
+
+    async def _on_sent(self, chat: str, job: PostJob, ref: str) -> None:
+        sending: Sending = job.post
+        room = self._rooms.get(sending.place)
+        if room is not None:
+            room.on_sent(sending.post, ref)
+        if job.delivery_id:
+            await asyncio.to_thread(self._store.mark_delivered, job.delivery_id, ref, sending.content)
+
+    def _on_dropped(self, chat: str, job: PostJob, why: str) -> None:
+        sending: Sending = job.post
+        log.warning("%s: a message to %s was not sent: %s", self._writer.name, sending.place.key, why)
+        if job.delivery_id:
+            self._tasks.create_task(self._forget(job.delivery_id))
+
+    async def _forget(self, delivery_id: int) -> None:
+        try:
+            await asyncio.to_thread(self._store.drop_delivery, delivery_id)
+        except StoreError as problem:
+            log.warning("a message that cannot be sent is still stored: %s", problem)
+
+
+@asynccontextmanager
+async def open_rooms(
+    chat: Chat,
+    store: ConversationStore,
+    writer: BotWriter,
+    access: BotAccess,
+    clock: Clock,
+    *,
+    any_call_s: float = 0.0,
+) -> AsyncIterator[BotRooms]:
+    async with asyncio.TaskGroup() as tasks:
+        rooms = BotRooms(chat, store, writer, access, clock, tasks, any_call_s=any_call_s)
+        async with rooms.outbox:
+            try:
+                await rooms.restore()
+                yield rooms
+            finally:
+                rooms.close()
+
+
+def place_of(key: str) -> Place:
+    """The opposite of `Place.key`."""
+    platform, _, rest = key.partition(":")
+    chat, _, topic = rest.partition(":")
+    return Place(platform=platform, chat=chat, topic=topic)
