@@ -27,6 +27,7 @@ exit codes:
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("laneway.cli.ask.command", "ask Codex one thing and watch it work"),
+    "chat": ("laneway.cli.chat", "talk with Claude and Codex in one conversation"),
     "doctor": ("laneway.cli.doctor", "check that everything Laneway needs works here"),
     "login": ("laneway.cli.login", "log in to Codex"),
     "setup": ("laneway.cli.setup", "register Laneway in Claude, Codex, Cursor, VS Code, Zed, …"),

@@ -1,1 +1,1 @@
-"""The platforms on which conversations are shown: implementations of `ChatPlatform`."""
+"""The platforms on which conversations are shown; each implements `ChatPlatform`."""
