@@ -45,13 +45,18 @@ TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4.fake.laneway-tests-only-token"
 
 
 class FakeDiscord:
-    """The service, from `async with` to its end. `content_allowed`: the Message Content Intent is on."""
+    """The service, from `async with` to its end.
+
+    `clock` counts rates, and `answer_clock` the seconds in which an interaction must be answered.
+    `content_allowed`: the Message Content Intent is on.
+    """
 
     def __init__(
         self,
         *,
         token: str = TOKEN,
         clock: Clock | None = None,
+        answer_clock: Clock | None = None,
         wall: Callable[[], float] = time.time,
         rates: dict[str, DiscordRate] | None = None,
         content_allowed: bool = True,
@@ -62,9 +67,10 @@ class FakeDiscord:
         self._socket.bind(("127.0.0.1", 0))
         base_url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         clock = clock or LoopClock()
+        answer_clock = answer_clock or clock
         self.limits = DiscordLimits(clock, rates)
         self.gateway = DiscordGateway(self.world, token, base_url, content_allowed=content_allowed)
-        self.rest = DiscordRest(self.world, self.gateway, token, base_url, clock, self.limits)
+        self.rest = DiscordRest(self.world, self.gateway, token, base_url, clock, self.limits, answer_clock)
         self.rest.on_change = self.gateway.on_change = self._tell
         self.api_url = f"{base_url}/api/v10"
         self.gateway_url = self.gateway.url

@@ -25,7 +25,7 @@ TOKEN_S = 900.0
 COMMAND, COMPONENT, MODAL_SUBMIT = 2, 3, 5
 PONG, MESSAGE, DEFERRED_MESSAGE, DEFERRED_UPDATE, UPDATE, MODAL = 1, 4, 5, 6, 7, 9
 
-__all__ = ["ANSWER_S", "DiscordInteraction", "DiscordInteractions", "check_commands"]
+__all__ = ["ANSWER_S", "DiscordInteraction", "FakeInteractions", "check_commands"]
 
 
 class DiscordInteraction(msgspec.Struct, kw_only=True):
@@ -72,7 +72,7 @@ class DiscordInteraction(msgspec.Struct, kw_only=True):
         return self.text
 
 
-class DiscordInteractions:
+class FakeInteractions:
     """All of them, by id and by token."""
 
     def __init__(self, clock: Clock) -> None:

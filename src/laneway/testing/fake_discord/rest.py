@@ -41,7 +41,7 @@ from laneway.testing.fake_discord.interactions import (
     MESSAGE,
     UPDATE,
     DiscordInteraction,
-    DiscordInteractions,
+    FakeInteractions,
 )
 from laneway.testing.fake_discord.limits import DiscordLimits
 from laneway.testing.fake_discord.world import (
@@ -77,9 +77,10 @@ class DiscordRest:
         base_url: str,
         clock: Clock,
         limits: DiscordLimits,
+        answer_clock: Clock,
     ) -> None:
         self.world, self.gateway, self.limits = world, gateway, limits
-        self.interactions = DiscordInteractions(clock)
+        self.interactions = FakeInteractions(answer_clock)
         self.faults = DiscordFaults()
         self.calls: list[DiscordCall] = []
         self.refused: list[DiscordRefusal] = []

@@ -33,7 +33,9 @@ class Downloads:
         self._session, self._folder = session, folder
 
     async def fetch(self, message_id: str, files: Sequence[SeenFile]) -> Fetched:
-        images, others, missing = [], [], []
+        images: list[Path] = []
+        others: list[Path] = []
+        missing: list[str] = []
         for number, file in enumerate(files, 1):
             path = await self._one(message_id, number, file)
             if path is None:

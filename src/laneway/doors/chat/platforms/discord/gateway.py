@@ -44,23 +44,23 @@ class GatewayClient(discord.Client):
             allowed_mentions=discord.AllowedMentions.none(),
             proxy=proxy,
         )
-        self._handlers: GatewayHandlers | None = None
+        self._hands: GatewayHandlers | None = None
 
     def hand_to(self, handlers: GatewayHandlers) -> None:
         """To be called before the connection is made."""
-        self._handlers = handlers
+        self._hands = handlers
 
     async def on_connect(self) -> None:
-        if self._handlers is not None:
-            await self._handlers.on_new_session()
+        if self._hands is not None:
+            await self._hands.on_new_session()
 
     async def on_message(self, message: discord.Message) -> None:
-        if self._handlers is not None:
-            self._handlers.on_message(message)
+        if self._hands is not None:
+            self._hands.on_message(message)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        if self._handlers is not None:
-            self._handlers.on_interaction(interaction)
+        if self._hands is not None:
+            self._hands.on_interaction(interaction)
 
     async def latest(self, channel_id: str, limit: int) -> list[discord.Message]:
         """The newest messages of a channel, the oldest of them first. Raises `discord.HTTPException`."""

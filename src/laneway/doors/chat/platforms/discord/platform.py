@@ -183,9 +183,8 @@ async def _log_in(client: GatewayClient, token: str) -> int:
         except discord.LoginFailure:
             raise UsageError(BAD_TOKEN) from None
         except (discord.HTTPException, aiohttp.ClientError, OSError) as problem:
-            log.warning(
-                "Discord could not be reached (%s): once more in %g s", type(problem).__name__, wait_s
-            )
+            await client.http.close()
+            log.warning("Discord could not be reached: %s; again in %g s", type(problem).__name__, wait_s)
             await asyncio.sleep(wait_s)
         else:
             break

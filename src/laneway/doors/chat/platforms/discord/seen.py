@@ -1,4 +1,4 @@
-"""A message of Discord's as a value of ours: its words, whose they are, and whether it speaks to the bot. Pure."""
+"""A message of Discord's as a value of ours: its words, whose they are, whether it speaks to us. Pure."""
 
 from __future__ import annotations
 
