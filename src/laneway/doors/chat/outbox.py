@@ -57,12 +57,16 @@ class PostSent(msgspec.Struct, frozen=True):
     """The service has it, under this id; for an edit the id that it had."""
 
     ref: str
+    rest_s: float = 0.0
+    """How long it takes nothing more for this chat, as it has said itself."""
 
 
 class PostHeld(msgspec.Struct, frozen=True):
     """The service wants no call about this chat for so long."""
 
     retry_after_s: float
+    is_global: bool = False
+    """Whether it wants no call at all meanwhile."""
 
 
 class ServiceOffline(msgspec.Struct, frozen=True):
@@ -120,6 +124,8 @@ class ChatQueue(msgspec.Struct, frozen=True, kw_only=True):
     paid_until: float = LONG_AGO
     """When the average of `ChatPace.call_s` would be kept, had the calls so far been spread out."""
     held_until: float = LONG_AGO
+    rests_until: float = LONG_AGO
+    """As `held_until`, but before the service had to refuse anything."""
 
 
 class OutboxState(msgspec.Struct, frozen=True, kw_only=True):
@@ -210,14 +216,16 @@ def _done(state: OutboxState, done: PostCallDone) -> tuple[OutboxState, list[Out
     queue = msgspec.structs.replace(queue, in_flight=None)
     effects: list[OutboxEffect] = []
     match done.outcome:
-        case PostSent(ref):
+        case PostSent(ref, rest_s):
             state = msgspec.structs.replace(state, failures=0)
             queue = _with_ref(queue, job.key, ref)
-        case PostHeld(retry_after_s):
+            if rest_s > 0:
+                queue = msgspec.structs.replace(queue, rests_until=done.now + rest_s)
+        case PostHeld(retry_after_s, is_global):
             until = done.now + retry_after_s
             others = [chat.held_until for name, chat in state.chats.items() if name != done.chat]
             queue = msgspec.structs.replace(_again(queue, job), held_until=until)
-            if any(other > done.now for other in others):
+            if is_global or any(other > done.now for other in others):
                 all_until = max(until, state.all_held_until, *others)
                 state = msgspec.structs.replace(state, all_held_until=all_until)
             state = msgspec.structs.replace(state, failures=0)
@@ -300,7 +308,7 @@ def _earliest(queue: ChatQueue, job: PostJob) -> float:
         paced = max(queue.paid_until, queue.called_at + queue.pace.edit_s)
     else:
         paced = queue.paid_until - (queue.pace.burst - 1) * queue.pace.call_s
-    return max(paced, queue.held_until)
+    return max(paced, queue.held_until, queue.rests_until)
 
 
 def _call(state: OutboxState, chat: str, job: PostJob, now: float) -> tuple[OutboxState, PostCall]:

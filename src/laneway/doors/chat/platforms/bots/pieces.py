@@ -31,6 +31,7 @@ def pieces(post: BotPost, limits: PostLimits) -> list[BotPost]:
             key=piece_key(post.key, index),
             text=text,
             buttons=post.buttons if index == last else (),
+            dialogs=post.dialogs if index == last else (),
             diff=post.diff if index == 0 else "",
         )
         for index, text in enumerate(texts)
@@ -50,11 +51,12 @@ def _as_file(post: BotPost, limits: PostLimits) -> list[BotPost]:
         kind="file",
         text="",
         buttons=(),
+        dialogs=(),
         body=body,
         diff="",
         name=NAMES.get(post.kind, "answer.md"),
     )
-    first = replace(post, text=head, buttons=(), diff=post.diff)
+    first = replace(post, text=head, buttons=(), dialogs=(), diff=post.diff)
     if post.kind == "diff":
         return [replace(first, buttons=post.buttons), file]
     last = replace(post, key=piece_key(post.key, 2), text=_end(post.text, limits.units // 4, limits))

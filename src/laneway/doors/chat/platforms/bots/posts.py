@@ -37,6 +37,8 @@ class BotPost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""
     """Markdown, with hidden characters shown, and foreign code fenced."""
     buttons: tuple[Button, ...] = ()
+    dialogs: tuple[Button, ...] = ()
+    """Buttons that take words or the values of a form with them, for platforms that can ask for these."""
     is_stored: bool = True
     is_partial: bool = False
     """Whether more of this text will follow soon."""

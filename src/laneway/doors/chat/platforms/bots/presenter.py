@@ -210,6 +210,7 @@ class BotPresenter:
         post = replace(
             self._post("question", f"question:{shown.number}", words.question_text(shown, self._cwd)),
             buttons=shown.buttons,
+            dialogs=words.dialogs(shown),
             question=shown.number,
             for_owners=shown.for_owners,
             asked_by=shown.asked_by,
@@ -221,7 +222,7 @@ class BotPresenter:
         asked = self._questions.pop(over.number, None)
         if asked is None:
             return []  # it was never shown here
-        return [replace(asked, text=words.over_text(over, asked.text), buttons=())]
+        return [replace(asked, text=words.over_text(over, asked.text), buttons=(), dialogs=())]
 
     # ── people and Laneway ─────────────────────────────────────────────────
 

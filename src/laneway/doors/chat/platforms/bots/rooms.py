@@ -125,8 +125,9 @@ class BotRooms:
         room = await self.room(tap.place)
         post = await room.find(tap.ref)
         sender = self._sender(tap.user_id, tap.name)
-        if post is None or tap.data not in [button.data for button in post.buttons]:
-            if post is None or not post.buttons:
+        offered = () if post is None else (*post.buttons, *post.dialogs)
+        if post is None or tap.data not in [button.data for button in offered]:
+            if not offered:
                 room.remove_buttons(tap.ref)
             return TapResult(text=STALE, is_done=False, is_stale=True)
         if tap.data == STOP_DATA:

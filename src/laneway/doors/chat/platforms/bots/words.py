@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from laneway.base.plain import code_label, fenced, label, plain, plain_code, quoted
 from laneway.core.model import Activity, FileChange, Plan
-from laneway.doors.chat.outputs import QuestionOver, QuestionShown, TurnBegan, TurnEnded
-from laneway.rendering import forms, questions_in_text
+from laneway.doors.chat.outputs import Button, QuestionOver, QuestionShown, TurnBegan, TurnEnded
+from laneway.rendering import choices, forms, questions_in_text
 from laneway.rendering.activities import activity_title, outcome
 from laneway.rendering.diffs import sentence
 from laneway.rendering.question_texts import explanation, question_title
@@ -140,6 +140,21 @@ def question_text(shown: QuestionShown, cwd: str) -> str:
     if shown.for_owners:
         paragraphs.append("Only owners of this bot can answer.")
     return "\n\n".join(paragraphs)
+
+
+def dialogs(shown: QuestionShown) -> tuple[Button, ...]:
+    """Buttons for what its other buttons cannot say: own words, several fields, a no with a reason."""
+    question, data = shown.question, f"q:{shown.number}"
+    if question.kind in ("input", "elicitation"):
+        fields = forms.controls(question) or ()
+        only = fields[0] if len(fields) == 1 else None
+        is_enough = only is not None and only.options and only.kind != "array" and not only.takes_free_text
+        return (Button(data, "Answer …"),) if fields and not is_enough else ()
+    offered = choices.offered(question)
+    no = question.words_choice
+    if no is None or no not in offered:
+        return ()
+    return (Button(f"{data}:{offered.index(no)}", f"{choices.name(question, no)} and say why …", "no"),)
 
 
 def over_text(over: QuestionOver, question: str) -> str:

@@ -1,0 +1,1 @@
+"""Discord: a thread for each conversation, slash commands, buttons and dialogs, on discord.py."""

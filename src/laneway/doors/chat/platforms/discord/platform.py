@@ -1,0 +1,213 @@
+"""`DiscordPlatform`: logs in, shows conversations in threads, and takes what people do there.
+
+A port `ChatPlatform`. Nothing of it is kept outside of `run`; the token is in memory, and in no text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import logging
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import discord
+import msgspec
+
+from laneway.base.clock import LoopClock
+from laneway.base.errors import StoreError, UsageError
+from laneway.core.conversations import ConversationStore
+from laneway.core.ports import Clock
+from laneway.doors.chat.outbox import BACKOFF_S
+from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
+from laneway.doors.chat.platforms.bots.rooms import BotRooms, open_rooms
+from laneway.doors.chat.platforms.discord.api import DiscordApi
+from laneway.doors.chat.platforms.discord.commands import registered
+from laneway.doors.chat.platforms.discord.downloads import Downloads
+from laneway.doors.chat.platforms.discord.gateway import (
+    API_URL,
+    GATEWAY_URL,
+    GatewayClient,
+    GatewayHandlers,
+    logs_handed_over,
+    use_addresses,
+)
+from laneway.doors.chat.platforms.discord.intake import DiscordIntake
+from laneway.doors.chat.platforms.discord.interactions import DiscordInteractions
+from laneway.doors.chat.platforms.discord.writer import ANY_CALL_S, NAME, DiscordWriter
+from laneway.doors.chat.ports import Chat, ChatCommand
+
+log = logging.getLogger(__name__)
+
+REGISTERED = "discord:commands:"
+"""Begins the name of the cursor that says which slash commands were registered last."""
+BAD_TOKEN = (
+    "Discord refused the token. Make a new one in the developer portal (Bot, “Reset Token”), "
+    "and give it to `laneway setup discord` or LANEWAY_DISCORD_TOKEN."
+)
+NO_INTENT = (
+    "Discord refused the connection: switch on “Message Content Intent” for the bot "
+    "in the developer portal (Bot, Privileged Gateway Intents), or it cannot read messages."
+)
+
+
+class DiscordOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Not to be printed: it has the token."""
+
+    token: str
+    access: BotAccess
+    files: Path
+    """A private folder for what people attach."""
+    commands: tuple[ChatCommand, ...]
+    """The slash commands; those of lanes begin a conversation where there is none."""
+    api_url: str = API_URL
+    gateway_url: str = GATEWAY_URL
+
+    def __repr__(self) -> str:
+        return "DiscordOptions(…)"
+
+
+def tell_on_stderr(line: str) -> None:
+    sys.stderr.write(f"laneway: {line}\n")
+    sys.stderr.flush()
+
+
+class DiscordPlatform:
+    def __init__(
+        self,
+        options: DiscordOptions,
+        store: ConversationStore,
+        *,
+        clock: Clock | None = None,
+        wall: Callable[[], float] = time.time,
+        tell: Callable[[str], None] = tell_on_stderr,
+    ) -> None:
+        self._options = options
+        self._store = store
+        self._clock = clock or LoopClock()
+        self._wall = wall
+        self._tell = tell
+        self.rooms: BotRooms | None = None
+        """While it runs; for tests."""
+        self.intake: DiscordIntake | None = None
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    async def run(self, chat: Chat) -> int:
+        """Raises `UsageError` if Discord does not let us in."""
+        options = self._options
+        use_addresses(options.api_url, options.gateway_url)
+        async with (
+            aiohttp.ClientSession(trust_env=True) as session,
+            GatewayClient(proxy=_proxy(options.api_url)) as client,
+        ):
+            with logs_handed_over():
+                bot_id = await _log_in(client, options.token)
+                api = DiscordApi(session, options.api_url, options.token)
+                return await self._serve(chat, api, session, client, bot_id)
+
+    async def _serve(
+        self, chat: Chat, api: DiscordApi, session: aiohttp.ClientSession, client: GatewayClient, bot_id: int
+    ) -> int:
+        access, files = self._options.access, self._options.files
+        strangers = Strangers(NAME, self._clock, self._tell)
+        writer = DiscordWriter(api, access)
+        refused: UsageError | None = None
+        async with (
+            open_rooms(chat, self._store, writer, access, self._clock, any_call_s=ANY_CALL_S) as rooms,
+            asyncio.TaskGroup() as tasks,
+        ):
+            intake = DiscordIntake(
+                rooms,
+                self._store,
+                access,
+                strangers,
+                api,
+                Downloads(session, files),
+                bot_id=bot_id,
+                history=client.latest,
+                wall=self._wall,
+                may_show=writer.may_show,
+                tasks=tasks,
+            )
+            lanes = frozenset(each.name for each in self._options.commands if each.kind == "lane")
+            interactions = DiscordInteractions(rooms, chat, access, strangers, api, tasks, lanes)
+            self.rooms, self.intake = rooms, intake
+            await self._register_commands(api, bot_id)
+            await intake.prime(sorted(access.chats))
+            client.hand_to(
+                GatewayHandlers(
+                    on_message=intake.on_message,
+                    on_interaction=interactions.on_interaction,
+                    on_new_session=intake.catch_up,
+                )
+            )
+            try:
+                refused = await _stay_connected(client)
+            finally:
+                intake.close()
+        if refused is not None:
+            raise refused
+        return 0
+
+    async def _register_commands(self, api: DiscordApi, bot_id: int) -> None:
+        """Only if they are others than last time: Discord allows few such calls in a day."""
+        commands = registered(self._options.commands)
+        digest = hashlib.sha256(msgspec.json.encode(commands)).hexdigest()[:16]
+        cursor = f"{REGISTERED}{bot_id}"
+        try:
+            if await asyncio.to_thread(self._store.cursor, cursor) == digest:
+                return
+            answer = await api.call("PUT", f"/applications/{bot_id}/commands", commands)
+            if answer.is_done:
+                await asyncio.to_thread(self._store.set_cursor, cursor, digest)
+            else:
+                log.warning("the slash commands could not be registered: %s", answer.why)
+        except StoreError as failed:
+            log.warning("the slash commands could not be noted: %s", failed)
+
+
+async def _log_in(client: GatewayClient, token: str) -> int:
+    """The bot's id. Waits for a network, and raises `UsageError` for a token that is refused."""
+    for wait_s in itertools.chain(BACKOFF_S, itertools.repeat(BACKOFF_S[-1])):
+        try:
+            await client.login(token)
+        except discord.LoginFailure:
+            raise UsageError(BAD_TOKEN) from None
+        except (discord.HTTPException, aiohttp.ClientError, OSError) as problem:
+            await client.http.close()
+            log.warning("Discord could not be reached: %s; again in %g s", type(problem).__name__, wait_s)
+            await asyncio.sleep(wait_s)
+        else:
+            break
+    assert client.user is not None
+    return client.user.id
+
+
+async def _stay_connected(client: GatewayClient) -> UsageError | None:
+    """Until Discord refuses us for good; then why."""
+    try:
+        await client.connect()
+    except discord.PrivilegedIntentsRequired:
+        return UsageError(NO_INTENT)
+    except discord.ConnectionClosed as closed:
+        if closed.code == 4004:
+            return UsageError(BAD_TOKEN)
+        return UsageError(f"Discord has closed the connection for good (code {closed.code}).")
+    return None
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names for this address."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    return getproxies().get(parts.scheme)

@@ -1,0 +1,151 @@
+"""A fake Discord, and processes of Laneway that serve it with scripted lanes: what the tests here share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from laneway.base.clock import LoopClock
+from laneway.doors.chat.options import ChatOptions
+from laneway.doors.chat.platforms.bots.access import BotAccess
+from laneway.doors.chat.platforms.discord.platform import DiscordOptions, DiscordPlatform
+from laneway.doors.chat.ports import ChatCommand, LaneFactory
+from laneway.doors.chat.routing import CONTROLS
+from laneway.doors.chat.service import ChatService
+from laneway.store.conversation_locks import ConversationLockFiles
+from laneway.store.conversations import StoredConversations
+from laneway.store.database import Database
+from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn
+from laneway.testing.fake_discord import DiscordChannel, DiscordRate, FakeDiscord
+
+DEADLINE_S = 60.0
+SPEED = 40.0
+"""Of the clock that paces calls: 1.2 s between two edits become 30 ms."""
+COMMANDS = (
+    ChatCommand("claude", "Claude", kind="lane"),
+    ChatCommand("codex", "Codex", kind="lane"),
+    *(ChatCommand(name, what) for name, what in CONTROLS.items()),
+)
+
+
+class QuickClock:
+    """The loop's clock, faster."""
+
+    def __init__(self, speed: float = SPEED) -> None:
+        self._speed = speed
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time() * self._speed
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        return asyncio.get_running_loop().call_later(seconds / self._speed, callback).cancel
+
+
+async def begun(lanes: ScriptedLanes, name: str = "claude", count: int = 1) -> ScriptedTurn:
+    """The so manyth turn of the latest lane of that name, once it has begun."""
+    while not any(lane.name == name for lane in lanes.made):
+        await asyncio.sleep(0.002)
+    return await lanes.lane(name).begun(count)
+
+
+class Scene:
+    """The service with its people: Ada owns the bot, Ben may use it, Eve may not."""
+
+    def __init__(self, folder: Path, discord: FakeDiscord, clock: QuickClock) -> None:
+        self.folder = folder
+        self.discord = discord
+        self.clock = clock
+        self.general = discord.channel("general")
+        self.other = discord.channel("other")
+        self.ada = discord.person("ada")
+        self.ben = discord.person("ben")
+        self.eve = discord.person("eve")
+        self.told: list[str] = []
+        """What was written to standard error."""
+
+    @property
+    def access(self) -> BotAccess:
+        return BotAccess(
+            users=frozenset({self.ada.user_id, self.ben.user_id}),
+            owners=frozenset({self.ada.user_id}),
+            chats=frozenset({self.general.channel_id}),
+        )
+
+    @property
+    def mention(self) -> str:
+        return f"<@{self.discord.world.bot.user_id}>"
+
+    @asynccontextmanager
+    async def running(
+        self, lanes: LaneFactory | None = None, *, token: str = "", **options: object
+    ) -> AsyncIterator[Process]:
+        """One process of Laneway, which ends with a cancel."""
+        lanes = lanes or ScriptedLanes()
+        locks = ConversationLockFiles(self.folder / "conversations")
+        with Database(self.folder / "laneway.db") as database:
+            store = StoredConversations(database, locks)
+            settings = ChatOptions(cwd=self.folder, **options)  # type: ignore[arg-type]
+            async with ChatService(lanes, store, locks, settings) as chat:
+                platform = DiscordPlatform(
+                    DiscordOptions(
+                        token=token or self.discord.token,
+                        access=self.access,
+                        files=self.folder / "files",
+                        commands=COMMANDS,
+                        api_url=self.discord.api_url,
+                        gateway_url=self.discord.gateway_url,
+                    ),
+                    store,
+                    clock=self.clock,
+                    tell=self.told.append,
+                )
+                task = asyncio.create_task(platform.run(chat))
+                try:
+                    ready = asyncio.create_task(self.discord.wait_ready())
+                    await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
+                    ready.cancel()
+                    if task.done():
+                        task.result()
+                    yield Process(self, platform, chat, store)
+                finally:
+                    task.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
+        self.discord.gateway.forget_sessions()
+
+    async def thread(self, process: Process, text: str = "hello") -> DiscordChannel:
+        """Ada begins a conversation; returns its thread, once her message was taken."""
+        count = len(self.discord.threads(self.general))
+        await self.ada.write(self.general, f"{self.mention} {text}")
+        await self.discord.until(lambda: len(self.discord.threads(self.general)) > count)
+        await process.settled()
+        return self.discord.threads(self.general)[-1]
+
+
+class Process:
+    def __init__(
+        self, scene: Scene, platform: DiscordPlatform, chat: ChatService, store: StoredConversations
+    ) -> None:
+        self.scene, self.platform, self.chat, self.store = scene, platform, chat, store
+
+    async def settled(self) -> None:
+        """Wait until what people have done so far was taken, and what came of it has been sent."""
+        assert self.platform.intake is not None
+        assert self.platform.rooms is not None
+        await self.platform.intake.wait_idle()
+        await self.platform.rooms.wait_idle()
+
+
+@asynccontextmanager
+async def scene(
+    folder: Path, *, rates: dict[str, DiscordRate] | None = None, content_allowed: bool = True
+) -> AsyncIterator[Scene]:
+    clock = QuickClock()
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        FakeDiscord(
+            clock=clock, answer_clock=LoopClock(), rates=rates, content_allowed=content_allowed
+        ) as discord,
+    ):
+        yield Scene(folder, discord, clock)
