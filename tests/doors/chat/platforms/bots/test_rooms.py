@@ -26,8 +26,8 @@ from laneway.doors.chat.outputs import (
 from laneway.doors.chat.platforms.bots.inbound import BotMessage, BotTap
 from laneway.doors.chat.platforms.bots.posts import STOP_DATA
 from laneway.doors.chat.platforms.bots.rooms import place_of
-from laneway.testing.room_chat import RoomChat
 from laneway.testing.memory_conversations import MemoryConversations
+from laneway.testing.room_chat import RoomChat
 from tests.doors.chat.platforms.bots.support import ANA, BEN, DEADLINE_S, PLACE, BotService, rooms_of
 
 ALLOW, DENY = Button("q:1:accept", "Allow once", "yes"), Button("q:1:decline", "Decline", "no")
