@@ -11,7 +11,7 @@ import msgspec
 from laneway.base.engines import BACKENDS
 from laneway.base.errors import LanewayError, QuestionGone, RemoteError, SessionUnknown, WireBroken
 from laneway.core.model import Answer
-from laneway.doors.console.panels.ports import ProcessProblem, SessionRow, SessionRows, SessionViewer
+from laneway.doors.console.panels.ports import LiveSessionRow, ProcessProblem, SessionRows, SessionViewer
 from laneway.doors.local.client import connect
 from laneway.doors.local.event_decoding import event_of
 from laneway.doors.local.scan import LiveScan, ask
@@ -139,8 +139,8 @@ class ViewerListener:
                 self._viewer.show(event)
 
 
-def session_row(info: LiveSessionInfo) -> SessionRow:
-    return SessionRow(
+def session_row(info: LiveSessionInfo) -> LiveSessionRow:
+    return LiveSessionRow(
         agent_id=info.agent_id,
         name=info.identity,
         team=info.team,

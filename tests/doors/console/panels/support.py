@@ -13,7 +13,7 @@ from laneway.doors.console.panels.ports import (
     CheckRow,
     JobAction,
     Letter,
-    SessionRow,
+    LiveSessionRow,
     SessionRows,
     SessionViewer,
 )
@@ -45,7 +45,7 @@ def command_question(question_id: str = "q1", **more: Any) -> Question:
 class HandSessions:
     """Live sessions of other processes, as a test says."""
 
-    def __init__(self, *sessions: SessionRow) -> None:
+    def __init__(self, *sessions: LiveSessionRow) -> None:
         self.sessions = {row.agent_id: row for row in sessions}
         self.viewers: dict[str, SessionViewer] = {}
         self.questions: dict[str, list[Question]] = {}

@@ -14,7 +14,7 @@ from laneway.doors.console.panels.jobs import LOOK_S as JOBS_S
 from laneway.doors.console.panels.jobs import JobsPart
 from laneway.doors.console.panels.mail import LOOK_S as MAIL_S
 from laneway.doors.console.panels.mail import MailPart
-from laneway.doors.console.panels.ports import Letter, SessionRow
+from laneway.doors.console.panels.ports import Letter, LiveSessionRow
 from laneway.doors.console.panels.session_watches import GATHER_S, MAX_WATCHES, UNASKED_S
 from laneway.doors.console.panels.sessions import LOOK_S, SessionsPart
 from laneway.doors.page_parts import PagePart
@@ -31,7 +31,7 @@ from tests.doors.console.panels.support import (
     settle,
 )
 
-ANN = SessionRow(agent_id="a1", name="ann", door="mcp", state="busy", last_text=HOSTILE)
+ANN = LiveSessionRow(agent_id="a1", name="ann", door="mcp", state="busy", last_text=HOSTILE)
 
 
 # ── sessions ───────────────────────────────────────────────────────────────
@@ -148,7 +148,7 @@ async def test_a_session_is_stopped() -> None:
 
 async def test_no_more_sessions_are_watched_than_there_is_room_for() -> None:
     """The one too many is told so; those that are watched go on."""
-    rows = [SessionRow(agent_id=f"a{n}") for n in range(MAX_WATCHES + 1)]
+    rows = [LiveSessionRow(agent_id=f"a{n}") for n in range(MAX_WATCHES + 1)]
     sessions = HandSessions(*rows)
     async with panel(SessionsPart(sessions, HandClock())) as page:
         for row in rows[:-1]:

@@ -18,14 +18,14 @@ from laneway.core.model import (
     UserSaid,
     Withdrawn,
 )
-from laneway.doors.console.panels.ports import SessionRow
+from laneway.doors.console.panels.ports import LiveSessionRow
 from laneway.doors.console.panels.session_log import MAX_ITEMS, MAX_TEXT_CHARS, SessionLog
 from tests.doors.console.panels.support import HOSTILE, command_question
 
 
 def log_of(*events: object) -> SessionLog:
     log = SessionLog()
-    log.begin(SessionRow(agent_id="a1", cwd="/work"), ())
+    log.begin(LiveSessionRow(agent_id="a1", cwd="/work"), ())
     for event in events:
         log.show(event)  # type: ignore[arg-type]
     return log

@@ -15,7 +15,7 @@ from laneway.core.model import Answer, Event, Question
 # ── live sessions ──────────────────────────────────────────────────────────
 
 
-class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
+class LiveSessionRow(msgspec.Struct, frozen=True, kw_only=True):
     """A live session of some process of this user."""
 
     agent_id: str
@@ -46,14 +46,14 @@ class ProcessProblem(msgspec.Struct, frozen=True):
 
 
 class SessionRows(msgspec.Struct, frozen=True):
-    sessions: tuple[SessionRow, ...] = ()
+    sessions: tuple[LiveSessionRow, ...] = ()
     problems: tuple[ProcessProblem, ...] = ()
 
 
 class SessionViewer(Protocol):
     """Is told what happens in a watched session. Called on the event loop; it returns at once."""
 
-    def begin(self, session: SessionRow, questions: Sequence[Question]) -> None:
+    def begin(self, session: LiveSessionRow, questions: Sequence[Question]) -> None:
         """The state when the watch begins; `questions` are the open ones."""
         ...
 

@@ -32,7 +32,7 @@ from laneway.core.model import (
     UserSaid,
     Withdrawn,
 )
-from laneway.doors.console.panels.ports import SessionRow
+from laneway.doors.console.panels.ports import LiveSessionRow
 from laneway.doors.console.panels.question_view import question_view
 from laneway.rendering.activities import activity_title
 from laneway.rendering.outputs import shortened
@@ -60,7 +60,7 @@ class SessionLog:
 
     def __init__(self) -> None:
         self.version = 0
-        self.session: SessionRow | None = None
+        self.session: LiveSessionRow | None = None
         self.questions: dict[str, Question] = {}
         """The open ones."""
         self.is_closed = False
@@ -71,7 +71,7 @@ class SessionLog:
 
     # ── what is shown ──────────────────────────────────────────────────────
 
-    def begin(self, session: SessionRow, questions: Sequence[Question]) -> None:
+    def begin(self, session: LiveSessionRow, questions: Sequence[Question]) -> None:
         self.session = session
         self.questions = {question.question_id: question for question in questions}
         self.version += 1

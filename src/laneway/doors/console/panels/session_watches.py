@@ -11,7 +11,7 @@ from laneway.base.ids import new_id
 from laneway.core.background import TaskSet
 from laneway.core.model import Event, Question
 from laneway.core.ports import Clock
-from laneway.doors.console.panels.ports import LiveSessions, SessionRow
+from laneway.doors.console.panels.ports import LiveSessionRow, LiveSessions
 from laneway.doors.console.panels.session_log import SessionLog
 from laneway.doors.page_parts import PageFeed
 
@@ -102,7 +102,7 @@ class WatchedSession:
     def stop_waiting(self) -> None:
         self.begun.set()
 
-    def begin(self, session: SessionRow, questions: Sequence[Question]) -> None:
+    def begin(self, session: LiveSessionRow, questions: Sequence[Question]) -> None:
         self.log.begin(session, questions)
         self.begun.set()
         self._publish()

@@ -61,11 +61,11 @@ class Table(msgspec.Struct, frozen=True):
     """The first one is the head."""
 
 
-class Rule(msgspec.Struct, frozen=True):
+class ThematicBreak(msgspec.Struct, frozen=True):
     pass
 
 
-MarkdownBlock: TypeAlias = Heading | Paragraph | Code | Quote | ItemList | Table | Rule
+MarkdownBlock: TypeAlias = Heading | Paragraph | Code | Quote | ItemList | Table | ThematicBreak
 
 _Test: TypeAlias = Callable[[str], bool]
 
@@ -101,7 +101,7 @@ def _blocks(lines: list[str], depth: int) -> list[MarkdownBlock]:
             blocks.append(Heading(len(heading[1]), inline(heading[2])))
             at += 1
         elif _RULE.match(line):
-            blocks.append(Rule())
+            blocks.append(ThematicBreak())
             at += 1
         elif depth < MAX_DEPTH and _QUOTE.match(line):
             end = _end(lines, at, lambda each: _QUOTE.match(each) is not None)

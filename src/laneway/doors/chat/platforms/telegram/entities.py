@@ -20,8 +20,8 @@ from laneway.doors.chat.platforms.bots.markdown import (
     MarkdownBlock,
     Paragraph,
     Quote,
-    Rule,
     Table,
+    ThematicBreak,
     Words,
     parse,
 )
@@ -93,7 +93,7 @@ class _Writer:
                     self.blocks(item.blocks, indent + "   ")
             case Table(rows):
                 self._table(rows)
-            case Rule():
+            case ThematicBreak():
                 self._add("———")
 
     def _quote(self, blocks: Sequence[MarkdownBlock]) -> None:

@@ -17,8 +17,8 @@ from laneway.doors.chat.platforms.bots.markdown import (
     MarkdownBlock,
     Paragraph,
     Quote,
-    Rule,
     Table,
+    ThematicBreak,
     Words,
     parse,
 )
@@ -37,7 +37,7 @@ def rich_message(markdown: str) -> dict[str, Any] | None:
 
 def _is_rich(block: MarkdownBlock) -> bool:
     match block:
-        case Heading() | Table() | Rule():
+        case Heading() | Table() | ThematicBreak():
             return True
         case ItemList(items):
             return any(
@@ -72,7 +72,7 @@ def _block(block: MarkdownBlock) -> dict[str, Any]:
                 for number, row in enumerate(rows)
             ]
             return {"type": "table", "cells": cells, "is_bordered": True}
-        case Rule():
+        case ThematicBreak():
             return {"type": "divider"}
 
 

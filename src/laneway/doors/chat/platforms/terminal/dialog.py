@@ -13,7 +13,7 @@ import msgspec
 
 from laneway.core.model import Choice, Question
 from laneway.doors.chat.outputs import QuestionShown
-from laneway.doors.chat.platforms.terminal.drawing import Canvas, lane_name
+from laneway.doors.chat.platforms.terminal.drawing import RowCanvas, lane_name
 from laneway.rendering.choices import offered
 from laneway.terminal.foreign import label
 from laneway.terminal.prompting.drawing import draw_question, field_rows, first_screen, menu_rows
@@ -26,7 +26,7 @@ SHOWN_CELLS = 40
 """Of a line that is no answer."""
 
 
-class Chosen(msgspec.Struct, frozen=True):
+class Picked(msgspec.Struct, frozen=True):
     """One of the choices that the question shows as buttons, by its index."""
 
     index: int
@@ -49,7 +49,7 @@ class Again(msgspec.Struct, frozen=True):
     rows: Sequence[str] = ()
 
 
-Typed: TypeAlias = Chosen | Filled | Skipped | Again
+Typed: TypeAlias = Picked | Filled | Skipped | Again
 
 
 class QuestionDialog:
@@ -94,7 +94,7 @@ class QuestionDialog:
         more = f", {ALL} for all of it" if self._is_cut else ""
         return f"y, n or a number{why}{more}"
 
-    def opening(self, canvas: Canvas, rows: int) -> list[str]:
+    def opening(self, canvas: RowCanvas, rows: int) -> list[str]:
         """The question as it comes to the front; what is too long for the screen is cut, and `d` shows it."""
         style, columns = canvas.style, canvas.columns
         drawn = draw_question(self.question, style, columns, self._cwd)
@@ -106,7 +106,7 @@ class QuestionDialog:
         body, self._is_cut = first_screen(drawn, len(choices), rows, style)
         return [*body, *choices]
 
-    def type(self, line: str, canvas: Canvas) -> Typed:
+    def type(self, line: str, canvas: RowCanvas) -> Typed:
         line = line.strip()
         if self._is_why:
             choice = self.question.words_choice
@@ -115,7 +115,7 @@ class QuestionDialog:
 
     # ── choices ────────────────────────────────────────────────────────────
 
-    def _choose(self, line: str, canvas: Canvas) -> Typed:
+    def _choose(self, line: str, canvas: RowCanvas) -> Typed:
         picked = pick(self._items, line) if line else "unclear"
         if picked == "why":
             self._is_why = True
@@ -132,12 +132,12 @@ class QuestionDialog:
             return Skipped() if self._all_fields else self._chosen(picked.choice)
         return self._unclear(line, canvas) if line else Again()
 
-    def _chosen(self, choice: Choice, words: str = "") -> Chosen:
-        return Chosen(self._offered.index(choice), words)
+    def _chosen(self, choice: Choice, words: str = "") -> Picked:
+        return Picked(self._offered.index(choice), words)
 
     # ── fields ─────────────────────────────────────────────────────────────
 
-    def _fill(self, line: str, canvas: Canvas) -> Typed:
+    def _fill(self, line: str, canvas: RowCanvas) -> Typed:
         field = self._fields[0]
         if not line:
             return Again()
@@ -154,10 +154,10 @@ class QuestionDialog:
             return Again(self._field_rows(canvas))
         return Filled(self._values) if self._values else Skipped()
 
-    def _field_rows(self, canvas: Canvas) -> list[str]:
+    def _field_rows(self, canvas: RowCanvas) -> list[str]:
         field = self._fields[0]
         return field_rows(field.text, field.options, canvas.columns, field.about)
 
-    def _unclear(self, line: str, canvas: Canvas) -> Again:
+    def _unclear(self, line: str, canvas: RowCanvas) -> Again:
         shown = f"“{label(line, SHOWN_CELLS)}” is none of these: {self.hint}" if line else f"type {self.hint}"
         return Again([canvas.style.dim(f"  {shown}")])

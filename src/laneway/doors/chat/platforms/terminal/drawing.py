@@ -41,7 +41,7 @@ ACTIVITY_ENDED = {"detached": "still running in the background"}
 ORDINALS = {1: "next", 2: "2nd", 3: "3rd"}
 
 
-class Canvas(msgspec.Struct, frozen=True):
+class RowCanvas(msgspec.Struct, frozen=True):
     """Where rows are drawn: their colours, and their width in cells (none: nothing is wrapped or cut)."""
 
     style: Style
@@ -59,7 +59,7 @@ def lane_name(lane: str) -> str:
 # ── people ─────────────────────────────────────────────────────────────────
 
 
-def own_rows(text: str, images: int, canvas: Canvas) -> list[str]:
+def own_rows(text: str, images: int, canvas: RowCanvas) -> list[str]:
     """A message that was typed here."""
     rows = fenced(text, canvas.columns, mark=SAID_MORE, goes_on=SAID_MORE)
     rows[0] = SAID + rows[0][len(SAID_MORE) :]
@@ -67,7 +67,7 @@ def own_rows(text: str, images: int, canvas: Canvas) -> list[str]:
     return [canvas.style.bold(row) for row in rows]
 
 
-def said_rows(said: Said, canvas: Canvas) -> list[str]:
+def said_rows(said: Said, canvas: RowCanvas) -> list[str]:
     """A message that came from another place."""
     name = label(said.sender, MAX_NAME_CHARS) or "somebody"
     rows = [canvas.style.dim(f"{name} ({code_label(said.platform, MAX_NAME_CHARS)}):")]
@@ -99,7 +99,7 @@ def receipt_text(receipt: InputReceipt) -> str:
 # ── turns ──────────────────────────────────────────────────────────────────
 
 
-def began_rows(turn: TurnBegan, canvas: Canvas) -> list[str]:
+def began_rows(turn: TurnBegan, canvas: RowCanvas) -> list[str]:
     if not turn.has_banner:
         return []
     by = f" for {lane_name(turn.caller)}" if turn.caller else ""
@@ -109,7 +109,7 @@ def began_rows(turn: TurnBegan, canvas: Canvas) -> list[str]:
     return [canvas.style.yellow(f"{canvas.line(text, len(RULE) + 1)} {RULE}")]
 
 
-def ended_rows(turn: TurnEnded, canvas: Canvas, *, tells_counts: bool) -> list[str]:
+def ended_rows(turn: TurnEnded, canvas: RowCanvas, *, tells_counts: bool) -> list[str]:
     """Its failure, how it was cut, its banner. `tells_counts` for a place without a status line."""
     rows: list[str] = []
     if turn.failure is not None:
@@ -132,14 +132,14 @@ def ended_rows(turn: TurnEnded, canvas: Canvas, *, tells_counts: bool) -> list[s
     return rows
 
 
-def call_row(activity: Activity, lane: str | None, cwd: str, canvas: Canvas) -> str:
+def call_row(activity: Activity, lane: str | None, cwd: str, canvas: RowCanvas) -> str:
     """A command, edit or tool call as it begins; `lane` for one that has a banner."""
     title = call_title(activity, cwd, lane_name(lane) if lane else None)
     return canvas.style.cyan(f"▸ {canvas.line(title, 2)}")
 
 
 def call_end_rows(
-    activity: Activity, title: str, canvas: Canvas, *, is_full: bool = False
+    activity: Activity, title: str, canvas: RowCanvas, *, is_full: bool = False
 ) -> tuple[list[str], int]:
     """Its output and how it ended, and how many lines are left out. `title` if it is not the last row."""
     rows: list[str] = []
@@ -158,15 +158,15 @@ def call_end_rows(
     return rows, hidden
 
 
-def output_rows(lines: Sequence[str], canvas: Canvas) -> list[str]:
+def output_rows(lines: Sequence[str], canvas: RowCanvas) -> list[str]:
     return [canvas.style.dim(row) for line in lines for row in fenced(line, canvas.columns)]
 
 
-def hidden_row(lines: int, canvas: Canvas, hint: str = "") -> str:
+def hidden_row(lines: int, canvas: RowCanvas, hint: str = "") -> str:
     return canvas.style.yellow(f"  … {lines} more line{'s' if lines != 1 else ''}{hint}")
 
 
-def plan_rows(plan: Plan, lane: str | None, canvas: Canvas, *, is_bounded: bool = False) -> list[str]:
+def plan_rows(plan: Plan, lane: str | None, canvas: RowCanvas, *, is_bounded: bool = False) -> list[str]:
     """A checklist; if it is bounded, the steps around the one that is being done."""
     steps = list(plan.steps)
     looks: dict[str, Callable[[str], str]] = {"completed": canvas.style.dim, "running": canvas.style.bold}
@@ -181,7 +181,7 @@ def plan_rows(plan: Plan, lane: str | None, canvas: Canvas, *, is_bounded: bool 
     return [canvas.style.dim(head), *rows]
 
 
-def thought_row(text: str, canvas: Canvas) -> tuple[str, bool]:
+def thought_row(text: str, canvas: RowCanvas) -> tuple[str, bool]:
     """A thought, folded to its first line, and whether there is more of it."""
     lines = [line for line in text.split("\n") if line.strip()]
     first = canvas.line(lines[0].replace("**", ""), len(THOUGHT) + 2) if lines else ""
@@ -191,7 +191,7 @@ def thought_row(text: str, canvas: Canvas) -> tuple[str, bool]:
 # ── questions and Laneway itself ───────────────────────────────────────────
 
 
-def over_row(over: QuestionOver, canvas: Canvas) -> str:
+def over_row(over: QuestionOver, canvas: RowCanvas) -> str:
     by = f" by {label(over.by, MAX_NAME_CHARS)}" if over.by else ""
     text = f": {label(over.text)}" if over.text else ""
     how = {
@@ -204,12 +204,12 @@ def over_row(over: QuestionOver, canvas: Canvas) -> str:
     return canvas.style.dim(f"  ↳ {canvas.line(f'question {over.number}: {how}', 4)}")
 
 
-def told_rows(told: Told, canvas: Canvas) -> list[str]:
+def told_rows(told: Told, canvas: RowCanvas) -> list[str]:
     """A warning or an error; what is said as information is Markdown, and rendered as such."""
     colour = canvas.style.red if told.level == "error" else canvas.style.yellow
     return [colour(row) for row in fenced(told.text, canvas.columns, mark="  ! ", goes_on="    ")]
 
 
-def file_row(file: FileShown, canvas: Canvas) -> str:
+def file_row(file: FileShown, canvas: RowCanvas) -> str:
     caption = f" ({label(file.caption)})" if file.caption else ""
     return f"  ⇩ {canvas.line(f'{lane_name(file.lane)} sends {code_label(file.path)}{caption}', 4)}"

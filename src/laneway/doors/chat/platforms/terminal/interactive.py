@@ -40,7 +40,7 @@ from prompt_toolkit.styles import Style as PromptStyle
 
 from laneway.doors.chat.outputs import StatusNow
 from laneway.doors.chat.platforms.terminal.dialog import QuestionDialog
-from laneway.doors.chat.platforms.terminal.drawing import Canvas, lane_name
+from laneway.doors.chat.platforms.terminal.drawing import RowCanvas, lane_name
 from laneway.doors.chat.platforms.terminal.shown_conversation import ShownConversation
 from laneway.doors.chat.platforms.terminal.status_row import MARKS_PER_S, status_row
 from laneway.doors.chat.platforms.terminal.streamed import StreamedMarkdown, Writer
@@ -171,8 +171,8 @@ class InteractiveScreen:
     # ── paper ──────────────────────────────────────────────────────────────
 
     @property
-    def canvas(self) -> Canvas:
-        return Canvas(self._style, self._columns())
+    def canvas(self) -> RowCanvas:
+        return RowCanvas(self._style, self._columns())
 
     @property
     def max_question_rows(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 from laneway.base.errors import LanewayError, UsageError
 from laneway.core.background import TaskSet
 from laneway.doors.chat.platforms.terminal.dialog import QuestionDialog
-from laneway.doors.chat.platforms.terminal.drawing import Canvas
+from laneway.doors.chat.platforms.terminal.drawing import RowCanvas
 from laneway.doors.chat.platforms.terminal.shown_conversation import ShownConversation
 from laneway.doors.chat.platforms.terminal.streamed import StreamedPlain, Writer
 from laneway.doors.chat.platforms.terminal.typed_lines import LineTooLong, TypedLines
@@ -58,8 +58,8 @@ class LineChat:
     # ── paper ──────────────────────────────────────────────────────────────
 
     @property
-    def canvas(self) -> Canvas:
-        return Canvas(self._style, width(self._side))
+    def canvas(self) -> RowCanvas:
+        return RowCanvas(self._style, width(self._side))
 
     @property
     def max_question_rows(self) -> int:

@@ -24,7 +24,7 @@ from laneway.doors.chat.outputs import (
     StatusNow,
     TurnEnded,
 )
-from laneway.doors.chat.platforms.terminal.dialog import SKIP, Again, Chosen, Filled, QuestionDialog, Skipped
+from laneway.doors.chat.platforms.terminal.dialog import SKIP, Again, Filled, Picked, QuestionDialog, Skipped
 from laneway.doors.chat.platforms.terminal.transcript import Paper, Transcript
 from laneway.doors.chat.ports import Chat, ChatState
 
@@ -222,7 +222,7 @@ class ShownConversation:
                 self._screen.changed()
             case Skipped():
                 await self._deliver(dialog, self._tap(f"q:{shown.number}", words=SKIP))
-            case Chosen(index, words):
+            case Picked(index, words):
                 await self._deliver(dialog, self._tap(shown.buttons[index].data, words=words))
             case Filled(values):
                 await self._deliver(dialog, self._tap(f"q:{shown.number}", values=values))

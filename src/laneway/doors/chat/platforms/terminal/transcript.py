@@ -30,7 +30,7 @@ from laneway.doors.chat.outputs import (
     TurnEnded,
 )
 from laneway.doors.chat.platforms.terminal import drawing
-from laneway.doors.chat.platforms.terminal.drawing import Canvas
+from laneway.doors.chat.platforms.terminal.drawing import RowCanvas
 from laneway.doors.chat.platforms.terminal.streamed import StreamedText, Writer
 from laneway.rendering.lane_titles import call_title
 from laneway.terminal.changes import diff_rows
@@ -49,7 +49,7 @@ class Paper(Protocol):
     """Where a transcript is written."""
 
     @property
-    def canvas(self) -> Canvas: ...
+    def canvas(self) -> RowCanvas: ...
     def rows(self, *rows: str, has_gap: bool = False) -> None:
         """Write rows about the work, after an empty one if there is to be a gap."""
         ...
@@ -67,7 +67,7 @@ class Folded(msgspec.Struct, frozen=True):
     """Something that was shown in part."""
 
     what: str
-    draw: Callable[[Canvas], list[str]]
+    draw: Callable[[RowCanvas], list[str]]
 
 
 class _Turn(msgspec.Struct):
@@ -298,7 +298,7 @@ class Transcript:
         """The call that began last and runs; empty if none does."""
         return next(reversed(self._doing.values()), "")
 
-    def _fold(self, what: str, draw: Callable[[Canvas], list[str]]) -> None:
+    def _fold(self, what: str, draw: Callable[[RowCanvas], list[str]]) -> None:
         self.folded = [*self.folded, Folded(what, draw)][-MAX_FOLDED:]
 
     def unfold(self) -> bool:

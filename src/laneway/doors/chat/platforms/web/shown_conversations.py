@@ -49,7 +49,7 @@ class WebView:
         self._conversations.on_moved(self, conversation_id)
 
 
-class ShownConversation:
+class WebConversation:
     """One conversation that is joined."""
 
     def __init__(self, place: Place, view: WebView, live: LiveTexts) -> None:
@@ -66,7 +66,7 @@ class ShownConversations:
         self._chat = chat
         self._feed = feed
         self._clock = clock
-        self._joined: dict[str, ShownConversation] = {}
+        self._joined: dict[str, WebConversation] = {}
         self._joining = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -79,7 +79,7 @@ class ShownConversations:
         self._publish(state.record.conversation_id, "began", {})
         return state
 
-    async def open(self, conversation_id: str) -> tuple[ShownConversation, ChatState]:
+    async def open(self, conversation_id: str) -> tuple[WebConversation, ChatState]:
         """Raises `ConversationHeld`, `ConversationUnknown`, `StoreError`."""
         async with self._joining:
             joined = self._joined.get(conversation_id)
@@ -140,7 +140,7 @@ class ShownConversations:
             log.warning("a conversation cannot be shown: %s", problem)
         self._publish(left, "moved", {"to": conversation_id})
 
-    def _show_item(self, joined: ShownConversation, shown: Shown) -> None:
+    def _show_item(self, joined: WebConversation, shown: Shown) -> None:
         match shown.output:
             case TextDone(part=part):
                 joined.live.finish(part)
@@ -155,7 +155,7 @@ class ShownConversations:
         if item is not None:
             self._publish(shown.conversation_id, "item", item)
 
-    def _take(self, state: ChatState, place: Place, view: WebView) -> ShownConversation:
+    def _take(self, state: ChatState, place: Place, view: WebView) -> WebConversation:
         conversation_id = state.record.conversation_id
         view.conversation_id = conversation_id
 
@@ -163,7 +163,7 @@ class ShownConversations:
             self._publish(conversation_id, topic, data)
 
         live = LiveTexts(self._clock, tell, lambda: self._spawn(self._restore(conversation_id)))
-        joined = self._joined[conversation_id] = ShownConversation(place, view, live)
+        joined = self._joined[conversation_id] = WebConversation(place, view, live)
         joined.cwd = state.record.cwd
         return joined
 

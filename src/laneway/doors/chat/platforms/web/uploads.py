@@ -23,7 +23,7 @@ _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}", re.ASCII)
 IMAGES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg", b"GIF87a": ".gif", b"GIF89a": ".gif"}
 
 
-class Upload(msgspec.Struct, frozen=True, kw_only=True):
+class StoredUpload(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     """The file's name in the folder."""
     name: str
@@ -39,7 +39,7 @@ class Uploads:
         self._folder = folder
         self._wall = wall
 
-    async def keep(self, pieces: AsyncIterator[bytes], name: str) -> Upload:
+    async def keep(self, pieces: AsyncIterator[bytes], name: str) -> StoredUpload:
         """Raises what `pieces` raises: then nothing is kept."""
         await asyncio.to_thread(self._make_folder)
         upload_id = secrets.token_hex(12)
@@ -59,7 +59,7 @@ class Uploads:
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-        return Upload(id=path.name, name=code_label(name), size=size, is_image=bool(image_suffix(head)))
+        return StoredUpload(id=path.name, name=code_label(name), size=size, is_image=bool(image_suffix(head)))
 
     def find(self, upload_id: str) -> Path | None:
         """None for one that is not there, or not any more."""
