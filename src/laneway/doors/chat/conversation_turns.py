@@ -164,7 +164,12 @@ class ConversationTurns:
         )
         if effect.images and not abilities.takes_images:
             raise UsageError(f"{effect.lane} takes no images: nothing was sent to it.")
-        told = await self._store.call(port.hand_backs, record.conversation_id, effect.lane)
+        # A command need not be a prompt, which is what carries them: they wait for the next one.
+        told = (
+            []
+            if effect.command
+            else await self._store.call(port.hand_backs, record.conversation_id, effect.lane)
+        )
         if told:
             ids = [each.hand_back_id for each in told]
             await self._store.call(port.carry_hand_backs, ids, effect.ticket)
