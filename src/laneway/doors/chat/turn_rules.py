@@ -14,8 +14,6 @@ from laneway.doors.chat.conversation_draft import ConversationDraft
 from laneway.doors.chat.conversation_letters import (
     AbandonLane,
     BeginTurn,
-    DelegationAsked,
-    DelegationCancelled,
     DropHandBacks,
     DropTimer,
     HandBackTurn,
@@ -24,7 +22,6 @@ from laneway.doors.chat.conversation_letters import (
     LaneEnded,
     LaneStarted,
     MarkInput,
-    RefuseDelegation,
     SetTimer,
     SilenceReached,
     SteerEnded,
@@ -370,51 +367,6 @@ def _minutes(seconds: float) -> str:
         return f"{seconds:g} s"
     minutes = round(seconds / 60)
     return f"{minutes} minute{'s' if minutes != 1 else ''}"
-
-
-# ── delegation ─────────────────────────────────────────────────────────────
-
-
-def on_delegation(draft: ConversationDraft, letter: DelegationAsked) -> None:
-    state = draft.state
-    caller = next((each for each in reversed(state.turns) if each.lane == letter.caller_lane), None)
-    if caller is None or caller.stopped_by or state.is_quitting:
-        draft.do(RefuseDelegation(letter.call_id, "The turn that asks for it is over."))
-    elif letter.lane not in state.lanes:
-        draft.do(RefuseDelegation(letter.call_id, f"There is no lane {label(letter.lane)}."))
-    elif any(each.lane == letter.lane for each in state.turns):
-        draft.do(RefuseDelegation(letter.call_id, f"{letter.lane} works already: wait for its result."))
-    else:
-        _delegate(draft, letter, caller)
-
-
-def _delegate(draft: ConversationDraft, letter: DelegationAsked, caller: ChatTurn) -> None:
-    turn = ChatTurn(
-        ticket=f"call-{letter.call_id}",
-        lane=letter.lane,
-        caller=caller.ticket,
-        caller_lane=caller.lane,
-        call_id=letter.call_id,
-        task=letter.task,
-        has_banner=True,
-    )
-    draft.set(turns=(*draft.state.turns, turn))
-    draft.show(
-        TurnBegan(
-            lane=turn.lane,
-            ticket=turn.ticket,
-            task=label(letter.task, MAX_TASK_CHARS),
-            has_banner=True,
-            caller=caller.lane,
-        )
-    )
-    draft.do(BeginTurn(ticket=turn.ticket, lane=turn.lane, task=letter.task, text=letter.task))
-
-
-def on_delegation_cancelled(draft: ConversationDraft, letter: DelegationCancelled) -> None:
-    for turn in draft.state.turns:
-        if turn.call_id == letter.call_id:
-            interrupt(draft, turn, "delegation")
 
 
 def _replace_turn(draft: ConversationDraft, turn: ChatTurn) -> None:
