@@ -229,6 +229,7 @@ class ConversationTurns:
             starting = self._starting.get(ticket)
             if turn.lane == name and starting is not None:
                 starting.cancel()
+        self._keep_thread(name)
         self.lanes.abandon(name)
 
     def _answer(self, effect: AnswerLane) -> None:
@@ -298,6 +299,7 @@ class ConversationTurns:
                 self._note_start(lane, turn_id, ticket)
                 return (LaneStarted(lane, turn_id, ticket),)
             case Accepted(turn_id=turn_id, client_id=client_id):
+                self._keep_thread(lane)
                 ticket = client_id or self.ticket_of(lane, turn_id)
                 return (InputAccepted(lane, ticket),) if ticket else ()
             case Withdrawn(question_id=question_id, is_declined=is_declined):
