@@ -91,6 +91,7 @@ class TurnsOwner(Protocol):
     def post(self, letter: ChatLetter) -> None: ...
     def hear(self, lane: str, event: Event) -> None: ...
     def keep(self, record: ConversationRecord) -> None: ...
+    def tell(self, output: AnyOutput) -> None: ...
 
 
 class LaneUse(msgspec.Struct, frozen=True):
@@ -247,6 +248,8 @@ class ConversationTurns:
         watch = self._watches.pop(effect.ticket, None)
         if watch is not None:
             watch.end()
+        for output in () if turn is None else turn.close_texts():
+            self._owner.tell(output)  # of a lane that was given up: it has told no end
         digest = TurnDigest(self._owner.record.cwd, self._secrets) if turn is None else turn.digest
         done = TurnDone(turn_id=ended.turn_id, status=ended.status, text=ended.text, failure=ended.failure)
         block = digest.block(effect.lane, effect.task, done)
