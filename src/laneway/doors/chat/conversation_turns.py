@@ -25,6 +25,7 @@ from laneway.core.model import (
     EngineGone,
     Event,
     Failure,
+    SettingsChanged,
     ThreadKnown,
     TurnDone,
     TurnStarted,
@@ -98,6 +99,7 @@ class LaneUse(msgspec.Struct, frozen=True):
 
     tokens: int = 0
     window: int | None = None
+    model: str = ""
 
 
 class ConversationTurns:
@@ -266,6 +268,9 @@ class ConversationTurns:
         match event:
             case TurnStarted() | Withdrawn() | ThreadKnown():
                 return ()
+            case SettingsChanged(settings=settings):
+                self._note_model(lane, settings)
+                return ()
             case EngineGone(how=how):
                 if any(each.lane == lane for each in self._running.values()):
                     return ()  # its turn fails, and says so
@@ -281,10 +286,16 @@ class ConversationTurns:
         watch = self._watches.get(turn.ticket)
         if watch is not None:
             watch.hear(has_command=bool(turn.running_commands))
+        use = self.use_of(lane)
         self._uses[lane] = LaneUse(
-            turn.thread_tokens or self.use_of(lane).tokens, turn.window or self.use_of(lane).window
+            turn.thread_tokens or use.tokens, turn.window or use.window, turn.model or use.model
         )
         return outputs
+
+    def _note_model(self, lane: str, settings: object) -> None:
+        model = settings.get("model") if isinstance(settings, dict) else None
+        if isinstance(model, str) and model:
+            self._uses[lane] = replace(self.use_of(lane), model=model)
 
     def letters_of(self, lane: str, event: Event) -> Iterable[ChatLetter]:
         """What the conversation decides about; nothing for most events."""

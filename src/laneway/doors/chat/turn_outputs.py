@@ -61,6 +61,7 @@ class TurnOutputs:
         self.diff = ""
         self.tokens: Tokens | None = None
         self.window: int | None = None
+        self.model = ""
         self.thread_tokens = 0
         """Of the lane's whole conversation."""
         self.running_commands: set[str] = set()
@@ -159,6 +160,7 @@ class TurnOutputs:
             total=before.total + usage.last.total,
         )
         self.window = usage.window or self.window
+        self.model = usage.model or self.model
         self.thread_tokens = usage.total.total
 
 

@@ -90,7 +90,7 @@ def begin(draft: ConversationDraft, plan: PlannedTurn) -> None:
         TurnBegan(
             lane=plan.lane,
             ticket=ticket,
-            task=label(task, MAX_TASK_CHARS),
+            task=_cut(task),
             has_banner=turn.has_banner,
             sender=taken.sender.name,
             input_id=taken.input_id,
@@ -130,6 +130,11 @@ def _let_wait(draft: ConversationDraft, plan: PlannedTurn, *, is_held: bool = Fa
 
 def _with_origin(text: str, origin: str) -> str:
     return f"[{label(origin)}]\n{text}" if origin else text
+
+
+def _cut(task: str) -> str:
+    """As it came, for platforms that draw it in their own way."""
+    return task if len(task) <= MAX_TASK_CHARS else f"{task[: MAX_TASK_CHARS - 1]}…"
 
 
 # ── steering ───────────────────────────────────────────────────────────────
@@ -391,7 +396,7 @@ def _delegate(draft: ConversationDraft, letter: DelegationAsked, caller: ChatTur
         TurnBegan(
             lane=turn.lane,
             ticket=turn.ticket,
-            task=label(letter.task, MAX_TASK_CHARS),
+            task=_cut(letter.task),
             has_banner=True,
             caller=caller.lane,
         )
