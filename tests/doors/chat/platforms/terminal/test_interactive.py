@@ -148,6 +148,22 @@ async def test_markdown_is_rendered_as_it_streams() -> None:
     assert person.text.count("Some bold words") == 1
 
 
+async def test_a_text_that_was_cut_goes_on_after_one_empty_line() -> None:
+    async with seat() as person:
+        person.chat.begin()
+        person.chat.show(TextDelta(lane="claude", ticket="t1", part="p", offset=0, text="before "))
+        await person.see("before")
+        person.type("and this?")
+        person.press("enter")
+        await person.chat.wait_taken()
+        person.chat.show(TextDone(lane="claude", ticket="t1", part="p", text="before after"))
+        person.chat.end(done())
+        await person.see("after")
+    rows = [row.strip() for row in person.rows]
+    at = rows.index("› and this?")
+    assert rows[at - 2 : at + 3] == ["before", "", "› and this?", "", "after"]
+
+
 async def test_a_text_whose_pieces_were_missed_is_shown_once_and_whole() -> None:
     async with seat() as person:
         person.chat.begin()

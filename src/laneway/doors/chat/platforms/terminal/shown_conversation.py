@@ -79,6 +79,8 @@ class ShownConversation:
         self._message_ids = (f"{self.place.chat}-{number}" for number in itertools.count(1))
         self._tasks = TaskSet()
         self._in_front: QuestionDialog | None = None
+        self.has_spoken = False
+        """Whether anything was sent: else there is nothing to go on with."""
         self.on_front: Callable[[QuestionDialog | None], None] = lambda dialog: None
         """Called when another question comes to the front, or none is left."""
 
@@ -106,6 +108,7 @@ class ShownConversation:
         self.transcript.cwd = state.record.cwd
         self.status = state.status
         if recalls:
+            self.has_spoken = True
             shown = await self.chat.outputs(self.conversation_id, max(state.last_number - RECALLED, 0))
             for each in shown:
                 if not isinstance(each.output, (QuestionShown, QuestionOver)):
@@ -176,6 +179,7 @@ class ShownConversation:
         self._screen.changed()
 
     async def take(self, text: str) -> None:
+        self.has_spoken = True
         await self.chat.take(
             Incoming(
                 place=self.place,

@@ -1,11 +1,13 @@
-"""What a status line is told: the model, as an engine says it; and the task of a turn, as it was typed."""
+"""What conversations tell of lanes: the model for a status line, the task as it was typed, a crash, once."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from laneway.core.model import SettingsChanged, Tokens, Usage
-from laneway.doors.chat.outputs import StatusNow, TurnBegan
+import pytest
+
+from laneway.core.model import EngineGone, Failure, SettingsChanged, Tokens, Usage
+from laneway.doors.chat.outputs import StatusNow, Told, TurnBegan
 from laneway.testing.chat_script import ScriptedLanes
 from laneway.testing.lane_host import HeardLane
 from tests.doors.chat.chats import talking
@@ -62,3 +64,40 @@ async def test_the_task_of_a_turn_is_told_as_it_was_typed(tmp_path: Path) -> Non
         assert len(began.task) == 400
         assert began.task.endswith("x…")
         (await lanes.lane("codex").begun()).done()
+
+
+@pytest.mark.parametrize("is_told_first", [True, False])
+async def test_a_crash_in_a_turn_is_told_once_and_one_between_turns_too(
+    tmp_path: Path, is_told_first: bool
+) -> None:
+    """The engine's own word may come before the end of the turn, or after it."""
+    lanes = ScriptedLanes()
+    gone = EngineGone(how="killed by SIGKILL")
+    async with talking(tmp_path, lanes) as talk:
+        await talk.say("/codex hello")
+        turn, lane = await lanes.lane("codex").begun(), lanes.lane("codex")
+        for is_word in (is_told_first, not is_told_first):
+            if is_word:
+                lane.tell(gone)
+            else:
+                turn.done(status="failed", failure=Failure(kind="engine_lost", message="it died"))
+        await talk.view.ended("codex")
+        await talk.say("/codex again")
+        (await lane.begun(2)).done()
+        await talk.view.ended("codex", 2)
+        assert [each.text for each in talk.view.all(Told)] == []
+        lane.tell(gone)
+        told = await talk.view.told("ended unexpectedly")
+        assert told.text.endswith("The next /codex starts it again.")
+
+
+async def test_the_status_in_words_is_a_list_and_then_a_sentence(tmp_path: Path) -> None:
+    """Without an empty line between them Markdown makes one of both."""
+    lanes = ScriptedLanes()
+    async with talking(tmp_path, lanes) as talk:
+        await talk.say("hello")
+        turn = await lanes.lane("claude").begun()
+        await talk.say("/status")
+        told = await talk.view.told("Plain words")
+        assert told.text == "- claude works: `hello`\n\nPlain words go to claude."
+        turn.done()
