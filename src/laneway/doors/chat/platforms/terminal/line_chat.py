@@ -25,7 +25,7 @@ from laneway.terminal.style import Style, size, width
 
 PROMPT = "> "
 SETTLE_S = 0.1
-"""From what was shown last to the prompt below it: a message and the start of its turn come one after the other."""
+"""From what was shown last to the prompt below it: a message is soon followed by the start of its turn."""
 FAILED = 1
 
 

@@ -76,7 +76,7 @@ class TerminalPlatform:
             code = await screen.run(conversation, completer)
             if self._keeps_history and conversation.has_spoken:
                 again = f"laneway chat --resume {conversation.conversation_id}"
-                print(Style(sys.stdout).dim(f"  {again}   goes on with this conversation"))
+                sys.stdout.write(Style(sys.stdout).dim(f"  {again}   goes on with this conversation") + "\n")
             return code
         finally:
             await conversation.close()
