@@ -360,7 +360,7 @@ def on_silence(draft: ConversationDraft, letter: SilenceReached) -> None:
 
 def _minutes(seconds: float) -> str:
     if seconds < 60:
-        return f"{seconds:g} s"
+        return f"{round(seconds)} s"
     minutes = round(seconds / 60)
     return f"{minutes} minute{'s' if minutes != 1 else ''}"
 

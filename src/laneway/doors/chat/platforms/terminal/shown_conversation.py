@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from laneway.base.errors import LanewayError, UsageError
+from laneway.base.errors import ConversationUnknown, LanewayError, UsageError
 from laneway.core.background import TaskSet
 from laneway.doors.chat.messages import Incoming, Place, Sender, Tap
 from laneway.doors.chat.outputs import (
@@ -93,7 +93,10 @@ class ShownConversation:
     async def open(self, resume: str | None) -> ChatState:
         """Join a new conversation, or the one to go on with; empty for the latest of the folder."""
         conversation_id = await self._latest() if resume == "" else resume
-        state = await self.chat.join(self.place, self, conversation_id)
+        try:
+            state = await self.chat.join(self.place, self, conversation_id)
+        except ConversationUnknown as problem:
+            raise UsageError(f"{problem} Leave out its id for the latest of this folder.") from None
         await self._begin(state, recalls=conversation_id is not None)
         return state
 
