@@ -12,6 +12,7 @@ from prompt_toolkit.history import InMemoryHistory
 from laneway.core.model import Failure, Field, FieldOption, Plan, PlanStep, Tokens
 from laneway.doors.chat.messages import Place, TapResult
 from laneway.doors.chat.outputs import (
+    Button,
     InputReceipt,
     OutputDelta,
     PlanShown,
@@ -293,6 +294,25 @@ async def test_a_message_from_another_place_is_shown_with_its_sender() -> None:
         person.chat.show(said)
         await person.see("Ann (telegram):")
         await person.see("› hi")
+
+
+async def test_what_a_button_does_elsewhere_can_be_typed() -> None:
+    async with seat() as person:
+        person.chat.begin()
+        go_on = Button("/continue 7", "Continue")
+        ended = TurnEnded(
+            lane="claude",
+            ticket="t1",
+            status="interrupted",
+            has_banner=False,
+            stopped_by="stop",
+            buttons=(go_on,),
+        )
+        person.chat.end(ended)
+        await person.see("/continue 7   Continue")
+        person.chat.show(Told(text="It waited.", buttons=(Button("/continue 8", "Run it now"),)))
+        await person.see("/continue 8   Run it now")
+    assert "  ■ claude: stopped\n    /continue 7   Continue" in person.text
 
 
 async def test_our_own_message_is_not_shown_twice() -> None:
