@@ -309,10 +309,10 @@ async def test_what_a_button_does_elsewhere_can_be_typed() -> None:
             buttons=(go_on,),
         )
         person.chat.end(ended)
-        await person.see("/continue 7   Continue")
+        await person.see("/continue 7: Continue")
         person.chat.show(Told(text="It waited.", buttons=(Button("/continue 8", "Run it now"),)))
-        await person.see("/continue 8   Run it now")
-    assert "  ■ claude: stopped\n    /continue 7   Continue" in person.text
+        await person.see("/continue 8: Run it now")
+    assert "  ■ claude: stopped\n    /continue 7: Continue" in person.text
 
 
 async def test_our_own_message_is_not_shown_twice() -> None:

@@ -222,7 +222,7 @@ def told_rows(told: Told, canvas: RowCanvas) -> list[str]:
 
 def button_rows(buttons: Sequence[Button], canvas: RowCanvas) -> list[str]:
     """What can be typed instead of pressing them."""
-    return [canvas.style.dim(f"    {canvas.line(f'{each.data}   {each.label}', 4)}") for each in buttons]
+    return [canvas.style.dim(f"    {canvas.line(f'{each.data}: {each.label}', 4)}") for each in buttons]
 
 
 def file_row(file: FileShown, canvas: RowCanvas) -> str:
