@@ -173,7 +173,7 @@ def told_of(lane: str, event: Event) -> tuple[AnyOutput, ...]:
     """What an engine says about itself, in a turn or between turns; nothing for most events."""
     match event:
         case Notice(level=level, message=message):
-            return (Told(text=label(message, MAX_NOTICE_CHARS), level=level, lane=lane),)
+            return (Told(text=label(" ".join(message.split()), MAX_NOTICE_CHARS), level=level, lane=lane),)
         case Compacted():
             return (Told(text=f"{lane} has compacted its context.", lane=lane),)
         case Outlived(activity=activity):
