@@ -90,7 +90,7 @@ def begin(draft: ConversationDraft, plan: PlannedTurn) -> None:
         TurnBegan(
             lane=plan.lane,
             ticket=ticket,
-            task=label(task, MAX_TASK_CHARS),
+            task=cut_task(task),
             has_banner=turn.has_banner,
             sender=taken.sender.name,
             input_id=taken.input_id,
@@ -130,6 +130,11 @@ def _let_wait(draft: ConversationDraft, plan: PlannedTurn, *, is_held: bool = Fa
 
 def _with_origin(text: str, origin: str) -> str:
     return f"[{label(origin)}]\n{text}" if origin else text
+
+
+def cut_task(task: str) -> str:
+    """As it came, for platforms that draw it in their own way."""
+    return task if len(task) <= MAX_TASK_CHARS else f"{task[: MAX_TASK_CHARS - 1]}…"
 
 
 # ── steering ───────────────────────────────────────────────────────────────
@@ -223,10 +228,10 @@ def on_ended(draft: ConversationDraft, letter: LaneEnded) -> None:
 def _end(draft: ConversationDraft, turn: ChatTurn, ended: LaneEnded) -> None:
     draft.set(turns=tuple(each for each in draft.state.turns if each.ticket != turn.ticket))
     draft.do(DropTimer(f"stop:{turn.ticket}"))
-    is_cut = _is_cut(ended)
+    is_cut = _iscut_task(ended)
     plan = turn.plan
     if plan is not None and is_cut:
-        add_cut(draft, _cut_of(turn, plan))
+        addcut_task(draft, _cut_of(turn, plan))
     for question in draft.state.questions:
         if question.ticket == turn.ticket:
             _drop_question_of(draft, question.number)
@@ -274,7 +279,7 @@ def _told_lanes(draft: ConversationDraft, turn: ChatTurn) -> tuple[str, ...]:
     return tuple(each for each in draft.state.lanes if each not in silent)
 
 
-def _is_cut(ended: LaneEnded) -> bool:
+def _iscut_task(ended: LaneEnded) -> bool:
     return ended.status == "interrupted" or (ended.failure is not None and ended.failure.kind == ENGINE_LOST)
 
 
@@ -290,7 +295,7 @@ def _cut_of(turn: ChatTurn, plan: PlannedTurn) -> CutTurn:
     )
 
 
-def add_cut(draft: ConversationDraft, cut: CutTurn) -> None:
+def addcut_task(draft: ConversationDraft, cut: CutTurn) -> None:
     others = tuple(each for each in draft.state.cut if each.input_id != cut.input_id)
     draft.set(cut=(*others, cut)[-MAX_CUT:])
 
@@ -364,7 +369,7 @@ def on_silence(draft: ConversationDraft, letter: SilenceReached) -> None:
 
 def _minutes(seconds: float) -> str:
     if seconds < 60:
-        return f"{seconds:g} s"
+        return f"{round(seconds)} s"
     minutes = round(seconds / 60)
     return f"{minutes} minute{'s' if minutes != 1 else ''}"
 
