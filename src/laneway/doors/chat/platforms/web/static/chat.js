@@ -7,6 +7,7 @@ import { Questions } from "./questions.js";
 const API = "/api/chat";
 const NEAR_END_PX = 80;
 const NOTIFY_MS = 600;
+const FRESH_S = 30;
 const MAX_OUTBOX = 20;
 
 export async function mount(main, page) {
@@ -41,7 +42,7 @@ class ChatView {
       el("p", { class: "buttons" }, button("New conversation", () => this.begin(), { class: "primary" })), this.list);
     this.talk = el("section", { class: "talk", "aria-label": "Conversation", hidden: true },
       el("div", { class: "talk-head" },
-        button("☰", () => this.toggleSide(), { class: "quiet only-narrow", "aria-label": "All conversations" }),
+        button(page.icon("M4 7h16M4 12h16M4 17h16"), () => this.toggleSide(), { class: "quiet only-narrow", "aria-label": "All conversations" }),
         el("div", { class: "names" }, this.title, this.folder),
         el("div", { class: "tools" },
           button("Search", () => this.toggleSearch()), button("Export", () => this.export()),
@@ -239,6 +240,8 @@ class ChatView {
     const { conversation } = item;
     if (item.kind === "question_over") this.answered.add(`${conversation} ${item.number}`);
     if (!this.page.isLeader() || (item.kind !== "question" && item.kind !== "turn_ended")) return;
+    // What comes after a lost connection may be long past.
+    if (Date.now() / 1000 - item.at > FRESH_S) return;
     setTimeout(() => {
       if (item.kind === "question" && this.answered.has(`${conversation} ${item.number}`)) return;
       const title = this.known.get(conversation)?.title ?? "Laneway";
