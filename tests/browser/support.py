@@ -82,9 +82,10 @@ async def window(browser: Browser, **options: object) -> AsyncIterator[BrowserCo
 class ServedChat:
     """The page with one chat on it, served from the test; it can be killed and brought back."""
 
-    def __init__(self, chat: Chat, uploads: Path) -> None:
+    def __init__(self, chat: Chat, uploads: Path, cwd: Path | None = None) -> None:
         self.chat = chat
         self.uploads = uploads
+        self.cwd = cwd
         self.feed = EventFeed()
         self.port = 0
         self.address = ""
@@ -93,7 +94,7 @@ class ServedChat:
     async def start(self) -> None:
         """On the same port as before; with the same feed, as if only connections had been lost."""
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        part = ChatPart(self.chat, self.uploads)
+        part = ChatPart(self.chat, self.uploads, cwd=self.cwd)
         serve = serve_page([part], token=TOKEN, on_ready=ready.set_result, port=self.port, feed=self.feed)
         self._serving = asyncio.create_task(serve)
         waited: set[asyncio.Future[Any]] = {self._serving, ready}

@@ -38,6 +38,10 @@ NOTICES = """
 """
 
 
+def saved(path: Path) -> bytes:
+    return path.read_bytes()
+
+
 class Visit:
     """A browser of its own on a page of its own, and the chat that the test drives."""
 
@@ -412,7 +416,7 @@ async def test_a_file_of_a_lane_is_saved_and_one_that_is_ignored_only_after_a_ye
         here.show(FileShown(lane="codex", path="chart.png", name="chart.png", caption="The chart"))
         async with page.expect_download() as download:
             await here.tab.press("Save")
-        assert Path(await (await download.value).path()).read_bytes() == PNG
+        assert saved(await (await download.value).path()) == PNG
         await here.tab.press("Show")
         await expect(page.get_by_role("img", name="The chart")).to_have_attribute(
             "src", re.compile(r"^blob:")
@@ -423,7 +427,7 @@ async def test_a_file_of_a_lane_is_saved_and_one_that_is_ignored_only_after_a_ye
         await here.tab.see("is outside of the conversation's folder")
         async with page.expect_download() as download:
             await here.tab.press("Send it anyway")
-        assert Path(await (await download.value).path()).read_text() == "not below the folder"
+        assert saved(await (await download.value).path()) == b"not below the folder"
         outside.unlink()
 
 
@@ -442,8 +446,7 @@ async def test_a_conversation_is_searched_and_exported_as_one_file(browser: Brow
         await expect(page.locator(".entry:focus")).to_contain_text("Answer 7:")
         async with page.expect_download() as download:
             await here.tab.press("Export")
-        saved = Path(await (await download.value).path())
-        text = saved.read_text()
+        text = saved(await (await download.value).path()).decode()
         assert "<script" not in text
         assert "default-src 'none'" in text
         shown = await here.context.new_page()

@@ -68,7 +68,9 @@ class ChatView {
   // ── the list ───────────────────────────────────────────────────────────
 
   async readList() {
-    this.known = new Map((await this.page.get(`${API}/conversations`)).map((each) => [each.id, each]));
+    const { cwd, conversations } = await this.page.get(`${API}/conversations`);
+    this.cwd = cwd;
+    this.known = new Map(conversations.map((each) => [each.id, each]));
     this.showList();
   }
 
@@ -80,7 +82,7 @@ class ChatView {
       const word = status?.is_waiting ? "asks" : status?.active_lane ? "works" : "";
       return el("li", {}, el("a", { href: `#/chat/${encodeURIComponent(each.id)}`, "aria-current": each.id === this.shown ? "page" : null },
         el("span", { class: "name" }, each.title),
-        el("span", { class: "soft small" }, clock(each.used_at), word && el("b", { class: `word ${word}` }, ` ${word}`))));
+        el("span", { class: "soft small" }, clock(each.used_at), each.cwd !== this.cwd && ` ${each.cwd.split("/").pop()}`, word && el("b", { class: `word ${word}` }, ` ${word}`))));
     }));
   }
 
@@ -104,9 +106,15 @@ class ChatView {
   async show([conversation]) {
     this.side.classList.remove("open");
     if (!conversation) {
-      const latest = [...this.known.values()].sort((a, b) => b.used_at - a.used_at)[0];
-      if (latest && !this.shown) this.page.go("chat", latest.id);
-      else if (!latest) await this.begin();
+      if (this.shown) {
+        this.page.go("chat", this.shown);
+        return;
+      }
+      // What another folder's conversation is told to do would happen there.
+      const here = [...this.known.values()].filter((each) => !this.cwd || each.cwd === this.cwd);
+      const latest = here.sort((a, b) => b.used_at - a.used_at)[0];
+      if (latest && await this.isFree(latest.id)) this.page.go("chat", latest.id);
+      else await this.begin();
       return;
     }
     if (conversation === this.shown) return;
@@ -116,6 +124,16 @@ class ChatView {
     this.composer.value = sessionStorage.getItem(`laneway.draft.${conversation}`) ?? "";
     await this.read(conversation);
     this.composer.focus();
+  }
+
+  // Whether no other process holds it.
+  async isFree(conversation) {
+    try {
+      await this.page.get(`${API}/conversations/${encodeURIComponent(conversation)}/commands`);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   // Reads it as of now. What happens meanwhile waits in a buffer and follows.
