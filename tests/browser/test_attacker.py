@@ -172,7 +172,12 @@ async def test_hostile_texts_and_names_run_nothing_and_load_nothing(browser: Bro
         for output in (
             said,
             TextDelta(lane="codex", ticket="t1", part="p0", offset=0, text=f"# {evil}\n\n{evil}\n"),
-            TextDone(lane="codex", ticket="t1", part="p1", text=f"{evil}\n\n```{evil}\n{evil}\n```\n\n| {evil} |\n|---|"),
+            TextDone(
+                lane="codex",
+                ticket="t1",
+                part="p1",
+                text=f"{evil}\n\n```{evil}\n{evil}\n```\n\n| {evil} |\n|---|",
+            ),
             FileShown(lane="codex", path=evil, name=evil, caption=evil),
             Told(text=evil, level="error"),
         ):
