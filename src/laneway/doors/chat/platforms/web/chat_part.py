@@ -21,17 +21,14 @@ from laneway.doors.chat.outputs import FileShown, Shown
 from laneway.doors.chat.platforms.web.export import export_html
 from laneway.doors.chat.platforms.web.files_out import read_file_out
 from laneway.doors.chat.platforms.web.output_json import (
+    PLATFORM,
     item_json,
     question_json,
     searchable,
     status_json,
     whole_output,
 )
-from laneway.doors.chat.platforms.web.shown_conversations import (
-    MAX_BACKLOG_ITEMS,
-    PLATFORM,
-    ShownConversations,
-)
+from laneway.doors.chat.platforms.web.shown_conversations import MAX_BACKLOG_ITEMS, ShownConversations
 from laneway.doors.chat.platforms.web.uploads import MAX_UPLOAD_BYTES, MAX_UPLOADS, Uploads, is_image
 from laneway.doors.chat.ports import Chat, ChatState
 from laneway.doors.page_parts import PageFeed, PageRefused, PageReply, PageRequest, json_reply, unknown
@@ -148,11 +145,10 @@ class ChatPart:
         end = before or state.last_number + 1
         first = max(1, end - MAX_BACKLOG_ITEMS)
         stored = await self._chat.outputs(conversation_id, first - 1, min(MAX_BACKLOG_ITEMS, end - first))
-        items = [item_json(each, joined.cwd) for each in stored if each.number < end]
         body: dict[str, Any] = {
             **_record(state.record),
             "first": first,
-            "items": [item for item in items if item is not None],
+            "items": [item_json(each, joined.cwd) for each in stored if each.number < end],
         }
         if not before:
             body |= {
@@ -192,11 +188,7 @@ class ChatPart:
 
     async def _export(self, conversation_id: str) -> PageReply:
         joined, state = await self._shown.open(conversation_id)
-        items = [
-            item
-            async for shown in self._stored(conversation_id)
-            if (item := item_json(shown, joined.cwd)) is not None
-        ]
+        items = [item_json(shown, joined.cwd) async for shown in self._stored(conversation_id)]
         html = await asyncio.to_thread(export_html, _record(state.record), items)
         return _download(html.encode(), f"conversation-{conversation_id}.html")
 

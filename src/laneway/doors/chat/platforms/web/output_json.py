@@ -35,10 +35,12 @@ MAX_OUTPUT_CHARS = 60_000
 """Of one command in an event; the whole can be asked for."""
 
 
-def item_json(shown: Shown, cwd: str) -> dict[str, Any] | None:
-    """One stored output; none for what the page does not show."""
-    body = _body(shown, cwd)
-    return None if body is None else {"n": shown.number, "at": shown.at, **body}
+PLATFORM = "web"
+
+
+def item_json(shown: Shown, cwd: str) -> dict[str, Any]:
+    """One stored output. What is not shown is there all the same: a missing number would be a gap."""
+    return {"n": shown.number, "at": shown.at, **(_body(shown, cwd) or {"kind": "hidden"})}
 
 
 def whole_output(shown: Shown) -> str | None:
@@ -55,6 +57,8 @@ def status_json(status: StatusNow) -> dict[str, Any]:
 def searchable(shown: Shown) -> str:
     """The words of an output that a search looks at."""
     match shown.output:
+        case Told(only=only) if only is not None and only.platform != PLATFORM:
+            return ""
         case Said(text=text) | TextDone(text=text) | Told(text=text):
             return text
         case ActivityShown(activity=activity):
@@ -127,6 +131,8 @@ def _body(shown: Shown, cwd: str) -> dict[str, Any] | None:
                 "by": label(over.by),
                 "text": plain(over.text),
             }
+        case Told(only=only) if only is not None and only.platform != PLATFORM:
+            return None
         case Told() as told:
             return {
                 "kind": "told",
@@ -134,7 +140,6 @@ def _body(shown: Shown, cwd: str) -> dict[str, Any] | None:
                 "lane": told.lane,
                 "tree": markdown_tree(told.text),
                 "buttons": buttons_json(told.buttons),
-                "only": None if told.only is None else told.only.platform,
             }
         case FileShown() as file:
             return {

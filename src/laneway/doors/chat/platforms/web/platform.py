@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from laneway.doors.chat.platforms.web.chat_part import ChatPart
-from laneway.doors.chat.platforms.web.shown_conversations import PLATFORM
+from laneway.doors.chat.platforms.web.output_json import PLATFORM
 from laneway.doors.chat.ports import Chat
 from laneway.doors.page_parts import PageHost
 

@@ -24,11 +24,10 @@ from laneway.doors.chat.outputs import (
     TurnEnded,
 )
 from laneway.doors.chat.platforms.web.live_texts import LiveTexts
-from laneway.doors.chat.platforms.web.output_json import item_json, status_json
+from laneway.doors.chat.platforms.web.output_json import PLATFORM, item_json, status_json
 from laneway.doors.chat.ports import Chat, ChatState
 from laneway.doors.page_parts import PageFeed
 
-PLATFORM = "web"
 MAX_BACKLOG_ITEMS = 500
 """Outputs that a conversation begins with; earlier ones are asked for."""
 
@@ -151,9 +150,7 @@ class ShownConversations:
             case _:
                 pass
         joined.live.flush()
-        item = item_json(shown, joined.cwd)
-        if item is not None:
-            self._publish(shown.conversation_id, "item", item)
+        self._publish(shown.conversation_id, "item", item_json(shown, joined.cwd))
 
     def _take(self, state: ChatState, place: Place, view: WebView) -> WebConversation:
         conversation_id = state.record.conversation_id
