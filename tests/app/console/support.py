@@ -1,4 +1,4 @@
-"""A console in a terminal, beside servers, jobs and mail of the same user: all of them real processes and files."""
+"""A console in a terminal, beside servers, jobs and mail of the same user: real processes and real files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from laneway.base.ids import new_id
-from laneway.testing.terminal import Terminal
 from tests.cli.support import in_terminal
 from tests.cli.watching import places
 from tests.core.support import LOOK_S
@@ -35,9 +34,8 @@ class Reply:
 class LiveConsole:
     """A `laneway console` that serves, and what its page asks of it."""
 
-    def __init__(self, address: str, screen: Terminal) -> None:
+    def __init__(self, address: str) -> None:
         self.address = address
-        self.screen = screen
         split = urlsplit(address)
         self.host = split.netloc
         self._token = split.fragment.removeprefix("token=").partition("&")[0]
@@ -82,6 +80,7 @@ class Desk:
     def __init__(self, here: Stage, run: Path) -> None:
         self.here = here
         self.places = places(run)
+        self.has_jobs = False
         here.environment.update(self.places)
 
     @property
@@ -89,24 +88,32 @@ class Desk:
         return self.here.work
 
     @asynccontextmanager
-    async def server(self, *words: str) -> AsyncIterator[Client]:
+    async def server(self, *words: str, env: dict[str, str] | None = None) -> AsyncIterator[Client]:
         """An MCP server whose client leaves every question open."""
-        async with self.here.server("mcp", *words, capabilities=FORMS) as client:
+        async with self.here.server("mcp", *words, capabilities=FORMS, env=env) as client:
             client.on_ask = lambda message: None
             yield client
 
     @asynccontextmanager
-    async def console(self) -> AsyncIterator[LiveConsole]:
-        """As a person starts one: in the foreground of a terminal."""
+    async def console(self, *, is_foreground: bool = True, **more: str) -> AsyncIterator[LiveConsole]:
+        """As a person starts one: in the foreground of a terminal. Else as an agent does, on pipes."""
         names = ("CODEX_HOME", "ATM_HOME", "LANEWAY_CODEX_BIN", *self.places)
-        environment = {name: self.here.environment[name] for name in names}
+        environment = {name: self.here.environment[name] for name in names} | more
+        if not is_foreground:
+            process = await self.here.spawn("-m", "laneway", "console")
+            try:
+                assert process.stdout is not None
+                async with asyncio.timeout(DEADLINE_S):
+                    yield LiveConsole(_address((await process.stdout.readline()).decode()))
+            finally:
+                process.terminate()
+                await process.wait()
+            return
         async with in_terminal("console", env=environment, cwd=self.work) as screen:
             await screen.wait_for("Ctrl-C ends it")
-            found = re.search(r"http://\S+", screen.text)
-            assert found is not None, screen.text
-            yield LiveConsole(found[0], screen)
+            yield LiveConsole(_address(screen.text))
 
-    def repository(self) -> None:
+    def make_repository(self) -> None:
         """Make the work folder a repository with a menu in it."""
         (self.work / "menu.txt").write_text("soup\nbread\ncheese\n")
         for words in (
@@ -120,9 +127,9 @@ class Desk:
         """Two jobs at once that change the same line of the menu; their run and their ids."""
         oven = self.here.state / "oven-is-hot"
         wait = f"until test -e {oven}; do sleep 0.05; done"
-        first = await self._spawned(client, f"%edit menu.txt soup => tomato soup\n%run {wait}")
+        first = await self.spawned(client, f"%edit menu.txt soup => tomato soup\n%run {wait}")
         await self._menu_has("tomato soup")
-        second = await self._spawned(client, f"%edit menu.txt tomato soup => onion soup\n%run {wait}")
+        second = await self.spawned(client, f"%edit menu.txt tomato soup => onion soup\n%run {wait}")
         await self._menu_has("onion soup")
         oven.touch()
         ended = await client.content("codex_wait_all", jobIds=[first, second])
@@ -130,7 +137,8 @@ class Desk:
         run: str = (await client.content("codex_result", jobId=first))["run"]
         return run, [first, second]
 
-    async def _spawned(self, client: Client, prompt: str) -> str:
+    async def spawned(self, client: Client, prompt: str) -> str:
+        self.has_jobs = True
         spawned = await client.content(
             "codex_spawn", prompt=prompt, cwd=str(self.work), sandbox="workspace-write"
         )
@@ -147,15 +155,23 @@ class Desk:
         return (self.work / "menu.txt").read_text().splitlines()
 
 
+def _address(printed: str) -> str:
+    found = re.search(r"http://\S+", printed)
+    assert found is not None, printed
+    return found[0]
+
+
 @asynccontextmanager
 async def desk(state: Path, run: Path) -> AsyncIterator[Desk]:
     """Nothing that a test has started is left at its end."""
     async with stage(state) as here:
         at = Desk(here, run)
+        await asyncio.to_thread(at.make_repository)
         try:
             yield at
         finally:
-            await _end_jobs(at)
+            if at.has_jobs:
+                await _end_jobs(at)
 
 
 async def _end_jobs(at: Desk) -> None:
