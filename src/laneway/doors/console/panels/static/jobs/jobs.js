@@ -155,13 +155,13 @@ export async function mount(main, page) {
     const below = el("div", {});
     const merges = el("input", { type: "checkbox", id: "merges" });
     const scope = () => ({ jobs: [...chosen], merges: merges.checked });
+    const rollBack = askingButton("Roll back", () => act("rollback", scope()), { class: "no" });
+    const rerun = askingButton("Roll back and run again", () => act("rerun", scope()), { class: "no" });
+    const undo = askingButton("Undo the last rollback", () => act("undo", { merges: merges.checked }));
+    const accept = askingButton("Accept", () => act("accept", { resolved: [...merged] }), { class: "yes" });
     const actions = el("div", { hidden: true },
       el("p", { class: "soft small" }, "These are about the chosen jobs; without a choice, about all jobs of the run. An undo takes back the last rollback."),
-      el("p", { class: "actions" },
-        askingButton("Roll back", () => act("rollback", scope()), { class: "no" }),
-        askingButton("Roll back and run again", () => act("rerun", scope()), { class: "no" }),
-        askingButton("Undo the last rollback", () => act("undo", { merges: merges.checked })),
-        askingButton("Accept", () => act("accept", { resolved: [...merged] }), { class: "yes" })),
+      el("p", { class: "actions" }, rollBack, rerun, undo, accept),
       el("p", { class: "option small" }, merges, " ", el("label", { for: "merges" }, "Where a file has changed since, merge instead of refusing")));
     let told = null;
     fill(body, back(), head, outcome, jobs, actions, below);
@@ -203,6 +203,9 @@ export async function mount(main, page) {
           button("Show", ({ target }) => show(target, job.jobId, each.path), { class: "quiet", "aria-label": `Show the difference of ${each.path}` }),
           asked.has(`${job.jobId} ${each.path}`) && shownDifference(asked.get(`${job.jobId} ${each.path}`), titles)))))));
       actions.hidden = false;
+      rollBack.hidden = rerun.hidden = told.state === "rolled_back";
+      undo.hidden = !told.rollbacks.length;
+      accept.hidden = told.state !== "open";
       refill(below,
         conflicts(told.conflicts, (each, index) => each.kind === "overlap" && !each.isResolved && [" ", box(merged, each.path, "I have merged it by hand", `merged-${index}`)]),
         told.diffs.map((each) => difference(each, titles)),
