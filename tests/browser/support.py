@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from laneway.doors.chat.platforms.web.chat_part import ChatPart
 from laneway.doors.chat.ports import Chat
-from laneway.testing.hand_chat import HandChat
-from tests.doors.console.support import served_page
+from laneway.doors.console.event_feed import EventFeed
+from laneway.doors.console.page_server import serve_page
+
+TOKEN = "browser-token-0123456789"
 
 DEADLINE_MS = 20_000
 expect.set_options(timeout=DEADLINE_MS)
@@ -63,10 +68,6 @@ class Tab:
     async def offers(self) -> list[str]:
         return await self.page.locator(".questions button, .log button").all_inner_texts()
 
-    async def until(self, script: str) -> None:
-        """Wait until this is true in the page."""
-        await self.page.wait_for_function(script)
-
 
 @asynccontextmanager
 async def window(browser: Browser, **options: object) -> AsyncIterator[BrowserContext]:
@@ -78,12 +79,62 @@ async def window(browser: Browser, **options: object) -> AsyncIterator[BrowserCo
         await context.close()
 
 
+class ServedChat:
+    """The page with one chat on it, served from the test; it can be killed and brought back."""
+
+    def __init__(self, chat: Chat, uploads: Path, cwd: Path | None = None) -> None:
+        self.chat = chat
+        self.uploads = uploads
+        self.cwd = cwd
+        self.feed = EventFeed()
+        self.port = 0
+        self.address = ""
+        self._serving: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """On the same port as before; with the same feed, as if only connections had been lost."""
+        ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        part = ChatPart(self.chat, self.uploads, cwd=self.cwd)
+        serve = serve_page([part], token=TOKEN, on_ready=ready.set_result, port=self.port, feed=self.feed)
+        self._serving = asyncio.create_task(serve)
+        waited: set[asyncio.Future[Any]] = {self._serving, ready}
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        if self._serving.done():
+            self._serving.result()
+        self.address = ready.result()
+        port = urlsplit(self.address).port
+        assert port is not None
+        self.port = port
+
+    async def stop(self) -> None:
+        if self._serving is not None:
+            self._serving.cancel()
+            await asyncio.gather(self._serving, return_exceptions=True)
+            self._serving = None
+            if self.feed.is_ended:
+                self.feed = resumed(self.feed)
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+def resumed(feed: EventFeed) -> EventFeed:
+    """A feed that goes on where this one ended: what a browser sees when only its connection was lost."""
+    again = EventFeed(feed.run)
+    events, _ = feed.events_after(feed.first_kept - 1, max_bytes=1 << 30)
+    again._events, again._forgotten = events, feed.first_kept - 1
+    return again
+
+
 @asynccontextmanager
-async def chat_page(chat: Chat | None = None, uploads: Path | None = None) -> AsyncIterator[str]:
-    """The page with the chat on it; its address."""
-    part = ChatPart(chat or HandChat(), uploads or Path("/nowhere/uploads"))
-    async with served_page(part) as address:
-        yield address
+async def chat_page(chat: Chat, uploads: Path) -> AsyncIterator[ServedChat]:
+    served = ServedChat(chat, uploads)
+    await served.start()
+    try:
+        yield served
+    finally:
+        await served.stop()
 
 
 def conversation_of(page: Page) -> str:

@@ -68,9 +68,21 @@ class ChatPart:
     title = "Conversations"
     static = Path(__file__).with_name("static")
 
-    def __init__(self, chat: Chat, uploads: Path, *, sender: str = "you", clock: Clock | None = None) -> None:
-        """`uploads` is the folder that they are kept in; `sender` the name that others see."""
+    def __init__(
+        self,
+        chat: Chat,
+        uploads: Path,
+        *,
+        cwd: Path | None = None,
+        sender: str = "you",
+        clock: Clock | None = None,
+    ) -> None:
+        """`uploads` is the folder that they are kept in; `sender` the name that others see.
+
+        The page opens with the latest conversation of `cwd`, or a new one.
+        """
         self._chat = chat
+        self._cwd = cwd
         self._uploads = Uploads(uploads)
         self._sender = Sender(platform=PLATFORM, user_id="owner", name=sender, is_owner=True)
         self._clock = clock
@@ -138,7 +150,8 @@ class ChatPart:
     # ── conversations ──────────────────────────────────────────────────────
 
     async def _list(self) -> PageReply:
-        return json_reply([_record(record) for record in await self._chat.latest()])
+        listed = [_record(record) for record in await self._chat.latest()]
+        return json_reply({"cwd": plain(str(self._cwd or "")), "conversations": listed})
 
     async def _open(self, conversation_id: str, before: int) -> PageReply:
         joined, state = await self._shown.open(conversation_id)

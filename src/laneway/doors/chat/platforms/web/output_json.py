@@ -27,8 +27,9 @@ from laneway.doors.chat.outputs import (
 from laneway.doors.chat.platforms.web.diff_rows import change_diff, turn_diffs
 from laneway.doors.chat.platforms.web.markdown_tree import markdown_tree
 from laneway.rendering import forms, question_texts
-from laneway.rendering.activities import activity_title, outcome
+from laneway.rendering.activities import outcome
 from laneway.rendering.as_code import as_code
+from laneway.rendering.lane_titles import call_title
 from laneway.rendering.outputs import shortened
 
 MAX_OUTPUT_CHARS = 60_000
@@ -165,7 +166,7 @@ def _activity(lane: str, ticket: str, activity: Activity, cwd: str) -> dict[str,
         "ticket": ticket,
         "item": activity.item_id,
         "what": activity.kind,
-        "title": activity_title(activity, cwd),
+        "title": call_title(activity, cwd),
         "command": plain_code(activity.title) if activity.kind == "command" else "",
         "status": activity.status,
         "exit_code": activity.exit_code,

@@ -11,8 +11,11 @@ from laneway.doors.page_parts import PageHost
 
 
 class WebPlatform:
-    def __init__(self, host: PageHost, uploads: Path, *, sender: str = "you") -> None:
+    def __init__(
+        self, host: PageHost, uploads: Path, *, cwd: Path | None = None, sender: str = "you"
+    ) -> None:
         self._host = host
+        self._cwd = cwd
         self._uploads = uploads
         self._sender = sender
 
@@ -21,5 +24,5 @@ class WebPlatform:
         return PLATFORM
 
     async def run(self, chat: Chat) -> int:
-        await self._host.serve([ChatPart(chat, self._uploads, sender=self._sender)])
+        await self._host.serve([ChatPart(chat, self._uploads, cwd=self._cwd, sender=self._sender)])
         return 0
