@@ -32,6 +32,7 @@ from laneway.core.model import (
     UserSaid,
     Withdrawn,
 )
+from laneway.doors.console.panels.plain_json import shown
 from laneway.doors.console.panels.ports import LiveSessionRow
 from laneway.doors.console.panels.question_view import question_view
 from laneway.rendering.activities import activity_title
@@ -193,7 +194,7 @@ class SessionLog:
         first = next((item.key for item in self._items.values()), 0)
         return {
             "version": self.version,
-            "session": self.session,
+            "session": shown(self.session),
             "is_closed": self.is_closed,
             "is_busy": self.is_busy,
             "first": first,

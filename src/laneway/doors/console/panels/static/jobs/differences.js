@@ -5,12 +5,13 @@ import { count, diff, threeWay } from "/static/sessions/kit.js";
 
 const MAX_TITLE = 48;
 
-export function difference(each, titles) {
+// `heading` is the element of its name.
+export function difference(each, titles, heading = "h3") {
   const names = each.jobs.map((job) => {
     const title = titles.get(job) ?? "";
     return `${job.slice(-8)} ${title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE)}…` : title}`.trim();
   });
-  return el("section", { class: "difference", "aria-label": `Difference of ${each.path}` }, el("h3", {}, el("code", {}, each.path)),
+  return el("div", { class: "difference", role: "group", "aria-label": `Difference of ${each.path}` }, el(heading, {}, el("code", {}, each.path)),
     each.isBinary || each.is_binary ? el("p", { class: "soft" }, "It is no text: there is nothing to show.")
       : "diff" in each || names.length === 1 ? one(each, names) : two(each, names),
     each.is_cut && el("p", { class: "warn small" }, "It is longer: this is its beginning."));

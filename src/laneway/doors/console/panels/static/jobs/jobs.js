@@ -213,7 +213,7 @@ export async function mount(main, page) {
           el("li", {}, each.undoes ? `${short(each.rollbackId)} undid ${short(each.undoes)}` : [`${short(each.rollbackId)} rolled back `, each.jobs.map((job, place) => [place > 0 && ", ", link(job)])])))],
         told.note && el("p", { class: "soft small" }, told.note));
     }
-    const shownDifference = (diffs, titles) => el("div", { class: "shown" }, diffs.map((each) => difference(each, titles)));
+    const shownDifference = (diffs, titles) => el("div", { class: "shown" }, diffs.map((each) => difference(each, titles, "p")));
     async function show(pressed, job, path) {
       const key = `${job} ${path}`;
       if (asked.delete(key)) pressed.closest("li").querySelector(".shown")?.remove();

@@ -55,7 +55,7 @@ export function facts(pairs) {
 }
 
 export function code(text, label) {
-  return el("pre", { tabindex: "0", role: "region", "aria-label": label }, text);
+  return el("pre", { tabindex: "0", role: "group", "aria-label": label }, text);
 }
 
 // A unified difference, each line marked by its sign and a colour.
@@ -64,7 +64,7 @@ export function diff(text, label) {
     const sign = line.startsWith("+++") || line.startsWith("---") ? "file" : { "+": "added", "-": "removed", "@": "place" }[line[0]] ?? "";
     return el("span", { class: `line ${sign}` }, `${line}\n`);
   });
-  return el("pre", { class: "diff", tabindex: "0", role: "region", "aria-label": label }, lines);
+  return el("pre", { class: "diff", tabindex: "0", role: "group", "aria-label": label }, lines);
 }
 
 // A text merged by git with the base between marks, as pieces: { same } or { one, base, other }.
@@ -100,10 +100,10 @@ export function threeWay(merged, names) {
       const head = at > 0 ? piece.same.slice(0, AROUND) : [];
       const tail = at < all.length - 1 ? piece.same.slice(-AROUND) : [];
       const shown = piece.same.length <= 2 * AROUND ? piece.same : [...head, "…", ...tail];
-      return shown.join("").trim() === "" ? null : el("pre", { class: "same", tabindex: "0", role: "region", "aria-label": "The same in both" }, shown.join("\n"));
+      return shown.join("").trim() === "" ? null : el("pre", { class: "same", tabindex: "0", role: "group", "aria-label": "The same in both" }, shown.join("\n"));
     }
     const side = (name, lines, tone) => el("figure", { class: tone },
-      el("figcaption", {}, name), el("pre", { tabindex: "0", role: "region", "aria-label": name }, lines.length ? lines.join("\n") : "(nothing)"));
+      el("figcaption", {}, name), el("pre", { tabindex: "0", role: "group", "aria-label": name }, lines.length ? lines.join("\n") : "(nothing)"));
     return el("div", { class: "dispute" }, side(names[0], piece.one, "one"),
       side("before", piece.base, "base"), side(names[1], piece.other, "other"));
   }));
