@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from laneway.testing.fake_telegram.checks import units
 from laneway.testing.fake_telegram.methods import BotApiTap
@@ -59,10 +59,10 @@ class BotApiPerson:
         caption: str = "",
         *,
         as_photos: bool = True,
-        gap: Callable[[], None] = lambda: None,
+        album: str = "",
         topic: int = 0,
     ) -> list[BotApiMessage]:
-        """One message for each, an album if there are several; `gap` is called between their updates."""
+        """One message for each; an album if there are several, or if it is named."""
         sent: list[BotApiMessage] = []
         for index, (name, content) in enumerate(files):
             kind = "" if as_photos else {"txt": "text/plain", "png": "image/png"}.get(name.split(".")[-1], "")
@@ -73,12 +73,9 @@ class BotApiPerson:
             )
             message = self._world.add_message(chat, self.user, shown)
             message.thread_id = topic
-            if len(files) > 1:
-                message.album = f"album-{sent[0].message_id if sent else message.message_id}"
             sent.append(message)
-        for index, message in enumerate(sent):
-            if index:
-                gap()
+        for message in sent:
+            message.album = album or (f"album-{sent[0].message_id}" if len(sent) > 1 else "")
             self._send(message)
         return sent
 
