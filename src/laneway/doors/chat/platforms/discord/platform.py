@@ -134,6 +134,7 @@ class DiscordPlatform:
                 Downloads(session, files),
                 bot_id=bot_id,
                 history=client.latest,
+                clock=self._clock,
                 wall=self._wall,
                 may_show=writer.may_show,
                 tasks=tasks,
@@ -141,13 +142,17 @@ class DiscordPlatform:
             lanes = frozenset(each.name for each in self._options.commands if each.kind == "lane")
             interactions = DiscordInteractions(rooms, chat, access, strangers, api, tasks, lanes)
             self.rooms, self.intake = rooms, intake
-            await self._register_commands(api, bot_id)
             await intake.prime(sorted(access.chats))
+
+            async def on_new_session() -> None:
+                await intake.catch_up()
+                await self._register_commands(api, bot_id)
+
             client.hand_to(
                 GatewayHandlers(
                     on_message=intake.on_message,
                     on_interaction=interactions.on_interaction,
-                    on_new_session=intake.catch_up,
+                    on_new_session=on_new_session,
                 )
             )
             try:
