@@ -165,6 +165,19 @@ class BotRooms:
             )
         )
 
+    def say(self, place: Place, text: str, *, reply_to: str) -> None:
+        """Answer a message that was not taken: there may be no conversation to say it in."""
+        post = BotPost(
+            key=f"answer:{reply_to}",
+            kind="told",
+            conversation_id="",
+            text=text,
+            target=reply_to,
+            is_stored=False,
+        )
+        pace, chat = self._writer.pace(place), self._writer.rate_key(place)
+        self.outbox.put(chat, pace, f"{place.key}|{post.key}", Sending(place=place, post=post))
+
     async def post_of(self, place: Place, ref: str) -> BotPost | None:
         """What we have posted there under this id."""
         return await (await self.room(place)).find(ref)
