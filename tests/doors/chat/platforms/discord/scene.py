@@ -68,7 +68,9 @@ class Scene:
         self.ben = discord.person("ben")
         self.eve = discord.person("eve")
         self.told: list[str] = []
-        """What was written to standard error."""
+        """What was written to standard error about strangers …"""
+        self.health: list[str] = []
+        """… and about the connection."""
 
     @property
     def access(self) -> BotAccess:
@@ -104,7 +106,7 @@ class Scene:
                     ),
                     store,
                     clock=self.clock,
-                    tell=self.told.append,
+                    tell=lambda line: (self.told if "ignored" in line else self.health).append(line),
                 )
                 task = asyncio.create_task(platform.run(chat))
                 try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from laneway.doors.chat.platforms.bots.health import last_health
+from laneway.doors.chat.platforms.discord.platform import OFFLINE
 from laneway.testing.chat_script import ScriptedLanes, echo
 from laneway.testing.fake_discord import DiscordRate
 from tests.doors.chat.platforms.discord.scene import begun, scene
@@ -27,6 +30,8 @@ async def test_a_429_holds_its_channel_and_what_waits_comes_in_order(tmp_path: P
         turn.done("three")
         await discord.message_with(thread, "three")
         assert [each.content for each in discord.shown(thread)] == ["one", "two", "three"]
+        await discord.until(lambda: not any(each.buttons for each in discord.shown(thread)))
+        await process.settled()
         assert (discord.limits.told, discord.limits.broken) == (1, 0)
         assert process.store.deliveries(f"discord:{place.general.channel_id}:{thread.channel_id}") == []
 
@@ -39,6 +44,8 @@ async def test_a_global_429_holds_everything(tmp_path: Path) -> None:
         one, two = await begun_all(lanes, 2)
         discord.limits.hold_next(SEND, 20.0, is_global=True)
         one.say("first")
+        while not discord.limits.told:
+            await asyncio.sleep(0.002)
         two.say("second")
         await discord.message_with(first, "first")
         await discord.message_with(second, "second")
@@ -194,6 +201,37 @@ async def test_a_cut_connection_is_resumed_and_nothing_comes_twice(tmp_path: Pat
         assert [turn.given.text for turn in lanes.lane("claude").turns] == ["one", "two", "three"]
         assert (discord.gateway.identified, discord.gateway.resumed) == (1, 2)
         assert discord.gateway.closed_with == []
+
+
+async def test_a_connection_that_stays_away_is_told_and_so_is_its_return(tmp_path: Path) -> None:
+    """One that is soon back is no news."""
+    async with scene(tmp_path) as place, place.running() as process:
+        gateway = place.discord.gateway
+        ready = "discord: ready as laneway"
+        await gateway.cut()
+        await place.discord.until(lambda: gateway.resumed == 1)
+        assert place.health == [ready]
+        gateway.refuses = True
+        await gateway.cut()
+        while len(place.health) < 2:
+            await asyncio.sleep(0.005)
+        kept = last_health("discord", process.store)
+        assert kept is not None
+        assert not kept.is_well
+        gateway.refuses = False
+        while len(place.health) < 3:
+            await asyncio.sleep(0.005)
+        assert place.health == [ready, f"discord: {OFFLINE}", ready]
+
+
+async def test_without_a_network_at_the_start_it_waits_for_one(tmp_path: Path) -> None:
+    lanes = ScriptedLanes(play=echo)
+    async with scene(tmp_path) as place:
+        place.discord.faults.cut("GET /users/@me", times=3)
+        async with place.running(lanes) as process:
+            thread = await place.thread(process, "hello")
+            await place.discord.message_with(thread, "You said: hello")
+            assert place.health == [f"discord: {OFFLINE}", "discord: ready as laneway"]
 
 
 async def test_rates_far_below_discords_only_slow_it_down(tmp_path: Path) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from laneway.core.model import Choice, Field, Question
 from laneway.doors.chat.platforms.bots.rooms import STALE
 from laneway.doors.chat.platforms.discord.interactions import NO_FORM, NOT_HERE
-from laneway.testing.chat_script import ScriptedLanes, echo
+from laneway.testing.chat_script import ScriptedLanes
 from tests.doors.chat.platforms.discord.scene import begun, scene
+
+YES = Choice(choice_id="accept", label="Allow once", grants="once")
+NO = Choice(choice_id="decline", label="Decline", grants="nothing", takes_words=True)
 
 
 async def test_a_slash_command_begins_a_conversation_with_a_lane(tmp_path: Path) -> None:
@@ -78,7 +82,18 @@ async def test_a_no_takes_words_in_a_dialog(tmp_path: Path) -> None:
         discord = place.discord
         thread = await place.thread(process)
         turn = await begun(lanes)
-        question = turn.approve("make clean")
+        question = turn.ask(
+            Question(
+                question_id="clean?",
+                kind="command",
+                thread_id="",
+                turn_id=turn.turn_id,
+                item_id=None,
+                message="Run make clean?",
+                command="make clean",
+                choices=(YES, NO),
+            )
+        )
         asked = await discord.message_with(thread, "make clean")
         opened = await (await place.ada.press(asked, "Decline and say why …")).answered()
         assert opened.modal is not None
@@ -101,7 +116,7 @@ async def test_a_question_is_answered_by_a_button_by_own_words_and_by_a_reply(tm
         first = turn.ask_words("Which colour?", ("red", "blue"))
         asked = await discord.message_with(thread, "Which colour?")
         await place.ada.press(asked, "blue")
-        assert (await turn.answered(first)).values == {"answer": ["blue"]}
+        assert (await turn.answered(first)).values == {"answer": "blue"}
 
         second = turn.ask_words("Which animal?", ("cat", "dog"))
         asked = await discord.message_with(thread, "Which animal?")
@@ -115,28 +130,6 @@ async def test_a_question_is_answered_by_a_button_by_own_words_and_by_a_reply(tm
         await place.ada.write(thread, "the oak", reply_to=asked)
         assert "the oak" in str((await turn.answered(third)).values)
         assert discord.refused == []
-
-
-async def test_a_button_works_after_a_restart(tmp_path: Path) -> None:
-    """What it answers is gone with the process that asked, which it says; what it continues goes on."""
-    lanes = ScriptedLanes()
-    async with scene(tmp_path) as place:
-        discord = place.discord
-        async with place.running(lanes) as process:
-            thread = await place.thread(process, "long work")
-            turn = await begun(lanes)
-            turn.accept()
-            turn.text("I begin")
-            await discord.message_with(thread, "I begin")
-            await process.settled()
-        again = ScriptedLanes()
-        async with place.running(again) as process:
-            cut = await discord.message_with(thread, "cut short")
-            await discord.until(lambda: bool(cut.buttons))
-            assert [each["label"] for each in cut.buttons] == ["Continue"]
-            tapped = await (await place.ada.press(cut, "Continue")).answered()
-            assert not tapped.is_late
-            await begun(again)
 
 
 async def test_a_stale_button_is_answered_says_why_and_is_removed(tmp_path: Path) -> None:
@@ -184,10 +177,23 @@ async def test_of_two_taps_the_first_counts_and_the_second_is_told_so(tmp_path: 
 
 
 async def test_a_form_that_is_too_long_for_a_dialog_is_answered_by_words(tmp_path: Path) -> None:
-    lanes = ScriptedLanes(play=echo)
+    lanes = ScriptedLanes()
     async with scene(tmp_path) as place, place.running(lanes) as process:
+        discord = place.discord
         thread = await place.thread(process)
-        asked = await place.discord.message_with(thread, "You said")
-        told = await (await place.ada.press_id(asked, "d|q:1")).told()
-        assert told == STALE
-        assert NO_FORM.startswith("Please answer")
+        turn = await begun(lanes)
+        fields = tuple(Field(field_id=f"f{n}", header=f"Field {n}", text=f"Word {n}?") for n in range(6))
+        turn.ask(
+            Question(
+                question_id="form?",
+                kind="input",
+                thread_id="",
+                turn_id=turn.turn_id,
+                item_id=None,
+                message="Six words",
+                choices=(YES, NO),
+                fields=fields,
+            )
+        )
+        asked = await discord.message_with(thread, "Word 5?")
+        assert await (await place.ada.press(asked, "Answer …")).told() == NO_FORM

@@ -174,13 +174,13 @@ class DiscordIntake:
                 log.warning("a message in channel %s was not taken: %s", channel_id, problem)
                 if not count:
                     await self._say(channel_id, f"⚠️ I cannot take messages now, and try again: {problem}")
-                await self._pause(wait_s)
+                await pause(self._clock, wait_s)
                 continue
             except (discord.Forbidden, discord.NotFound) as problem:
                 log.warning("channel %s could not be read: HTTP %s", channel_id, problem.status)
             except UNREACHABLE as problem:
                 log.warning("channel %s could not be read: %s", channel_id, type(problem).__name__)
-                await self._pause(wait_s)
+                await pause(self._clock, wait_s)
                 continue
             return
 
@@ -191,16 +191,8 @@ class DiscordIntake:
             if answer.retry_after_s is None and not answer.is_down:
                 return answer
             log.warning("Discord has not taken a call: %s", answer.why)
-            await self._pause(answer.retry_after_s or wait_s)
+            await pause(self._clock, answer.retry_after_s or wait_s)
         raise AssertionError("there is always another wait")
-
-    async def _pause(self, seconds: float) -> None:
-        is_over = asyncio.Event()
-        cancel = self._clock.after(seconds, is_over.set)
-        try:
-            await is_over.wait()
-        finally:
-            cancel()
 
     # ── one message ────────────────────────────────────────────────────────
 
@@ -310,6 +302,16 @@ class DiscordIntake:
 
     async def _note(self, channel_id: str, message_id: str) -> None:
         await asyncio.to_thread(self._store.set_cursor, _cursor_name(channel_id), message_id)
+
+
+async def pause(clock: Clock, seconds: float) -> None:
+    """On the clock, which tests can turn faster."""
+    is_over = asyncio.Event()
+    cancel = clock.after(seconds, is_over.set)
+    try:
+        await is_over.wait()
+    finally:
+        cancel()
 
 
 def _waits() -> Iterable[float]:
