@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import BinaryError, UsageError
+from laneway.base.errors import BinaryError, TreeRefused, UsageError
 from laneway.base.plain import code_label
-from laneway.base.repo import find_repo
 from laneway.jobs.model import (
     DEFAULT_RUN_EXPIRY_S,
     DEFAULT_STALL_S,
@@ -237,13 +236,18 @@ def _check_numbers(request: SpawnRequest) -> None:
 
 
 def _tree(cwd: str) -> str:
-    repo = find_repo(Path(cwd))
-    if repo is None:
-        raise UsageError(
-            f"{code_label(cwd)} is not in a git repository, which a job that may write needs: run `git init`"
-            " there, or ask for a read-only job."
-        )
-    return str(repo.root)
+    """The top of the work tree, as git says: a bare repository may lie in the work tree of another one."""
+    from laneway.jobs.snapshots.work_tree import NO_REPOSITORY, work_tree  # only where a job may write
+
+    try:
+        return str(work_tree(Path(cwd)).top)
+    except TreeRefused as problem:
+        text = str(problem)
+        if text.endswith(NO_REPOSITORY):
+            text = text.removesuffix(".") + (
+                ", which a job that may write needs: run `git init` there, or ask for a read-only job."
+            )
+        raise UsageError(text) from problem
 
 
 def _scope(scopes: tuple[str, ...], tree: str) -> tuple[str, ...]:
