@@ -1,4 +1,4 @@
-"""Real jobs in repositories that are not plain: their edits are found and given back, or a sentence refuses them."""
+"""Real jobs in repositories that are not plain: edits are found and given back, or a sentence refuses."""
 
 from __future__ import annotations
 
@@ -142,13 +142,13 @@ async def test_in_the_middle_of_a_rebase_a_job_may_write_and_nothing_is_given_ba
 
 @pytest.mark.covers("J-tools.20", "J-a2.23")
 async def test_a_writing_job_in_a_repository_without_a_work_tree_is_refused_at_once(tmp_path: Path) -> None:
-    """Also in one that lies in the work tree of another, and where a folder of work trees has it beside it."""
+    """Also in one that lies in the work tree of another, and beside the work trees that it is of."""
     async with stage(tmp_path) as here:
         jobs = here.jobs()
         beside = here.work / "project"
         inside, hidden, alone = here.work / "inside.git", beside / ".bare", tmp_path / "alone.git"
         for bare in (inside, hidden, alone):
-            subprocess.run(["git", "init", "--quiet", "--bare", bare], check=True)
+            here.git("init", "--quiet", "--bare", str(bare))
         (beside / ".git").write_text("gitdir: ./.bare\n")
         for folder in (inside, inside / "refs", beside, hidden, alone):
             with pytest.raises(
