@@ -90,7 +90,7 @@ def asked(jobs: Jobs, root: Path, action: Any) -> dict[str, Any]:
 
 
 @pytest.mark.covers("J-a2.23")
-@pytest.mark.parametrize("isolation", ["shared", "worktree"])
+@pytest.mark.parametrize("isolation", ["shared", "overlay", "worktree"])
 async def test_edits_in_a_repository_of_any_kind_are_found_given_back_and_back_again(
     tmp_path: Path, isolation: Isolation
 ) -> None:

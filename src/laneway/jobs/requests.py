@@ -198,14 +198,18 @@ def check_values(request: SpawnRequest, defaults: JobDefaults) -> None:
     _check_numbers(request)
 
 
-def _folder(named: str | None, defaults: JobDefaults) -> str:
+def real_path(named: str | None, defaults: JobDefaults) -> str:
+    """The folder that a caller means, without links, whether it is there or not."""
     path = os.path.join(defaults.cwd, os.path.expanduser(named or ""))
     try:
-        real = os.path.realpath(path)
-        is_folder = os.path.isdir(real)
+        return os.path.realpath(path)
     except ValueError:  # a NUL
-        real, is_folder = path, False
-    if not is_folder:
+        return path
+
+
+def _folder(named: str | None, defaults: JobDefaults) -> str:
+    real = real_path(named, defaults)
+    if "\0" in real or not os.path.isdir(real):
         raise UsageError(f"There is no folder {code_label(real)}: cwd must name one on this machine.")
     return real
 
