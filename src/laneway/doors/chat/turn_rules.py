@@ -228,10 +228,10 @@ def on_ended(draft: ConversationDraft, letter: LaneEnded) -> None:
 def _end(draft: ConversationDraft, turn: ChatTurn, ended: LaneEnded) -> None:
     draft.set(turns=tuple(each for each in draft.state.turns if each.ticket != turn.ticket))
     draft.do(DropTimer(f"stop:{turn.ticket}"))
-    is_cut = _iscut_task(ended)
+    is_cut = _is_cut(ended)
     plan = turn.plan
     if plan is not None and is_cut:
-        addcut_task(draft, _cut_of(turn, plan))
+        add_cut(draft, _cut_of(turn, plan))
     for question in draft.state.questions:
         if question.ticket == turn.ticket:
             _drop_question_of(draft, question.number)
@@ -279,7 +279,7 @@ def _told_lanes(draft: ConversationDraft, turn: ChatTurn) -> tuple[str, ...]:
     return tuple(each for each in draft.state.lanes if each not in silent)
 
 
-def _iscut_task(ended: LaneEnded) -> bool:
+def _is_cut(ended: LaneEnded) -> bool:
     return ended.status == "interrupted" or (ended.failure is not None and ended.failure.kind == ENGINE_LOST)
 
 
@@ -295,7 +295,7 @@ def _cut_of(turn: ChatTurn, plan: PlannedTurn) -> CutTurn:
     )
 
 
-def addcut_task(draft: ConversationDraft, cut: CutTurn) -> None:
+def add_cut(draft: ConversationDraft, cut: CutTurn) -> None:
     others = tuple(each for each in draft.state.cut if each.input_id != cut.input_id)
     draft.set(cut=(*others, cut)[-MAX_CUT:])
 
