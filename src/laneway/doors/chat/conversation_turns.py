@@ -210,7 +210,7 @@ class ConversationTurns:
                     await asyncio.wait((starting,))
                 lane = self.lanes.opened(effect.lane)
                 if lane is not None and effect.turn_ticket in self._running:
-                    await self._store.call(self._mark_begun, effect.input_id, effect.lane, effect.ticket)
+                    await self._store.call(self._mark_begun, effect.input_id, effect.lane, effect.turn_ticket)
                     turn = LaneTurn(ticket=effect.ticket, text=effect.text, images=effect.images)
                     is_taken = await lane.steer(turn)
         except LanewayError as problem:
