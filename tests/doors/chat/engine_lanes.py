@@ -21,6 +21,11 @@ from laneway.testing.rehearse import rehearsal
 from laneway.testing.rehearse_claude import claude_rehearsal
 
 LONG = "%stream 1000 words over 100 seconds"
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cf"
+    "c0000003010100c9fe92ef0000000049454e44ae426082"
+)
+"""One red dot. An image that cannot be read does not reach a model."""
 ASKS = "%ask Which colour? blue | red\n%say blue"
 
 

@@ -234,6 +234,25 @@ async def test_what_was_told_before_the_kill_is_not_told_or_done_again(kept: Kep
     assert await kept.states() == {1: "done", 2: "void", 3: "void"}
 
 
+async def test_a_turn_that_was_stopped_before_its_lane_had_it_does_not_run_after_all(
+    kept: Kept, tmp_path: Path
+) -> None:
+    """Killed between its end, which was told, and the mark of its input."""
+    lanes = ScriptedLanes(play=accepting)
+    async with talking(tmp_path, lanes, wall=at(10.0)) as talk:
+        await talk.say("paint", message_id="m1")
+        await lanes.given("paint")
+        await talk.say("/stop", message_id="m2")
+        await talk.view.ended("claude")
+        await talk.chat.wait_ready(CHAT)
+    async with kept.store() as store:
+        store.mark_input(1, "waiting")
+    async with talking(tmp_path, ScriptedLanes(play=echo), wall=at(20.0)) as talk:
+        await talk.chat.wait_ready(CHAT)
+        assert not talk.view.all(TurnBegan)
+    assert (await kept.states())[1] == "void"
+
+
 async def test_an_input_is_over_only_once_its_end_is_stored(tmp_path: Path) -> None:
     """Whatever moment a kill takes: the mark is never ahead of the output."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import signal
 import subprocess
@@ -22,13 +23,10 @@ from laneway.doors.chat.engine_words import in_words
 from laneway.doors.chat.lane_engines import LaneKind
 from laneway.lanes.contract import LaneTurn
 from laneway.testing.lane_host import HeardLane
-from tests.doors.chat.engine_lanes import LONG, EngineStage, on_claude, on_codex
+from tests.doors.chat.engine_lanes import LONG, PNG, EngineStage, on_claude, on_codex
 
 DEADLINE_S = 90
-PNG = bytes.fromhex(
-    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cf"
-    "c0000003010100c9fe92ef0000000049454e44ae426082"
-)
+PNG_TEXT = base64.b64encode(PNG).decode()
 
 
 @asynccontextmanager
@@ -144,7 +142,7 @@ async def test_an_image_reaches_the_model(engine: type[object], tmp_path: Path) 
         assert heard.lane.abilities.takes_images
         assert (await heard.play("%say seen", images=(image,))).status == "completed"
         given = here.heard()
-        assert "image" in given
+        assert PNG_TEXT in given
         assert "seen" in given
 
 

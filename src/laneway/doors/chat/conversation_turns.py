@@ -16,7 +16,6 @@ import msgspec
 from msgspec.structs import replace
 
 from laneway.base.errors import LanewayError, UsageError
-from laneway.base.ids import new_id
 from laneway.core.background import TaskSet
 from laneway.core.conversations import ConversationRecord
 from laneway.core.model import (
@@ -37,8 +36,6 @@ from laneway.doors.chat.conversation_letters import (
     AnswerLane,
     BeginTurn,
     ChatLetter,
-    DelegationAsked,
-    DelegationCancelled,
     HandBackTurn,
     InputAccepted,
     InterruptLane,
@@ -51,7 +48,9 @@ from laneway.doors.chat.conversation_letters import (
     SteerTurn,
 )
 from laneway.doors.chat.conversation_state import ConversationData
-from laneway.doors.chat.engine_words import ENGINE_LOST, failure_of, sentence
+from laneway.doors.chat.delegation_calls import DelegationCalls
+from laneway.doors.chat.engine_ends import EngineEnds
+from laneway.doors.chat.engine_words import failure_of, sentence
 from laneway.doors.chat.hand_back import TurnDigest, compose, report, secrets_of
 from laneway.doors.chat.hosts import ConversationHost
 from laneway.doors.chat.lane_slots import LaneSlots
@@ -117,12 +116,10 @@ class ConversationTurns:
         self._starting: dict[str, asyncio.Task[None]] = {}
         self._watches: dict[str, SilenceWatch] = {}
         self._steering = asyncio.Lock()
-        self._calls: dict[str, asyncio.Future[str]] = {}
-        """Delegations that wait for their result."""
+        self._calls = DelegationCalls(owner.post)
         self._secrets: set[str] = set()
-        self._lost: set[str] = set()
-        """Lanes whose last turn has told that their engine died, until the engine's own word comes."""
         self._uses: dict[str, LaneUse] = {}
+        self._engine_ends = EngineEnds()
 
     # ── effects ────────────────────────────────────────────────────────────
 
@@ -141,12 +138,13 @@ class ConversationTurns:
             case HandBackTurn():
                 self._hand_back(effect)
             case RefuseDelegation(call_id=call_id, text=text):
-                self._settle_call(call_id, UsageError(text))
+                self._calls.settle(call_id, UsageError(text))
             case _:
                 assert_never(effect)
 
     def _begin(self, effect: BeginTurn) -> None:
         digest = TurnDigest(self._owner.record.cwd, self._secrets)
+        self._engine_ends.begin(effect.lane)
         self._running[effect.ticket] = TurnOutputs(
             effect.lane, effect.ticket, effect.task, digest, self._parts.wall()
         )
@@ -214,7 +212,7 @@ class ConversationTurns:
                     await asyncio.wait((starting,))
                 lane = self.lanes.opened(effect.lane)
                 if lane is not None and effect.turn_ticket in self._running:
-                    await self._store.call(self._mark_begun, effect.input_id, effect.lane, effect.ticket)
+                    await self._store.call(self._mark_begun, effect.input_id, effect.lane, effect.turn_ticket)
                     turn = LaneTurn(ticket=effect.ticket, text=effect.text, images=effect.images)
                     is_taken = await lane.steer(turn)
         except LanewayError as problem:
@@ -265,7 +263,7 @@ class ConversationTurns:
             block,
         )
         if effect.call_id:
-            self._settle_call(effect.call_id, report(block))
+            self._calls.settle(effect.call_id, report(block))
 
     # ── what lanes tell ────────────────────────────────────────────────────
 
@@ -283,15 +281,12 @@ class ConversationTurns:
                 self._note_model(lane, settings)
                 return ()
             case EngineGone(how=how):
-                is_told = lane in self._lost or any(each.lane == lane for each in self._running.values())
-                self._lost.discard(lane)
-                if is_told:
-                    return ()  # its turn fails, or has, and says so
+                is_working = any(each.lane == lane for each in self._running.values())
+                if self._engine_ends.is_told_by_turn(lane, is_working=is_working):
+                    return ()
                 text = f"{lane} ended unexpectedly: {sentence(how)} The next /{lane} starts it again."
                 return (Told(text=text, level="warning", lane=lane),)
-            case TurnDone(failure=failure):
-                if failure is not None and failure.kind == ENGINE_LOST:
-                    self._lost.add(lane)
+            case TurnDone():
                 return () if turn is None else turn.close(event)
             case Asked():
                 return () if turn is None else turn.close_texts()
@@ -324,7 +319,8 @@ class ConversationTurns:
                 return (InputAccepted(lane, ticket),) if ticket else ()
             case Withdrawn(question_id=question_id, is_declined=is_declined):
                 return (QuestionWithdrawn(lane, question_id, is_declined),)
-            case TurnDone():
+            case TurnDone(failure=failure):
+                self._engine_ends.turn_ended(lane, failure)
                 return (self._ended(lane, event),)
             case ThreadKnown():
                 self._keep_thread(lane)
@@ -333,7 +329,6 @@ class ConversationTurns:
                 return ()
 
     def _note_start(self, lane: str, turn_id: str, ticket: str | None) -> None:
-        self._lost.discard(lane)
         ticket = ticket or own_ticket(lane, turn_id)
         self._tickets[lane, turn_id] = ticket
         if ticket not in self._running:
@@ -400,37 +395,16 @@ class ConversationTurns:
         for task in self._starting.values():
             task.cancel()
         await self.lanes.close()
-        for call_id in list(self._calls):
-            self._settle_call(call_id, UsageError("The conversation is being closed."))
+        self._calls.close()
 
     # ── delegation ─────────────────────────────────────────────────────────
 
     def _make_host(self, lane: str) -> ConversationHost:
-        return ConversationHost(lane, self._owner.hear, self._delegates, self._delegate)
+        return ConversationHost(lane, self._owner.hear, self._delegates, self._calls.call)
 
     def _delegates(self, lane: str) -> Mapping[str, str]:
         others = [name for name in self.lanes.names if name != lane and name not in NOT_DELEGATED_TO]
         return {name: self.lanes.get(name).description for name in others}
-
-    async def _delegate(self, caller: str, lane: str, task: str) -> str:
-        call_id = new_id("call")
-        result: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._calls[call_id] = result
-        self._owner.post(DelegationAsked(call_id=call_id, caller_lane=caller, lane=lane, task=task))
-        try:
-            return await result
-        finally:
-            if self._calls.pop(call_id, None) is not None:
-                self._owner.post(DelegationCancelled(call_id))
-
-    def _settle_call(self, call_id: str, result: str | LanewayError) -> None:
-        call = self._calls.pop(call_id, None)
-        if call is None or call.done():
-            return  # it was cancelled meanwhile
-        if isinstance(result, str):
-            call.set_result(result)
-        else:
-            call.set_exception(result)
 
 
 def _start_failure(lane: str, error: BaseException) -> Failure:

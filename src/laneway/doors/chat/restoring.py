@@ -62,7 +62,7 @@ class LeaveAlone(msgspec.Struct, frozen=True):
 Restored: TypeAlias = RunAgain | OfferAgain | TellCut | ContinueAgain | LeaveAlone
 
 
-class SeenOutputs(msgspec.Struct, frozen=True):
+class SeenOutputs(msgspec.Struct, frozen=True, kw_only=True):
     """What the last outputs of before the restart say about messages."""
 
     said: frozenset[int] = frozenset()
@@ -71,16 +71,20 @@ class SeenOutputs(msgspec.Struct, frozen=True):
     """Inputs that were carried out, or refused."""
     offered: frozenset[int] = frozenset()
     """Inputs that can be continued by a button."""
+    steered: frozenset[int] = frozenset()
+    """Inputs that went into a turn."""
     ended: frozenset[str] = frozenset()
     """Tickets of turns that have ended."""
 
 
 def seen_in(outputs: Iterable[AnyOutput]) -> SeenOutputs:
-    said, over, offered, ended = set(), set(), set(), set()
+    said, over, offered, steered, ended = set(), set(), set(), set(), set()
     for output in outputs:
         match output:
             case Said(input_id=input_id):
                 said.add(input_id)
+            case InputReceipt(input_id=input_id, kind="steered"):
+                steered.add(input_id)
             case InputReceipt(input_id=input_id, kind=kind) if kind in _OVER:
                 over.add(input_id)
             case Told(buttons=buttons):
@@ -89,7 +93,13 @@ def seen_in(outputs: Iterable[AnyOutput]) -> SeenOutputs:
                 ended.add(ticket)
             case _:
                 pass
-    return SeenOutputs(frozenset(said), frozenset(over), frozenset(offered), frozenset(ended))
+    return SeenOutputs(
+        said=frozenset(said),
+        over=frozenset(over),
+        offered=frozenset(offered),
+        steered=frozenset(steered),
+        ended=frozenset(ended),
+    )
 
 
 def restored(
@@ -118,16 +128,19 @@ def _restored(
         return LeaveAlone(record.input_id)
     if record.input_id in seen.over or record.input_id in seen.offered:
         return LeaveAlone(record.input_id)
+    if is_waiting and own_turn(record.input_id) in seen.ended:
+        return LeaveAlone(record.input_id)  # stopped before its lane had it
     if is_waiting and now - record.at <= catch_up_s:
         return RunAgain(taken_of(record, message, is_shown=record.input_id in seen.said))
     if is_waiting:
         return OfferAgain(offered_cut(record, message))
-    if record.ticket in seen.ended:
-        return LeaveAlone(record.input_id, "done")
     if not message.text.strip() or _is_command(message, "attach"):
         return LeaveAlone(record.input_id)  # an image that went along with words
-    if record.state == "accepted" and record.ticket != own_turn(record.input_id):
+    is_accepted, is_own = record.state == "accepted", record.ticket == own_turn(record.input_id)
+    if is_accepted and not is_own:
         return LeaveAlone(record.input_id, "done")  # words within a turn that is told itself
+    if record.ticket in seen.ended and (is_own or record.input_id in seen.steered):
+        return LeaveAlone(record.input_id, "done" if is_accepted else "void")
     continues = continued_id(message.text)
     if continues is not None and record.state == "begun":
         return ContinueAgain(record.input_id, continues)

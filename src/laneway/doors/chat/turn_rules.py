@@ -155,7 +155,7 @@ def _steer(draft: ConversationDraft, plan: PlannedTurn, running: ChatTurn) -> No
         SteerTurn(
             input_id=plan.taken.input_id,
             lane=running.lane,
-            ticket=f"steer-{plan.taken.input_id}",
+            ticket=steer_ticket(plan.taken.input_id),
             turn_ticket=running.ticket,
             text=_with_origin(plan.text, plan.taken.origin),
             images=plan.images,
@@ -211,10 +211,26 @@ def own_ticket(lane: str, turn_id: str) -> str:
 def on_accepted(draft: ConversationDraft, letter: InputAccepted) -> None:
     turn = draft.state.turn(letter.ticket)
     draft.do(DropHandBacks(letter.ticket))
-    if turn is not None and not turn.is_accepted:
+    if turn is None:
+        _accept_steered(draft, letter.ticket)
+    elif not turn.is_accepted:
         _replace_turn(draft, replace(turn, is_accepted=True))
         ids = turn.plan.input_ids if turn.plan is not None else ()
         draft.do(*(MarkInput(input_id=each, state="accepted") for each in ids))
+
+
+def _accept_steered(draft: ConversationDraft, ticket: str) -> None:
+    """Words that were put into a turn are recorded; of a turn that is over they are marked already."""
+    steered = {input_id for turn in draft.state.turns for input_id in turn.steered}
+    steered |= {plan.taken.input_id for plan in draft.state.steering}
+    found = next((input_id for input_id in steered if steer_ticket(input_id) == ticket), None)
+    if found is not None:
+        draft.do(MarkInput(input_id=found, state="accepted"))
+
+
+def steer_ticket(input_id: int) -> str:
+    """The ticket of words that are put into a turn."""
+    return f"steer-{input_id}"
 
 
 def on_ended(draft: ConversationDraft, letter: LaneEnded) -> None:
