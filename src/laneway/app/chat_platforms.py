@@ -92,11 +92,16 @@ PLATFORMS: dict[str, PlatformKind] = {
 }
 
 
+def missing_modules(name: str) -> list[str]:
+    """The packages that a platform needs and that are not installed."""
+    return [module for module in PLATFORMS[name].modules if importlib.util.find_spec(module) is None]
+
+
 def require(names: Sequence[str]) -> None:
     """Raises `UsageError` for a platform whose packages are missing, with the command that brings them."""
     for name in names:
         kind = PLATFORMS[name]
-        missing = [module for module in kind.modules if importlib.util.find_spec(module) is None]
+        missing = missing_modules(name)
         if missing and kind.needs_modules():
             raise UsageError(
                 f"The platform {name} needs the extra laneway[{kind.extra}], which brings "
