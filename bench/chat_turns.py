@@ -89,7 +89,7 @@ def run(rig: Rig, *, quick: bool = False) -> Section:
         ),
     ]
     note = (
-        f"A conversation at a terminal: medians of {turns} turns of one conversation with the real Codex and a"
+        f"A conversation at a terminal: medians of {turns} turns of one, with the real Codex and a"
         " scripted model that answers at once. Before the engine: the message is stored, routed, and shown."
         " After it: the text is shown; the screen is redrawn at most twenty times a second."
     )
@@ -186,7 +186,7 @@ async def measure(turns: int, work: Path) -> dict[str, Any]:
             with _screen(glass) as (screen, send):
                 shown = ShownConversation(chat, screen, work, is_live=True)
                 await shown.open(None)
-                running = asyncio.create_task(screen.run(shown, ChatCompleter(lambda: [])))
+                running = asyncio.create_task(screen.run(shown, ChatCompleter(list)))
                 for number in range(turns + 2):
                     taken = await _turn(screen, send, glass, lanes)
                     if number > 1:  # the first two start and warm what they need
