@@ -82,7 +82,7 @@ class ShownConversation:
         self._tasks = TaskSet()
         self._in_front: QuestionDialog | None = None
         self._held: list[Shown] | None = None
-        """What came while earlier outputs are being read: shown after them, each once. None: nothing is read."""
+        """What came while earlier outputs are being read: it is shown after them. None: nothing is read."""
         self.has_spoken = False
         """Whether anything was sent: else there is nothing to go on with."""
         self.on_front: Callable[[QuestionDialog | None], None] = lambda dialog: None
