@@ -27,7 +27,7 @@ def on_loaded(loaded: LoadedLanes) -> list[Check]:
 async def look_at_chat(context: CheckContext) -> list[Check]:
     """Asks each lane, as a conversation does before it begins."""
     from laneway.app.chat_lanes import ChatLanes, ChosenEngines  # loads the contract of lanes and the hub
-    from laneway.app.chat_platforms import TERMINAL, missing_modules
+    from laneway.app.chat_platforms import PLATFORMS, TERMINAL, missing_modules
     from laneway.app.options import ClaudeChoice, CodexChoice
 
     settings = context.settings
@@ -44,7 +44,7 @@ async def look_at_chat(context: CheckContext) -> list[Check]:
             lane = factory.make(name, context.folder)
             problems[name] = await lane.probe()
             await lane.close()
-    return [*on_problems(problems), *on_terminal(missing_modules(TERMINAL))]
+    return [*on_problems(problems), *on_terminal(missing_modules(PLATFORMS[TERMINAL]))]
 
 
 def on_terminal(missing: Sequence[str]) -> list[Check]:
