@@ -354,3 +354,11 @@ async def test_each_lane_that_cannot_be_used_is_a_note_with_its_reason(tmp_path:
         "The lane /claude cannot be used: Log in.",
     ]
     assert told(lanes.on_problems({"codex": "Log in."})) == [("chat", "note")]
+
+
+def test_a_terminal_without_its_packages_is_a_note_that_says_how_to_get_them() -> None:
+    """A pipe needs none."""
+    assert lanes.on_terminal([]) == []
+    (check,) = lanes.on_terminal(["prompt_toolkit"])
+    assert (check.severity, check.message) == ("note", "In a terminal `laneway chat` needs prompt_toolkit.")
+    assert "laneway[chat]" in check.remedy

@@ -30,6 +30,9 @@ async def test_a_person_sees_each_stop_and_its_outcome() -> None:
         "\nsession/cancel\n",
     ):
         assert line in shown
+    assert "\n▸ codex::Bash(seq 3 | wc -l)\n  │ 3\n" in shown
+    assert "question 1: answered by you: blue\n" in shown
+    assert "✔ claude leads; Codex was given two tasks" in shown
     menu = [line.split("  ")[-1] for line in shown.splitlines() if line.startswith("  menu.txt ")]
     assert menu == [" · ".join(each) for each in (BEFORE, BOTH, FIRST_ONLY, BOTH, BOTH)]
     resolved = [line.split()[1] for line in shown.splitlines() if line.startswith("codex_resolve ")]
@@ -43,7 +46,7 @@ async def test_a_stop_that_does_not_do_what_it_says_fails_the_tour(tmp_path: Pat
     assert ran.code == 1
     assert not told["ok"]
     found = {stop["stop"]: stop["ok"] for stop in told["stops"]}
-    assert not any(found[name] for name in ("stream", "command", "edit", "approval", "acp", "jobs"))
+    assert not any(found[name] for name in ("stream", "command", "edit", "approval", "acp", "chat", "jobs"))
 
 
 async def test_every_stop_does_what_it_says_even_with_a_home_in_the_temp_folder(tmp_path: Path) -> None:

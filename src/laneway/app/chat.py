@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from laneway.app.bots import BOTS
 from laneway.app.chat_lanes import ChatLanes, ChosenEngines
-from laneway.app.chat_platforms import PlatformContext, make_platforms, require
+from laneway.app.chat_platforms import TERMINAL, PlatformContext, make_platforms, require
 from laneway.app.chat_store import OpenConversations, open_conversations
 from laneway.base.errors import UsageError
 from laneway.base.plain import quoted
@@ -64,6 +64,10 @@ def chat_options(settings: Settings, cwd: Path) -> ChatOptions:
 
 async def serve(request: ChatRequest) -> int:
     """Run the platforms until the user leaves; returns the exit code."""
+    if TERMINAL in request.platforms:
+        from laneway.doors.chat.platforms.terminal.platform import check_streams
+
+        check_streams()
     require(request.platforms)
     with Signals() as signals:  # until all is closed: a second signal need not wait for that
         async with open_chat(request) as (chat, opened, commands):

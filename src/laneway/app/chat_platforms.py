@@ -7,7 +7,7 @@ and a function that makes it.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -140,11 +140,16 @@ PLATFORMS: dict[str, PlatformKind] = {
 }
 
 
-def require(names: Sequence[str]) -> None:
+def missing_modules(kind: PlatformKind) -> list[str]:
+    """The packages that a platform needs and that are not installed."""
+    return [module for module in kind.modules if importlib.util.find_spec(module) is None]
+
+
+def require(names: Sequence[str], kinds: Mapping[str, PlatformKind] = PLATFORMS) -> None:
     """Raises `UsageError` for a platform whose packages are missing, with the command that brings them."""
     for name in names:
-        kind = PLATFORMS[name]
-        missing = [module for module in kind.modules if importlib.util.find_spec(module) is None]
+        kind = kinds[name]
+        missing = missing_modules(kind)
         if missing and kind.needs_modules():
             raise UsageError(
                 f"The platform {name} needs the extra laneway[{kind.extra}], which brings "

@@ -1,7 +1,7 @@
 """`laneway tour`: a guided demo of what works on this machine, with the real Codex.
 
 Each stop shows one feature and checks that it worked; the tour succeeds only if all stops do. The
-MCP server, team mail, the ACP agent and background jobs each have their stop.
+MCP server, team mail, the ACP agent, the chat and background jobs each have their stop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import msgspec
 from laneway.app.runtime import LOCAL, Runtime, open_runtime
 from laneway.base.errors import LanewayError
 from laneway.base.plain import code_label
-from laneway.cli import tour_acp, tour_jobs, tour_mail
+from laneway.cli import tour_acp, tour_chat, tour_jobs, tour_mail
 from laneway.cli.command_settings import codex_choice, settings_for
 from laneway.cli.main import add_common
 from laneway.cli.tour_mcp import demo_client
@@ -257,6 +257,18 @@ async def acp(context: TourContext) -> str:
     )
 
 
+async def chat(context: TourContext) -> str:
+    flags = ("--codex-bin", context.codex_bin) if context.codex_bin else ()
+    shown, end = await tour_chat.run_demo(context.work, context.note, *flags)
+    check(end == "exit code 0", f"the conversation ended with {end}")
+    rows = shown.splitlines()
+    check("▸ codex::Bash(seq 3 | wc -l)" in rows and "  │ 3" in rows, "the command of Codex was not shown")
+    check(any("answered by you: blue" in row for row in rows), "the answer did not reach Codex")
+    check(shown.count("CODEX COMPLETED") == 2, "Codex did not complete its two turns")
+    check(tour_chat.SAID in rows, f"{tour_chat.lead()} did not answer")
+    return f"{tour_chat.lead()} leads; Codex was given two tasks, and its question was answered"
+
+
 async def jobs(context: TourContext) -> str:
     flags = ("--codex-bin", context.codex_bin) if context.codex_bin else ()
     async with demo_client(lambda text: None, *tour_jobs.FLAGS, *flags) as client:
@@ -274,6 +286,7 @@ STOPS: list[tuple[str, Callable[[TourContext], Awaitable[str]]]] = [
     ("Codex over MCP, as Claude uses it", mcp),
     ("Mail from one Codex to another", mail),
     ("Codex over ACP, as an editor uses it", acp),
+    ("Two agents in one conversation", chat),
     ("Two workers in the background edit one file", jobs),
 ]
 

@@ -8,7 +8,7 @@ import pytest
 
 from laneway.core.model import EngineGone, Failure, SettingsChanged, Tokens, Usage
 from laneway.doors.chat.outputs import StatusNow, Told, TurnBegan
-from laneway.testing.chat_script import ScriptedLanes
+from laneway.testing.chat_script import ScriptedLanes, echo
 from laneway.testing.lane_host import HeardLane
 from tests.doors.chat.chats import talking
 from tests.doors.chat.engine_lanes import on_claude, on_codex
@@ -101,3 +101,14 @@ async def test_the_status_in_words_is_a_list_and_then_a_sentence(tmp_path: Path)
         told = await talk.view.told("Plain words")
         assert told.text == "- claude works: `hello`\n\nPlain words go to claude."
         turn.done()
+
+
+async def test_a_conversation_is_named_after_its_first_words_not_after_a_command(tmp_path: Path) -> None:
+    """It would be listed as `/help` for ever; one without words is not listed at all."""
+    async with talking(tmp_path, ScriptedLanes(play=echo)) as talk:
+        await talk.say("/help")
+        await talk.view.told("Commands:")
+        assert await talk.chat.latest() == []
+        await talk.say("/codex fix\nthis")
+        await talk.view.ended("codex")
+        assert [record.title for record in await talk.chat.latest()] == ["/codex fix this"]

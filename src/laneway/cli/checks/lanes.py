@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from laneway.base.installed import installed_how
 from laneway.cli.checks.model import Check, CheckContext, in_thread
 from laneway.lanes.loading import LoadedLanes, load_lanes
 
@@ -26,6 +27,7 @@ def on_loaded(loaded: LoadedLanes) -> list[Check]:
 async def look_at_chat(context: CheckContext) -> list[Check]:
     """Asks each lane, as a conversation does before it begins."""
     from laneway.app.chat_lanes import ChatLanes, ChosenEngines  # loads the contract of lanes and the hub
+    from laneway.app.chat_platforms import PLATFORMS, TERMINAL, missing_modules
     from laneway.app.options import ClaudeChoice, CodexChoice
 
     settings = context.settings
@@ -42,7 +44,15 @@ async def look_at_chat(context: CheckContext) -> list[Check]:
             lane = factory.make(name, context.folder)
             problems[name] = await lane.probe()
             await lane.close()
-    return on_problems(problems)
+    return [*on_problems(problems), *on_terminal(missing_modules(PLATFORMS[TERMINAL]))]
+
+
+def on_terminal(missing: Sequence[str]) -> list[Check]:
+    """What the terminal lacks; a pipe needs none of it."""
+    if not missing:
+        return []
+    told = f"In a terminal `laneway chat` needs {' and '.join(missing)}."
+    return [Check("chat", "note", told, f"Add the extra laneway[chat]: {installed_how().adding('chat')}")]
 
 
 def on_problems(problems: Mapping[str, str | None]) -> list[Check]:

@@ -60,7 +60,7 @@ from laneway.doors.chat.outputs import (
 )
 from laneway.doors.chat.ports import ChatCommand, ChatState
 from laneway.doors.chat.question_words import question_buttons
-from laneway.doors.chat.routing import CONTROLS, engine_lane
+from laneway.doors.chat.routing import CONTROLS, command_of, engine_lane
 from laneway.doors.chat.step import step
 
 log = logging.getLogger(__name__)
@@ -254,7 +254,9 @@ class Conversation:
 
     def note_use(self, text: str) -> None:
         """Somebody speaks: the conversation is used, and gets its first words as a title."""
-        title = self.record.title or label(" ".join(text.split()), MAX_TITLE)
+        command = command_of(text)
+        is_control = command is not None and command[0] in CONTROLS
+        title = self.record.title or ("" if is_control else label(" ".join(text.split()), MAX_TITLE))
         self.keep(replace(self.record, used_at=self._parts.wall(), title=title))
 
     def _drop_timer(self, name: str) -> None:

@@ -9,12 +9,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import laneway as package
-from laneway.testing.terminal import KEYS, Terminal, terminal
+from laneway.testing.terminal import Terminal, terminal
 from laneway.wire.guardian import descendants
 from tests.cli.support import LANEWAY
 
 ROWS, COLUMNS = 90, 110
 """Nothing scrolls away."""
+SOURCE = str(Path(package.__file__).parent.parent)
+"""PYTHONPATH may be relative to another folder."""
 NEWLINE = "\x1b\r"
 STREAM = "%stream 1000 words over 100 seconds"
 BEGUN = "one two three four"
@@ -83,13 +85,9 @@ def kill_codex() -> None:
 
 @asynccontextmanager
 async def at_chat(cwd: Path, *words: str, **env: str) -> AsyncIterator[ChatSeat]:
-    source = str(Path(package.__file__).parent.parent)
-    surroundings = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": source, **env}
+    surroundings = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": SOURCE, **env}
     async with terminal(
         [*LANEWAY, "chat", *words], env=surroundings, cwd=cwd, rows=ROWS, columns=COLUMNS
     ) as screen:
         seat = ChatSeat(screen)
         yield seat
-
-
-__all__ = ["BEGUN", "KEYS", "STREAM", "ChatSeat", "at_chat", "kill_codex", "processes_of"]

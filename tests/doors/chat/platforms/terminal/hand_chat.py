@@ -59,6 +59,7 @@ class HandChat:
         self._is_ready = asyncio.Event()
         self._is_ready.set()
         self.on_take: Callable[[Incoming], None] = lambda message: None
+        self.on_join: Callable[[], None] = lambda: None
         self.questions: dict[int, QuestionShown] = {}
         self._numbers = itertools.count(1)
         self._changed = asyncio.Condition()
@@ -120,6 +121,7 @@ class HandChat:
 
     async def join(self, place: Place, view: View, conversation_id: str | None = None) -> ChatState:
         self.place, self.view, self.joined = place, view, conversation_id
+        self.on_join()
         return await self.state("c1")
 
     def leave(self, place: Place, view: View) -> None:

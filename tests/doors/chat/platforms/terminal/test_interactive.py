@@ -315,6 +315,27 @@ async def test_what_a_button_does_elsewhere_can_be_typed() -> None:
     assert "  ■ claude: stopped\n    /continue 7: Continue" in person.text
 
 
+async def test_what_comes_while_earlier_outputs_are_read_is_shown_once_and_after_them() -> None:
+    chat = HandChat()
+    chat.show(
+        Said(
+            input_id=1,
+            place=Place("terminal", "before"),
+            message_id="1",
+            sender="you",
+            platform="terminal",
+            text="earlier",
+        )
+    )
+    chat.on_join = lambda: chat.show(Told(text="It was cut."), Told(text="And more."))
+    async with seat(chat, resume="c1") as person:
+        await person.see("And more.")
+        chat.show(Told(text="Now."))
+        await person.see("Now.")
+    rows = [row.strip() for row in person.rows if row.strip()]
+    assert rows[:4] == ["› earlier", "It was cut.", "And more.", "Now."]
+
+
 async def test_our_own_message_is_not_shown_twice() -> None:
     async with seat() as person:
         person.type("hello")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 
 import pytest
 
 from tests.cli.support import Ran, start
-from tests.doors.chat.platforms.terminal.at_terminal import BEGUN, STREAM, processes_of
+from tests.doors.chat.platforms.terminal.at_terminal import BEGUN, SOURCE, STREAM, processes_of
 
 DEADLINE_S = 60.0
 
@@ -81,6 +82,26 @@ async def test_wrong_usage_is_exit_code_2(tmp_path: Path, words: tuple[str, ...]
     assert ran.code == 2
     assert problem in ran.err
     assert ran.out == ""
+
+
+@pytest.mark.parametrize(("closing", "name"), [("<&-", "input"), (">&-", "output")])
+async def test_a_closed_stream_is_wrong_usage(tmp_path: Path, closing: str, name: str) -> None:
+    """Files that are opened would take its number."""
+    line = f'"{sys.executable}" -m laneway chat --rehearse {closing}'
+    process = await asyncio.create_subprocess_exec(
+        "/bin/sh",
+        "-c",
+        line,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+    )
+    async with asyncio.timeout(DEADLINE_S):
+        _, err = await process.communicate()
+    assert process.returncode == 2
+    assert f"Standard {name} is closed" in err.decode()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

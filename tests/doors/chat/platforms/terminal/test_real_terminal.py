@@ -5,6 +5,8 @@ Each test is one conversation of several turns, because each start takes seconds
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -197,6 +199,29 @@ async def test_a_conversation_goes_on_after_it_was_left(tmp_path: Path) -> None:
             await person.hear("A herring.")
             await person.idle()
         assert "Remember the herring." in str(requests[-1])
+
+
+async def test_a_kill_in_the_middle_of_a_question_is_told_at_the_next_start(tmp_path: Path) -> None:
+    """The question is void, the turn is told as cut, and goes on only when it is asked to."""
+    async with rehearsal() as stage:
+        env = {"CODEX_HOME": str(stage.home), "HOME": str(tmp_path)}
+        async with at_chat(stage.work, "--lane", "codex", **env) as person:
+            await person.see(READY)
+            await person.say("%ask Which database? PostgreSQL | SQLite")
+            await person.see("codex asks: a number")
+            (laneway,) = processes_of("laneway chat")
+            os.kill(laneway, signal.SIGKILL)
+            await person.screen.wait_end()
+        async with at_chat(stage.work, "--resume", **env) as person:
+            await person.see(READY)
+            await person.see("Laneway ended in the middle of this turn")
+            assert person.count("Laneway ended") == 1
+            assert "Ctrl-C stops" not in person.text, "nothing is repeated by itself"
+            assert "codex asks" not in person.text
+            (offer,) = [row.strip() for row in person.rows if row.endswith(": Continue")]
+            await person.say(offer.removesuffix(": Continue"))
+            await person.see("I heard “Go on with what you were doing")
+            await person.idle()
 
 
 async def test_a_terminal_that_cannot_move_its_cursor_has_lines(tmp_path: Path) -> None:

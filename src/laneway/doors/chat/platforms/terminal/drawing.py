@@ -29,6 +29,7 @@ from laneway.terminal.output import excerpt
 from laneway.terminal.status import count, elapsed
 from laneway.terminal.style import Style
 
+TERMINAL = "terminal"
 RULE = "━━━"
 STEPS = {"pending": "☐", "running": "◐", "completed": "☑"}
 THOUGHT = "  ┄ "
@@ -77,10 +78,13 @@ def own_rows(text: str, images: int, canvas: RowCanvas) -> list[str]:
 
 
 def said_rows(said: Said, canvas: RowCanvas) -> list[str]:
-    """A message that came from another place."""
+    """A message that came from another place: an earlier run at a terminal is our own."""
+    own = own_rows(said.text, said.images, canvas)
+    if said.place.platform == TERMINAL:
+        return own
     name = label(said.sender, MAX_NAME_CHARS) or "somebody"
     rows = [canvas.style.dim(f"{name} ({code_label(said.platform, MAX_NAME_CHARS)}):")]
-    return [*rows, *own_rows(said.text, said.images, canvas)]
+    return [*rows, *own]
 
 
 def receipt_text(receipt: InputReceipt) -> str:

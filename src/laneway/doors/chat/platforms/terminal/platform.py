@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from laneway.base.errors import UsageError
 from laneway.doors.chat.platforms.terminal.line_chat import LineChat
 from laneway.doors.chat.platforms.terminal.shown_conversation import NAME, ShownConversation
 from laneway.doors.chat.ports import Chat
@@ -15,7 +16,16 @@ from laneway.terminal.style import Style, is_dumb
 
 def is_interactive() -> bool:
     """Whether a person is at a terminal that can move its cursor: else lines are read and written."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and not is_dumb()
+    return sys.stdin.isatty() and sys.stdout.isatty() and not is_dumb()
+
+
+def check_streams() -> None:
+    """Raises `UsageError` where there is nothing to read from or to write to. Called before files are opened:
+    they would take the numbers of closed streams."""
+    streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
+    closed = [name for name, stream in streams.items() if stream is None]
+    if closed:
+        raise UsageError(f"Standard {' and '.join(closed)} is closed: a chat at a terminal needs it.")
 
 
 class TerminalInterrupts(Protocol):

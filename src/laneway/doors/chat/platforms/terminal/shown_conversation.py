@@ -33,6 +33,8 @@ RECALLED = 40
 """Outputs that are shown of a conversation that one goes on with: a screen or two."""
 LATEST = 200
 """Conversations among which the latest of a folder is looked for."""
+NOT_RECALLED = (QuestionShown, QuestionOver)
+"""Questions that are open are asked; the others are over."""
 _COMMAND = re.compile(r"/[^\s/]+(?=\s|\Z)")
 
 
@@ -79,6 +81,8 @@ class ShownConversation:
         self._message_ids = (f"{self.place.chat}-{number}" for number in itertools.count(1))
         self._tasks = TaskSet()
         self._in_front: QuestionDialog | None = None
+        self._held: list[Shown] | None = None
+        """What came while earlier outputs are being read: it is shown after them. None: nothing is read."""
         self.has_spoken = False
         """Whether anything was sent: else there is nothing to go on with."""
         self.on_front: Callable[[QuestionDialog | None], None] = lambda dialog: None
@@ -94,6 +98,7 @@ class ShownConversation:
         """Join a new conversation, or the one to go on with; empty for the latest of the folder."""
         conversation_id = await self._latest() if resume == "" else resume
         try:
+            self._held = None if conversation_id is None else []
             state = await self.chat.join(self.place, self, conversation_id)
         except ConversationUnknown as problem:
             raise UsageError(f"{problem} Leave out its id for the latest of this folder.") from None
@@ -114,14 +119,22 @@ class ShownConversation:
             self.has_spoken = True
             shown = await self.chat.outputs(self.conversation_id, max(state.last_number - RECALLED, 0))
             for each in shown:
-                if not isinstance(each.output, (QuestionShown, QuestionOver)):
+                if not isinstance(each.output, NOT_RECALLED):
                     self.transcript.show(each.output)
+            self._release(shown[-1].number if shown else 0)
         for text in state.texts:
             if text.kind == "text":
                 self.transcript.partial(text.part, text.lane, text.text)
         for question in state.questions:
             self._ask(question)
         self._screen.changed()
+
+    def _release(self, last: int) -> None:
+        """Show what came meanwhile, and was not among what was read."""
+        held, self._held = self._held or [], None
+        for each in held:
+            if each.number > last or not each.number or isinstance(each.output, NOT_RECALLED):
+                self.show(each)
 
     async def close(self) -> None:
         self.chat.leave(self.place, self)
@@ -130,6 +143,9 @@ class ShownConversation:
     # ── a view ─────────────────────────────────────────────────────────────
 
     def show(self, shown: Shown) -> None:
+        if self._held is not None:
+            self._held.append(shown)
+            return
         match shown.output:
             case StatusNow() as status:
                 self.status = status
@@ -147,6 +163,7 @@ class ShownConversation:
         self._screen.changed()
 
     def on_moved(self, conversation_id: str) -> None:
+        self._held = []
         self._tasks.spawn(self._move(conversation_id), "showing another conversation")
 
     async def _move(self, conversation_id: str) -> None:
@@ -157,6 +174,7 @@ class ShownConversation:
             self.transcript.note(f"conversation {conversation_id}")
             await self._begin(state, recalls=True)
         except LanewayError as problem:
+            self._release(0)
             self.transcript.note(str(problem))
 
     # ── what is typed ──────────────────────────────────────────────────────
