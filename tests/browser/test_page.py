@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, BrowserContext, expect
+from playwright.async_api import Browser, BrowserContext, FilePayload, expect
 
 from laneway.core.model import Activity, FileChange, Plan, PlanStep
 from laneway.doors.chat.outputs import (
@@ -358,7 +358,7 @@ async def test_files_are_chosen_pasted_and_dropped(browser: Browser, tmp_path: P
     async with visit(browser, tmp_path) as here:
         page = here.tab.page
         await page.locator("input[type=file]").set_input_files(
-            [{"name": "notes.txt", "mimeType": "text/plain", "buffer": b"some words"}]
+            FilePayload(name="notes.txt", mimeType="text/plain", buffer=b"some words")
         )
         for kind, target in (("paste", "textarea"), ("drop", ".log")):
             await page.evaluate(
@@ -399,8 +399,8 @@ async def test_what_is_too_much_for_a_message_is_said_before_it_is_sent(
             large.truncate(20 * 1024 * 1024 + 1)
         await picker.set_input_files(tmp_path / "large.bin")
         await here.tab.see("large.bin is larger than 20 MB.")
-        some = [{"name": f"{n}.txt", "mimeType": "text/plain", "buffer": b"x"} for n in range(11)]
-        await picker.set_input_files(some)  # type: ignore[arg-type]
+        some = [FilePayload(name=f"{n}.txt", mimeType="text/plain", buffer=b"x") for n in range(11)]
+        await picker.set_input_files(some)
         await here.tab.see("A message has at most 10 files.")
         await expect(here.tab.page.locator(".chips li")).to_have_count(10)
 
