@@ -157,7 +157,8 @@ async def test_hostile_texts_and_names_run_nothing_and_load_nothing(browser: Bro
         steal = f"http://127.0.0.1:{attacker.port}/steal"
         evil = (
             f"<img src={steal} onerror=alert(1)> ![p]({steal}) [a](javascript:alert(2))"
-            f' <script>alert(3)</script> <svg onload=alert(4)> [b](data:text/html,x) <style>@import "{steal}"</style> \u202egnp.\x1b[2J'
+            " <script>alert(3)</script> <svg onload=alert(4)> [b](data:text/html,x)"
+            f' <style>@import "{steal}"</style> \u202egnp.\x1b[2J'
         )
         document = f"{evil}\n\n```{evil}\n{evil}\n```\n\n| {evil} |\n|---|"
         tab = Tab(await context.new_page())
@@ -175,12 +176,7 @@ async def test_hostile_texts_and_names_run_nothing_and_load_nothing(browser: Bro
         for output in (
             said,
             TextDelta(lane="codex", ticket="t1", part="p0", offset=0, text=f"# {evil}\n\n{evil}\n"),
-            TextDone(
-                lane="codex",
-                ticket="t1",
-                part="p1",
-                text=f"{evil}\n\n```{evil}\n{evil}\n```\n\n| {evil} |\n|---|",
-            ),
+            TextDone(lane="codex", ticket="t1", part="p1", text=document),
             FileShown(lane="codex", path=evil, name=evil, caption=evil),
             Told(text=evil, level="error"),
         ):
