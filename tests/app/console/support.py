@@ -21,8 +21,7 @@ from tests.doors.mcp.support import FORMS, Client, Stage, stage
 
 WORK = {"sandbox": "read-only", "approval-policy": "on-request"}
 """Arguments of a call of which each command with `%run!` needs a person's word."""
-DEADLINE_S = 60.0
-ENDED = ("succeeded", "failed", "cancelled", "killed", "lost")
+DEADLINE_S = 45.0
 
 
 class Reply:
@@ -54,12 +53,13 @@ class LiveConsole:
 
     async def until(self, path: str, holds: Callable[[Any], object]) -> Any:
         """Ask until the answer is as it should be."""
-        async with asyncio.timeout(DEADLINE_S):
-            while True:
-                reply = await self.get(path)
-                if reply.status == 200 and holds(reply.data):
-                    return reply.data
-                await asyncio.sleep(LOOK_S)
+        deadline = asyncio.get_running_loop().time() + DEADLINE_S
+        while True:
+            reply = await self.get(path)
+            if reply.status == 200 and holds(reply.data):
+                return reply.data
+            assert asyncio.get_running_loop().time() < deadline, reply.data
+            await asyncio.sleep(LOOK_S)
 
     def _ask(self, method: str, path: str, body: bytes | None) -> Reply:
         connection = http.client.HTTPConnection(self.host, timeout=DEADLINE_S)
@@ -128,9 +128,9 @@ class Desk:
         oven = self.here.state / "oven-is-hot"
         wait = f"until test -e {oven}; do sleep 0.05; done"
         first = await self.spawned(client, f"%edit menu.txt soup => tomato soup\n%run {wait}")
-        await self._menu_has("tomato soup")
+        await self._wait_waiting(client, first)
         second = await self.spawned(client, f"%edit menu.txt tomato soup => onion soup\n%run {wait}")
-        await self._menu_has("onion soup")
+        await self._wait_waiting(client, second)
         oven.touch()
         ended = await client.content("codex_wait_all", jobIds=[first, second])
         assert [each["status"] for each in ended["ended"]] == ["succeeded"] * 2, ended
@@ -145,9 +145,14 @@ class Desk:
         job_id: str = spawned["jobId"]
         return job_id
 
-    async def _menu_has(self, line: str) -> None:
+    async def _wait_waiting(self, client: Client, job_id: str) -> None:
+        """Until the job has made its edit, and looks at the oven."""
         async with asyncio.timeout(DEADLINE_S):
-            while line not in self.menu:
+            while True:
+                status = await client.content("codex_status", jobId=job_id)
+                assert status["status"] in ("queued", "starting", "running"), status
+                if "until test" in status.get("activity", ""):
+                    return
                 await asyncio.sleep(LOOK_S)
 
     @property

@@ -9,7 +9,8 @@ const DOORS = { mcp: "MCP server", "mcp-server": "codex mcp-server", acp: "edito
 
 export async function mount(main, page) {
   const { el } = page;
-  const title = (row) => row.name || row.agent_id;
+  // Sessions of editors and chats have no name.
+  const title = (row) => row.name || (row.cwd ? `${DOORS[row.door] ?? row.door} in ${row.cwd.split("/").pop()}` : row.agent_id);
   const at = (agentId, verb) => `/api/sessions/${encodeURIComponent(agentId)}/${verb}`;
   let before = new Map();
 
