@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 
+ATTACKER_HOST = "attacker.test"
+"""A name that leads to this machine, in the browser of the tests."""
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 ARGUMENTS = (
     "--disable-gpu",
@@ -14,6 +16,7 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--disable-dev-shm-usage",
+    f"--host-resolver-rules=MAP {ATTACKER_HOST} 127.0.0.1",
 )
 WHY_NOT = "there is no Chromium here: install Debian's `chromium` (CI does), and the page is tested, too"
 

@@ -71,10 +71,13 @@ class ShownConversations:
 
     async def new(self) -> ChatState:
         """A conversation that was not there before."""
-        place = Place(platform=PLATFORM, chat=secrets.token_hex(8))
+        # Its place is named after it from the start: a message that is sent again after a restart of the
+        # server has to come from the same place.
+        first = Place(platform=PLATFORM, chat=secrets.token_hex(8))
         view = WebView(self, "")
-        state = await self._chat.join(place, view)
-        self._take(state, place, view)
+        state = await self._chat.join(first, view)
+        self._chat.leave(first, view)
+        _, state = await self.open(state.record.conversation_id)
         self._publish(state.record.conversation_id, "began", {})
         return state
 
