@@ -104,14 +104,14 @@ class Desk:
             try:
                 assert process.stdout is not None
                 async with asyncio.timeout(DEADLINE_S):
-                    yield LiveConsole(_address((await process.stdout.readline()).decode()))
+                    yield LiveConsole(address_in((await process.stdout.readline()).decode()))
             finally:
                 process.terminate()
                 await process.wait()
             return
         async with in_terminal("console", env=environment, cwd=self.work) as screen:
             await screen.wait_for("Ctrl-C ends it")
-            yield LiveConsole(_address(screen.text))
+            yield LiveConsole(address_in(screen.text))
 
     def make_repository(self) -> None:
         """Make the work folder a repository with a menu in it."""
@@ -160,7 +160,7 @@ class Desk:
         return (self.work / "menu.txt").read_text().splitlines()
 
 
-def _address(printed: str) -> str:
+def address_in(printed: str) -> str:
     found = re.search(r"http://\S+", printed)
     assert found is not None, printed
     return found[0]

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.app.console.support import DEADLINE_S, WORK, Desk, LiveConsole, desk
+from tests.app.console.support import DEADLINE_S, WORK, Desk, LiveConsole, address_in, desk
 from tests.doors.acp.support import Stage as AcpStage
 from tests.doors.mcp.support import Client
 
@@ -172,3 +172,37 @@ async def test_sessions_of_every_front_end_are_listed_and_stopped(tmp_path: Path
         assert stopped.data == {"is_stopped": True}
         async with asyncio.timeout(DEADLINE_S):
             assert await asking.wait() != 0
+
+
+PARTS = ["chat", "sessions", "jobs", "mail", "health"]
+
+
+async def test_the_console_and_the_chat_are_one_page(tmp_path: Path, run: Path) -> None:
+    """Its own conversations are listed, too; their questions are answered in the conversation."""
+    codex = {"LANEWAY_CHAT_DEFAULT_LANE": "codex", "LANEWAY_SANDBOX": "read-only"}
+    async with desk(tmp_path, run) as at:
+        async with running(at, "chat", "--platform", "web", **codex) as chat:
+            assert chat.stderr is not None
+            async with asyncio.timeout(DEADLINE_S):
+                printed = (await chat.stderr.readline()).decode()
+            page = LiveConsole(address_in(printed))
+            assert [part["name"] for part in (await page.data("page"))["parts"]] == PARTS
+        async with at.console(**codex, LANEWAY_APPROVAL_POLICY="on-request") as console:
+            assert [part["name"] for part in (await console.data("page"))["parts"]] == PARTS
+            made = (await console.post("chat/conversations")).data
+            marker = at.work / "marker"
+            text = f"%run! touch {marker}\n%say on"
+            sent = await console.post(f"chat/conversations/{made['id']}/messages", text=text)
+            assert sent.status == 200, sent.data
+            listed = await console.until(
+                "sessions", lambda told: [row for row in told["sessions"] if row["open_questions"]]
+            )
+            (row,) = listed["sessions"]
+            (question,) = (await console.data(f"sessions/{row['agent_id']}/watch"))["questions"]
+            refused = await console.post(
+                f"sessions/{row['agent_id']}/answer",
+                question_id=question["question_id"],
+                choice_id=question["choices"][0]["choice_id"],
+            )
+            assert (refused.status, "answer there" in refused.data["error"]) == (409, True)
+            assert not marker.exists()
