@@ -95,12 +95,14 @@ class Desk:
             yield client
 
     @asynccontextmanager
-    async def console(self, *, is_foreground: bool = True, **more: str) -> AsyncIterator[LiveConsole]:
+    async def console(
+        self, *, is_foreground: bool = True, env: dict[str, str] | None = None
+    ) -> AsyncIterator[LiveConsole]:
         """As a person starts one: in the foreground of a terminal. Else as an agent does, on pipes."""
         names = ("CODEX_HOME", "ATM_HOME", "LANEWAY_CODEX_BIN", *self.places)
-        environment = {name: self.here.environment[name] for name in names} | more
+        environment = {name: self.here.environment[name] for name in names} | (env or {})
         if not is_foreground:
-            process = await self.here.spawn("-m", "laneway", "console")
+            process = await self.here.spawn("-m", "laneway", "console", env=env)
             try:
                 assert process.stdout is not None
                 async with asyncio.timeout(DEADLINE_S):

@@ -187,7 +187,7 @@ async def test_the_console_and_the_chat_are_one_page(tmp_path: Path, run: Path) 
                 printed = (await chat.stderr.readline()).decode()
             page = LiveConsole(address_in(printed))
             assert [part["name"] for part in (await page.data("page"))["parts"]] == PARTS
-        async with at.console(**codex, LANEWAY_APPROVAL_POLICY="on-request") as console:
+        async with at.console(env=codex | {"LANEWAY_APPROVAL_POLICY": "on-request"}) as console:
             assert [part["name"] for part in (await console.data("page"))["parts"]] == PARTS
             made = (await console.post("chat/conversations")).data
             marker = at.work / "marker"
