@@ -9,7 +9,7 @@ PIP    := $(PYTHON) -m pip --python $(BIN)/python
 WORKERS ?= 4
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test lint fmt bench chaos flakes fuzz test-peers test-ray measure-ray golden golden-mcp protocol man modules recording lock clean
+.PHONY: help setup demo test lint fmt bench chaos flakes fuzz test-peers test-ray measure-ray golden golden-mcp protocol man modules recording pictures lock clean
 
 help:
 	@echo "make demo        a guided demo with the real Codex, offline"
@@ -30,6 +30,7 @@ help:
 	@echo "make man         write the man page anew from the command line"
 	@echo "make modules     write the index of modules anew from their docstrings"
 	@echo "make recording   record the pictures of the README anew, with the real Claude Code and Codex"
+	@echo "make pictures    make the pictures of docs/page.md anew, with Chromium"
 	@echo "make lock        resolve the dependencies anew"
 
 setup: $(VENV)/.installed
@@ -114,6 +115,9 @@ golden-mcp: setup
 recording: setup
 	$(BIN)/python -m scripts.record_demo
 	$(BIN)/python -m scripts.record_chat
+
+pictures: setup
+	$(BIN)/python -m scripts.picture_page
 
 protocol: setup
 	$(BIN)/python scripts/generate_protocol.py

@@ -62,7 +62,7 @@ class Tab:
 
     async def shown(self) -> str:
         """The messages, and the open questions."""
-        parts = self.page.locator(".log, .questions:not([hidden]), .empty:not([hidden])")
+        parts = self.page.locator(".log, .questions:not([hidden]), .none-open:not([hidden])")
         return "\n".join(await parts.all_inner_texts())
 
     async def offers(self) -> list[str]:
@@ -128,8 +128,8 @@ def resumed(feed: EventFeed) -> EventFeed:
 
 
 @asynccontextmanager
-async def chat_page(chat: Chat, uploads: Path) -> AsyncIterator[ServedChat]:
-    served = ServedChat(chat, uploads)
+async def chat_page(chat: Chat, uploads: Path, cwd: Path | None = None) -> AsyncIterator[ServedChat]:
+    served = ServedChat(chat, uploads, cwd)
     await served.start()
     try:
         yield served

@@ -32,10 +32,10 @@ async ([target, token]) => {
   const withToken = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const post = { method: "POST", headers: { ...withToken, "idempotency-key": "attacker-000" }, body: "{}" };
   await attempt("read", async () => (await fetch(`${target}/api/chat/conversations`)).status);
-  const read = { headers: withToken };
-  await attempt("read with the token", async () => (await fetch(`${target}/api/page`, read)).status);
-  const conversations = `${target}/api/chat/conversations`;
-  await attempt("write with the token", async () => (await fetch(conversations, post)).status);
+  const known = { headers: withToken };
+  await attempt("read with the token", async () => (await fetch(`${target}/api/page`, known)).status);
+  const list = `${target}/api/chat/conversations`;
+  await attempt("write with the token", async () => (await fetch(list, post)).status);
   await attempt("the page itself", async () => (await fetch(`${target}/`)).status);
   await attempt("a module of it", async () => (await import(`${target}/static/page/wire.js`)).takeToken);
   await attempt("events", () => opened(() => new EventSource(`${target}/api/events`)));
@@ -156,10 +156,11 @@ async def test_hostile_texts_and_names_run_nothing_and_load_nothing(browser: Bro
         context.on("request", lambda request: asked.append(request.url))
         steal = f"http://127.0.0.1:{attacker.port}/steal"
         evil = (
-            f"<img src={steal} onerror=alert(1)> ![p]({steal}) [a](javascript:alert(2)) "
-            "<script>alert(3)</script> <svg onload=alert(4)> [b](data:text/html,x) "
-            f'<style>@import "{steal}"</style> \u202egnp.\x1b[2J'
+            f"<img src={steal} onerror=alert(1)> ![p]({steal}) [a](javascript:alert(2))"
+            " <script>alert(3)</script> <svg onload=alert(4)> [b](data:text/html,x)"
+            f' <style>@import "{steal}"</style> \u202egnp.\x1b[2J'
         )
+        document = f"{evil}\n\n```{evil}\n{evil}\n```\n\n| {evil} |\n|---|"
         tab = Tab(await context.new_page())
         await tab.open(served.address)
         await tab.say(evil)
@@ -175,12 +176,7 @@ async def test_hostile_texts_and_names_run_nothing_and_load_nothing(browser: Bro
         for output in (
             said,
             TextDelta(lane="codex", ticket="t1", part="p0", offset=0, text=f"# {evil}\n\n{evil}\n"),
-            TextDone(
-                lane="codex",
-                ticket="t1",
-                part="p1",
-                text=f"{evil}\n\n```{evil}\n{evil}\n```\n\n| {evil} |\n|---|",
-            ),
+            TextDone(lane="codex", ticket="t1", part="p1", text=document),
             FileShown(lane="codex", path=evil, name=evil, caption=evil),
             Told(text=evil, level="error"),
         ):

@@ -399,8 +399,8 @@ async def test_what_is_too_much_for_a_message_is_said_before_it_is_sent(
             large.truncate(20 * 1024 * 1024 + 1)
         await picker.set_input_files(tmp_path / "large.bin")
         await here.tab.see("large.bin is larger than 20 MB.")
-        some = [{"name": f"{n}.txt", "mimeType": "text/plain", "buffer": b"x"} for n in range(11)]
-        await picker.set_input_files(some)  # type: ignore[arg-type]
+        some = [FilePayload(name=f"{n}.txt", mimeType="text/plain", buffer=b"x") for n in range(11)]
+        await picker.set_input_files(some)
         await here.tab.see("A message has at most 10 files.")
         await expect(here.tab.page.locator(".chips li")).to_have_count(10)
 

@@ -54,6 +54,17 @@ class LaneSummary(Event, frozen=True, tag="lane_summary"):
     summary: str
 
 
+class LaneFile(Event, frozen=True, tag="lane_file"):
+    """A file that the lane sends to the people of the conversation, in its turn."""
+
+    turn_id: str
+    path: str
+    """Absolute."""
+    caption: str = ""
+    is_approved: bool = False
+    """Whether a person was asked, and said yes."""
+
+
 class LaneHost(Protocol):
     """Hears a lane. Called on the event loop; it returns at once and never raises."""
 

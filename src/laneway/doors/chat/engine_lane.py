@@ -29,10 +29,12 @@ from laneway.core.hub import Hub
 from laneway.core.model import Answer, Event, Failure, Notice, SettingsChanged, ThreadKnown
 from laneway.core.ports import ImagePart, Part, TextPart, ThreadSpec, TurnSpec
 from laneway.core.session import NEVER_S, Session
+from laneway.core.tools import Tool
 from laneway.core.turn import TurnResult
 from laneway.doors.chat.delegation import delegation_tools
 from laneway.doors.chat.engine_turns import LaneTurns, RunningTurn
 from laneway.doors.chat.engine_words import failure_of
+from laneway.doors.chat.file_tool import FileTool
 from laneway.doors.chat.lane_engines import LaneEngine, LaneKind
 from laneway.lanes.contract import LaneAbilities, LaneHost, LaneTurn
 
@@ -50,6 +52,7 @@ class EngineLane:
         self._kind = kind
         self._engine = engine
         self._turns = LaneTurns(kind)
+        self._files = FileTool(kind.name, self._turns.on_event, lambda: self._turns.now)
         self._cwd = Path()
         self._thread_id: str | None = None
         """The thread to go on with."""
@@ -164,6 +167,8 @@ class EngineLane:
             session.cancel_all()
 
     def answer(self, question_id: str, answer: Answer) -> None:
+        if self._files.answer(question_id, answer):
+            return
         if self._session is not None:
             self._tasks.spawn(_answer(self._session, question_id, answer), f"an answer for {self.name}")
 
@@ -300,7 +305,7 @@ class EngineLane:
         return session
 
     def _spec(self) -> ThreadSpec:
-        kind, host = self._kind, self._turns.host
+        kind = self._kind
         return ThreadSpec(
             cwd=self._cwd,
             model=kind.model,
@@ -308,9 +313,14 @@ class EngineLane:
             sandbox=kind.sandbox,
             approval_policy=kind.approval_policy,
             developer_instructions=kind.instructions,
-            tools=delegation_tools(host) if kind.delegates and host is not None else (),
+            tools=self._tools(),
             question_s=NEVER_S,  # the conversation has a clock of its own
         )
+
+    def _tools(self) -> tuple[Tool, ...]:
+        host = self._turns.host
+        delegation = delegation_tools(host) if self._kind.delegates and host is not None else ()
+        return (*delegation, self._files.tool(self._cwd))
 
     def hear(self, event: Event) -> None:
         """An event of the session, on the engine's reader."""

@@ -73,6 +73,11 @@ class LaneTurns:
         self._questions: dict[str, None] = {}
         """Open ones, in order."""
 
+    @property
+    def now(self) -> str | None:
+        """The id of the turn that runs, once it has started."""
+        return self.running.turn_id if self.running is not None else self.own_turn
+
     def tell(self, event: Event) -> None:
         if self.host is not None:
             self.host.on_event(event)

@@ -207,6 +207,8 @@ class FileShown(ChatOutput, frozen=True, tag="file"):
     path: str
     name: str
     caption: str = ""
+    is_approved: bool = False
+    """Whether a person has allowed it, although it is not below the folder, or is ignored by git."""
 
 
 class StatusNow(ChatOutput, frozen=True, tag="status"):

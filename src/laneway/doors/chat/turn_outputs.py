@@ -6,6 +6,7 @@ Gathers also what other lanes will be told (`TurnDigest`), and which commands ru
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 
 import msgspec
 from msgspec.structs import replace
@@ -32,6 +33,7 @@ from laneway.doors.chat.hand_back import TurnDigest
 from laneway.doors.chat.outputs import (
     ActivityShown,
     AnyOutput,
+    FileShown,
     OutputDelta,
     PlanShown,
     TextDelta,
@@ -39,6 +41,7 @@ from laneway.doors.chat.outputs import (
     Told,
 )
 from laneway.doors.chat.ports import PartialText
+from laneway.lanes.contract import LaneFile
 from laneway.rendering.engine_notices import notice_text
 
 MAX_NOTICE_CHARS = 2000
@@ -96,6 +99,8 @@ class TurnOutputs:
                 self.diff = diff
             case Usage():
                 self._count(event)
+            case LaneFile():
+                return (*self.close_texts(), self._file(event))
             case _:
                 return told_of(self.lane, event)
         return ()
@@ -149,6 +154,15 @@ class TurnOutputs:
         else:
             self.running_commands.discard(activity.item_id)
         return ActivityShown(lane=self.lane, ticket=self.ticket, activity=bare(activity))
+
+    def _file(self, file: LaneFile) -> FileShown:
+        return FileShown(
+            lane=self.lane,
+            path=file.path,
+            name=PurePath(file.path).name,
+            caption=file.caption,
+            is_approved=file.is_approved,
+        )
 
     def _count(self, usage: Usage) -> None:
         before = self.tokens or Tokens()

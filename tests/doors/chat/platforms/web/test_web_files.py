@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from laneway.doors.chat.files_out import MAX_FILE_BYTES, read_file_out
 from laneway.doors.chat.platforms.web.chat_part import ChatPart
-from laneway.doors.chat.platforms.web.files_out import MAX_FILE_BYTES, read_file_out
 from laneway.doors.chat.platforms.web.uploads import KEEP_S, Uploads
 from laneway.doors.console.static_files import SHELL_FOLDER
 

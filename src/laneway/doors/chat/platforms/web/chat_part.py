@@ -16,10 +16,10 @@ from laneway.base.errors import ConversationUnknown
 from laneway.base.plain import label, plain
 from laneway.core.conversations import ConversationRecord
 from laneway.core.ports import Clock
+from laneway.doors.chat.files_out import read_file_out
 from laneway.doors.chat.messages import Incoming, ReplyTarget, Sender, Tap
 from laneway.doors.chat.outputs import FileShown, Shown
 from laneway.doors.chat.platforms.web.export import export_html
-from laneway.doors.chat.platforms.web.files_out import read_file_out
 from laneway.doors.chat.platforms.web.output_json import (
     PLATFORM,
     item_json,
@@ -288,7 +288,7 @@ class ChatPart:
         shown, state = await self._numbered(conversation_id, number)
         if not isinstance(shown.output, FileShown):
             raise unknown("file")
-        is_approved = (conversation_id, number) in self._approved
+        is_approved = shown.output.is_approved or (conversation_id, number) in self._approved
         folder = Path(state.record.cwd)
         file = await asyncio.to_thread(read_file_out, shown.output.path, folder, is_approved=is_approved)
         if file.problem:

@@ -49,10 +49,14 @@ class ChatView {
           "Notification" in window && button("Notify me", (event) => this.askToNotify(event.target), { class: "notify" }))),
       this.found, el("div", { class: "log-frame" }, this.earlier, this.lines, this.down),
       this.asked, this.status, this.composer.node);
-    this.empty = el("p", { class: "empty soft" }, "No conversation is open. Begin a new one, or choose one from the list.");
+    this.empty = el("p", { class: "none-open soft" }, "No conversation is open. Begin a new one, or choose one from the list.");
     main.append(el("div", { class: "chat" }, this.side, this.talk, this.empty));
     this.composer.takeDrops(this.talk);
+    this.sticks = true;
     this.lines.addEventListener("scroll", () => this.scrolled());
+    // A question that opens, a keyboard, a picture: whoever looked at the end still does.
+    this.sized = new ResizeObserver(() => { if (this.sticks) this.toEnd(); });
+    this.sized.observe(this.lines);
     this.off = [
       page.on("chat", (event) => this.hear(event)),
       page.onReset(() => this.reload()),
@@ -63,6 +67,7 @@ class ChatView {
   close() {
     for (const each of this.off) each();
     clearInterval(this.timer);
+    this.sized.disconnect();
   }
 
   // ── the list ───────────────────────────────────────────────────────────
@@ -216,7 +221,7 @@ class ChatView {
       this.buffer.push(event);
       return;
     }
-    const atEnd = this.isAtEnd();
+    const atEnd = this.sticks;
     if (topic === "status") this.showStatus();
     else if (topic === "item") this.take(data);
     else if (topic === "live" && !this.log.live(data)) this.read(this.shown);
@@ -369,8 +374,8 @@ class ChatView {
     try {
       return await (await this.page.request(path)).blob();
     } catch (problem) {
-      entry.querySelector(".asks")?.remove();
-      const note = this.page.el("div", { class: "asks", role: "alert" }, this.page.el("p", {}, problem.message));
+      entry.querySelector(".asks-first")?.remove();
+      const note = this.page.el("div", { class: "asks-first", role: "alert" }, this.page.el("p", {}, problem.message));
       if (problem.detail?.needs_approval) {
         note.append(this.page.button("Send it anyway", async () => {
           await this.page.post(`${path}/approve`);
@@ -461,11 +466,17 @@ class ChatView {
   }
 
   toEnd() {
+    this.sticks = true;
     this.lines.scrollTop = this.lines.scrollHeight;
     this.down.hidden = true;
+    // What was never on the screen has its real height only now.
+    requestAnimationFrame(() => {
+      if (this.sticks) this.lines.scrollTop = this.lines.scrollHeight;
+    });
   }
 
   scrolled() {
-    if (this.isAtEnd()) this.down.hidden = true;
+    this.sticks = this.isAtEnd();
+    if (this.sticks) this.down.hidden = true;
   }
 }

@@ -28,6 +28,7 @@ export function diffTable(page, diff) {
   const name = diff.move_path ? `${diff.path} → ${diff.move_path}` : diff.path;
   const table = page.el("table", { class: "diff" },
     page.el("caption", { class: "unseen" }, `Changes of ${name}: before on the left, after on the right`),
+    page.el("colgroup", {}, ["line", "", "line", ""].map((kind) => page.el("col", { class: kind }))),
     page.el("tbody", {}, diff.rows.map((each) => row(page, each))));
   return page.el("div", { class: "file-diff" },
     page.el("div", { class: "file-name" }, page.el("code", {}, name), ` ${counts(diff)}`),

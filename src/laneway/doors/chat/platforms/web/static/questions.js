@@ -111,7 +111,7 @@ export class Questions {
     };
     const card = el("section", { class: `question ${laneClass(question.lane)}`, "aria-labelledby": id },
       el("h2", { id }, `${question.asker} asks (#${question.number})`),
-      el("p", { class: "title" }, question.what === "command" || question.what === "tool" ? el("code", {}, question.title) : question.title),
+      el("p", { class: "title" }, question.what === "command" ? "Run this command?" : question.what === "tool" ? el("code", {}, question.title) : question.title),
       this.page.trees(question.explanation), question.diffs.map((diff) => diffTable(this.page, diff)),
       question.url && el("p", {}, el("a", { href: question.url, target: "_blank", rel: "noopener noreferrer" }, question.url)),
       question.is_form ? this.form(question, id, send) : this.choices(question, id, send), said);

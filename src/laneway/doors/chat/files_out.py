@@ -21,6 +21,8 @@ MAX_FILE_BYTES = 20 * 1024 * 1024
 
 class FileOut(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes = b""
+    path: str = ""
+    """Where it really is."""
     problem: str = ""
     """Why it is not sent, as a sentence."""
     status: int = 200
@@ -37,7 +39,9 @@ def read_file_out(named: str, folder: Path, *, is_approved: bool = False) -> Fil
     if not is_approved:
         why = _why_ask(path, root)
         if why:
-            return FileOut(problem=f"{quoted(str(path))} {why}.", status=403, needs_approval=True)
+            return FileOut(
+                problem=f"{quoted(str(path))} {why}.", path=str(path), status=403, needs_approval=True
+            )
     return _read(path)
 
 
@@ -75,4 +79,4 @@ def _read(path: Path) -> FileOut:
         content = b"" if found.st_size > MAX_FILE_BYTES else file.read(MAX_FILE_BYTES + 1)
     if found.st_size > MAX_FILE_BYTES or len(content) > MAX_FILE_BYTES:
         return FileOut(problem=f"{quoted(str(path))} is larger than 20 MB.", status=413)
-    return FileOut(content=content)
+    return FileOut(content=content, path=str(path))
