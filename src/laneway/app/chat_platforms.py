@@ -17,11 +17,14 @@ from laneway.base.errors import UsageError
 from laneway.base.installed import installed_how
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from laneway.base.settings import Settings
     from laneway.core.conversations import ConversationStore
     from laneway.doors.chat.platform import ChatPlatform
     from laneway.doors.chat.platforms.terminal.platform import TerminalInterrupts
     from laneway.doors.chat.ports import ChatCommand
+    from laneway.doors.page_parts import PagePart
 
 TERMINAL = "terminal"
 """What is run if nothing else is asked for."""
@@ -69,7 +72,17 @@ def _web(context: PlatformContext) -> ChatPlatform:
     from laneway.app.page import PageServer, uploads_folder
     from laneway.doors.chat.platforms.web.platform import WebPlatform
 
-    return WebPlatform(PageServer(context.settings), uploads_folder(), cwd=context.cwd)
+    settings, cwd = context.settings, context.cwd
+
+    def panels() -> AbstractAsyncContextManager[Sequence[PagePart]]:
+        from laneway.app.console_parts import console_parts
+        from laneway.app.options import CodexChoice
+
+        return console_parts(settings, CodexChoice(configured_bin=settings.codex_bin), cwd=cwd)
+
+    # A rehearsal stays apart from what really runs here.
+    further = None if context.is_rehearsal else panels
+    return WebPlatform(PageServer(settings, further), uploads_folder(), cwd=cwd)
 
 
 def _telegram(context: PlatformContext) -> ChatPlatform:

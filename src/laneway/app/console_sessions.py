@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -85,6 +86,8 @@ class SocketSessions:
         return (await self._call(agent_id, STOP, {}, Stopped, STOP_S)).is_stopped
 
     async def answer(self, agent_id: str, question_id: str, answer: Answer) -> None:
+        if (await self._socket(agent_id)).pid == os.getpid():
+            raise LanewayError("This page holds the session's conversation itself: answer there.")
         facts = {
             "question_id": question_id,
             "choice_id": answer.choice_id,

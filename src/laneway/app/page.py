@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
+from typing import TypeAlias
 
 from laneway.base.paths import state_home
 from laneway.base.settings import Settings
@@ -20,6 +22,9 @@ from laneway.doors.page_parts import Announce, PagePart
 UPLOADS = "uploads"
 """The folder of files that people put into conversations, below the state folder."""
 
+FurtherParts: TypeAlias = Callable[[], AbstractAsyncContextManager[Sequence[PagePart]]]
+"""Opens parts that live as long as the page is served."""
+
 log = logging.getLogger(__name__)
 
 
@@ -27,12 +32,18 @@ class PageServer:
     """A `PageHost`: serves the parts that it is given, and those that every page has."""
 
     def __init__(
-        self, settings: Settings, parts: Sequence[PagePart] = (), *, announce: Announce | None = None
+        self,
+        settings: Settings,
+        further: FurtherParts | None = None,
+        *,
+        announce: Announce | None = None,
+        port: int | None = None,
     ) -> None:
-        """`parts` come after those that `serve` is given."""
+        """`further` parts come after those that `serve` is given. `port`: instead of the setting."""
         self._settings = settings
-        self._parts = tuple(parts)
+        self._further = further
         self._announce = announce or print_address
+        self._port = port
 
     async def serve(self, parts: Sequence[PagePart]) -> None:
         settings = self._settings
@@ -42,15 +53,17 @@ class PageServer:
                 "here, and without TLS in front of it the token can be read on the way",
                 settings.page_host,
             )
-        await serve_page(
-            [*parts, *self._parts],
-            token=settings.page_token or new_token(),
-            on_ready=self._announce,
-            host=settings.page_host,
-            port=settings.page_port,
-            may_leave_machine=settings.page_remote,
-            hosts=settings.page_names,
-        )
+        async with AsyncExitStack() as stack:
+            further = await stack.enter_async_context(self._further()) if self._further else ()
+            await serve_page(
+                [*parts, *further],
+                token=settings.page_token or new_token(),
+                on_ready=self._announce,
+                host=settings.page_host,
+                port=settings.page_port if self._port is None else self._port,
+                may_leave_machine=settings.page_remote,
+                hosts=settings.page_names,
+            )
 
 
 def print_address(address: str) -> None:

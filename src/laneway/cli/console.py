@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 
 from laneway.cli.codex_flags import folder
+from laneway.cli.command_settings import claude_choice, codex_choice, settings_in
 
 EPILOG = """\
 Shows the live sessions of every front end (MCP servers, editors, chat, `laneway ask`) with their last words:
 watch them, stop them, answer what they ask. Background jobs with queue, events, files and conflicts: cancel,
 roll back, run again, undo. Team mail, and the checks of `laneway doctor`. Nothing of another process is taken
-over.
+over. On the same page are your conversations, as with `laneway chat --platform web`.
 
 The address that is printed has a token: whoever has it can do all this. It is valid until the command ends.
 Leave it in the foreground of your terminal: answers are taken only from a person's console. Ctrl-C ends it.
@@ -21,6 +22,8 @@ Leave it in the foreground of your terminal: answers are taken only from a perso
   laneway console
   laneway console --port 8123      the same port each time
 """
+WEB = "web"
+"""The chat platform on the page."""
 MAX_PORT = 65535
 
 
@@ -28,10 +31,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "Watch and steer what runs on this machine, in your browser."
     parser.epilog = EPILOG
     parser.add_argument(
-        "--port", type=_port, default=0, metavar="PORT", help="listen there (default: a free port)"
+        "--port",
+        type=_port,
+        metavar="PORT",
+        help="listen there (default: the setting page.port, else a free port)",
     )
-    parser.add_argument("--codex-bin", metavar="PATH", help="the Codex executable of jobs that are run again")
-    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--codex-bin", metavar="PATH", help="the Codex executable of conversations and of jobs run again"
+    )
+    parser.add_argument("--claude-bin", metavar="PATH", help="the Claude Code executable of conversations")
+    parser.set_defaults(run=run, rehearse=False)
 
 
 def _port(text: str) -> int:
@@ -47,21 +56,26 @@ def run(options: argparse.Namespace) -> int:
 async def serve(options: argparse.Namespace) -> int:
     """Serve until a signal."""
     # Imported here: `laneway console --help` needs none of it.
+    from laneway.app.chat import ChatRequest
+    from laneway.app.chat_lanes import ChosenEngines
+    from laneway.app.chat_platforms import require
     from laneway.app.console import serve_console
-    from laneway.app.options import CodexChoice
-    from laneway.cli.command_settings import settings_in
     from laneway.cli.jobs.calls import refuse_workers
     from laneway.doors.ending import EndSignals
 
     refuse_workers()
     cwd = folder(Path())
-    settings = settings_in({"codex_bin": options.codex_bin}, cwd)
-    choice = CodexChoice(options.codex_bin, settings.codex_bin, False)
+    settings = settings_in({"codex_bin": options.codex_bin, "claude_bin": options.claude_bin}, cwd)
+    chosen = ChosenEngines(
+        codex=codex_choice(options, settings),
+        claude=claude_choice(options, settings),
+        retry_s=settings.retry_secs,
+    )
+    request = ChatRequest(chosen=chosen, settings=settings, cwd=cwd, platforms=(WEB,))
+    require(request.platforms)
     ended = asyncio.Event()
     with EndSignals(ended):
-        serving = asyncio.ensure_future(
-            serve_console(settings, choice, cwd=cwd, port=options.port, on_ready=announce)
-        )
+        serving = asyncio.ensure_future(serve_console(request, port=options.port, on_ready=announce))
         ending = asyncio.ensure_future(ended.wait())
         await asyncio.wait((serving, ending), return_when=asyncio.FIRST_COMPLETED)
         ending.cancel()

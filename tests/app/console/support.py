@@ -21,8 +21,7 @@ from tests.doors.mcp.support import FORMS, Client, Stage, stage
 
 WORK = {"sandbox": "read-only", "approval-policy": "on-request"}
 """Arguments of a call of which each command with `%run!` needs a person's word."""
-DEADLINE_S = 60.0
-ENDED = ("succeeded", "failed", "cancelled", "killed", "lost")
+DEADLINE_S = 45.0
 
 
 class Reply:
@@ -54,12 +53,13 @@ class LiveConsole:
 
     async def until(self, path: str, holds: Callable[[Any], object]) -> Any:
         """Ask until the answer is as it should be."""
-        async with asyncio.timeout(DEADLINE_S):
-            while True:
-                reply = await self.get(path)
-                if reply.status == 200 and holds(reply.data):
-                    return reply.data
-                await asyncio.sleep(LOOK_S)
+        deadline = asyncio.get_running_loop().time() + DEADLINE_S
+        while True:
+            reply = await self.get(path)
+            if reply.status == 200 and holds(reply.data):
+                return reply.data
+            assert asyncio.get_running_loop().time() < deadline, reply.data
+            await asyncio.sleep(LOOK_S)
 
     def _ask(self, method: str, path: str, body: bytes | None) -> Reply:
         connection = http.client.HTTPConnection(self.host, timeout=DEADLINE_S)
@@ -95,23 +95,25 @@ class Desk:
             yield client
 
     @asynccontextmanager
-    async def console(self, *, is_foreground: bool = True, **more: str) -> AsyncIterator[LiveConsole]:
+    async def console(
+        self, *, is_foreground: bool = True, env: dict[str, str] | None = None
+    ) -> AsyncIterator[LiveConsole]:
         """As a person starts one: in the foreground of a terminal. Else as an agent does, on pipes."""
         names = ("CODEX_HOME", "ATM_HOME", "LANEWAY_CODEX_BIN", *self.places)
-        environment = {name: self.here.environment[name] for name in names} | more
+        environment = {name: self.here.environment[name] for name in names} | (env or {})
         if not is_foreground:
-            process = await self.here.spawn("-m", "laneway", "console")
+            process = await self.here.spawn("-m", "laneway", "console", env=env)
             try:
                 assert process.stdout is not None
                 async with asyncio.timeout(DEADLINE_S):
-                    yield LiveConsole(_address((await process.stdout.readline()).decode()))
+                    yield LiveConsole(address_in((await process.stdout.readline()).decode()))
             finally:
                 process.terminate()
                 await process.wait()
             return
         async with in_terminal("console", env=environment, cwd=self.work) as screen:
             await screen.wait_for("Ctrl-C ends it")
-            yield LiveConsole(_address(screen.text))
+            yield LiveConsole(address_in(screen.text))
 
     def make_repository(self) -> None:
         """Make the work folder a repository with a menu in it."""
@@ -128,9 +130,9 @@ class Desk:
         oven = self.here.state / "oven-is-hot"
         wait = f"until test -e {oven}; do sleep 0.05; done"
         first = await self.spawned(client, f"%edit menu.txt soup => tomato soup\n%run {wait}")
-        await self._menu_has("tomato soup")
+        await self._wait_waiting(client, first)
         second = await self.spawned(client, f"%edit menu.txt tomato soup => onion soup\n%run {wait}")
-        await self._menu_has("onion soup")
+        await self._wait_waiting(client, second)
         oven.touch()
         ended = await client.content("codex_wait_all", jobIds=[first, second])
         assert [each["status"] for each in ended["ended"]] == ["succeeded"] * 2, ended
@@ -145,9 +147,14 @@ class Desk:
         job_id: str = spawned["jobId"]
         return job_id
 
-    async def _menu_has(self, line: str) -> None:
+    async def _wait_waiting(self, client: Client, job_id: str) -> None:
+        """Until the job has made its edit, and looks at the oven."""
         async with asyncio.timeout(DEADLINE_S):
-            while line not in self.menu:
+            while True:
+                status = await client.content("codex_status", jobId=job_id)
+                assert status["status"] in ("queued", "starting", "running"), status
+                if "until test" in status.get("activity", ""):
+                    return
                 await asyncio.sleep(LOOK_S)
 
     @property
@@ -155,7 +162,7 @@ class Desk:
         return (self.work / "menu.txt").read_text().splitlines()
 
 
-def _address(printed: str) -> str:
+def address_in(printed: str) -> str:
     found = re.search(r"http://\S+", printed)
     assert found is not None, printed
     return found[0]

@@ -44,7 +44,7 @@ async def test_without_a_codex_jobs_are_shown_and_not_run_again(tmp_path: Path, 
         async with at.server() as client:
             job = await at.spawned(client, "%say done")
             await client.content("codex_wait_all", jobIds=[job])
-        async with at.console(LANEWAY_CODEX_BIN=str(at.work / "no-codex")) as console:
+        async with at.console(env={"LANEWAY_CODEX_BIN": str(at.work / "no-codex")}) as console:
             assert (await console.data(f"jobs/{job}"))["lastMessage"] == "done"
             refused = await console.post(f"jobs/{job}/again")
             assert (refused.status, "no-codex" in refused.data["error"]) == (409, True)

@@ -42,7 +42,7 @@ async def test_the_checks_name_what_fails_and_what_to_do(tmp_path: Path, run: Pa
     """A Codex that is not there; the console itself goes on."""
     async with desk(tmp_path, run) as at:
         missing = str(at.work / "no-codex")
-        async with at.console(LANEWAY_CODEX_BIN=missing, LANEWAY_CLAUDE_BIN=missing) as console:
+        async with at.console(env={"LANEWAY_CODEX_BIN": missing, "LANEWAY_CLAUDE_BIN": missing}) as console:
             assert (await console.post("health/run")).data["is_running"]
             told = await console.until("health", lambda told: told["ended_at"])
             assert (told["is_running"], told["problem"]) == (False, "")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.app.console.support import WORK, Desk, LiveConsole, desk
+from tests.app.console.support import DEADLINE_S, WORK, Desk, LiveConsole, address_in, desk
+from tests.doors.acp.support import Stage as AcpStage
 from tests.doors.mcp.support import Client
 
 
@@ -113,3 +117,92 @@ async def test_a_console_that_no_person_has_started_answers_nothing(tmp_path: Pa
             {"jsonrpc": "2.0", "id": (await client.wait_heard(is_ask))["id"], "result": {"action": "decline"}}
         )
         assert (await call)["result"]["content"][0]["text"] == "on"
+
+
+@asynccontextmanager
+async def running(at: Desk, *words: str, typed: str = "", **env: str) -> AsyncIterator[Process]:
+    """A command of a person's; killed at the end. Without words, its input ends at once."""
+    process = await at.here.spawn("-m", "laneway", *words, env=env)
+    assert process.stdin is not None
+    process.stdin.write(typed.encode())
+    if not typed:
+        process.stdin.close()
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def test_sessions_of_every_front_end_are_listed_and_stopped(tmp_path: Path, run: Path) -> None:
+    """An editor, a chat, `laneway ask`, and the server that replaces Codex's own."""
+    async with desk(tmp_path, run) as at, AsyncExitStack() as stack:
+        console = await stack.enter_async_context(at.console())
+        asking = await stack.enter_async_context(
+            running(at, "ask", "-s", "workspace-write", "%run sleep 600")
+        )
+        await stack.enter_async_context(
+            running(at, "chat", typed="%say from the chat\n", LANEWAY_CHAT_DEFAULT_LANE="codex")
+        )
+        server = await stack.enter_async_context(at.here.server("mcp-server"))
+        await server.result("codex", prompt="%say from the server", **WORK)
+        editors = AcpStage(at.here.requests, at.here.home, at.here.state)
+        editors.environment = at.here.environment
+        editor = await stack.enter_async_context(editors.agent())
+        session_id = await editor.new()
+        await editor.prompt(session_id, "%say from the editor")
+
+        doors = {"ask", "chat", "mcp-server", "acp"}
+        listed = await console.until(
+            "sessions", lambda told: doors == {row["door"] for row in told["sessions"] if row["turns"]}
+        )
+        rows = {row["door"]: row for row in listed["sessions"]}
+        said = await console.until(
+            "sessions", lambda told: len([row for row in told["sessions"] if row["last_text"]]) == 3
+        )
+        assert {row["last_text"] for row in said["sessions"]} == {
+            "",
+            "from the chat",
+            "from the server",
+            "from the editor",
+        }
+        assert (rows["ask"]["state"], rows["ask"]["pid"]) == ("busy", asking.pid)
+        stopped = await console.post(f"sessions/{rows['ask']['agent_id']}/stop")
+        assert stopped.data == {"is_stopped": True}
+        async with asyncio.timeout(DEADLINE_S):
+            assert await asking.wait() != 0
+
+
+PARTS = ["chat", "sessions", "jobs", "mail", "health"]
+
+
+async def test_the_console_and_the_chat_are_one_page(tmp_path: Path, run: Path) -> None:
+    """Its own conversations are listed, too; their questions are answered in the conversation."""
+    codex = {"LANEWAY_CHAT_DEFAULT_LANE": "codex", "LANEWAY_SANDBOX": "read-only"}
+    async with desk(tmp_path, run) as at:
+        async with running(at, "chat", "--platform", "web", **codex) as chat:
+            assert chat.stderr is not None
+            async with asyncio.timeout(DEADLINE_S):
+                printed = (await chat.stderr.readline()).decode()
+            page = LiveConsole(address_in(printed))
+            assert [part["name"] for part in (await page.data("page"))["parts"]] == PARTS
+        async with at.console(env=codex | {"LANEWAY_APPROVAL_POLICY": "on-request"}) as console:
+            assert [part["name"] for part in (await console.data("page"))["parts"]] == PARTS
+            made = (await console.post("chat/conversations")).data
+            marker = at.work / "marker"
+            text = f"%run! touch {marker}\n%say on"
+            sent = await console.post(f"chat/conversations/{made['id']}/messages", text=text)
+            assert sent.status == 200, sent.data
+            listed = await console.until(
+                "sessions", lambda told: [row for row in told["sessions"] if row["open_questions"]]
+            )
+            (row,) = listed["sessions"]
+            (question,) = (await console.data(f"sessions/{row['agent_id']}/watch"))["questions"]
+            refused = await console.post(
+                f"sessions/{row['agent_id']}/answer",
+                question_id=question["question_id"],
+                choice_id=question["choices"][0]["choice_id"],
+            )
+            assert (refused.status, "answer there" in refused.data["error"]) == (409, True)
+            assert not marker.exists()

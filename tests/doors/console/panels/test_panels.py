@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -332,3 +333,10 @@ async def test_every_panel_brings_its_script_and_refuses_what_it_does_not_know(
             assert not any(word in code for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval("))
         assert (await page.get("/what/is/this/now")).status == 404
         assert (await page.post("/what/is/this/now")).status == 404
+
+
+def test_the_style_of_the_panels_reaches_no_other_part_of_the_page() -> None:
+    """All parts' style sheets are loaded together."""
+    style = SessionsPart(HandSessions(), HandClock()).static / "sessions.css"
+    outermost = re.findall(r"^([^\s}/][^{]*?)\s*\{", style.read_text(), re.MULTILINE)
+    assert set(outermost) == {".panel"}

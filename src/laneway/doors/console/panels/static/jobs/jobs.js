@@ -162,7 +162,7 @@ export async function mount(main, page) {
     const actions = el("div", { hidden: true },
       el("p", { class: "soft small" }, "These are about the chosen jobs; without a choice, about all jobs of the run. An undo takes back the last rollback."),
       el("p", { class: "actions" }, rollBack, rerun, undo, accept),
-      el("p", { class: "option small" }, merges, " ", el("label", { for: "merges" }, "Where a file has changed since, merge instead of refusing")));
+      el("p", { class: "choice small" }, merges, " ", el("label", { for: "merges" }, "Where a file has changed since, merge instead of refusing")));
     let told = null;
     fill(body, back(), head, outcome, jobs, actions, below);
     page.title(`Run ${short(runId)}`);
@@ -188,7 +188,7 @@ export async function mount(main, page) {
         (answer.jobs ?? []).filter((each) => each.was).map((each) => el("p", {}, link(each.was), " runs again as ", link(each.jobId), ".")),
         [...(answer.refused ?? []), ...(answer.left ?? [])].map((each) => el("p", { class: "warn" }, `${each.path}: ${each.why}`))));
     }
-    const box = (set, key, label, id) => el("span", { class: "option" }, el("input", { type: "checkbox", id, checked: set.has(key),
+    const box = (set, key, label, id) => el("span", { class: "choice" }, el("input", { type: "checkbox", id, checked: set.has(key),
       on: { change: ({ target }) => { if (target.checked) set.add(key); else set.delete(key); } } }), " ", el("label", { for: id }, label));
     function tell() {
       for (const job of chosen) if (!told.jobs.some((each) => each.jobId === job)) chosen.delete(job);

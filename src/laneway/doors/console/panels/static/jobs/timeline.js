@@ -7,7 +7,7 @@ const PROGRESS = { "thread.started": "Thread started", "turn.started": "Turn sta
 
 export class Timeline {
   constructor() {
-    this.node = el("ol", { class: "log timeline", "aria-label": "Events" });
+    this.node = el("ol", { class: "happenings timeline", "aria-label": "Events" });
     this.calls = new Map();
   }
 

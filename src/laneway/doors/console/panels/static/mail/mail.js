@@ -54,7 +54,7 @@ export async function mount(main, page) {
   }
 
   function compose(current, me, to) {
-    const field = (id, label, node) => el("div", { class: "field" }, el("label", { for: id }, label), node);
+    const field = (id, label, node) => el("div", { class: "labelled" }, el("label", { for: id }, label), node);
     const sender = el("input", { id: "sender", required: true, value: lastSender || me || "", autocomplete: "off" });
     const recipient = el("input", { id: "recipient", required: true, value: to ?? "", autocomplete: "off" });
     const priority = el("select", { id: "priority" }, ["normal", "urgent", "low"].map((each) => el("option", { value: each }, each)));

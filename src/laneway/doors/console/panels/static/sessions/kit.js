@@ -61,10 +61,10 @@ export function code(text, label) {
 // A unified difference, each line marked by its sign and a colour.
 export function diff(text, label) {
   const lines = text.replace(/\n$/, "").split("\n").map((line) => {
-    const sign = line.startsWith("+++") || line.startsWith("---") ? "file" : { "+": "added", "-": "removed", "@": "place" }[line[0]] ?? "";
+    const sign = line.startsWith("+++") || line.startsWith("---") ? "header" : { "+": "added", "-": "removed", "@": "place" }[line[0]] ?? "";
     return el("span", { class: `line ${sign}` }, `${line}\n`);
   });
-  return el("pre", { class: "diff", tabindex: "0", role: "group", "aria-label": label }, lines);
+  return el("pre", { class: "udiff", tabindex: "0", role: "group", "aria-label": label }, lines);
 }
 
 // A text merged by git with the base between marks, as pieces: { same } or { one, base, other }.

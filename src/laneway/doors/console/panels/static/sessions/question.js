@@ -24,7 +24,7 @@ function control(field) {
   if (!field.options.length) {
     const node = input(field, id);
     return {
-      node: el("div", { class: "field" }, el("label", { for: id }, field.title), field.text && el("p", { class: "soft small" }, field.text), node),
+      node: el("div", { class: "labelled" }, el("label", { for: id }, field.title), field.text && el("p", { class: "soft small" }, field.text), node),
       read: (content) => { content[field.name] = value(field, node); },
     };
   }
@@ -33,9 +33,9 @@ function control(field) {
   const own = field.takes_free_text && el("input", { type: "text", id: `${id}-own`, autocomplete: "off" });
   return {
     node: el("fieldset", {}, el("legend", {}, field.title), field.text && el("p", { class: "soft small" }, field.text),
-      field.options.map((option, at) => el("div", { class: "option" }, chosen[at], el("label", { for: `${id}-${at}` }, option.title),
+      field.options.map((option, at) => el("div", { class: "choice" }, chosen[at], el("label", { for: `${id}-${at}` }, option.title),
         option.text && el("span", { class: "soft small" }, ` ${option.text}`))),
-      own && el("div", { class: "field" }, el("label", { for: `${id}-own` }, "Something else, or a remark"), own)),
+      own && el("div", { class: "labelled" }, el("label", { for: `${id}-own` }, "Something else, or a remark"), own)),
     read: (content) => {
       const values = chosen.filter((node) => node.checked).map((node) => node.value);
       content[field.name] = many ? values : values[0] ?? null;
@@ -50,7 +50,7 @@ export function question(view, answer) {
   const takesWords = view.choices.some((choice) => choice.takes_words);
   forms += 1;
   const words = takesWords && el("input", { type: "text", id: `words-${forms}`, autocomplete: "off" });
-  const node = el("section", { class: "question", "aria-label": `Question: ${view.title}` },
+  const node = el("section", { class: "open-question", "aria-label": `Question: ${view.title}` },
     el("h2", {}, `${view.engine} asks: ${view.title}`),
     view.message && view.message !== view.title && el("p", {}, view.message),
     view.code && code(view.code, "What it is about"),
@@ -61,7 +61,7 @@ export function question(view, answer) {
       el("summary", {}, `${change.kind} ${change.path}`), diff(change.diff, `Changes of ${change.path}`))),
     !view.can_fill && el("p", { class: "warn" }, "This page cannot show its form: answer where the session was started."),
     controls.map((each) => each.node),
-    words && el("div", { class: "field" }, el("label", { for: `words-${forms}` }, "With a no: why not, or what instead"), words),
+    words && el("div", { class: "labelled" }, el("label", { for: `words-${forms}` }, "With a no: why not, or what instead"), words),
     el("p", { class: "choices" }, view.choices.map((choice) => {
       const isYes = ["once", "session", "always"].includes(choice.grants);
       const made = button(choice.label, () => busy(made, () => {

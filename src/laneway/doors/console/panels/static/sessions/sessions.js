@@ -9,7 +9,8 @@ const DOORS = { mcp: "MCP server", "mcp-server": "codex mcp-server", acp: "edito
 
 export async function mount(main, page) {
   const { el } = page;
-  const title = (row) => row.name || row.agent_id;
+  // Sessions of editors and chats have no name.
+  const title = (row) => row.name || (row.cwd ? `${DOORS[row.door] ?? row.door} in ${row.cwd.split("/").pop()}` : row.agent_id);
   const at = (agentId, verb) => `/api/sessions/${encodeURIComponent(agentId)}/${verb}`;
   let before = new Map();
 
@@ -63,9 +64,9 @@ export async function mount(main, page) {
 
   async function watch(body, agentId) {
     const head = el("div", {});
-    const questions = el("div", { class: "questions" });
+    const questions = el("div", { class: "open-questions" });
     const earlier = el("div", {});
-    const log = el("ol", { class: "log", "aria-label": "What happens" });
+    const log = el("ol", { class: "happenings", "aria-label": "What happens" });
     const stop = askingButton("Stop its turn", () => attempt(page, async () => {
       const { is_stopped: isStopped } = await page.post(at(agentId, "stop"));
       page.announce(isStopped ? "It was stopped" : "It was told to stop, and has not done so yet");
@@ -130,14 +131,14 @@ export async function mount(main, page) {
     }
 
     function row({ kind, title: name, text, status }) {
-      if (kind === "turn") return el("li", { class: "turn" }, name);
-      if (kind === "notice") return el("li", { class: `notice ${status === "error" ? "bad" : status === "warning" ? "warn" : "soft"}` }, text);
+      if (kind === "turn") return el("li", { class: "kind-turn" }, name);
+      if (kind === "notice") return el("li", { class: `kind-notice ${status === "error" ? "bad" : status === "warning" ? "warn" : "soft"}` }, text);
       if (kind === "activity" || kind === "thought") {
         const line = kind === "thought" ? ["Thought"] : [el("code", {}, name), " ", status && badge(status)];
-        if (!text) return el("li", { class: kind }, line);
-        return el("li", { class: kind }, el("details", {}, el("summary", {}, line), code(text, kind === "thought" ? "Thought" : `Output of ${name}`)));
+        if (!text) return el("li", { class: `kind-${kind}` }, line);
+        return el("li", { class: `kind-${kind}` }, el("details", {}, el("summary", {}, line), code(text, kind === "thought" ? "Thought" : `Output of ${name}`)));
       }
-      return el("li", { class: kind }, name && el("p", { class: "soft small" }, name), el("div", { class: "words" }, text));
+      return el("li", { class: `kind-${kind}` }, name && el("p", { class: "soft small" }, name), el("div", { class: "words" }, text));
     }
 
     function ask(open) {
