@@ -1,7 +1,7 @@
 """A process of Laneway on a fake Discord, for tests that kill it.
 
-`python -m … FOLDER API GATEWAY TOKEN USER CHAT`. Its lanes do what the words of their turns say: `ask` asks for an approval and waits, `work` begins to speak
-and waits, anything else is repeated.
+`python -m … FOLDER API GATEWAY TOKEN USER CHAT`. Its lanes do what the words of their turns say: `ask`
+asks for an approval and waits, `work` begins to speak and waits, anything else is repeated.
 """
 
 from __future__ import annotations

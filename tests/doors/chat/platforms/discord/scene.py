@@ -157,11 +157,15 @@ class Process:
 
 @asynccontextmanager
 async def scene(
-    folder: Path, *, rates: dict[str, DiscordRate] | None = None, content_allowed: bool = True
+    folder: Path,
+    *,
+    rates: dict[str, DiscordRate] | None = None,
+    content_allowed: bool = True,
+    deadline_s: float = DEADLINE_S,
 ) -> AsyncIterator[Scene]:
     clock = QuickClock()
     async with (
-        asyncio.timeout(DEADLINE_S),
+        asyncio.timeout(deadline_s),
         FakeDiscord(
             clock=clock, answer_clock=LoopClock(), rates=rates, content_allowed=content_allowed
         ) as discord,
