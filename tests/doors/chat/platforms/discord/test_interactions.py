@@ -28,7 +28,7 @@ async def test_a_slash_command_begins_a_conversation_with_a_lane(tmp_path: Path)
         turn.say("fixed")
         banner = await discord.message_with(thread, "STARTED")
         assert "**CODEX STARTED**" in banner.content
-        assert discord.unanswered == discord.refused == []
+        assert (discord.unanswered, discord.refused) == ([], [])
 
 
 async def test_a_slash_command_without_its_task_shows_the_usage(tmp_path: Path) -> None:

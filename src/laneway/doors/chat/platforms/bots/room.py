@@ -207,6 +207,7 @@ class BotRoom:
             is_question=post.kind == "question",
             delivery_id=delivery_id,
             ref=ref,
+            is_partial=post.is_partial,
         )
 
     async def _note_number(self) -> None:
