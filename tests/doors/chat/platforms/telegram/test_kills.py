@@ -1,4 +1,4 @@
-"""A bot that is killed at the worst moments goes on after its next start: nothing lost, answers at least once."""
+"""A bot that is killed at the worst moments goes on at its next start, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_a_kill_with_an_open_question_voids_it_and_input_that_waits_is_run
         assert await bot.telegram.answered(tap)
         await bot.telegram.message_with(bot.chat, "You said: then go on")
         await bot.telegram.message_with(bot.chat, "You said: while you were away")
-        cut = await bot.telegram.message_with(bot.chat, "CODEX STOPPED")
+        cut = await bot.telegram.message_with(bot.chat, "ended in the middle of this turn")
         assert cut.labels == ["Continue"]
         await bot.telegram.wait_polled()
         assert [bot.said(f"You said: {words}") for words in ("then go on", "while you were away")] == [1, 1]
