@@ -69,7 +69,7 @@ def _web(context: PlatformContext) -> ChatPlatform:
     from laneway.app.page import PageServer, uploads_folder
     from laneway.doors.chat.platforms.web.platform import WebPlatform
 
-    return WebPlatform(PageServer(context.settings), uploads_folder())
+    return WebPlatform(PageServer(context.settings), uploads_folder(), cwd=context.cwd)
 
 
 def _telegram(context: PlatformContext) -> ChatPlatform:

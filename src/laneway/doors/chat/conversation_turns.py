@@ -91,6 +91,7 @@ class TurnsOwner(Protocol):
     def post(self, letter: ChatLetter) -> None: ...
     def hear(self, lane: str, event: Event) -> None: ...
     def keep(self, record: ConversationRecord) -> None: ...
+    def tell(self, output: AnyOutput) -> None: ...
 
 
 class LaneUse(msgspec.Struct, frozen=True):
@@ -164,7 +165,12 @@ class ConversationTurns:
         )
         if effect.images and not abilities.takes_images:
             raise UsageError(f"{effect.lane} takes no images: nothing was sent to it.")
-        told = await self._store.call(port.hand_backs, record.conversation_id, effect.lane)
+        # A command need not be a prompt, which is what carries them: they wait for the next one.
+        told = (
+            []
+            if effect.command
+            else await self._store.call(port.hand_backs, record.conversation_id, effect.lane)
+        )
         if told:
             ids = [each.hand_back_id for each in told]
             await self._store.call(port.carry_hand_backs, ids, effect.ticket)
@@ -224,6 +230,7 @@ class ConversationTurns:
             starting = self._starting.get(ticket)
             if turn.lane == name and starting is not None:
                 starting.cancel()
+        self._keep_thread(name)
         self.lanes.abandon(name)
 
     def _answer(self, effect: AnswerLane) -> None:
@@ -241,6 +248,8 @@ class ConversationTurns:
         watch = self._watches.pop(effect.ticket, None)
         if watch is not None:
             watch.end()
+        for output in () if turn is None else turn.close_texts():
+            self._owner.tell(output)  # of a lane that was given up: it has told no end
         digest = TurnDigest(self._owner.record.cwd, self._secrets) if turn is None else turn.digest
         done = TurnDone(turn_id=ended.turn_id, status=ended.status, text=ended.text, failure=ended.failure)
         block = digest.block(effect.lane, effect.task, done)
@@ -293,6 +302,7 @@ class ConversationTurns:
                 self._note_start(lane, turn_id, ticket)
                 return (LaneStarted(lane, turn_id, ticket),)
             case Accepted(turn_id=turn_id, client_id=client_id):
+                self._keep_thread(lane)
                 ticket = client_id or self.ticket_of(lane, turn_id)
                 return (InputAccepted(lane, ticket),) if ticket else ()
             case Withdrawn(question_id=question_id, is_declined=is_declined):
