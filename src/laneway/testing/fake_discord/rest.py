@@ -360,6 +360,9 @@ class DiscordRest:
         reference = data.get("message_reference")
         if reference is not None:
             reference = {"channel_id": channel.channel_id, **{k: str(v) for k, v in reference.items()}}
+            if not reference["message_id"].isdecimal():
+                message = f'Value "{reference["message_id"]}" is not snowflake.'
+                raise bad_form("message_reference.message_id", "NUMBER_TYPE_COERCE", message)
             known = reference["message_id"] in channel.messages
             if not known and data["message_reference"].get("fail_if_not_exists", True):
                 raise bad_form("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message")

@@ -18,7 +18,8 @@ from laneway.store.conversation_locks import ConversationLockFiles
 from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
 from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn, echo
-from tests.doors.chat.platforms.discord.scene import COMMANDS, QuickClock
+from laneway.testing.clock import QuickClock
+from tests.doors.chat.platforms.discord.scene import COMMANDS
 
 
 async def play(turn: ScriptedTurn) -> None:
