@@ -361,8 +361,8 @@ class DiscordRest:
         if reference is not None:
             reference = {"channel_id": channel.channel_id, **{k: str(v) for k, v in reference.items()}}
             if not reference["message_id"].isdecimal():
-                message = f'Value "{reference["message_id"]}" is not snowflake.'
-                raise bad_form("message_reference.message_id", "NUMBER_TYPE_COERCE", message)
+                why = f'Value "{reference["message_id"]}" is not snowflake.'
+                raise bad_form("message_reference.message_id", "NUMBER_TYPE_COERCE", why)
             known = reference["message_id"] in channel.messages
             if not known and data["message_reference"].get("fail_if_not_exists", True):
                 raise bad_form("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message")

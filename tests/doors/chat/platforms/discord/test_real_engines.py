@@ -14,6 +14,7 @@ import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,7 +83,7 @@ class Talk:
 
 
 @asynccontextmanager
-async def talk(tmp_path: Path, **options: object) -> AsyncIterator[Talk]:
+async def talk(tmp_path: Path, **options: Any) -> AsyncIterator[Talk]:
     """A conversation in which nothing was said to a lane yet."""
     async with (
         scene(tmp_path, deadline_s=WORKING_S) as place,
