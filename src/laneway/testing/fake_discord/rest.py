@@ -94,6 +94,7 @@ class DiscordRest:
         table: list[tuple[str, str, Handler]] = [
             ("GET", "/users/@me", self._me),
             ("GET", "/oauth2/applications/@me", self._application),
+            ("GET", "/applications/@me", self._application),
             ("GET", "/gateway", self._gateway_url),
             ("GET", "/gateway/bot", self._gateway_url),
             ("POST", "/users/@me/channels", self._open_dm),

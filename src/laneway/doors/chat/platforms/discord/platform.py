@@ -138,7 +138,7 @@ class DiscordPlatform:
         use_addresses(options.api_url, options.gateway_url)
         async with (
             aiohttp.ClientSession(trust_env=True) as session,
-            GatewayClient(proxy=_proxy(options.api_url)) as client,
+            GatewayClient(proxy=proxy_for(options.api_url)) as client,
         ):
             with logs_handed_over():
                 bot_id = await self._log_in(client)
@@ -212,7 +212,7 @@ class DiscordPlatform:
                 )
             )
             try:
-                refused = await _stay_connected(client)
+                refused = await stay_connected(client)
             finally:
                 health.close()
                 intake.close()
@@ -237,7 +237,7 @@ class DiscordPlatform:
             log.warning("the slash commands could not be noted: %s", failed)
 
 
-async def _stay_connected(client: GatewayClient) -> UsageError | None:
+async def stay_connected(client: GatewayClient) -> UsageError | None:
     """Until Discord refuses us for good; then why."""
     try:
         await client.connect()
@@ -250,7 +250,7 @@ async def _stay_connected(client: GatewayClient) -> UsageError | None:
     return None
 
 
-def _proxy(url: str) -> str | None:
+def proxy_for(url: str) -> str | None:
     """The proxy that the environment names for this address."""
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):
