@@ -50,9 +50,11 @@ async def test_in_a_private_chat_no_channel_is_listed() -> None:
 
 
 async def test_a_bot_that_cannot_read_words_says_so_before_it_waits() -> None:
-    async with asyncio.timeout(DEADLINE_S), FakeDiscord(content_allowed=False) as discord, introduced(
-        discord.token, api_url=discord.api_url, gateway_url=discord.gateway_url
-    ) as here:
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        FakeDiscord(content_allowed=False) as discord,
+        introduced(discord.token, api_url=discord.api_url, gateway_url=discord.gateway_url) as here,
+    ):
         assert not here.bot.reads_words
         with pytest.raises(UsageError, match="Message Content Intent"):
             await here.wait_for(CODE)
