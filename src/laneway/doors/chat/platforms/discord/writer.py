@@ -52,8 +52,6 @@ MAX_UPLOAD_BYTES = 10 * 1024 * 1024
 PACE = ChatPace(edit_s=1.2, call_s=1.0, burst=4)
 """Five messages and five edits in five seconds are allowed in one channel; when they are used up, the
 answers say so, and the outbox waits."""
-ANY_CALL_S = 0.025
-"""Fifty calls in a second are allowed to a bot."""
 NO_PREVIEWS, SILENT = 1 << 2, 1 << 12
 SILENT_KINDS = frozenset({"work", "plan", "banner", "diff"})
 """Kinds that make no sound."""
