@@ -32,8 +32,10 @@ async ([target, token]) => {
   const withToken = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const post = { method: "POST", headers: { ...withToken, "idempotency-key": "attacker-000" }, body: "{}" };
   await attempt("read", async () => (await fetch(`${target}/api/chat/conversations`)).status);
-  await attempt("read with the token", async () => (await fetch(`${target}/api/page`, { headers: withToken })).status);
-  await attempt("write with the token", async () => (await fetch(`${target}/api/chat/conversations`, post)).status);
+  const read = { headers: withToken };
+  await attempt("read with the token", async () => (await fetch(`${target}/api/page`, read)).status);
+  const conversations = `${target}/api/chat/conversations`;
+  await attempt("write with the token", async () => (await fetch(conversations, post)).status);
   await attempt("the page itself", async () => (await fetch(`${target}/`)).status);
   await attempt("a module of it", async () => (await import(`${target}/static/page/wire.js`)).takeToken);
   await attempt("events", () => opened(() => new EventSource(`${target}/api/events`)));
@@ -154,8 +156,9 @@ async def test_hostile_texts_and_names_run_nothing_and_load_nothing(browser: Bro
         context.on("request", lambda request: asked.append(request.url))
         steal = f"http://127.0.0.1:{attacker.port}/steal"
         evil = (
-            f"<img src={steal} onerror=alert(1)> ![p]({steal}) [a](javascript:alert(2)) <script>alert(3)</script>"
-            f' <svg onload=alert(4)> [b](data:text/html,x) <style>@import "{steal}"</style> \u202egnp.\x1b[2J'
+            f"<img src={steal} onerror=alert(1)> ![p]({steal}) [a](javascript:alert(2)) "
+            "<script>alert(3)</script> <svg onload=alert(4)> [b](data:text/html,x) "
+            f'<style>@import "{steal}"</style> \u202egnp.\x1b[2J'
         )
         tab = Tab(await context.new_page())
         await tab.open(served.address)

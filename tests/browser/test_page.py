@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, BrowserContext, expect
+from playwright.async_api import Browser, BrowserContext, FilePayload, expect
 
 from laneway.core.model import Activity, FileChange, Plan, PlanStep
 from laneway.doors.chat.outputs import (
@@ -358,7 +358,7 @@ async def test_files_are_chosen_pasted_and_dropped(browser: Browser, tmp_path: P
     async with visit(browser, tmp_path) as here:
         page = here.tab.page
         await page.locator("input[type=file]").set_input_files(
-            [{"name": "notes.txt", "mimeType": "text/plain", "buffer": b"some words"}]
+            FilePayload(name="notes.txt", mimeType="text/plain", buffer=b"some words")
         )
         for kind, target in (("paste", "textarea"), ("drop", ".log")):
             await page.evaluate(

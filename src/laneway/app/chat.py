@@ -14,11 +14,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from laneway.app.bots import BOTS
 from laneway.app.chat_lanes import ChatLanes, ChosenEngines
 from laneway.app.chat_platforms import PlatformContext, make_platforms, require
 from laneway.app.chat_store import OpenConversations, open_conversations
+from laneway.base.errors import UsageError
+from laneway.base.plain import quoted
 from laneway.base.settings import Settings
 from laneway.doors.chat.options import Busy, ChatOptions
 from laneway.doors.chat.platform import ChatPlatform
@@ -38,6 +41,8 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     cwd: Path
     platforms: tuple[str, ...]
+    lane: str | None = None
+    """The lane that leads new conversations; none for the setting's."""
     resume: str | None = None
     """The conversation that the terminal goes on with; empty for the latest of the folder."""
 
@@ -94,9 +99,18 @@ async def open_chat(
             ChatLanes(request.chosen, request.settings, is_remote=is_remote)
         )
         options = chat_options(request.settings, request.cwd)
+        if request.lane is not None:
+            options = replace(options, default_lane=_lane_named(request.lane, lanes))
         chat = await stack.enter_async_context(ChatService(lanes, opened.store, opened.locks, options))
         controls = (ChatCommand(name, about) for name, about in CONTROLS.items())
         yield chat, opened, (*lanes.commands, *controls)
+
+
+def _lane_named(name: str, lanes: ChatLanes) -> str:
+    if name not in lanes.names:
+        why = "".join(f"\n  {problem}" for problem in lanes.problems)
+        raise UsageError(f"There is no lane {quoted(name)}: there are {', '.join(lanes.names)}.{why}")
+    return name
 
 
 async def run_platforms(platforms: Sequence[ChatPlatform], chat: Chat, stop: asyncio.Event) -> int:

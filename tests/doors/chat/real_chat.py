@@ -67,8 +67,10 @@ async def real_lanes(**codex: Any) -> AsyncIterator[RealLanes]:
 async def real_talk(
     folder: Path, *, codex: dict[str, Any] | None = None, **options: Any
 ) -> AsyncIterator[RealTalk]:
-    async with real_lanes(**(codex or {})) as lanes:
-        async with chatting(folder, lanes, cwd=lanes.stages["codex"].work, **options) as chat:
-            talk = Talk(chat)
-            await talk.join()
-            yield RealTalk(talk, lanes, folder)
+    async with (
+        real_lanes(**(codex or {})) as lanes,
+        chatting(folder, lanes, cwd=lanes.stages["codex"].work, **options) as chat,
+    ):
+        talk = Talk(chat)
+        await talk.join()
+        yield RealTalk(talk, lanes, folder)

@@ -303,6 +303,7 @@ class Conversation:
             active_lane=None if active is None else active.lane,
             is_waiting=bool(state.open_questions),
             queued=len(state.queue) + len(state.steering),
+            model=use.model,
             tokens=use.tokens,
             window=use.window,
             working_since=0.0 if active is None else self.turns.began_at(active.ticket),

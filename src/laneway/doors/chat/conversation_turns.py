@@ -25,6 +25,7 @@ from laneway.core.model import (
     EngineGone,
     Event,
     Failure,
+    SettingsChanged,
     ThreadKnown,
     TurnDone,
     TurnStarted,
@@ -50,7 +51,7 @@ from laneway.doors.chat.conversation_letters import (
     SteerTurn,
 )
 from laneway.doors.chat.conversation_state import ConversationData
-from laneway.doors.chat.engine_words import failure_of, sentence
+from laneway.doors.chat.engine_words import ENGINE_LOST, failure_of, sentence
 from laneway.doors.chat.hand_back import TurnDigest, compose, report, secrets_of
 from laneway.doors.chat.hosts import ConversationHost
 from laneway.doors.chat.lane_slots import LaneSlots
@@ -99,6 +100,7 @@ class LaneUse(msgspec.Struct, frozen=True):
 
     tokens: int = 0
     window: int | None = None
+    model: str = ""
 
 
 class ConversationTurns:
@@ -118,6 +120,8 @@ class ConversationTurns:
         self._calls: dict[str, asyncio.Future[str]] = {}
         """Delegations that wait for their result."""
         self._secrets: set[str] = set()
+        self._lost: set[str] = set()
+        """Lanes whose last turn has told that their engine died, until the engine's own word comes."""
         self._uses: dict[str, LaneUse] = {}
 
     # ── effects ────────────────────────────────────────────────────────────
@@ -275,12 +279,19 @@ class ConversationTurns:
         match event:
             case TurnStarted() | Withdrawn() | ThreadKnown():
                 return ()
+            case SettingsChanged(settings=settings):
+                self._note_model(lane, settings)
+                return ()
             case EngineGone(how=how):
-                if any(each.lane == lane for each in self._running.values()):
-                    return ()  # its turn fails, and says so
+                is_told = lane in self._lost or any(each.lane == lane for each in self._running.values())
+                self._lost.discard(lane)
+                if is_told:
+                    return ()  # its turn fails, or has, and says so
                 text = f"{lane} ended unexpectedly: {sentence(how)} The next /{lane} starts it again."
                 return (Told(text=text, level="warning", lane=lane),)
-            case TurnDone():
+            case TurnDone(failure=failure):
+                if failure is not None and failure.kind == ENGINE_LOST:
+                    self._lost.add(lane)
                 return () if turn is None else turn.close(event)
             case Asked():
                 return () if turn is None else turn.close_texts()
@@ -290,10 +301,16 @@ class ConversationTurns:
         watch = self._watches.get(turn.ticket)
         if watch is not None:
             watch.hear(has_command=bool(turn.running_commands))
+        use = self.use_of(lane)
         self._uses[lane] = LaneUse(
-            turn.thread_tokens or self.use_of(lane).tokens, turn.window or self.use_of(lane).window
+            turn.thread_tokens or use.tokens, turn.window or use.window, turn.model or use.model
         )
         return outputs
+
+    def _note_model(self, lane: str, settings: object) -> None:
+        model = settings.get("model") if isinstance(settings, dict) else None
+        if isinstance(model, str) and model:
+            self._uses[lane] = replace(self.use_of(lane), model=model)
 
     def letters_of(self, lane: str, event: Event) -> Iterable[ChatLetter]:
         """What the conversation decides about; nothing for most events."""
@@ -316,6 +333,7 @@ class ConversationTurns:
                 return ()
 
     def _note_start(self, lane: str, turn_id: str, ticket: str | None) -> None:
+        self._lost.discard(lane)
         ticket = ticket or own_ticket(lane, turn_id)
         self._tickets[lane, turn_id] = ticket
         if ticket not in self._running:

@@ -12,7 +12,7 @@ from laneway.doors.chat.conversation_letters import (
 )
 from laneway.doors.chat.conversation_state import ChatTurn
 from laneway.doors.chat.outputs import TurnBegan
-from laneway.doors.chat.turn_rules import MAX_TASK_CHARS, interrupt
+from laneway.doors.chat.turn_rules import cut_task, interrupt
 
 
 def on_delegation(draft: ConversationDraft, letter: DelegationAsked) -> None:
@@ -43,7 +43,7 @@ def _delegate(draft: ConversationDraft, letter: DelegationAsked, caller: ChatTur
         TurnBegan(
             lane=turn.lane,
             ticket=turn.ticket,
-            task=label(letter.task, MAX_TASK_CHARS),
+            task=cut_task(letter.task),
             has_banner=True,
             caller=caller.lane,
         )

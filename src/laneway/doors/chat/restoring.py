@@ -182,12 +182,12 @@ def stored_cut(records: Sequence[InputRecord], wanted: int, asking: int) -> CutT
         is_other = record.input_id not in (wanted, asking) and record.state != "void"
         if is_other and message is not None and continued_id(message.text) == wanted:
             return None  # it was continued already
-    record = next((each for each in records if each.input_id == wanted), None)
-    message = None if record is None else decode_message(record.message)
-    if record is None or message is None or not message.text.strip():
+    stored = next((each for each in records if each.input_id == wanted), None)
+    message = None if stored is None else decode_message(stored.message)
+    if stored is None or message is None or not message.text.strip():
         return None
-    if record.state == "void" or (record.state == "done" and record.lane):
-        return cut_of(record, message)
+    if stored.state == "void" or (stored.state == "done" and stored.lane):
+        return cut_of(stored, message)
     return None
 
 

@@ -90,7 +90,7 @@ def begin(draft: ConversationDraft, plan: PlannedTurn) -> None:
         TurnBegan(
             lane=plan.lane,
             ticket=ticket,
-            task=label(task, MAX_TASK_CHARS),
+            task=cut_task(task),
             has_banner=turn.has_banner,
             sender=taken.sender.name,
             input_id=taken.input_id,
@@ -130,6 +130,11 @@ def _let_wait(draft: ConversationDraft, plan: PlannedTurn, *, is_held: bool = Fa
 
 def _with_origin(text: str, origin: str) -> str:
     return f"[{label(origin)}]\n{text}" if origin else text
+
+
+def cut_task(task: str) -> str:
+    """As it came, for platforms that draw it in their own way."""
+    return task if len(task) <= MAX_TASK_CHARS else f"{task[: MAX_TASK_CHARS - 1]}…"
 
 
 # ── steering ───────────────────────────────────────────────────────────────
@@ -364,7 +369,7 @@ def on_silence(draft: ConversationDraft, letter: SilenceReached) -> None:
 
 def _minutes(seconds: float) -> str:
     if seconds < 60:
-        return f"{seconds:g} s"
+        return f"{round(seconds)} s"
     minutes = round(seconds / 60)
     return f"{minutes} minute{'s' if minutes != 1 else ''}"
 

@@ -100,8 +100,10 @@ def test_a_diff_of_a_turn_names_its_files_and_a_long_one_is_counted() -> None:
     added = "".join(f"+line {number}\n" for number in range(MAX_ROWS + 5))
     diff = (
         "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
-        "diff --git a/gone.py b/gone.py\ndeleted file mode 100644\n--- a/gone.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
-        f"diff --git a/new.py b/new.py\nnew file mode 100644\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n{added}"
+        "diff --git a/gone.py b/gone.py\ndeleted file mode 100644\n"
+        "--- a/gone.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
+        "diff --git a/new.py b/new.py\nnew file mode 100644\n"
+        f"--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n{added}"
     )
     files = turn_diffs(diff)
     assert [(file.path, file.kind) for file in files] == [
