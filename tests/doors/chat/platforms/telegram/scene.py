@@ -69,10 +69,10 @@ class Scene:
         """One process of Laneway, which ends with a cancel."""
         lanes = lanes or ScriptedLanes()
         locks = ConversationLockFiles(self.folder / "conversations")
-        extra = {"wall": options.pop("wall")} if "wall" in options else {}
+        extra = {name: options.pop(name) for name in ("wall", "clock") if name in options}
         with Database(self.folder / "laneway.db") as database:
             store = StoredConversations(database, locks)
-            settings = ChatOptions(cwd=self.folder, **options)
+            settings = ChatOptions(**{"cwd": self.folder, **options})
             async with ChatService(lanes, store, locks, settings, **extra) as chat:
                 platform = TelegramPlatform(
                     TelegramOptions(
@@ -119,7 +119,9 @@ class Process:
 
 
 @asynccontextmanager
-async def scene(folder: Path, *, private: BotApiRate | None = None) -> AsyncIterator[Scene]:
+async def scene(
+    folder: Path, *, private: BotApiRate | None = None, deadline_s: float = DEADLINE_S
+) -> AsyncIterator[Scene]:
     clock = QuickClock()
-    async with asyncio.timeout(DEADLINE_S), FakeTelegram(clock=clock, private=private) as telegram:
+    async with asyncio.timeout(deadline_s), FakeTelegram(clock=clock, private=private) as telegram:
         yield Scene(folder, telegram, clock)
