@@ -15,6 +15,8 @@ from pathlib import Path
 
 from PIL import Image
 from playwright.async_api import Browser, Page, async_playwright
+from tests.browser.chromium import WHY_NOT, chromium_arguments, find_chromium
+from tests.browser.support import chat_page, conversation_of
 
 from laneway.core.model import Activity, FileChange, Plan, PlanStep, Question, Tokens
 from laneway.doors.chat.messages import Place
@@ -29,8 +31,6 @@ from laneway.doors.chat.outputs import (
     TurnEnded,
 )
 from laneway.testing.hand_chat import HandChat, approval, field, form
-from tests.browser.chromium import WHY_NOT, chromium_arguments, find_chromium
-from tests.browser.support import chat_page, conversation_of
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 MAX_BYTES = 150_000

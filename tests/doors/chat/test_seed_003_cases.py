@@ -172,7 +172,7 @@ async def test_cases_8_9_11_and_15_thoughts_plans_diffs_and_a_compaction_are_sho
 async def test_case_13_threads_of_both_go_on_after_a_restart(tmp_path: Path) -> None:
     """The models get what was said before; what one had done is still told to the other."""
     async with real_lanes() as lanes:
-        first = RealTalk(None, lanes, tmp_path)  # type: ignore[arg-type]  nothing runs yet
+        first = RealTalk(None, lanes, tmp_path)  # type: ignore[arg-type] # nothing runs yet
         async with first.restarted() as here:
             await here.talk.say("%say claude was here")
             await here.talk.view.ended("claude")

@@ -128,6 +128,7 @@ class ChatQueue(msgspec.Struct, frozen=True, kw_only=True):
     drafts: frozenset[str] = frozenset()
     """Keys of those that are only drafts so far."""
     called_at: float = LONG_AGO
+    """When the last call began, or has ended."""
     paid_until: float = LONG_AGO
     """When the average of `ChatPace.call_s` would be kept, had the calls so far been spread out."""
     held_until: float = LONG_AGO
@@ -221,7 +222,11 @@ def _done(state: OutboxState, done: PostCallDone) -> tuple[OutboxState, list[Out
     queue = state.chats[done.chat]
     job = queue.in_flight
     assert job is not None, "the outcome of a call that was never made"
-    queue = msgspec.structs.replace(queue, in_flight=None)
+    # A call may have reached the service as late as now: what follows is paced from here on.
+    took_s = done.now - queue.called_at
+    queue = msgspec.structs.replace(
+        queue, in_flight=None, called_at=done.now, paid_until=queue.paid_until + took_s
+    )
     effects: list[OutboxEffect] = []
     match done.outcome:
         case PostSent(ref, rest_s, is_draft):

@@ -94,6 +94,7 @@ class DiscordRest:
         table: list[tuple[str, str, Handler]] = [
             ("GET", "/users/@me", self._me),
             ("GET", "/oauth2/applications/@me", self._application),
+            ("GET", "/applications/@me", self._application),
             ("GET", "/gateway", self._gateway_url),
             ("GET", "/gateway/bot", self._gateway_url),
             ("POST", "/users/@me/channels", self._open_dm),
@@ -360,6 +361,9 @@ class DiscordRest:
         reference = data.get("message_reference")
         if reference is not None:
             reference = {"channel_id": channel.channel_id, **{k: str(v) for k, v in reference.items()}}
+            if not reference["message_id"].isdecimal():
+                why = f'Value "{reference["message_id"]}" is not snowflake.'
+                raise bad_form("message_reference.message_id", "NUMBER_TYPE_COERCE", why)
             known = reference["message_id"] in channel.messages
             if not known and data["message_reference"].get("fail_if_not_exists", True):
                 raise bad_form("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message")

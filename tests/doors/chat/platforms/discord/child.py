@@ -1,7 +1,7 @@
 """A process of Laneway on a fake Discord, for tests that kill it.
 
-`python -m … FOLDER API GATEWAY TOKEN USER CHAT`. Its lanes do what the words of their
-turns say: `ask` asks for an approval and waits, `work` begins to speak and waits, anything else is repeated.
+`python -m … FOLDER API GATEWAY TOKEN USER CHAT`. Its lanes do what the words of their turns say: `ask`
+asks for an approval and waits, `work` begins to speak and waits, anything else is repeated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from laneway.store.conversation_locks import ConversationLockFiles
 from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
 from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn, echo
-from tests.doors.chat.platforms.discord.scene import COMMANDS, QuickClock
+from laneway.testing.clock import QuickClock
+from tests.doors.chat.platforms.discord.scene import COMMANDS
 
 
 async def play(turn: ScriptedTurn) -> None:

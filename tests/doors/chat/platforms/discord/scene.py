@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,11 +18,10 @@ from laneway.store.conversation_locks import ConversationLockFiles
 from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
 from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn
+from laneway.testing.clock import QuickClock
 from laneway.testing.fake_discord import DiscordChannel, DiscordPerson, DiscordRate, FakeDiscord
 
 DEADLINE_S = 30.0
-SPEED = 40.0
-"""Of the clock that paces calls: 1.2 s between two edits become 30 ms."""
 COMMANDS = (
     ChatCommand("claude", "Claude", kind="lane"),
     ChatCommand("codex", "Codex", kind="lane"),
@@ -30,22 +29,19 @@ COMMANDS = (
 )
 
 
-class QuickClock:
-    """The loop's clock, faster."""
+class SceneClock(QuickClock):
+    """1.2 s between two edits become 30 ms."""
 
-    def __init__(self, speed: float = SPEED) -> None:
-        self._speed = speed
+    def __init__(self) -> None:
+        super().__init__()
         self._skipped_s = 0.0
 
     def now(self) -> float:
-        return asyncio.get_running_loop().time() * self._speed + self._skipped_s
+        return super().now() + self._skipped_s
 
     def skip(self, seconds: float) -> None:
         """For what only looks at the time: what waits already waits on."""
         self._skipped_s += seconds
-
-    def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        return asyncio.get_running_loop().call_later(seconds / self._speed, callback).cancel
 
 
 async def begun(lanes: ScriptedLanes, name: str = "claude", count: int = 1) -> ScriptedTurn:
@@ -58,7 +54,7 @@ async def begun(lanes: ScriptedLanes, name: str = "claude", count: int = 1) -> S
 class Scene:
     """The service with its people: Ada owns the bot, Ben may use it, Eve may not."""
 
-    def __init__(self, folder: Path, discord: FakeDiscord, clock: QuickClock) -> None:
+    def __init__(self, folder: Path, discord: FakeDiscord, clock: SceneClock) -> None:
         self.folder = folder
         self.discord = discord
         self.clock = clock
@@ -157,11 +153,15 @@ class Process:
 
 @asynccontextmanager
 async def scene(
-    folder: Path, *, rates: dict[str, DiscordRate] | None = None, content_allowed: bool = True
+    folder: Path,
+    *,
+    rates: dict[str, DiscordRate] | None = None,
+    content_allowed: bool = True,
+    deadline_s: float = DEADLINE_S,
 ) -> AsyncIterator[Scene]:
-    clock = QuickClock()
+    clock = SceneClock()
     async with (
-        asyncio.timeout(DEADLINE_S),
+        asyncio.timeout(deadline_s),
         FakeDiscord(
             clock=clock, answer_clock=LoopClock(), rates=rates, content_allowed=content_allowed
         ) as discord,

@@ -21,7 +21,7 @@ from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn
 from laneway.testing.clock import QuickClock
 from laneway.testing.fake_telegram import BotApiRate, FakeTelegram
 
-DEADLINE_S = 60.0
+DEADLINE_S = 25.0
 COMMANDS = (
     ChatCommand("claude", "Claude", kind="lane"),
     ChatCommand("codex", "Codex", kind="lane"),
@@ -49,13 +49,15 @@ class Scene:
         self.team = telegram.group("Team")
         self.forum = telegram.group("Forum", is_forum=True)
         self.others = telegram.group("Others")
+        self.guests: frozenset[str] = frozenset()
+        """Further users who may speak."""
         self.told: list[str] = []
         """What was written to standard error."""
 
     @property
     def access(self) -> BotAccess:
         return BotAccess(
-            users=frozenset({self.ada.user_id, self.ben.user_id}),
+            users=frozenset({self.ada.user_id, self.ben.user_id}) | self.guests,
             owners=frozenset({self.ada.user_id}),
             chats=frozenset({str(self.team.chat_id), str(self.forum.chat_id)}),
         )
@@ -67,10 +69,10 @@ class Scene:
         """One process of Laneway, which ends with a cancel."""
         lanes = lanes or ScriptedLanes()
         locks = ConversationLockFiles(self.folder / "conversations")
-        extra = {"wall": options.pop("wall")} if "wall" in options else {}
+        extra = {name: options.pop(name) for name in ("wall", "clock") if name in options}
         with Database(self.folder / "laneway.db") as database:
             store = StoredConversations(database, locks)
-            settings = ChatOptions(cwd=self.folder, **options)
+            settings = ChatOptions(**{"cwd": self.folder, **options})
             async with ChatService(lanes, store, locks, settings, **extra) as chat:
                 platform = TelegramPlatform(
                     TelegramOptions(
@@ -91,7 +93,7 @@ class Scene:
                     ready.cancel()
                     if task.done():
                         task.result()
-                    yield Process(self, platform, chat, store)
+                    yield Process(self, platform, chat, store, task)
                 finally:
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)
@@ -99,9 +101,15 @@ class Scene:
 
 class Process:
     def __init__(
-        self, scene: Scene, platform: TelegramPlatform, chat: ChatService, store: StoredConversations
+        self,
+        scene: Scene,
+        platform: TelegramPlatform,
+        chat: ChatService,
+        store: StoredConversations,
+        running: asyncio.Task[int],
     ) -> None:
         self.scene, self.platform, self.chat, self.store = scene, platform, chat, store
+        self.running = running
 
     async def settled(self) -> None:
         """Wait until what people have done so far was taken, and what came of it has been sent."""
@@ -111,7 +119,9 @@ class Process:
 
 
 @asynccontextmanager
-async def scene(folder: Path, *, private: BotApiRate | None = None) -> AsyncIterator[Scene]:
+async def scene(
+    folder: Path, *, private: BotApiRate | None = None, deadline_s: float = DEADLINE_S
+) -> AsyncIterator[Scene]:
     clock = QuickClock()
-    async with asyncio.timeout(DEADLINE_S), FakeTelegram(clock=clock, private=private) as telegram:
+    async with asyncio.timeout(deadline_s), FakeTelegram(clock=clock, private=private) as telegram:
         yield Scene(folder, telegram, clock)

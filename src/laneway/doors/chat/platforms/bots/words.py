@@ -9,6 +9,7 @@ from __future__ import annotations
 from laneway.base.plain import code_label, fenced, label, plain, plain_code, quoted
 from laneway.core.model import Activity, FileChange, Plan
 from laneway.doors.chat.outputs import Button, QuestionOver, QuestionShown, TurnBegan, TurnEnded
+from laneway.doors.chat.platforms.bots.markdown import inline
 from laneway.rendering import choices, forms, questions_in_text
 from laneway.rendering.activities import activity_title, outcome
 from laneway.rendering.diffs import sentence
@@ -99,7 +100,8 @@ def activity_line(activity: Activity, cwd: str, prefix: str) -> str:
 
 
 def thought_line(text: str) -> str:
-    return f"💭 *{escaped(label(' '.join(text.split()), MAX_THOUGHT_CHARS))}*"
+    bare = "".join(part.text for part in inline(" ".join(text.split())))
+    return f"💭 *{escaped(label(bare, MAX_THOUGHT_CHARS))}*"
 
 
 def plan_text(plan: Plan, lane: str) -> str:

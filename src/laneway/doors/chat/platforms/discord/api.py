@@ -14,12 +14,17 @@ from typing import Any
 import aiohttp
 import msgspec
 
+from laneway.base.clock import LoopClock
+from laneway.core.ports import Clock
+
 log = logging.getLogger(__name__)
 
 CALL_S = 30.0
 """For one call with its answer; uploads included."""
 ANSWER_S = 2.5
 """For the first answer to an interaction: Discord takes none after three seconds."""
+ANY_CALL_S = 0.025
+"""Between two calls: fifty in a second are allowed to a bot."""
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 AGENT = "DiscordBot (laneway, 1)"
 NO_MENTIONS = {"parse": [], "replied_user": False}
@@ -65,11 +70,46 @@ class DiscordAnswer(msgspec.Struct, frozen=True, kw_only=True):
         return self.status in (0, 401) or self.status >= 500 or (self.status == 403 and not self.code)
 
 
+class CallPace:
+    """Spaces the calls of one bot, and holds them all while Discord wants none."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._next_at = self._held_until = float("-inf")
+
+    async def turn(self) -> None:
+        """Wait until the next call may be made."""
+        while True:
+            now = self._clock.now()
+            slot = max(now, self._next_at, self._held_until)
+            self._next_at = slot + ANY_CALL_S
+            if slot > now:
+                await pause(self._clock, slot - now)
+            if self._clock.now() >= self._held_until:
+                return
+
+    def hold(self, seconds: float) -> None:
+        self._held_until = max(self._held_until, self._clock.now() + seconds)
+
+
+async def pause(clock: Clock, seconds: float) -> None:
+    """On the clock, which tests can turn faster."""
+    is_over = asyncio.Event()
+    cancel = clock.after(seconds, is_over.set)
+    try:
+        await is_over.wait()
+    finally:
+        cancel()
+
+
 class DiscordApi:
     """`base_url` ends with the version. The session is the caller's."""
 
-    def __init__(self, session: aiohttp.ClientSession, base_url: str, token: str) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, base_url: str, token: str, pace: CallPace | None = None
+    ) -> None:
         self._session = session
+        self._pace = pace or CallPace(LoopClock())
         self._base_url = base_url.rstrip("/")
         self._headers = {"Authorization": f"Bot {token}", "User-Agent": AGENT}
 
@@ -81,8 +121,11 @@ class DiscordApi:
         *,
         files: Sequence[DiscordUpload] = (),
         timeout_s: float = CALL_S,
+        is_free: bool = False,
     ) -> DiscordAnswer:
-        """One request; never repeated, and it raises nothing."""
+        """One request; never repeated, and it raises nothing. `is_free`: under no limit of the bot."""
+        if not is_free:
+            await self._pace.turn()
         data: Any = None
         headers = dict(self._headers)
         if files:
@@ -98,9 +141,12 @@ class DiscordApi:
                 ) as response,
             ):
                 raw = await read_bounded(response, MAX_ANSWER_BYTES)
-                return _answer(response.status, response.headers, raw or b"")
+                answer = _answer(response.status, response.headers, raw or b"")
         except (aiohttp.ClientError, OSError, TimeoutError) as problem:
             return DiscordAnswer(status=0, why=type(problem).__name__)
+        if answer.is_global and answer.retry_after_s is not None:
+            self._pace.hold(answer.retry_after_s)
+        return answer
 
     async def respond(
         self, interaction_id: int | str, token: str, kind: int, data: Json | None = None
@@ -110,12 +156,14 @@ class DiscordApi:
         if data is not None:
             body["data"] = data
         path = f"/interactions/{interaction_id}/{token}/callback?with_response=1"
-        return await self._logged(await self.call("POST", path, body, timeout_s=ANSWER_S))
+        return await self._logged(await self.call("POST", path, body, timeout_s=ANSWER_S, is_free=True))
 
     async def tell(self, application_id: int | str, token: str, text: str) -> DiscordAnswer:
         """A message for the person of an interaction alone, after its first answer."""
         return await self._logged(
-            await self.call("POST", f"/webhooks/{application_id}/{token}", private_message(text))
+            await self.call(
+                "POST", f"/webhooks/{application_id}/{token}", private_message(text), is_free=True
+            )
         )
 
     @staticmethod

@@ -26,7 +26,7 @@ from laneway.doors.chat.outbox import BACKOFF_S
 from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.inbound import BotMessage
 from laneway.doors.chat.platforms.bots.rooms import BotRooms, place_of
-from laneway.doors.chat.platforms.discord.api import NO_MENTIONS, DiscordAnswer, DiscordApi
+from laneway.doors.chat.platforms.discord.api import NO_MENTIONS, DiscordAnswer, DiscordApi, pause
 from laneway.doors.chat.platforms.discord.downloads import Downloads
 from laneway.doors.chat.platforms.discord.places import ChannelFacts, facts_from_json
 from laneway.doors.chat.platforms.discord.seen import SeenMessage, seen, thread_name
@@ -302,16 +302,6 @@ class DiscordIntake:
 
     async def _note(self, channel_id: str, message_id: str) -> None:
         await asyncio.to_thread(self._store.set_cursor, _cursor_name(channel_id), message_id)
-
-
-async def pause(clock: Clock, seconds: float) -> None:
-    """On the clock, which tests can turn faster."""
-    is_over = asyncio.Event()
-    cancel = clock.after(seconds, is_over.set)
-    try:
-        await is_over.wait()
-    finally:
-        cancel()
 
 
 def _waits() -> Iterable[float]:

@@ -30,7 +30,7 @@ from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.health import BotHealth
 from laneway.doors.chat.platforms.bots.received_files import ReceivedFiles
 from laneway.doors.chat.platforms.bots.rooms import BotRooms, open_rooms
-from laneway.doors.chat.platforms.discord.api import DiscordApi
+from laneway.doors.chat.platforms.discord.api import ANY_CALL_S, CallPace, DiscordApi, pause
 from laneway.doors.chat.platforms.discord.commands import registered
 from laneway.doors.chat.platforms.discord.downloads import Downloads
 from laneway.doors.chat.platforms.discord.gateway import (
@@ -41,9 +41,9 @@ from laneway.doors.chat.platforms.discord.gateway import (
     logs_handed_over,
     use_addresses,
 )
-from laneway.doors.chat.platforms.discord.intake import DiscordIntake, pause
+from laneway.doors.chat.platforms.discord.intake import DiscordIntake
 from laneway.doors.chat.platforms.discord.interactions import DiscordInteractions
-from laneway.doors.chat.platforms.discord.writer import ANY_CALL_S, NAME, DiscordWriter
+from laneway.doors.chat.platforms.discord.writer import NAME, DiscordWriter
 from laneway.doors.chat.ports import Chat, ChatCommand
 
 log = logging.getLogger(__name__)
@@ -138,12 +138,13 @@ class DiscordPlatform:
         use_addresses(options.api_url, options.gateway_url)
         async with (
             aiohttp.ClientSession(trust_env=True) as session,
-            GatewayClient(proxy=_proxy(options.api_url)) as client,
+            GatewayClient(proxy=proxy_for(options.api_url)) as client,
         ):
             with logs_handed_over():
                 bot_id = await self._log_in(client)
-                api = DiscordApi(session, options.api_url, options.token)
-                return await self._serve(chat, api, session, client, bot_id)
+                pace = CallPace(self._clock)
+                api = DiscordApi(session, options.api_url, options.token, pace)
+                return await self._serve(chat, api, session, client, bot_id, pace)
 
     async def _log_in(self, client: GatewayClient) -> int:
         """The bot's id. Waits for a network, and raises `UsageError` for a token that is refused."""
@@ -164,7 +165,13 @@ class DiscordPlatform:
         return client.user.id
 
     async def _serve(
-        self, chat: Chat, api: DiscordApi, session: aiohttp.ClientSession, client: GatewayClient, bot_id: int
+        self,
+        chat: Chat,
+        api: DiscordApi,
+        session: aiohttp.ClientSession,
+        client: GatewayClient,
+        bot_id: int,
+        pace: CallPace,
     ) -> int:
         access = self._options.access
         files = ReceivedFiles(self._options.files, self._wall)
@@ -173,6 +180,11 @@ class DiscordPlatform:
         health = ConnectionHealth(line, self._clock, well=f"ready as {bot_name}")
         strangers = Strangers(NAME, self._clock, self._tell)
         writer = DiscordWriter(api, access)
+
+        async def history(channel_id: str, limit: int) -> list[discord.Message]:
+            await pace.turn()
+            return await client.latest(channel_id, limit)
+
         refused: UsageError | None = None
         async with (
             open_rooms(chat, self._store, writer, access, self._clock, any_call_s=ANY_CALL_S) as rooms,
@@ -186,7 +198,7 @@ class DiscordPlatform:
                 api,
                 Downloads(session, files),
                 bot_id=bot_id,
-                history=client.latest,
+                history=history,
                 clock=self._clock,
                 wall=self._wall,
                 may_show=writer.may_show,
@@ -212,7 +224,7 @@ class DiscordPlatform:
                 )
             )
             try:
-                refused = await _stay_connected(client)
+                refused = await stay_connected(client)
             finally:
                 health.close()
                 intake.close()
@@ -237,7 +249,7 @@ class DiscordPlatform:
             log.warning("the slash commands could not be noted: %s", failed)
 
 
-async def _stay_connected(client: GatewayClient) -> UsageError | None:
+async def stay_connected(client: GatewayClient) -> UsageError | None:
     """Until Discord refuses us for good; then why."""
     try:
         await client.connect()
@@ -250,7 +262,7 @@ async def _stay_connected(client: GatewayClient) -> UsageError | None:
     return None
 
 
-def _proxy(url: str) -> str | None:
+def proxy_for(url: str) -> str | None:
     """The proxy that the environment names for this address."""
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):

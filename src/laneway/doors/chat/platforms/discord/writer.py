@@ -52,8 +52,6 @@ MAX_UPLOAD_BYTES = 10 * 1024 * 1024
 PACE = ChatPace(edit_s=1.2, call_s=1.0, burst=4)
 """Five messages and five edits in five seconds are allowed in one channel; when they are used up, the
 answers say so, and the outbox waits."""
-ANY_CALL_S = 0.025
-"""Fifty calls in a second are allowed to a bot."""
 NO_PREVIEWS, SILENT = 1 << 2, 1 << 12
 SILENT_KINDS = frozenset({"work", "plan", "banner", "diff"})
 """Kinds that make no sound."""
@@ -125,7 +123,7 @@ class DiscordWriter:
             "nonce": _nonce(place, post.key + instead_of),
             "enforce_nonce": True,
         }
-        if post.target:
+        if post.target.isdecimal():  # a tap has no message of its own
             body["message_reference"] = {"message_id": post.target, "fail_if_not_exists": False}
         answer = await self._api.call("POST", f"/channels/{self.rate_key(place)}/messages", body)
         if answer.is_done and _differs(answer, body):
@@ -172,6 +170,8 @@ class DiscordWriter:
 
     async def _react(self, place: Place, post: BotPost, ref: str) -> PostOutcome:
         emoji = REACTIONS[post.receipt]
+        if not post.target.isdecimal():
+            return PostSent(emoji)  # a tap: what it did can be seen
         # The message that a thread was opened for stands in the channel, and has the thread's id.
         channel = place.chat if post.target == place.topic else self.rate_key(place)
         path = f"{_message_path(channel, post.target)}/reactions"

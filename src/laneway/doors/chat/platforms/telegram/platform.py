@@ -92,6 +92,7 @@ class TelegramPlatform:
         """Until it is cancelled. Raises `UsageError` if Telegram does not let us in."""
         options = self._options
         health = BotHealth(NAME, self._store, self._tell, self._wall)
+        refused: UsageError | None = None
         async with TelegramApi(options.token, options.api_url) as api:
             bot = await self._log_in(api, health)
             writer = TelegramWriter(api, options.access)
@@ -112,7 +113,12 @@ class TelegramPlatform:
                 self.rooms, self.polling = rooms, polling
                 await self._register_commands(api, bot)
                 await asyncio.to_thread(_delete_old, files)
-                await polling.run()
+                try:
+                    await polling.run()
+                except UsageError as problem:
+                    refused = problem  # raised outside of the task group, which would wrap it
+        if refused is not None:
+            raise refused
         return 0
 
     async def _log_in(self, api: TelegramApi, health: BotHealth) -> BotName:

@@ -100,10 +100,11 @@ class TelegramPolling:
                 failures += 1
 
     async def _ask(self, offset: int) -> list[TelegramUpdate]:
-        is_growing = bool(self._album[0])
+        # After trouble an answer shows at once that all is well again.
+        is_urgent = bool(self._album[0]) or (self._health.line is not None and not self._health.line.is_well)
         params = {
             "offset": offset,
-            "timeout": 0 if is_growing else POLL_S,
+            "timeout": 0 if is_urgent else POLL_S,
             "allowed_updates": ALLOWED_UPDATES,
         }
         return updates_of(await self._api.call("getUpdates", params, timeout_s=POLL_S + ANSWER_S))

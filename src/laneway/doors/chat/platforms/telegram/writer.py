@@ -48,8 +48,8 @@ MAX_FILE_BYTES = 50 * 1024 * 1024
 """That bots may send."""
 MAX_PHOTO_BYTES = 10 * 1024 * 1024
 PHOTOS = frozenset({".png", ".jpg", ".jpeg", ".webp"})
-PRIVATE = ChatPace(edit_s=1.0, call_s=1.0, burst=3)
-GROUP = ChatPace(edit_s=3.0, call_s=3.2, burst=2)
+PRIVATE = ChatPace(edit_s=1.0, call_s=1.0, burst=2)
+GROUP = ChatPace(edit_s=3.0, call_s=3.3, burst=2)
 """Telegram lets 20 messages a minute into a group."""
 ANY_CALL_S = 1 / 28
 """Between two calls, whatever their chats: Telegram allows 30 a second."""
