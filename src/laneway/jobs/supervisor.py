@@ -34,8 +34,8 @@ from laneway.jobs.model import Job, JobFailure, JobSpec, Result
 from laneway.jobs.places import JobsLayout
 from laneway.jobs.preparation import prepare_worker, spawners_environment, work_folder
 from laneway.jobs.processes import end_marked
-from laneway.jobs.reports import in_tree
 from laneway.jobs.repo_state import RepoState, breaches, present_litter, remove_litter, repo_state
+from laneway.jobs.reports import in_tree
 from laneway.jobs.retries import give_back
 from laneway.jobs.runs import Judged, TreeRuns
 from laneway.jobs.worker import JobWorker, usage_of
