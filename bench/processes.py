@@ -22,8 +22,9 @@ def tree(pid: int, codex: str) -> dict[int, bool]:
     while pending:
         parent = pending.pop()
         for child in children.get(parent, ()):
-            is_codex[child] = is_codex[parent] or os.path.realpath(f"/proc/{child}/exe") == codex
-            pending.append(child)
+            with contextlib.suppress(*GONE):
+                is_codex[child] = is_codex[parent] or os.path.realpath(f"/proc/{child}/exe") == codex
+                pending.append(child)
     return is_codex
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from laneway.base.errors import BinaryError, EngineLost, EngineSilent
+from laneway.base.errors import BinaryError, EngineCannot, EngineLost, EngineSilent
 from laneway.claude.process import ClaudeProcess, StreamEvent
 from laneway.core.model import EngineGone, Other, Text
 from tests.claude.pretending import GREETS, HELLO, pretending, program, session_of
@@ -64,12 +64,13 @@ asked()
         ("#!/bin/sh\necho hello\n", BinaryError),
         ("no program at all", BinaryError),
         (HELLO + "answer(asked(), account={{}}, claude_code_version='1.0.3'); asked()", BinaryError),
+        (HELLO + "sys.exit('--some-option cannot be used with root/sudo privileges')", EngineCannot),
     ],
 )
 async def test_what_never_begins_is_an_error_with_a_reason(
     tmp_path: Path, script: str, error: type[Exception]
 ) -> None:
-    """Too old, something else, or broken; and nothing of it is left running."""
+    """Too old, something else, broken, or not for root; and nothing of it is left running."""
     async with pretending(tmp_path, script) as (engine, hub):
         with pytest.raises(error):
             await session_of(hub, tmp_path)

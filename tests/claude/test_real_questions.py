@@ -168,6 +168,26 @@ async def test_the_model_asks_with_options_and_own_words_are_an_answer_too() -> 
         assert 'Which?\\"=\\"red, or rather pink' in here.model_input().replace("\\\\", "\\")
 
 
+async def test_the_model_asks_several_things_at_once_of_which_one_takes_several_choices() -> None:
+    """Each with its header, and each option with what it means."""
+    options = [{"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}]
+    asked = [
+        {"question": "Which?", "header": "Colours", "options": options, "multiSelect": True},
+        {"question": "Where?", "header": "Place", "options": options, "multiSelect": False},
+    ]
+    async with real() as here:
+        session = await here.session()
+        seen: list[Question] = []
+        answer = Answer(choice_id="accept", values={"answer-1": ["red", "blue"], "answer-2": "outside"})
+        await play(session, tool("AskUserQuestion", questions=asked), decide=noting(seen, answer))
+        shown = [(field.header, field.text, field.is_multiple) for field in seen[0].fields]
+        assert shown == [("Colours", "Which?", True), ("Place", "Where?", False)]
+        assert [option.description for option in seen[0].fields[0].options] == ["warm", "cold"]
+        heard = here.model_input().replace("\\\\", "\\")
+        assert 'Which?\\"=\\"red, blue' in heard
+        assert 'Where?\\"=\\"outside' in heard
+
+
 @pytest.mark.parametrize("answer", [NO, YES])
 async def test_a_question_nobody_answers_is_declined_and_the_turn_goes_on(answer: Answer) -> None:
     """A yes without an answer is none."""

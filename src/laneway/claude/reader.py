@@ -69,6 +69,8 @@ class ThreadReader:
         self._held: list[Callable[[], None]] | None = None
         """What has come since a result that is too early."""
         self.compactions = 0
+        self._has_run = False
+        """Whether this process has said that it works, and not yet that it is idle."""
 
     @property
     def is_busy(self) -> bool:
@@ -111,6 +113,8 @@ class ThreadReader:
             self._result(message, frame)
         elif kind == "user" and message.get("isReplay") is True:
             self.turns.echo(message, frame)
+        elif kind == "system" and subtype == "session_state_changed":
+            self._state_changed(message.get("state"), frame)
         elif kind == "system" and subtype in _TASKS and self._subagents.task(message):
             pass
         elif kind == "system" and subtype == "background_tasks_changed":
@@ -134,6 +138,14 @@ class ThreadReader:
             self._watch_transcript()
         else:
             self._end_turn(message, frame)
+
+    def _state_changed(self, state: Any, frame: bytes) -> None:
+        """Its last word on a turn, behind the result: whoever is idle runs none."""
+        has_run, self._has_run = self._has_run, state != "idle"
+        if has_run and not self._has_run and self.translator.turn_id is not None:
+            log.warning("Claude Code is idle, and its turn had no result")
+            reason = "aborted" if self.translator.is_stopping else None
+            self._result({"terminal_reason": reason}, frame)
 
     def _end_turn(self, message: dict[str, Any], frame: bytes) -> None:
         turn_id = self.translator.turn_id
@@ -165,6 +177,7 @@ class ThreadReader:
         self._look(at_end=True)
         self._release_held()
         self.turns.begin_accepted()
+        self._has_run = False
         self._on_end(how)
 
     # ── the transcript ─────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from laneway.base.disk import is_disk_full
 from laneway.base.engines import CLAUDE
-from laneway.base.errors import DiskFull, EngineLost, EngineSilent, NotLoggedIn, ThreadUnknown
+from laneway.base.errors import DiskFull, EngineCannot, EngineLost, EngineSilent, NotLoggedIn, ThreadUnknown
 from laneway.base.programs import Binary
 from laneway.claude import version
 from laneway.claude.access import READ_ONLY, access_of
@@ -31,6 +31,7 @@ TAKE_S = 60.0
 """From an input to the report that it was taken, or that its turn began: milliseconds, unless it hangs."""
 LOGIN_REMEDY = "run `laneway login --engine claude`"
 _UNKNOWN = "No conversation found"
+_NOT_FOR_ROOT = "cannot be used with root"
 _FIRST_PARTY = "firstParty"
 
 
@@ -133,6 +134,9 @@ class ClaudeSetup:
         """Raise a better error than that the process ended, if there is one."""
         if _UNKNOWN in said:
             raise ThreadUnknown(thread_id, engine=CLAUDE) from loss
+        if _NOT_FOR_ROOT in said:
+            remedy = "Start it as another user, or leave the approval policy out."
+            raise EngineCannot(CLAUDE, "do everything unasked as root", remedy) from loss
         if await asyncio.to_thread(is_disk_full, self.home):
             raise DiskFull(str(self.home)) from loss
         # A binary that is too old or something else also just exits.
