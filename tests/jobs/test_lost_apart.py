@@ -1,4 +1,4 @@
-"""A job in a layer or a copy of its own whose supervisor and guardian are killed: nothing is merged or lost."""
+"""A job that works apart and whose supervisor and guardian are killed: nothing is merged, nothing is lost."""
 
 from __future__ import annotations
 
