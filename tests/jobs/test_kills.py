@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from laneway.jobs.isolation.isolated import why_not
 from laneway.jobs.model import JobLimits, Run
 from laneway.jobs.resolving import Resolution, resolve
 from laneway.jobs.runs import Judged, TreeRuns
@@ -130,6 +131,10 @@ async def test_kills_at_any_moment_lose_no_job_no_slot_and_no_event(tmp_path: Pa
         assert len(rounds.jobs.dispatch()) == LIMITS.write, again
 
 
+ISOLATIONS = ("shared", "shared", "worktree", "shared", "overlay")
+"""Of writing jobs: most share the tree; the others are killed while they are merged, too."""
+
+
 class Rounds:
     """Jobs of servers that are killed, read by somebody who remembers what it has read."""
 
@@ -145,6 +150,8 @@ class Rounds:
         self._ages = itertools.count()
         self._known: set[str] = set()
         self._rollbacks = 0
+        no_overlay = why_not("overlay", person.here.work, person.here.places.jobs)
+        self._isolations = ["worktree" if no_overlay and each == "overlay" else each for each in ISOLATIONS]
 
     def _drawn(self) -> Iterator[tuple[str, ...]]:
         while True:
@@ -185,8 +192,10 @@ class Rounds:
     def _spawn(self, client: Client) -> asyncio.Future[Any]:
         age = next(self._ages)
         prompt = PROMPTS[age % len(PROMPTS)]
-        sandbox = "read-only" if prompt == PROMPTS[0] else "workspace-write"
-        return client.start("codex_spawn", prompt=prompt.format(age), sandbox=sandbox)
+        asked = {"prompt": prompt.format(age)}
+        if prompt != PROMPTS[0]:
+            asked |= {"sandbox": "workspace-write", "isolation": self._isolations[age % len(ISOLATIONS)]}
+        return client.start("codex_spawn", **asked)
 
     def _unresolved(self) -> list[str]:
         """The jobs of this round."""
@@ -223,7 +232,7 @@ class Rounds:
         runs = TreeRuns(self.jobs.places, self.jobs.ledger, run.tree)
         judged = runs.judge(run)
         for claim in judged.credits.claims:
-            if claim.certainty in ("patch", "alone"):
+            if claim.certainty in ("overlay", "patch", "alone"):
                 owner = claim.path.rpartition(".")[2]
                 if owner != self.jobs.get(claim.job_id).title[2:]:
                     pytest.fail(f"{where}: {claim}\n{self._history(run, judged)}")

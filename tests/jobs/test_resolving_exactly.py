@@ -32,9 +32,9 @@ async def test_a_run_is_found_by_whatever_name_its_folder_has(tmp_path: Path) ->
             assert asked(jobs, "show", cwd=str(folder))["run"] == ended.run_id
         assert asked(jobs, "rollback", cwd=str(link / "old"))["ending"] == "done"
         assert (here.work / "old" / "x.txt").read_text() == "x\n"
-        for nowhere in ("/", "a\0b", "~nobody-at-all"):
+        for name in ("/", "a\0b", "~nobody-at-all"):
             with pytest.raises(UsageError, match=r"git repository|no open run"):
-                asked(jobs, "accept", cwd=nowhere)
+                asked(jobs, "accept", cwd=name)
 
 
 async def test_a_job_that_went_on_in_a_thread_does_not_run_again_without_it(tmp_path: Path) -> None:

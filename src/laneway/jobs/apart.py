@@ -110,3 +110,11 @@ def merge_of_lost(runs: TreeRuns, job: Job) -> tuple[EditWindow, ...]:
     runs.merges.recover()
     merged = runs.merges.of_job(job.job_id)
     return () if merged is None else (merged.window(job.started_at, time.time()),)
+
+
+def left_by_lost(runs: TreeRuns, job: Job, work: Path) -> tuple[str, ...]:
+    """Where to look at what such a job has done, if it was not merged; as a warning."""
+    if job.isolation == "shared":
+        return ()
+    source = isolated(job.isolation, Path(runs.tree), work).source
+    return (f"It was not merged: what it changed lies in {source}.",) if source.is_dir() else ()

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.errors import LanewayError
-from laneway.jobs.apart import merge_of_lost
+from laneway.jobs.apart import left_by_lost, merge_of_lost
 from laneway.jobs.attribution import JobTraces
 from laneway.jobs.dispatch import ring
 from laneway.jobs.event_log import FINAL, EventWriter, last_event
@@ -141,6 +141,9 @@ def _with_edits(places: JobsLayout, ledger: Ledger, job: Job, result: Result) ->
             windows = windows_in(places.job(job.job_id).events, job.job_id, job.tree)
         else:
             windows = merge_of_lost(runs, job)
+            if not windows:
+                left = left_by_lost(runs, job, places.job(job.job_id).work)
+                result = msgspec.structs.replace(result, warnings=left)
         judged = runs.end(job, job.run_id, JobTraces(windows=windows, scope=job.scope))
     except (LanewayError, OSError) as problem:
         log.warning("The edits of the lost job %s are not known: %s", job.job_id, problem)

@@ -4,6 +4,7 @@
     place_of   where the worker has what lies at a path of the tree
     wrap       the words to start it with, under a guardian as ever
     read       what it changed, when every process of it is gone
+    source     where the worker's files lie, for a person to look at
     remove     `laneway.jobs.isolation.removal`, of the folder; until then all of it can be looked at
 
 The user's tree is changed by `laneway.jobs.isolation.merge` only.
@@ -33,6 +34,9 @@ class Isolated(Protocol):
 
     @property
     def tree(self) -> str: ...
+
+    @property
+    def source(self) -> Path: ...
 
     def begin(self, shadow: Shadow, baseline: Snapshot) -> tuple[Unguarded, ...]: ...
 

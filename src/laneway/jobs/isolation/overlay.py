@@ -75,6 +75,10 @@ class Overlay(msgspec.Struct, frozen=True):
         """The folder with what was written: deleted files are devices, replaced folders have an attribute."""
         return self.layer(covered) / "upper"
 
+    @property
+    def source(self) -> Path:
+        return self.upper(self.tree)
+
     def begin(self, shadow: Shadow, baseline: Snapshot) -> tuple[Unguarded, ...]:
         """Make empty layers; what an earlier attempt left is removed. Nothing of the tree is missing."""
         self._make()

@@ -51,6 +51,10 @@ class Copy(msgspec.Struct, frozen=True):
         return self.folder / "tree" / (os.path.basename(self.tree) or "root")
 
     @property
+    def source(self) -> Path:
+        return self.top
+
+    @property
     def shadow(self) -> Shadow:
         return Shadow(self.folder / "shadow", self.top)
 
