@@ -29,7 +29,7 @@ help:
 	@echo "make protocol    generate the protocol tables anew from the real Codex"
 	@echo "make man         write the man page anew from the command line"
 	@echo "make modules     write the index of modules anew from their docstrings"
-	@echo "make recording   record the picture of the README anew, with the real Claude Code and Codex"
+	@echo "make recording   record the pictures of the README anew, with the real Claude Code and Codex"
 	@echo "make lock        resolve the dependencies anew"
 
 setup: $(VENV)/.installed
@@ -113,6 +113,7 @@ golden-mcp: setup
 
 recording: setup
 	$(BIN)/python -m scripts.record_demo
+	$(BIN)/python -m scripts.record_chat
 
 protocol: setup
 	$(BIN)/python scripts/generate_protocol.py

@@ -157,7 +157,7 @@ async def test_a_hostile_repository_of_real_jobs(tmp_path: Path) -> None:
         assert made.was_run(but_by="codex") == ""
 
 
-@pytest.mark.covers("J-supervision.5")
+@pytest.mark.covers("J-supervision.5", "J-nodes.2")
 @pytest.mark.parametrize("name", [".laneway.toml", ".atm.toml"])
 async def test_a_repository_widens_no_limit_of_jobs(tmp_path: Path, name: str) -> None:
     """Not even one that is trusted: these are the user's own settings."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from laneway.jobs.model import Job, JobFailure
 from laneway.jobs.places import JobsLayout
@@ -26,6 +27,7 @@ from tests.mail.box import found
 from tests.wire.support import linux_only
 
 
+@pytest.mark.covers("J-boss.3")
 async def test_the_boss_gets_mail_when_its_job_has_ended(tmp_path: Path) -> None:
     """Under the name of its server, by a setting; the supervisor sends it, so the server may be gone."""
     settings = {"LANEWAY_JOBS_MAIL": "true", "LANEWAY_IDENTITY": "ann", "LANEWAY_TEAM": "crew"}
@@ -42,6 +44,7 @@ async def test_the_boss_gets_mail_when_its_job_has_ended(tmp_path: Path) -> None
             assert mail.sender == "laneway-jobs"
 
 
+@pytest.mark.covers("J-boss.3")
 async def test_a_codex_boss_is_woken_by_the_mail(tmp_path: Path) -> None:
     """The mail becomes a turn of the session with the name of the server, without anybody asking."""
     settings = {"LANEWAY_JOBS_MAIL": "true", "LANEWAY_IDENTITY": "boss", "LANEWAY_TEAM": "crew"}
@@ -78,6 +81,7 @@ async def test_the_boss_is_told_of_a_job_whose_supervisor_was_killed(tmp_path: P
             assert f"Your background job {job_id} has ended: lost." in mail.text
 
 
+@pytest.mark.covers("J-boss.3")
 async def test_without_the_setting_nobody_is_told(tmp_path: Path) -> None:
     """The job's supervisor is gone by then, and with it whoever could send mail."""
     async with place(tmp_path) as here:

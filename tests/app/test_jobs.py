@@ -142,6 +142,38 @@ async def test_a_wait_is_a_task_for_clients_that_take_tasks_and_survives_the_ser
             assert cancelled["result"]["status"] == "cancelled"
 
 
+@pytest.mark.covers("J-tools.13", "J-tools.14")
+async def test_a_call_that_asks_for_a_task_finds_its_wait_again_on_the_next_server(tmp_path: Path) -> None:
+    """In the dialect of 2025-11-25, after the first server was killed: `tasks/result` waits for the jobs."""
+    async with place(tmp_path) as here:
+        go = tmp_path / "go"
+        async with here.server("mcp", greet=False) as client:
+            await client.greet({}, "2025-11-25")
+            job_id = await spawned(client, f"%run until test -e {go}; do sleep 0.02; done\n%say over")
+            call = {"name": "codex_wait_all", "arguments": {"jobIds": [job_id]}, "task": {}}
+            kept, dropped = [
+                (await client.ask("tools/call", call))["result"]["task"]["taskId"] for _ in range(2)
+            ]
+            ended = await client.ask("tasks/cancel", {"taskId": dropped})
+            assert ended["result"]["status"] == "cancelled"
+            client.process.kill()
+            await client.process.wait()
+        async with here.server("mcp", greet=False) as client:
+            await client.greet({}, "2025-11-25")
+            waiting = client.request("tasks/result", {"taskId": kept})
+            listed = (await client.ask("tasks/list"))["result"]["tasks"]
+            assert {each["taskId"]: each["status"] for each in listed} == {
+                kept: "working",
+                dropped: "cancelled",
+            }
+            assert not waiting.done()
+            go.touch()
+            told = (await waiting)["result"]["structuredContent"]
+            assert [(job["jobId"], job["status"]) for job in told["ended"]] == [(job_id, "succeeded")]
+            state = await client.ask("tasks/get", {"taskId": kept})
+            assert state["result"]["status"] == "completed"
+
+
 @pytest.mark.covers("J-tools.17")
 async def test_codex_mcp_keeps_its_status_and_has_that_of_jobs_too(tmp_path: Path) -> None:
     """Without `jobId` it is the server's health, as it always was."""

@@ -167,6 +167,7 @@ async def test_a_boss_sleeps_until_its_job_has_ended_and_is_woken_with_the_resul
         assert here.called() == ["codex_spawn", "codex_wait_any", "codex_result"]
 
 
+@pytest.mark.covers("J-boss.1")
 async def test_a_person_gives_claude_code_the_instructions_for_a_boss_by_a_command() -> None:
     """The prompt of the server is a command there; the model gets the whole page."""
     async with boss() as here, here.home.interactive(*MAY) as screen:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from laneway.cli.tour import STOPS
 from laneway.cli.tour_jobs import BEFORE, BOTH, FIRST_ONLY
 from tests.cli.support import laneway, misbehaving_codex
 
 
+@pytest.mark.covers("J-boss.4")
 async def test_a_person_sees_each_stop_and_its_outcome() -> None:
     """Plain text where there is no terminal."""
     ran = await laneway("tour")

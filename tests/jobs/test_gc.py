@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from laneway.jobs.model import Job, Run
 from laneway.jobs.resolving import Resolution, resolve
 from laneway.jobs.service import Jobs
 from laneway.jobs.slots import held
-from tests.jobs.stage import Stage, reading, spawn, stage, writing
+from tests.jobs.stage import DEADLINE_S, Stage, reading, spawn, stage, writing
 
 AGES = st.integers(0, 3)
 
@@ -64,7 +65,18 @@ def asked(jobs: Jobs, action: Any, **more: Any) -> dict[str, Any]:
 
 
 async def ended_jobs(here: Stage, jobs: Jobs, *requests: Any) -> list[Job]:
-    return await here.ended(jobs, *(spawn(jobs, request) for request in requests))
+    """Ended, and their supervisors gone, which hold a job's lock for a moment after they wrote its end."""
+    ended = await here.ended(jobs, *(spawn(jobs, request) for request in requests))
+    async with asyncio.timeout(DEADLINE_S):
+        for job in ended:
+            while not is_free(here.places.job(job.job_id).lock):
+                await asyncio.sleep(0.005)
+    return ended
+
+
+def is_free(lock: Path) -> bool:
+    with held(lock) as is_ours:
+        return is_ours
 
 
 @pytest.mark.covers("004-events.2", "J-tools.10")

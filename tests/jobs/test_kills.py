@@ -107,7 +107,7 @@ async def test_what_hides_in_a_session_and_an_environment_of_its_own_ends_with_i
         assert not runs(pid)
 
 
-@pytest.mark.covers("J-tools.9", "J-supervision.1", "J-supervision.4", "J-a2.10", "J-a2.11")
+@pytest.mark.covers("J-tools.9", "J-supervision.1", "J-supervision.4", "J-a2.10", "J-a2.11", "J-proof.2")
 @linux_only
 @pytest.mark.chaos
 @pytest.mark.timeout(3600)

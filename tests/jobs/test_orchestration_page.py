@@ -14,7 +14,7 @@ from laneway.jobs.orchestration import instructions
 from tests.jobs.orchestration import CONTRACT, PAGE, exchanges, rewritten
 
 
-@pytest.mark.covers("004-tools.3", "004-document.s")
+@pytest.mark.covers("004-tools.3", "004-document.s", "J-boss.1")
 async def test_every_call_of_the_page_is_answered_as_it_says(tmp_path: Path) -> None:
     """By real workers; `python -m tests.jobs.orchestration` writes the answers anew."""
     page = PAGE.read_text()

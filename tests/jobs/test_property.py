@@ -82,7 +82,7 @@ def expected(now: dict[str, Thing], baseline: dict[str, Thing], given_back: set[
     return {**rest, **{path: baseline[path] for path in given_back if path in baseline}}
 
 
-@pytest.mark.covers("J-a2.1", "J-a2.11", "J-a2.20")
+@pytest.mark.covers("J-a2.1", "J-a2.11", "J-a2.20", "J-proof.1")
 @pytest.mark.chaos
 @pytest.mark.timeout(1800)
 def test_a_run_that_is_rolled_back_is_the_baseline_and_the_persons_work(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_run_that_is_rolled_back_is_the_baseline_and_the_persons_work(tmp_path
     assert done > GAMES * 0.8
 
 
-@pytest.mark.covers("J-a2.19")
+@pytest.mark.covers("J-a2.19", "J-proof.1")
 @pytest.mark.chaos
 @pytest.mark.timeout(1800)
 def test_one_job_that_is_rolled_back_takes_nothing_of_the_others_with_it(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def opened(pid: int) -> set[str]:
     return {os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder)}
 
 
-@pytest.mark.covers("004-tree.s", "J-workers.6", "J-a2.4")
+@pytest.mark.covers("004-tree.s", "J-workers.6", "J-a2.4", "J-proof.3")
 async def test_a_run_leaves_everything_of_the_user_as_it_was(tmp_path: Path) -> None:
     """Index, references, objects, stash, hooks and configuration of git; and the one of Codex."""
     async with stage(tmp_path) as here:

@@ -18,7 +18,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "lanes.md"
 @pytest.mark.covers("003-lane.13")
 def test_the_lane_of_the_page_passes_the_tests_of_the_page(tmp_path: Path) -> None:
     """In a folder of its own; skipped is what the page leaves out: failures, and what the model is given."""
-    lane, tests = blocks(PAGE.read_text(), "python")
+    lane, tests, *_ = blocks(PAGE.read_text(), "python")
     (tmp_path / "my_lanes").mkdir()
     (tmp_path / "my_lanes" / "run.py").write_text(lane)
     (tmp_path / "test_run_lane.py").write_text(tests)

@@ -67,6 +67,9 @@ JOBS = {
     "J-workers": 18,
     "J-supervision": 9,
     "J-a2": 23,
+    "J-nodes": 7,
+    "J-boss": 4,
+    "J-proof": 6,
 }
 """How many parts each requirement of seed 004 has, and each section of the issue about jobs."""
 SCENARIOS = {
@@ -125,7 +128,6 @@ LISTINGS = (
         SEED_004,
     ),
 )
-"""What concerns other nodes, the tour and MCP prompts is in neither."""
 
 
 def tagged() -> dict[str, list[str]]:

@@ -14,14 +14,19 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
+from laneway.app.bots import BOTS
 from laneway.app.chat_lanes import ChatLanes, ChosenEngines
 from laneway.app.chat_platforms import PlatformContext, make_platforms, require
 from laneway.app.chat_store import OpenConversations, open_conversations
+from laneway.base.errors import UsageError
+from laneway.base.plain import quoted
 from laneway.base.settings import Settings
 from laneway.doors.chat.options import Busy, ChatOptions
 from laneway.doors.chat.platform import ChatPlatform
-from laneway.doors.chat.ports import Chat
+from laneway.doors.chat.ports import Chat, ChatCommand
+from laneway.doors.chat.routing import CONTROLS
 from laneway.doors.chat.service import ChatService
 
 STOPPED = 130
@@ -36,6 +41,8 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     cwd: Path
     platforms: tuple[str, ...]
+    lane: str | None = None
+    """The lane that leads new conversations; none for the setting's."""
     resume: str | None = None
     """The conversation that the terminal goes on with; empty for the latest of the folder."""
 
@@ -59,7 +66,7 @@ async def serve(request: ChatRequest) -> int:
     """Run the platforms until the user leaves; returns the exit code."""
     require(request.platforms)
     with Signals() as signals:  # until all is closed: a second signal need not wait for that
-        async with open_chat(request) as (chat, opened):
+        async with open_chat(request) as (chat, opened, commands):
             context = PlatformContext(
                 settings=request.settings,
                 cwd=request.cwd,
@@ -68,13 +75,16 @@ async def serve(request: ChatRequest) -> int:
                 resume=request.resume,
                 is_rehearsal=request.chosen.is_rehearsal,
                 signals=signals,
+                commands=commands,
             )
             return await run_platforms(make_platforms(request.platforms, context), chat, signals.received)
 
 
 @asynccontextmanager
-async def open_chat(request: ChatRequest) -> AsyncIterator[tuple[Chat, OpenConversations]]:
-    """The conversations of a process. All of their lanes have ended when this returns."""
+async def open_chat(
+    request: ChatRequest,
+) -> AsyncIterator[tuple[Chat, OpenConversations, tuple[ChatCommand, ...]]]:
+    """The conversations of a process, and their commands. All lanes have ended when this returns."""
     async with AsyncExitStack() as stack:
         path = None
         if request.chosen.is_rehearsal:
@@ -84,10 +94,23 @@ async def open_chat(request: ChatRequest) -> AsyncIterator[tuple[Chat, OpenConve
         opened = await stack.enter_async_context(
             open_conversations(request.settings.chat_keep_days, path=path)
         )
-        lanes = await stack.enter_async_context(ChatLanes(request.chosen, request.settings))
+        is_remote = not set(request.platforms).isdisjoint(BOTS)
+        lanes = await stack.enter_async_context(
+            ChatLanes(request.chosen, request.settings, is_remote=is_remote)
+        )
         options = chat_options(request.settings, request.cwd)
+        if request.lane is not None:
+            options = replace(options, default_lane=_lane_named(request.lane, lanes))
         chat = await stack.enter_async_context(ChatService(lanes, opened.store, opened.locks, options))
-        yield chat, opened
+        controls = (ChatCommand(name, about) for name, about in CONTROLS.items())
+        yield chat, opened, (*lanes.commands, *controls)
+
+
+def _lane_named(name: str, lanes: ChatLanes) -> str:
+    if name not in lanes.names:
+        why = "".join(f"\n  {problem}" for problem in lanes.problems)
+        raise UsageError(f"There is no lane {quoted(name)}: there are {', '.join(lanes.names)}.{why}")
+    return name
 
 
 async def run_platforms(platforms: Sequence[ChatPlatform], chat: Chat, stop: asyncio.Event) -> int:

@@ -23,6 +23,7 @@ from laneway.base.errors import EngineClosed
 from laneway.base.settings import Settings
 from laneway.doors.chat.engine_lane import EngineLane
 from laneway.doors.chat.lane_engines import LaneKind
+from laneway.doors.chat.ports import ChatCommand
 from laneway.lanes.loading import LoadedLanes, load_lanes, make_lane
 
 if TYPE_CHECKING:
@@ -71,16 +72,18 @@ class ChosenEngines(msgspec.Struct, frozen=True, kw_only=True):
 class ChatLanes:
     """The `LaneFactory` of a process: `async with`, so that no engine outlives it."""
 
-    def __init__(self, chosen: ChosenEngines, settings: Settings) -> None:
+    def __init__(self, chosen: ChosenEngines, settings: Settings, *, is_remote: bool = False) -> None:
+        """`is_remote`: people reach it from elsewhere, so engines ask unless the user has said otherwise."""
         self._modules = settings.chat_lanes
         self._plugins = LoadedLanes({})
         self._clock = LoopClock()
+        self._is_remote = is_remote and not chosen.is_rehearsal
         rehearsing = _codex(msgspec.structs.replace(chosen.codex, is_rehearsal=True), chosen.retry_s)
         is_rehearsal = chosen.is_rehearsal
         self._engines: dict[str, tuple[LaneKind, SharedEngine]] = {
             CLAUDE.name: (_claude_kind(is_rehearsal=is_rehearsal), _claude(chosen.claude, chosen.retry_s)),
             CODEX.name: (
-                _codex_kind(settings, is_rehearsal=is_rehearsal),
+                _codex_kind(settings, is_rehearsal=is_rehearsal, is_remote=is_remote),
                 rehearsing if is_rehearsal else _codex(chosen.codex, chosen.retry_s),
             ),
             REHEARSE.name: (REHEARSE, rehearsing),
@@ -104,9 +107,21 @@ class ChatLanes:
     def problems(self) -> tuple[str, ...]:
         return tuple(each.problem for each in self._plugins.problems)
 
+    @property
+    def commands(self) -> tuple[ChatCommand, ...]:
+        """What gives a task to each, for lists."""
+        engines = {name: kind.description for name, (kind, _) in self._engines.items()}
+        return tuple(
+            ChatCommand(name, engines.get(name) or make_lane(name, self._clock).description, kind="lane")
+            for name in self.names
+        )
+
     def make(self, name: str, cwd: Path) -> Lane:
         if name in self._engines:
-            return EngineLane(*self._engines[name])
+            kind, engine = self._engines[name]
+            if name == CODEX.name and self._is_remote and kind.approval_policy is None:
+                kind = _asking(kind, cwd)
+            return EngineLane(kind, engine)
         if name not in self.names:
             raise KeyError(name)
         return make_lane(name, self._clock)
@@ -116,7 +131,7 @@ def _claude_kind(*, is_rehearsal: bool) -> LaneKind:
     return msgspec.structs.replace(CLAUDE, resumes=False) if is_rehearsal else CLAUDE
 
 
-def _codex_kind(settings: Settings, *, is_rehearsal: bool) -> LaneKind:
+def _codex_kind(settings: Settings, *, is_rehearsal: bool, is_remote: bool) -> LaneKind:
     if is_rehearsal:
         return msgspec.structs.replace(REHEARSE, name=CODEX.name, description=CODEX.description)
     config: dict[str, Any] = {}
@@ -125,9 +140,26 @@ def _codex_kind(settings: Settings, *, is_rehearsal: bool) -> LaneKind:
     sandbox, approval_policy = settings.sandbox, settings.approval_policy
     if settings.chat_codex_approvals == "never":
         sandbox, approval_policy = "workspace-write", "never"
+    if is_remote and approval_policy == "never" and not _is_own_word(settings):
+        approval_policy = "on-request"
     return msgspec.structs.replace(
         CODEX, model=settings.model, sandbox=sandbox, approval_policy=approval_policy, config=config
     )
+
+
+def _is_own_word(settings: Settings) -> bool:
+    """Whether the user, and not a repository, has decided that Codex never asks."""
+    key = "chat.codex_approvals" if settings.chat_codex_approvals == "never" else "approval_policy"
+    return settings.source(key).kind != "repo"
+
+
+def _asking(kind: LaneKind, cwd: Path) -> LaneKind:
+    from laneway.codex.locate import codex_home
+    from laneway.codex.repo_approvals import ON_REQUEST, repository_asks_less
+
+    if repository_asks_less(str(cwd), codex_home(os.environ)):
+        return msgspec.structs.replace(kind, approval_policy=ON_REQUEST)
+    return kind
 
 
 # ── engines ────────────────────────────────────────────────────────────────

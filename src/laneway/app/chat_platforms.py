@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from laneway.core.conversations import ConversationStore
     from laneway.doors.chat.platform import ChatPlatform
     from laneway.doors.chat.platforms.terminal.platform import TerminalInterrupts
+    from laneway.doors.chat.ports import ChatCommand
 
 TERMINAL = "terminal"
 """What is run if nothing else is asked for."""
@@ -38,6 +39,8 @@ class PlatformContext(msgspec.Struct, frozen=True, kw_only=True):
     """For the terminal: the conversation to go on with; empty for the latest of this folder."""
     is_rehearsal: bool = False
     signals: TerminalInterrupts | None = None
+    commands: tuple[ChatCommand, ...] = ()
+    """Those of lanes and of conversations, for the lists that services keep."""
 
 
 class PlatformKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +69,40 @@ def _web(context: PlatformContext) -> ChatPlatform:
     from laneway.app.page import PageServer, uploads_folder
     from laneway.doors.chat.platforms.web.platform import WebPlatform
 
-    return WebPlatform(PageServer(context.settings), uploads_folder())
+    return WebPlatform(PageServer(context.settings), uploads_folder(), cwd=context.cwd)
+
+
+def _telegram(context: PlatformContext) -> ChatPlatform:
+    from laneway.app.bots import SoleBot, access_of, bot_locks, files_folder, token_of
+    from laneway.doors.chat.platforms.telegram.api import API_URL
+    from laneway.doors.chat.platforms.telegram.platform import TelegramOptions, TelegramPlatform
+
+    settings = context.settings
+    options = TelegramOptions(
+        token=token_of("telegram", settings, context.environment),
+        access=access_of("telegram", settings),
+        files=files_folder("telegram"),
+        commands=context.commands,
+        api_url=settings.chat_telegram_api_url or API_URL,
+    )
+    return SoleBot(TelegramPlatform(options, context.store), options.token, bot_locks())
+
+
+def _discord(context: PlatformContext) -> ChatPlatform:
+    from laneway.app.bots import SoleBot, access_of, bot_locks, files_folder, token_of
+    from laneway.doors.chat.platforms.discord.gateway import API_URL, GATEWAY_URL
+    from laneway.doors.chat.platforms.discord.platform import DiscordOptions, DiscordPlatform
+
+    settings = context.settings
+    options = DiscordOptions(
+        token=token_of("discord", settings, context.environment),
+        access=access_of("discord", settings),
+        files=files_folder("discord"),
+        commands=context.commands,
+        api_url=settings.chat_discord_api_url or API_URL,
+        gateway_url=settings.chat_discord_gateway_url or GATEWAY_URL,
+    )
+    return SoleBot(DiscordPlatform(options, context.store), options.token, bot_locks())
 
 
 def _is_interactive() -> bool:
@@ -88,6 +124,18 @@ PLATFORMS: dict[str, PlatformKind] = {
         description="a page in your browser",
         extra="web",
         modules=("uvicorn", "markdown_it"),
+    ),
+    "telegram": PlatformKind(
+        make=_telegram,
+        description="a bot of yours on Telegram",
+        extra="telegram",
+        modules=("aiohttp",),
+    ),
+    "discord": PlatformKind(
+        make=_discord,
+        description="a bot of yours on Discord",
+        extra="discord",
+        modules=("discord", "aiohttp"),
     ),
 }
 

@@ -30,7 +30,7 @@ async def console_parts(
 ) -> AsyncIterator[tuple[PagePart, ...]]:
     """The parts of the page, while the block runs. Jobs are looked after meanwhile."""
     clock = LoopClock()
-    async with command_jobs(settings, choice, cwd=cwd) as tools:
+    async with command_jobs(settings, choice, cwd=cwd, may_lack_codex=True) as tools:
         yield (
             SessionsPart(SocketSessions(), clock),
             JobsPart(ToolJobs(tools), clock),

@@ -12,11 +12,14 @@ from laneway.doors.console.panels.ports import JobAction
 from laneway.jobs import tool_schemas
 from laneway.jobs.service import LOCAL
 from laneway.jobs.tools import JobTools
+from laneway.rendering.outputs import shortened
 
 SHOWN_JOBS = 50
 """On one page of the list."""
 SHOWN_EVENTS = 500
 """Of one job in one answer; the cursor goes on from there."""
+MAX_PROMPT_CHARS = 20_000
+"""Shown of what a job was told: it may be a megabyte."""
 _CALLER = Caller(agent_id="", principal=LOCAL)
 
 
@@ -30,7 +33,20 @@ class ToolJobs:
         return await self._answer(tool_schemas.LIST.name, {"limit": SHOWN_JOBS, "cursor": cursor})
 
     async def result(self, job_id: str) -> dict[str, Any]:
-        return await self._answer(tool_schemas.RESULT.name, {"jobId": job_id})
+        answer = await self._answer(tool_schemas.RESULT.name, {"jobId": job_id})
+        return {**answer, **await asyncio.to_thread(self._asked, job_id)}
+
+    def _asked(self, job_id: str) -> dict[str, Any]:
+        """What the job was told to do."""
+        jobs = self._tools.jobs
+        job = jobs.get(job_id)
+        spec = jobs.spec(job)
+        return {
+            "title": job.title,
+            "mode": job.mode,
+            "cwd": spec.cwd,
+            "prompt": shortened(spec.prompt, MAX_PROMPT_CHARS),
+        }
 
     async def events(self, job_id: str, cursor: str | None) -> dict[str, Any]:
         arguments = {"jobId": job_id, "cursor": cursor, "maxEvents": SHOWN_EVENTS}
@@ -50,8 +66,13 @@ class ToolJobs:
         self._tools.stir()
         return new.job_id
 
-    async def run(self, run_id: str, paths: Sequence[str]) -> dict[str, Any]:
-        arguments = {"action": "show", "run": run_id, "paths": list(paths) or None}
+    async def run(self, run_id: str, paths: Sequence[str], job_ids: Sequence[str] = ()) -> dict[str, Any]:
+        arguments = {
+            "action": "show",
+            "run": run_id,
+            "paths": list(paths) or None,
+            "jobIds": list(job_ids) or None,
+        }
         return await self._answer(tool_schemas.RESOLVE.name, arguments)
 
     async def resolve(

@@ -55,8 +55,11 @@ class FileMail:
         settings = self._settings
         chosen = settings.team if settings.source("team").kind != "default" else None
         team = mail_team(self._places, chosen).team
+        known = sorted(self._places.teams())
+        if known and team not in known and chosen is None:
+            team = known[0]  # the default has nobody in it
         me = settings.identity if settings.source("identity").kind != "default" else None
-        return {"teams": sorted({*self._places.teams(), team}), "team": team, "me": me}
+        return {"teams": sorted({*known, team}), "team": team, "me": me}
 
     async def members(self, team: str) -> dict[str, Any]:
         return await asyncio.to_thread(self._members, check_team(team))

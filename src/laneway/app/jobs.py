@@ -54,11 +54,13 @@ def open_jobs(
     state: Path | None = None,
     is_read_only: bool = False,
     needs_codex: bool = True,
+    may_lack_codex: bool = False,
 ) -> Jobs:
     """The user's jobs, or those of a rehearsal in its folder for state.
 
     `BinaryError` without a Codex, unless none is needed: to look at jobs, and to start queued ones, which
-    know their own. With other machines it is enough that one of them has a Codex.
+    know their own. With other machines it is enough that one of them has a Codex. With `may_lack_codex` the
+    error comes when a job is to be queued.
     """
     from laneway.jobs.model import JobLimits
     from laneway.jobs.places import JobsLayout
@@ -70,7 +72,7 @@ def open_jobs(
         try:
             codex = os.path.abspath(locate.find(choice.codex_bin, configured=choice.configured_bin).path)
         except BinaryError as problem:
-            if settings.jobs_executor == "local" and not settings.jobs_nodes:
+            if settings.jobs_executor == "local" and not settings.jobs_nodes and not may_lack_codex:
                 raise
             codex_problem = str(problem)
     places = JobsLayout.of(state)

@@ -30,12 +30,27 @@ END_S = 30.0
 
 @asynccontextmanager
 async def command_jobs(
-    settings: Settings, choice: CodexChoice, *, cwd: Path, needs_codex: bool = False
+    settings: Settings,
+    choice: CodexChoice,
+    *,
+    cwd: Path,
+    needs_codex: bool = False,
+    may_lack_codex: bool = False,
 ) -> AsyncIterator[JobTools]:
-    """The user's jobs. They are looked after for as long as the block runs, and outlive it."""
+    """The user's jobs. They are looked after for as long as the block runs, and outlive it.
+
+    With `may_lack_codex` a missing Codex is told when a job is to be queued.
+    """
     codex_home = locate.codex_home(os.environ)
     tools = JobTools(
-        lambda: open_jobs(settings, choice, cwd=cwd, codex_home=codex_home, needs_codex=needs_codex),
+        lambda: open_jobs(
+            settings,
+            choice,
+            cwd=cwd,
+            codex_home=codex_home,
+            needs_codex=needs_codex or may_lack_codex,
+            may_lack_codex=may_lack_codex,
+        ),
         LoopClock(),
         team=settings.team if settings.source("team").kind != "default" else "",
         open_remote=remote_opener(settings),

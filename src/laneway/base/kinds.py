@@ -130,6 +130,16 @@ def several(kind: Kind[str], expected: str, label: str) -> Kind[tuple[str, ...]]
     return Kind(expected, take, spell, label=label)
 
 
+def user_ids() -> Kind[tuple[str, ...]]:
+    """Numeric ids of people or chats, as texts: a service's ids are no numbers to count with."""
+
+    def take_one(value: object, base: PathBase) -> str:
+        text = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
+        return text if re.fullmatch(r"-?[0-9]{1,20}", text) else _reject()
+
+    return several(Kind("a numeric id", take_one, label="id"), "a list of numeric ids", "list of ids")
+
+
 def path(expected: str = "the path of a file") -> Kind[Path]:
     def take(value: object, base: PathBase) -> Path:
         return _resolved(value if isinstance(value, Path) else Path(_line(value, base)), base)

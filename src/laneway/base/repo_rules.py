@@ -104,6 +104,9 @@ _KEPT = "deletes records of earlier sessions, or fills your disk"
 _BUSY = "runs more jobs at once than you allow, in all your repositories"
 _LONG = "lets jobs run, and cost money, for longer than you allow"
 _ELSEWHERE = "sends your code and your prompts to other machines"
+_BOT_TOKEN = "lets everyone who has the token read your conversations and answer in them"
+_BOT_ADDRESS = "sends the token of your bot, and your conversations, to another server"
+_BOT_PEOPLE = "lets other people run commands as you"
 _PAGE = "lets other machines, or pages of other sites, reach what runs commands as you"
 _LOG = "hides warnings from your log, or logs what you did not want logged"
 
@@ -202,6 +205,18 @@ RULES: dict[str, Rule] = {
     "chat.catch_up_secs": at_most("runs messages that are older than you allow"),
     "chat.keep_days": unchanged(_KEPT),
     "chat.lanes": never("runs any Python code as you, outside any sandbox"),
+    # Bots
+    "chat.telegram.token": never(_BOT_TOKEN),
+    "chat.telegram.api_url": never(_BOT_ADDRESS),
+    "chat.telegram.allowed_users": never(_BOT_PEOPLE),
+    "chat.telegram.owners": never(_BOT_PEOPLE),
+    "chat.telegram.allowed_chats": never(_BOT_PEOPLE),
+    "chat.discord.token": never(_BOT_TOKEN),
+    "chat.discord.api_url": never(_BOT_ADDRESS),
+    "chat.discord.gateway_url": never(_BOT_ADDRESS),
+    "chat.discord.allowed_users": never(_BOT_PEOPLE),
+    "chat.discord.owners": never(_BOT_PEOPLE),
+    "chat.discord.allowed_chats": never(_BOT_PEOPLE),
     # The page
     "page.host": never(_PAGE),
     "page.port": never("takes a port that a page of another program had, whose tabs would speak to us"),

@@ -27,6 +27,8 @@ DAY_S = 24 * 60 * 60
 MAX_AGE_DAYS = 36_500
 JOBS: Keys = ("jobs",)
 CHAT: Keys = ("chat",)
+TELEGRAM: Keys = ("chat", "telegram")
+DISCORD: Keys = ("chat", "discord")
 PAGE: Keys = ("page",)
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 APPROVALS = ("untrusted", "on-request", "never")
@@ -360,6 +362,55 @@ class Settings(msgspec.Struct, frozen=True):
         (),
         "Python modules of lane plugins, which are imported when a conversation starts",
         table=CHAT,
+    )
+
+    # Bots: see `laneway.doors.chat.platforms.bots`
+    chat_telegram_token = Key[str | None](
+        kinds.text(),
+        None,
+        "the token of your Telegram bot",
+        table=TELEGRAM,
+        variables=("LANEWAY_TELEGRAM_TOKEN",),
+    )
+    chat_telegram_api_url = Key[str | None](
+        kinds.text(), None, "the address of a Bot API server of your own", table=TELEGRAM
+    )
+    chat_telegram_allowed_users = Key[tuple[str, ...]](
+        kinds.user_ids(), (), "the users who may speak to it; without any it does not start", table=TELEGRAM
+    )
+    chat_telegram_owners = Key[tuple[str, ...]](
+        kinds.user_ids(), (), "those of them who answer approvals; by default all", table=TELEGRAM
+    )
+    chat_telegram_allowed_chats = Key[tuple[str, ...]](
+        kinds.user_ids(),
+        (),
+        "groups in which it may be spoken to; private chats need no entry",
+        table=TELEGRAM,
+    )
+    chat_discord_token = Key[str | None](
+        kinds.text(),
+        None,
+        "the token of your Discord bot",
+        table=DISCORD,
+        variables=("LANEWAY_DISCORD_TOKEN",),
+    )
+    chat_discord_api_url = Key[str | None](
+        kinds.text(), None, "another address of Discord's REST API", table=DISCORD
+    )
+    chat_discord_gateway_url = Key[str | None](
+        kinds.text(), None, "another address of Discord's gateway", table=DISCORD
+    )
+    chat_discord_allowed_users = Key[tuple[str, ...]](
+        kinds.user_ids(), (), "the users who may speak to it; without any it does not start", table=DISCORD
+    )
+    chat_discord_owners = Key[tuple[str, ...]](
+        kinds.user_ids(), (), "those of them who answer approvals; by default all", table=DISCORD
+    )
+    chat_discord_allowed_chats = Key[tuple[str, ...]](
+        kinds.user_ids(),
+        (),
+        "channels in which it may be spoken to; private chats need no entry",
+        table=DISCORD,
     )
 
     # The page in a browser: see `laneway.app.page`

@@ -21,11 +21,11 @@ class ThreadTokens:
     def total(self) -> Tokens:
         return self._total
 
-    def add_answer(self, turn_id: str, usage: dict[str, Any]) -> Usage:
-        """One answer of the model."""
+    def add_answer(self, turn_id: str, usage: dict[str, Any], model: str = "") -> Usage:
+        """One answer of a model."""
         self._last = tokens_of(usage)
         self._total = plus(self._total, self._last)
-        return self._usage(turn_id)
+        return self._usage(turn_id, model)
 
     def take_sums(self, turn_id: str, by_model: Any) -> Usage | None:
         """Claude Code's sums of the session, with subagents and earlier processes; none if it tells none."""
@@ -40,8 +40,8 @@ class ThreadTokens:
         self._total = total
         return self._usage(turn_id) if models else None
 
-    def _usage(self, turn_id: str) -> Usage:
-        return Usage(turn_id=turn_id, last=self._last, total=self._total, window=self._window)
+    def _usage(self, turn_id: str, model: str = "") -> Usage:
+        return Usage(turn_id=turn_id, last=self._last, total=self._total, window=self._window, model=model)
 
 
 def tokens_of(usage: dict[str, Any]) -> Tokens:

@@ -65,7 +65,7 @@ class MessageTranslator:
         self._emit = emit
         self._declined = declined if declined is not None else set()
         self._turn_id: str | None = None
-        self._message_id = ""
+        self._message_id = self._model = ""
         self._block: tuple[int, str] = (0, "")
         """The content block that is being streamed: its number and its kind."""
         self._sent_chars = 0
@@ -155,8 +155,9 @@ class MessageTranslator:
                 self._sent_chars = 0
             case "message_start":
                 self._message_id = str((part.message or {}).get("id"))
+                self._model = str((part.message or {}).get("model") or "")
             case "message_delta" if part.usage is not None:
-                self._emit(self.tokens.add_answer(turn_id, part.usage))
+                self._emit(self.tokens.add_answer(turn_id, part.usage, self._model))
 
     def message(self, message: dict[str, Any], frame: bytes) -> None:
         """Any other message."""

@@ -86,8 +86,7 @@ def run(options: argparse.Namespace) -> int:
         {
             "codex_bin": options.codex_bin,
             "claude_bin": options.claude_bin,
-            "chat_default_lane": options.lane,
-            "chat_busy": options.busy,
+            "chat.busy": options.busy,
         },
         cwd,
     )
@@ -97,6 +96,11 @@ def run(options: argparse.Namespace) -> int:
         retry_s=settings.retry_secs,
     )
     request = ChatRequest(
-        chosen=chosen, settings=settings, cwd=cwd, platforms=platforms, resume=options.resume
+        chosen=chosen,
+        settings=settings,
+        cwd=cwd,
+        platforms=platforms,
+        lane=options.lane,
+        resume=options.resume,
     )
     return asyncio.run(serve(request))

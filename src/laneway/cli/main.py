@@ -40,7 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mail": ("laneway.cli.mail", "team mail: send, read, broadcast, pending, members"),
     "completion": ("laneway.cli.completion", "print the completion script for your shell"),
     "tour": ("laneway.cli.tour", "a guided demo: the real Codex, offline, in under a minute"),
-    "console": ("laneway.cli.console", "a page in your browser: sessions, jobs and mail of this machine"),
+    "console": ("laneway.cli.console", "sessions, jobs and mail of this machine, in your browser"),
     "jobs": ("laneway.cli.jobs.command", "background jobs: Codex workers side by side"),
     "sessions": ("laneway.cli.sessions", "list, watch, stop and prune sessions"),
     "summary": ("laneway.cli.summary", "show the summary of a session that has ended"),

@@ -290,6 +290,8 @@ class Usage(Event, frozen=True, tag="usage"):
     last: Tokens
     total: Tokens
     window: int | None = None
+    model: str = ""
+    """The model that answered, where the engine says so with its answers."""
 
 
 class Compacted(Event, frozen=True, tag="compacted"):

@@ -16,7 +16,7 @@ import msgspec
 from laneway.base.errors import LanewayError
 from laneway.jobs.attribution import EditWindow
 from laneway.jobs.isolation.edits import Edits
-from laneway.jobs.isolation.isolated import Isolated, isolated
+from laneway.jobs.isolation.isolated import Isolated, as_original, isolated
 from laneway.jobs.isolation.overlay import failure, was_not_started
 from laneway.jobs.model import Job, JobFailure, JobSpec
 from laneway.jobs.runs import TreeRuns
@@ -68,6 +68,10 @@ class ApartWork:
     def spec_within(self, spec: JobSpec) -> JobSpec:
         """The same work, in the folder that the worker has."""
         return msgspec.structs.replace(spec, cwd=self._isolated.place_of(spec.cwd))
+
+    def original(self, path: str) -> str:
+        """A path that the worker named, as one of the user's tree."""
+        return as_original(self._isolated, path)
 
     def wrap(self, argv: Sequence[str], cwd: str) -> tuple[str, ...]:
         return tuple(self._isolated.wrap(argv, cwd))

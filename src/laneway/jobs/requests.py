@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 
-from laneway.base.errors import BinaryError, UsageError
+from laneway.base.errors import BinaryError, TreeRefused, UsageError
 from laneway.base.plain import code_label
-from laneway.base.repo import find_repo
 from laneway.jobs.model import (
     DEFAULT_RUN_EXPIRY_S,
     DEFAULT_STALL_S,
@@ -199,14 +198,18 @@ def check_values(request: SpawnRequest, defaults: JobDefaults) -> None:
     _check_numbers(request)
 
 
-def _folder(named: str | None, defaults: JobDefaults) -> str:
+def real_path(named: str | None, defaults: JobDefaults) -> str:
+    """The folder that a caller means, without links, whether it is there or not."""
     path = os.path.join(defaults.cwd, os.path.expanduser(named or ""))
     try:
-        real = os.path.realpath(path)
-        is_folder = os.path.isdir(real)
+        return os.path.realpath(path)
     except ValueError:  # a NUL
-        real, is_folder = path, False
-    if not is_folder:
+        return path
+
+
+def _folder(named: str | None, defaults: JobDefaults) -> str:
+    real = real_path(named, defaults)
+    if "\0" in real or not os.path.isdir(real):
         raise UsageError(f"There is no folder {code_label(real)}: cwd must name one on this machine.")
     return real
 
@@ -237,13 +240,18 @@ def _check_numbers(request: SpawnRequest) -> None:
 
 
 def _tree(cwd: str) -> str:
-    repo = find_repo(Path(cwd))
-    if repo is None:
-        raise UsageError(
-            f"{code_label(cwd)} is not in a git repository, which a job that may write needs: run `git init`"
-            " there, or ask for a read-only job."
-        )
-    return str(repo.root)
+    """The top of the work tree, as git says: a bare repository may lie in the work tree of another one."""
+    from laneway.jobs.snapshots.work_tree import NO_REPOSITORY, work_tree  # only where a job may write
+
+    try:
+        return str(work_tree(Path(cwd)).top)
+    except TreeRefused as problem:
+        text = str(problem)
+        if text.endswith(NO_REPOSITORY):
+            text = text.removesuffix(".") + (
+                ", which a job that may write needs: run `git init` there, or ask for a read-only job."
+            )
+        raise UsageError(text) from problem
 
 
 def _scope(scopes: tuple[str, ...], tree: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from laneway.jobs.attribution import PathClaim
 from laneway.jobs.given_back import in_force
 from laneway.jobs.model import Conflict, Run
 from laneway.jobs.quiet_tree import finish_if_quiet, quiet_tree
+from laneway.jobs.requests import real_path
 from laneway.jobs.rollback.model import Outcome, Refusal
 from laneway.jobs.rollback.three_way import merge, three_way
 from laneway.jobs.rollback.wanted import wanted
@@ -66,18 +67,21 @@ def resolve(jobs: Jobs, owner: str, request: Resolution) -> dict[str, Any]:
     unknown = set(request.job_ids) - {job.job_id for job in judged.jobs}
     if unknown:
         raise UsageError(f"Job {code_label(min(unknown))} is none of run {run.run_id}.")
-    match request.action:
-        case "show":
-            return _show(runs, judged, request)
-        case "accept":
-            return _accept(jobs, runs, judged, request)
-        case "rollback":
-            with quiet_tree(jobs.places, jobs.ledger, runs):
+    if request.action == "show":
+        return _show(runs, judged, request)
+    if request.action == "accept":
+        _check_all_ended(judged)
+    with quiet_tree(jobs.places, jobs.ledger, runs):
+        # Only now nobody else accepts it or rolls it back, and no job of it begins or ends.
+        judged = runs.judge(jobs.runs.get(run.run_id) or run)
+        match request.action:
+            case "accept":
+                return _accept(jobs, runs, judged, request)
+            case "rollback":
                 return _roll_back(jobs, runs, judged, request)
-        case "rerun":
-            return _rerun(jobs, runs, judged, request, owner)
-        case "undo":
-            with quiet_tree(jobs.places, jobs.ledger, runs):
+            case "rerun":
+                return _rerun(jobs, runs, judged, request, owner)
+            case "undo":
                 return _undo(jobs, runs, judged, request)
 
 
@@ -90,10 +94,10 @@ def _run_of(jobs: Jobs, request: Resolution) -> Run:
         if run is None:
             raise UsageError(f"There is no run {code_label(request.run)}.")
         return run
-    folder = Path(jobs.defaults.cwd, request.cwd or "")
-    repo = find_repo(folder)
+    folder = real_path(request.cwd, jobs.defaults)  # as the jobs of a run were given theirs
+    repo = find_repo(Path(folder))
     if repo is None:
-        raise UsageError(f"{code_label(str(folder))} is not in a git repository: name a run, or another cwd.")
+        raise UsageError(f"{code_label(folder)} is not in a git repository: name a run, or another cwd.")
     tree = str(repo.root)
     run = jobs.runs.open_run(tree)
     if run is None and request.action in ("undo", "show"):
@@ -209,9 +213,7 @@ def _accept(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) -> 
     run = judged.run
     if run.state != "open":
         raise UsageError(f"Run {run.run_id} is {run.state.replace('_', ' ')} already.")
-    unfinished = [job.job_id for job in judged.jobs if not job.has_ended]
-    if unfinished:
-        raise UsageError(f"Job {unfinished[0]} of this run has not ended: wait for it, or cancel it.")
+    _check_all_ended(judged)
     known = {conflict.path for conflict in judged.conflicts}
     foreign = set(request.resolved) - known
     if foreign:
@@ -229,6 +231,12 @@ def _accept(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) -> 
         }
     jobs.runs.close(run.run_id, "accepted")
     return {"run": run.run_id, "accepted": True}
+
+
+def _check_all_ended(judged: Judged) -> None:
+    for job in judged.jobs:
+        if not job.has_ended:
+            raise UsageError(f"Job {job.job_id} of this run has not ended: wait for it, or cancel it.")
 
 
 # ── rollback, rerun, undo ──────────────────────────────────────────────────
@@ -265,8 +273,7 @@ def _rerun(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution, owne
     for job in judged.jobs:  # before anything is written: each can be started again
         if job.job_id in chosen:
             jobs.check_again(job)
-    with quiet_tree(jobs.places, jobs.ledger, runs):
-        answer = _roll_back(jobs, runs, judged, msgspec.structs.replace(request, job_ids=chosen))
+    answer = _roll_back(jobs, runs, judged, msgspec.structs.replace(request, job_ids=chosen))
     if answer["ending"] != "done":
         return answer
     again: dict[str, str] = {}

@@ -120,6 +120,11 @@ class Jobs:
     def check_again(self, job: Job) -> None:
         """`UsageError` if this job may not be queued anew: what it asked for is not allowed any more."""
         spec = self.spec(job)
+        if spec.thread_id or spec.continues:  # without what was said before, or with its own answer behind it
+            raise UsageError(
+                f"Job {job.job_id} went on in the thread of another one and cannot run again by itself:"
+                " roll it back, and send it again."
+            )
         requests.checked(_continuing(spec.prompt, job, spec), self.defaults)
 
     def dispatch(self) -> tuple[str, ...]:

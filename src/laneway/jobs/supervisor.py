@@ -35,6 +35,7 @@ from laneway.jobs.places import JobsLayout
 from laneway.jobs.preparation import prepare_worker, spawners_environment, work_folder
 from laneway.jobs.processes import end_marked
 from laneway.jobs.repo_state import RepoState, breaches, present_litter, remove_litter, repo_state
+from laneway.jobs.reports import in_tree
 from laneway.jobs.retries import give_back
 from laneway.jobs.runs import Judged, TreeRuns
 from laneway.jobs.worker import JobWorker, usage_of
@@ -330,11 +331,11 @@ class Supervisor:
             return None, f"The edits are not known: {problem}"
 
     def _shown(self) -> JobTraces:
-        return JobTraces(
-            windows=tuple(self._windows),
-            scope=self._spec.scope,
-            reported=reported_files(self.last_message),
-        )
+        reported = reported_files(self.last_message)
+        if reported is not None:
+            original = str if self._apart is None else self._apart.original
+            reported = in_tree(reported, self._job.tree, self._spec.cwd, original)
+        return JobTraces(windows=tuple(self._windows), scope=self._spec.scope, reported=reported)
 
     def _result(self, failure: JobFailure | None, judged: Judged | None) -> Result:
         message = self.last_message

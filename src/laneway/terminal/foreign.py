@@ -7,6 +7,7 @@ line that the terminal wraps. Control characters are made visible (`laneway.base
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TextIO
 
 from laneway.base.plain import plain
 
@@ -39,6 +40,16 @@ def fenced(
         pieces = wrapped(line, columns, cells(mark))
         rows += [(goes_on if number else mark) + piece for number, piece in enumerate(pieces)]
     return rows
+
+
+def encodable(text: str, stream: TextIO) -> str:
+    """The text with escapes for what a stream cannot encode: nothing is lost in a locale of ASCII."""
+    encoding = stream.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.encode(encoding, "backslashreplace").decode(encoding)
+    return text
 
 
 def label(text: str, columns: int | None) -> str:

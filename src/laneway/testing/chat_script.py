@@ -236,6 +236,10 @@ async def echo(turn: ScriptedTurn) -> None:
     turn.say(f"You said: {turn.given.text}")
 
 
+def _nothing() -> None:
+    """Nobody waits for a turn to begin."""
+
+
 class ScriptedLane:
     """A lane whose turns a test drives."""
 
@@ -264,6 +268,7 @@ class ScriptedLane:
         self.dies_at_open = False
         self.host: LaneHost | None = None
         self._thread_id = thread_id
+        self.on_begun: Callable[[], None] = _nothing
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Condition()
 
@@ -332,6 +337,7 @@ class ScriptedLane:
             self._thread_id = f"{self._name}-thread"
         self.tell(TurnStarted(turn_id=running.turn_id, ticket=turn.ticket))
         self._wake()
+        self.on_begun()
         if self.play is not None:
             self.spawn(self.play(running))
 
@@ -390,6 +396,7 @@ class ScriptedLanes:
         self._problems = problems
         self.made: list[ScriptedLane] = []
         """All lanes so far, in order."""
+        self._begun = asyncio.Event()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -408,8 +415,19 @@ class ScriptedLanes:
             problem=self.unusable.get(name),
             play=self._plays.get(name, self._play),
         )
+        lane.on_begun = self._begun.set
         self.made.append(lane)
         return lane
+
+    async def given(self, text: str) -> ScriptedTurn:
+        """The turn of any lane that was given these words, once it has begun."""
+        while True:
+            for lane in self.made:
+                for turn in lane.turns:
+                    if turn.given.text == text:
+                        return turn
+            self._begun.clear()
+            await self._begun.wait()
 
     def lane(self, name: str, index: int = -1) -> ScriptedLane:
         """The latest lane of that name, or the one of that index."""

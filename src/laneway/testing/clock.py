@@ -1,7 +1,8 @@
-"""A clock that stands still until a test moves it."""
+"""Clocks for tests: one that stands still until a test moves it, and one that goes faster."""
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import itertools
 from collections.abc import Callable
@@ -32,3 +33,16 @@ class HandClock:
             if number not in self._cancelled:
                 callback()
         self._now = end
+
+
+class QuickClock:
+    """The loop's clock, so many times as fast: what is paced in seconds takes milliseconds."""
+
+    def __init__(self, speed: float = 40.0) -> None:
+        self._speed = speed
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time() * self._speed
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        return asyncio.get_running_loop().call_later(seconds / self._speed, callback).cancel

@@ -138,10 +138,11 @@ class HandChat:
     def move(self, place: Place, conversation_id: str) -> None:
         """The place shows another conversation, as after `/new`."""
         left = self._known(self._places[place.key])
-        view = left.views.pop(place.key)
-        self._known(conversation_id).views[place.key] = view
+        view = left.views.pop(place.key, None)
         self._places[place.key] = conversation_id
-        view.on_moved(conversation_id)
+        if view is not None:
+            self._known(conversation_id).views[place.key] = view
+            view.on_moved(conversation_id)
 
     async def next_taken(self, count: int = 1) -> Incoming:
         """The message of that number, counted from 1."""
@@ -177,8 +178,9 @@ class HandChat:
 
     async def take(self, message: Incoming) -> int | None:
         conversation_id = message.conversation_id or self._places.get(message.place.key)
-        conversation = self._known(conversation_id)
+        conversation = self._known(conversation_id) if conversation_id else self.add()
         self._check(conversation)
+        self._places.setdefault(message.place.key, conversation.record.conversation_id)
         key = (message.place.key, message.message_id)
         if key in self._seen:
             return None

@@ -22,6 +22,7 @@ from tests.jobs.stage import reading, spawn
 PLAIN = Style(io.StringIO())
 
 
+@pytest.mark.covers("J-boss.2")
 async def test_in_a_pipe_each_change_is_a_line_and_it_ends_with_the_jobs(tmp_path: Path) -> None:
     """For programs as data; without anything to watch in one sentence."""
     async with shell(tmp_path) as person:
@@ -43,6 +44,7 @@ async def test_in_a_pipe_each_change_is_a_line_and_it_ends_with_the_jobs(tmp_pat
         assert (data.code, row["jobId"], row["status"]) == (0, job.job_id, "succeeded")
 
 
+@pytest.mark.covers("J-boss.2")
 async def test_on_a_terminal_one_table_is_drawn_in_place_until_all_have_ended(tmp_path: Path) -> None:
     """In whatever size the window is; what was on the screen before stays."""
     async with shell(tmp_path) as person:

@@ -28,6 +28,7 @@ from laneway.store.conversation_locks import ConversationLockFiles
 from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
 
+DEADLINE_S = 10
 Kind = TypeVar("Kind")
 HERE = Place("terminal", "one")
 ANNA = Sender(platform="terminal", user_id="anna", name="Anna", is_owner=True)
@@ -157,7 +158,7 @@ async def chatting(
 async def talking(
     folder: Path, lanes: LaneFactory, *, clock: Clock | None = None, **options: Any
 ) -> AsyncIterator[Talk]:
-    async with asyncio.timeout(60), chatting(folder, lanes, clock=clock, **options) as chat:
+    async with asyncio.timeout(DEADLINE_S), chatting(folder, lanes, clock=clock, **options) as chat:
         talk = Talk(chat)
         await talk.join()
         yield talk

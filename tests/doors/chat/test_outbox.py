@@ -296,3 +296,25 @@ class AnyOrder(RuleBasedStateMachine):
 
 AnyOrder.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 test_any_order = AnyOrder.TestCase
+
+
+def test_a_draft_that_is_complete_is_sent_before_the_messages_that_follow_it() -> None:
+    """It is no edit of a message, although it was shown before: its parts would come in the wrong order."""
+    desk = Desk()
+    desk.put("text", "grow", is_partial=True)
+    desk.end(PostSent("draft:1", is_draft=True))
+    desk.put("text", "growing", is_partial=True)
+    assert len(desk.calls) == 1  # drafts are paced like edits
+    desk.wait(1.0)
+    desk.end(PostSent("draft:1", is_draft=True))
+    desk.put("text", "grown, part one")
+    desk.put("text+1", "part two")
+    desk.wait(1.0)
+    desk.end(PostSent("m1"))
+    desk.wait(1.0)
+    assert desk.sent == [
+        ("grow", ""),
+        ("growing", "draft:1"),
+        ("grown, part one", "draft:1"),
+        ("part two", ""),
+    ]

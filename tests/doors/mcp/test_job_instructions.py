@@ -80,6 +80,7 @@ async def check(peer: Client, era: str) -> None:
     assert refused.value.code == INVALID_PARAMS
 
 
+@pytest.mark.covers("J-boss.1")
 @ERAS
 async def test_laneway_mcp_has_the_page_as_a_prompt_and_as_a_resource(era: str) -> None:
     """Wherever the job tools are on, which is the default."""

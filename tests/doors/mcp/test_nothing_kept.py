@@ -94,7 +94,7 @@ def alive() -> Counter[str]:
     return Counter(
         f"{kind.__module__}.{kind.__name__}"
         for kind in kinds
-        if kind.__module__.startswith("laneway") or kind in (asyncio.Task, asyncio.Future)
+        if str(kind.__module__).startswith("laneway") or kind in (asyncio.Task, asyncio.Future)
     )
 
 

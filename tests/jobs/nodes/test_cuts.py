@@ -65,6 +65,7 @@ async def cut_now_and_then(near: Near, chance: random.Random) -> None:
         near.cut()
 
 
+@pytest.mark.covers("J-nodes.6")
 @pytest.mark.chaos
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", SEEDS)

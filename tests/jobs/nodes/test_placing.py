@@ -37,6 +37,7 @@ def test_a_home_is_written_with_a_tilde(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert (found.repository, found.path, found.top) == ("site", "src", str(tmp_path / "site"))
 
 
+@pytest.mark.covers("J-nodes.2")
 def test_a_folder_without_a_name_is_one_sentence_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as problem:
         placed_for("gpu1", tmp_path, "src", {})

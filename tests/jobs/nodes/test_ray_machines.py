@@ -48,6 +48,7 @@ def test_two_nodes_of_one_name_are_told_apart() -> None:
     assert found["gpu"].node_ids == ("1", "2")
 
 
+@pytest.mark.covers("J-nodes.3")
 @pytest.mark.parametrize(
     ("granted", "expected"),
     [({}, 3), ({"read": 8, "write": 2}, 3), ({"read": 2, "write": 2}, 1), ({"read": 0, "write": 2}, None)],

@@ -25,6 +25,7 @@ def running(status: dict[str, Any]) -> bool:
     return bool(status["status"] == "running" and "activity" in status)
 
 
+@pytest.mark.covers("J-nodes.1")
 async def test_a_job_runs_on_the_other_machine_and_is_told_here(tmp_path: Path) -> None:
     """Status, result and events are those of the other ledger; its files change there."""
     async with homes(tmp_path) as both, both.near() as near:
@@ -42,6 +43,7 @@ async def test_a_job_runs_on_the_other_machine_and_is_told_here(tmp_path: Path) 
         assert shown == {"jobId": job_id, "status": "succeeded", "node": NODE, "mode": "write"}
 
 
+@pytest.mark.covers("J-nodes.4")
 async def test_a_worker_has_its_machines_environment_and_nothing_of_the_spawners(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -56,6 +58,7 @@ async def test_a_worker_has_its_machines_environment_and_nothing_of_the_spawners
         assert not (both.places.job(job_id).folder / "environment.json").exists()
 
 
+@pytest.mark.covers("J-nodes.2")
 async def test_a_folder_is_named_by_its_repository(tmp_path: Path) -> None:
     """By the innermost one; it need not be here at all. Scopes by absolute paths move along."""
     async with homes(tmp_path) as both, both.near() as near:
@@ -110,6 +113,7 @@ async def test_without_other_machines_every_name_but_ours_is_unknown(tmp_path: P
 # ── out of reach ───────────────────────────────────────────────────────────
 
 
+@pytest.mark.covers("J-nodes.5")
 async def test_a_job_for_a_machine_out_of_reach_waits_here_and_is_sent_when_it_is_back(
     tmp_path: Path,
 ) -> None:
@@ -133,6 +137,7 @@ async def test_a_job_for_a_machine_out_of_reach_waits_here_and_is_sent_when_it_i
         assert [job.job_id for job in both.far.ledger.listed()] == [first]
 
 
+@pytest.mark.covers("J-nodes.5")
 async def test_a_job_goes_on_while_its_machine_is_out_of_reach_and_is_adopted(tmp_path: Path) -> None:
     """Never lost by guess: what was known stays, `unreachable` is shown, and its end is told afterwards."""
     async with homes(tmp_path) as both:
@@ -325,6 +330,7 @@ async def test_owners_are_kept_apart_on_this_side(tmp_path: Path) -> None:
         assert (await near.ask("resolve", action="accept", run=run_id))["accepted"]
 
 
+@pytest.mark.covers("J-nodes.3")
 async def test_any_machine_is_the_one_with_room_that_has_the_repository(tmp_path: Path) -> None:
     """This one, if no other has more room; and where the folder has no name that others know."""
     async with homes(tmp_path) as both:

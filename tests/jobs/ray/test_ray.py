@@ -26,6 +26,7 @@ pytestmark = [
 ORPHANS = "RAY_kill_child_processes_on_worker_exit_with_raylet_subreaper"
 
 
+@pytest.mark.covers("J-nodes.4", "J-nodes.7")
 async def test_a_job_runs_on_the_machine_that_it_is_for(tmp_path: Path) -> None:
     """With that machine's home and environment; no secret of the cluster or of the spawner."""
     async with ray_stage(tmp_path) as here:
@@ -72,6 +73,7 @@ async def test_the_settings_say_that_jobs_run_on_the_cluster(tmp_path: Path) -> 
         assert "a's" in await laneway(here, home, "jobs", "events", job_id)
 
 
+@pytest.mark.covers("J-nodes.3")
 async def test_a_job_for_any_machine_goes_where_there_is_room(tmp_path: Path) -> None:
     """Machines have as many places as they say, and no more than Ray grants them."""
     async with ray_stage(tmp_path, k_read=1) as here:
@@ -91,6 +93,7 @@ async def test_a_job_for_any_machine_goes_where_there_is_room(tmp_path: Path) ->
         assert set((await here.ended(first, second, third)).values()) == {"succeeded"}
 
 
+@pytest.mark.covers("J-nodes.5", "J-nodes.7")
 async def test_a_machine_that_is_killed_is_unreachable_and_its_jobs_go_on(tmp_path: Path) -> None:
     """Those of the other one, too. When it is back, its jobs are as they are, and none was run twice."""
     async with ray_stage(tmp_path) as here:
@@ -112,6 +115,7 @@ async def test_a_machine_that_is_killed_is_unreachable_and_its_jobs_go_on(tmp_pa
         assert here.threads() == 4
 
 
+@pytest.mark.covers("J-nodes.7")
 async def test_a_head_that_is_killed_ends_no_job(tmp_path: Path) -> None:
     """All machines go and come back with it. The jobs were there all the time, and are ours again."""
     async with ray_stage(tmp_path) as here:
@@ -140,6 +144,7 @@ async def test_a_head_that_is_killed_ends_no_job(tmp_path: Path) -> None:
         assert here.threads() == 2
 
 
+@pytest.mark.covers("J-nodes.7")
 async def test_an_actor_or_a_driver_that_is_killed_is_started_anew(tmp_path: Path) -> None:
     """Ray kills the children of an actor that ends; a job's supervisor is none of them."""
     async with ray_stage(tmp_path) as here:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import shlex
-from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -13,15 +11,17 @@ from msgspec.structs import replace
 from laneway.base.errors import LanewayError
 from laneway.base.plain import label, quoted
 from laneway.core.conversations import ConversationRecord
+from laneway.doors.chat.attachments import attached_path, image_problem
 from laneway.doors.chat.conversation import Conversation
-from laneway.doors.chat.conversation_letters import ControlDone, InputTaken, RunControl
+from laneway.doors.chat.conversation_letters import ControlDone, CutFound, InputTaken, RunControl
+from laneway.doors.chat.conversation_state import CutTurn
+from laneway.doors.chat.input_rules import NOTHING_CUT
 from laneway.doors.chat.messages import Place
 from laneway.doors.chat.outputs import Told
 
 LINK_S = 600.0
 """For which a code works, once."""
 MAX_LISTED = 20
-_IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _CODE_LETTERS = 10
 """Fifty bits: nobody guesses one in ten minutes."""
@@ -33,7 +33,9 @@ class ChatHouse(Protocol):
     """The service, as far as commands need it."""
 
     async def create(self) -> Conversation: ...
+    async def opened(self, conversation_id: str) -> Conversation: ...
     async def move(self, place: Place, conversation_id: str) -> Conversation: ...
+    async def stored_cut(self, conversation_id: str, wanted: int, asking: int) -> CutTurn | None: ...
     async def latest(self, limit: int = 50) -> list[ConversationRecord]: ...
     def close_soon(self, conversation_id: str) -> None: ...
     def now(self) -> float: ...
@@ -56,33 +58,39 @@ class ChatControls:
             conversation.post(ControlDone(taken=taken, text=refusal, is_refused=True))
             return
         try:
-            text = await self._run(conversation, command)
+            await self._run(conversation, command)
         except LanewayError as problem:
             conversation.post(ControlDone(taken=taken, text=label(str(problem), 400), is_refused=True))
-            return
-        if text is not None:
-            conversation.post(ControlDone(taken=taken, text=text))
 
-    async def _run(self, conversation: Conversation, command: RunControl) -> str | None:
-        """What the receipt says; none if there is another one."""
+    async def _run(self, conversation: Conversation, command: RunControl) -> None:
         place = command.taken.place
         match command.name:
             case "new":
                 started = await self._house.create()
-                await self._house.move(place, started.conversation_id)
-                started.tell(Told(text="A new conversation.", only=place))
+                await self._move(conversation, command, started, "A new conversation.")
             case "resume":
                 await self._resume(conversation, command)
             case "link":
                 self._link(conversation, place)
+                conversation.post(ControlDone(taken=command.taken))
             case "join":
-                return await self._join(conversation, command)
+                await self._join(conversation, command)
             case "attach":
-                return self._attach(conversation, command)
+                _attach(conversation, command)
+            case "continue":
+                await self._continue(conversation, command)
             case _:
                 conversation.tell(Told(text="Every lane is stopped. The next message starts what it needs."))
+                conversation.post(ControlDone(taken=command.taken))
                 self._house.close_soon(conversation.conversation_id)
-        return ""
+
+    async def _move(self, source: Conversation, command: RunControl, target: Conversation, text: str) -> None:
+        """The receipt is shown where the command was given, before the place shows something else."""
+        place = command.taken.place
+        source.post(ControlDone(taken=command.taken))
+        await source.wait_shown()
+        await self._house.move(place, target.conversation_id)
+        target.tell(Told(text=text, only=place))
 
     async def _resume(self, conversation: Conversation, command: RunControl) -> None:
         records = await self._house.latest(MAX_LISTED)
@@ -93,9 +101,11 @@ class ChatControls:
             if wanted:
                 text = f"There is no conversation {quoted(wanted)}.\n\n{text}"
             conversation.tell(Told(text=text, only=place))
+            conversation.post(ControlDone(taken=command.taken))
             return
-        resumed = await self._house.move(place, found.conversation_id)
-        resumed.tell(Told(text=f"Back in {quoted(found.title)} ({quoted(found.cwd)}).", only=place))
+        resumed = await self._house.opened(found.conversation_id)
+        text = f"Back in {quoted(found.title)} ({quoted(found.cwd)})."
+        await self._move(conversation, command, resumed, text)
 
     def _link(self, conversation: Conversation, place: Place) -> None:
         now = self._house.now()
@@ -110,26 +120,37 @@ class ChatControls:
             )
         )
 
-    async def _join(self, conversation: Conversation, command: RunControl) -> str | None:
-        place = command.taken.place
-        link = self._codes.pop(command.arguments.strip().lower(), None)
+    async def _join(self, conversation: Conversation, command: RunControl) -> None:
+        code = command.arguments.strip().lower()
+        link = self._codes.get(code)
         if link is None or link.until <= self._house.now():
             text = "That code is not valid: codes work once, for ten minutes, in the Laneway that gave them."
             conversation.post(ControlDone(taken=command.taken, text=text, is_refused=True))
-            return None
-        joined = await self._house.move(place, link.conversation_id)
-        joined.tell(Told(text="This place shows the conversation now.", only=place))
-        return ""
+            return
+        del self._codes[code]
+        joined = await self._house.opened(link.conversation_id)
+        await self._move(conversation, command, joined, "This place shows the conversation now.")
 
-    def _attach(self, conversation: Conversation, command: RunControl) -> str | None:
-        path = _path_of(command.arguments, conversation.cwd)
-        problem = _image_problem(path) if path is not None else "Usage: /attach PATH"
-        if problem is not None or path is None:
-            conversation.post(ControlDone(taken=command.taken, text=problem or "", is_refused=True))
-            return None
-        image = replace(command.taken, text="", images=(path,), reply=None)
-        conversation.post(InputTaken(taken=image))
-        return None
+    async def _continue(self, conversation: Conversation, command: RunControl) -> None:
+        """A turn that was cut before this process began."""
+        taken, wanted = command.taken, int(command.arguments)
+        cut = await self._house.stored_cut(conversation.conversation_id, wanted, taken.input_id)
+        if cut is None:
+            conversation.post(ControlDone(taken=taken, text=NOTHING_CUT, is_refused=True))
+            return
+        conversation.post(CutFound(cut))
+        again = replace(taken, text=f"/continue {wanted}")
+        conversation.post(InputTaken(taken=again, engine_commands=conversation.engine_commands()))
+
+
+def _attach(conversation: Conversation, command: RunControl) -> None:
+    path = attached_path(command.arguments, conversation.cwd)
+    problem = image_problem(path) if path is not None else "Usage: /attach PATH"
+    if problem is not None or path is None:
+        conversation.post(ControlDone(taken=command.taken, text=problem or "", is_refused=True))
+        return
+    image = replace(command.taken, text="", images=(path,), reply=None)
+    conversation.post(InputTaken(taken=image))
 
 
 def _chosen(records: list[ConversationRecord], wanted: str) -> ConversationRecord | None:
@@ -157,24 +178,3 @@ def _ago(seconds: float) -> str:
         if count > 0:
             return f"{count} {unit}{'s' if count > 1 else ''} ago"
     return "just now"
-
-
-def _path_of(arguments: str, cwd: Path) -> Path | None:
-    """One path, quoted or not."""
-    arguments = arguments.strip()
-    if not arguments:
-        return None
-    if arguments[0] in "\"'":
-        try:
-            arguments = shlex.split(arguments)[0]
-        except ValueError:
-            return None
-    return cwd / Path(arguments).expanduser()
-
-
-def _image_problem(path: Path) -> str | None:
-    if path.suffix.lower() not in _IMAGES:
-        return f"{quoted(path.name)} is no image: PNG, JPEG, GIF and WebP are."
-    if not path.is_file():
-        return f"There is no file {quoted(str(path))}."
-    return None

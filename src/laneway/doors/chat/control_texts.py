@@ -67,8 +67,7 @@ def status_text(state: ConversationData) -> str:
         f"- waits ({position}, for {plan.lane}): {quoted(label(plan.taken.text, 100))}"
         for position, plan in enumerate(state.queue, 1)
     ]
-    if not lines:
-        lines = ["Nothing runs and nothing waits."]
+    lines = [*lines, ""] if lines else ["Nothing runs and nothing waits."]
     return "\n".join([*lines, f"Plain words go to {state.default_lane}."])
 
 

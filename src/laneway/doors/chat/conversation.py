@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from laneway.base.plain import label, quoted
+from laneway.base.plain import label
 from laneway.core.background import TaskSet
 from laneway.core.conversations import ConversationRecord
 from laneway.core.model import Asked, Event
@@ -28,7 +28,6 @@ from laneway.doors.chat.conversation_letters import (
     ChatEffect,
     ChatLetter,
     CloseQuestion,
-    CutFound,
     DropHandBacks,
     DropTimer,
     HandBackTurn,
@@ -37,6 +36,7 @@ from laneway.doors.chat.conversation_letters import (
     KeepDefault,
     LaneAsked,
     LaneEnded,
+    LeadChosen,
     MarkInput,
     QuitAsked,
     RefuseDelegation,
@@ -46,33 +46,27 @@ from laneway.doors.chat.conversation_letters import (
     SteerTurn,
     TellPlace,
 )
+from laneway.doors.chat.conversation_restore import restore
 from laneway.doors.chat.conversation_state import ConversationData
 from laneway.doors.chat.conversation_turns import ConversationParts, ConversationTurns
 from laneway.doors.chat.leads import choose_lead
-from laneway.doors.chat.output_log import OutputLog, decoded
+from laneway.doors.chat.output_log import OutputLog
 from laneway.doors.chat.outputs import (
     AnyOutput,
-    Button,
-    QuestionOver,
     QuestionShown,
-    Said,
     Shown,
     StatusNow,
     Told,
 )
 from laneway.doors.chat.ports import ChatCommand, ChatState
 from laneway.doors.chat.question_words import question_buttons
-from laneway.doors.chat.restoring import LeaveAlone, OfferAgain, Restored, RunAgain, TellCut, restored
 from laneway.doors.chat.routing import CONTROLS, engine_lane
 from laneway.doors.chat.step import step
-from laneway.doors.chat.turn_rules import continue_button
 
 log = logging.getLogger(__name__)
 
 RunControlHandler: TypeAlias = Callable[["Conversation", RunControl], Coroutine[Any, Any, None]]
 MAX_TITLE = 80
-LOOK_BACK = 500
-"""Outputs in which a message of before a restart is looked for, so that it is not shown twice."""
 
 
 class LaneHeard(msgspec.Struct, frozen=True):
@@ -129,7 +123,7 @@ class Conversation:
 
     async def start(self) -> None:
         """Go on where the last process has left it."""
-        await self._restore()
+        await restore(self, self._parts)
         if not self.record.title:
             self._lead = self.tasks.spawn(self._choose_lead(), "choosing the lane that leads")
         self.tasks.spawn(self._run(), f"the conversation {self.conversation_id}")
@@ -200,53 +194,8 @@ class Conversation:
         lane, notice = await choose_lead(self.record.default_lane, self.state.lanes, self.turns.lanes.get)
         if notice:
             self.keep(replace(self.record, default_lane=lane))
-            self.state = replace(self.state, default_lane=lane)
+            self._decide(LeadChosen(lane))
             self.outputs.put(Told(text=notice, level="warning"))
-
-    async def _restore(self) -> None:
-        store, port, options = self._store, self._store.port, self._parts.options
-        for question in await store.call(port.open_questions, self.conversation_id):
-            self.outputs.put(QuestionOver(number=question.number, lane=question.lane, how="void"))
-            store.soon(port.close_question, self.conversation_id, question.number)
-        records = await store.call(port.inputs, self.conversation_id, ("waiting", "begun", "accepted"))
-        if not records:
-            return
-        last = self.outputs.shown_number
-        before = await store.call(port.outputs, self.conversation_id, max(0, last - LOOK_BACK), LOOK_BACK)
-        shown = [each.output for each in map(decoded, before) if each is not None]
-        shown_ids = {each.input_id for each in shown if isinstance(each, Said)}
-        for found in restored(records, self._parts.wall(), options.catch_up_s, shown_ids):
-            self._follow_restored(found)
-
-    def _follow_restored(self, found: Restored) -> None:
-        match found:
-            case RunAgain(taken=taken):
-                is_command = taken.text.lstrip().startswith("/")
-                commands = self.engine_commands() if is_command else {}
-                self.post(InputTaken(taken=taken, busy="queue", engine_commands=commands))
-            case OfferAgain(cut=cut):
-                self.mark_soon(MarkInput(input_id=cut.input_id, state="void"))
-                text = f"This message waited for too long to be run by itself: {quoted(label(cut.text))}"
-                self.outputs.put(
-                    Told(text=text, buttons=(Button(f"/continue {cut.input_id}", "Run it now"),))
-                )
-                self.post(CutFound(cut))
-            case TellCut(input_id=input_id, cut=cut):
-                self.mark_soon(MarkInput(input_id=input_id, state="done" if cut.is_accepted else "void"))
-                text = f"Laneway ended in the middle of this turn: {quoted(label(cut.text))}"
-                self.outputs.put(
-                    Told(
-                        text=text,
-                        level="warning",
-                        lane=cut.lane or None,
-                        buttons=(continue_button(input_id),),
-                    )
-                )
-                self.post(CutFound(cut))
-            case LeaveAlone(input_id=input_id):
-                self.mark_soon(MarkInput(input_id=input_id, state="void"))
-            case _:
-                assert_never(found)
 
     async def _numbered(self, lane: str, asked: Asked) -> LaneAsked:
         ticket = self.turns.ticket_of(lane, asked.question.turn_id)
@@ -259,7 +208,7 @@ class Conversation:
             case ShowOutput(output=output):
                 self.outputs.put(output)
             case MarkInput():
-                self.mark_soon(effect)
+                self.mark(effect)
             case CloseQuestion(number=number):
                 store.soon(port.close_question, self.conversation_id, number)
             case DropHandBacks(ticket=ticket):
@@ -288,10 +237,16 @@ class Conversation:
             case _:
                 assert_never(effect)
 
-    def mark_soon(self, mark: MarkInput) -> None:
-        self._store.soon(
-            lambda: self._store.port.mark_input(mark.input_id, mark.state, lane=mark.lane, ticket=mark.ticket)
-        )
+    def mark(self, mark: MarkInput) -> None:
+        """What has become of an input; that it is over only once all that was told of it is stored."""
+
+        def write() -> None:
+            self._store.port.mark_input(mark.input_id, mark.state, lane=mark.lane, ticket=mark.ticket)
+
+        if mark.state in ("done", "void"):
+            self.outputs.then(write)
+        else:
+            self._store.soon(write)
 
     def keep(self, record: ConversationRecord) -> None:
         self.record = record
@@ -348,6 +303,7 @@ class Conversation:
             active_lane=None if active is None else active.lane,
             is_waiting=bool(state.open_questions),
             queued=len(state.queue) + len(state.steering),
+            model=use.model,
             tokens=use.tokens,
             window=use.window,
             working_since=0.0 if active is None else self.turns.began_at(active.ticket),
@@ -379,9 +335,17 @@ class Conversation:
     async def wait_ready(self) -> bool:
         """As `Chat.wait_ready`; everything so far has been shown."""
         await self.wait_until(lambda: self._is_quiet() or self._asks())
+        await self._wait_stored()
+        return bool(self.state.open_questions)
+
+    async def wait_shown(self) -> None:
+        """Until everything so far has been heard, and what came of it was shown."""
+        await self.wait_until(lambda: True)
+        await self._wait_stored()
+
+    async def _wait_stored(self) -> None:
         while not self.outputs.is_idle:
             await self._settle()
-        return bool(self.state.open_questions)
 
     def lane_commands(self) -> list[ChatCommand]:
         """Lanes, and the commands of their engines that go somewhere now."""

@@ -36,10 +36,10 @@ class ConversationDraft:
 
     def refuse(self, taken: TakenInput, text: str, **more: Any) -> None:
         """Nothing is done about a message, and its sender is told why."""
-        self.do(MarkInput(input_id=taken.input_id, state="void"))
         self.receipt(taken, "refused", text=text, **more)
+        self.do(MarkInput(input_id=taken.input_id, state="void"))
 
     def finish(self, taken: TakenInput, kind: ReceiptKind = "done", **more: Any) -> None:
         """All that a message asked for was done."""
-        self.do(MarkInput(input_id=taken.input_id, state="done"))
         self.receipt(taken, kind, **more)
+        self.do(MarkInput(input_id=taken.input_id, state="done"))

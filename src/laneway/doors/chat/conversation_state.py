@@ -93,6 +93,16 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
     is_answered: bool = False
     """Whether an answer was given to the lane, which has not withdrawn it yet."""
 
+    @property
+    def facts(self) -> QuestionFacts:
+        return QuestionFacts(
+            number=self.number,
+            lane=self.lane,
+            asked_at=self.asked_at,
+            for_owners=self.for_owners,
+            asked_by=self.asked_by,
+        )
+
 
 class KeptImage(msgspec.Struct, frozen=True):
     """A message of images alone, which waits for its sender's next words."""
@@ -111,6 +121,8 @@ class CutTurn(msgspec.Struct, frozen=True, kw_only=True):
     images: tuple[Path, ...] = ()
     command: str = ""
     is_accepted: bool = False
+    origin: str = ""
+    """Whose words they are, if not the sender's."""
 
 
 class ConversationData(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,17 +163,8 @@ class ConversationData(msgspec.Struct, frozen=True, kw_only=True):
         return RoutingFacts(
             lanes=self.lanes,
             default_lane=self.default_lane,
-            active_lane=None if self.active is None else self.active.lane,
-            questions=tuple(
-                QuestionFacts(
-                    number=each.number,
-                    lane=each.lane,
-                    asked_at=each.asked_at,
-                    for_owners=each.for_owners,
-                    asked_by=each.asked_by,
-                )
-                for each in self.open_questions
-            ),
+            working=tuple(each.lane for each in self.turns),
+            questions=tuple(each.facts for each in self.open_questions),
             engine_commands=engine_commands,
         )
 

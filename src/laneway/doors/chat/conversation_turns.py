@@ -25,6 +25,7 @@ from laneway.core.model import (
     EngineGone,
     Event,
     Failure,
+    SettingsChanged,
     ThreadKnown,
     TurnDone,
     TurnStarted,
@@ -50,7 +51,7 @@ from laneway.doors.chat.conversation_letters import (
     SteerTurn,
 )
 from laneway.doors.chat.conversation_state import ConversationData
-from laneway.doors.chat.engine_words import failure_of, sentence
+from laneway.doors.chat.engine_words import ENGINE_LOST, failure_of, sentence
 from laneway.doors.chat.hand_back import TurnDigest, compose, report, secrets_of
 from laneway.doors.chat.hosts import ConversationHost
 from laneway.doors.chat.lane_slots import LaneSlots
@@ -91,6 +92,7 @@ class TurnsOwner(Protocol):
     def post(self, letter: ChatLetter) -> None: ...
     def hear(self, lane: str, event: Event) -> None: ...
     def keep(self, record: ConversationRecord) -> None: ...
+    def tell(self, output: AnyOutput) -> None: ...
 
 
 class LaneUse(msgspec.Struct, frozen=True):
@@ -98,6 +100,7 @@ class LaneUse(msgspec.Struct, frozen=True):
 
     tokens: int = 0
     window: int | None = None
+    model: str = ""
 
 
 class ConversationTurns:
@@ -117,6 +120,8 @@ class ConversationTurns:
         self._calls: dict[str, asyncio.Future[str]] = {}
         """Delegations that wait for their result."""
         self._secrets: set[str] = set()
+        self._lost: set[str] = set()
+        """Lanes whose last turn has told that their engine died, until the engine's own word comes."""
         self._uses: dict[str, LaneUse] = {}
 
     # ── effects ────────────────────────────────────────────────────────────
@@ -164,7 +169,12 @@ class ConversationTurns:
         )
         if effect.images and not abilities.takes_images:
             raise UsageError(f"{effect.lane} takes no images: nothing was sent to it.")
-        told = await self._store.call(port.hand_backs, record.conversation_id, effect.lane)
+        # A command need not be a prompt, which is what carries them: they wait for the next one.
+        told = (
+            []
+            if effect.command
+            else await self._store.call(port.hand_backs, record.conversation_id, effect.lane)
+        )
         if told:
             ids = [each.hand_back_id for each in told]
             await self._store.call(port.carry_hand_backs, ids, effect.ticket)
@@ -224,6 +234,7 @@ class ConversationTurns:
             starting = self._starting.get(ticket)
             if turn.lane == name and starting is not None:
                 starting.cancel()
+        self._keep_thread(name)
         self.lanes.abandon(name)
 
     def _answer(self, effect: AnswerLane) -> None:
@@ -241,6 +252,8 @@ class ConversationTurns:
         watch = self._watches.pop(effect.ticket, None)
         if watch is not None:
             watch.end()
+        for output in () if turn is None else turn.close_texts():
+            self._owner.tell(output)  # of a lane that was given up: it has told no end
         digest = TurnDigest(self._owner.record.cwd, self._secrets) if turn is None else turn.digest
         done = TurnDone(turn_id=ended.turn_id, status=ended.status, text=ended.text, failure=ended.failure)
         block = digest.block(effect.lane, effect.task, done)
@@ -266,12 +279,19 @@ class ConversationTurns:
         match event:
             case TurnStarted() | Withdrawn() | ThreadKnown():
                 return ()
+            case SettingsChanged(settings=settings):
+                self._note_model(lane, settings)
+                return ()
             case EngineGone(how=how):
-                if any(each.lane == lane for each in self._running.values()):
-                    return ()  # its turn fails, and says so
+                is_told = lane in self._lost or any(each.lane == lane for each in self._running.values())
+                self._lost.discard(lane)
+                if is_told:
+                    return ()  # its turn fails, or has, and says so
                 text = f"{lane} ended unexpectedly: {sentence(how)} The next /{lane} starts it again."
                 return (Told(text=text, level="warning", lane=lane),)
-            case TurnDone():
+            case TurnDone(failure=failure):
+                if failure is not None and failure.kind == ENGINE_LOST:
+                    self._lost.add(lane)
                 return () if turn is None else turn.close(event)
             case Asked():
                 return () if turn is None else turn.close_texts()
@@ -281,10 +301,16 @@ class ConversationTurns:
         watch = self._watches.get(turn.ticket)
         if watch is not None:
             watch.hear(has_command=bool(turn.running_commands))
+        use = self.use_of(lane)
         self._uses[lane] = LaneUse(
-            turn.thread_tokens or self.use_of(lane).tokens, turn.window or self.use_of(lane).window
+            turn.thread_tokens or use.tokens, turn.window or use.window, turn.model or use.model
         )
         return outputs
+
+    def _note_model(self, lane: str, settings: object) -> None:
+        model = settings.get("model") if isinstance(settings, dict) else None
+        if isinstance(model, str) and model:
+            self._uses[lane] = replace(self.use_of(lane), model=model)
 
     def letters_of(self, lane: str, event: Event) -> Iterable[ChatLetter]:
         """What the conversation decides about; nothing for most events."""
@@ -293,6 +319,7 @@ class ConversationTurns:
                 self._note_start(lane, turn_id, ticket)
                 return (LaneStarted(lane, turn_id, ticket),)
             case Accepted(turn_id=turn_id, client_id=client_id):
+                self._keep_thread(lane)
                 ticket = client_id or self.ticket_of(lane, turn_id)
                 return (InputAccepted(lane, ticket),) if ticket else ()
             case Withdrawn(question_id=question_id, is_declined=is_declined):
@@ -306,6 +333,7 @@ class ConversationTurns:
                 return ()
 
     def _note_start(self, lane: str, turn_id: str, ticket: str | None) -> None:
+        self._lost.discard(lane)
         ticket = ticket or own_ticket(lane, turn_id)
         self._tickets[lane, turn_id] = ticket
         if ticket not in self._running:

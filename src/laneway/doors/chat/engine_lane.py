@@ -26,7 +26,7 @@ from laneway.base.errors import (
 from laneway.base.plain import code_label
 from laneway.core.background import TaskSet
 from laneway.core.hub import Hub
-from laneway.core.model import Answer, Event, Failure, Notice, ThreadKnown
+from laneway.core.model import Answer, Event, Failure, Notice, SettingsChanged, ThreadKnown
 from laneway.core.ports import ImagePart, Part, TextPart, ThreadSpec, TurnSpec
 from laneway.core.session import NEVER_S, Session
 from laneway.core.turn import TurnResult
@@ -276,7 +276,15 @@ class EngineLane:
         if session is None:
             session = await hub.start(PRINCIPAL, self._spec(), readers=[_LaneReader(self)])
         self._session, self._commands = session, EngineCommands(session)
+        self._tell_model(session)
         return session
+
+    def _tell_model(self, session: Session) -> None:
+        """Engines that do not say it with their answers say it as they open a thread."""
+        access = session.engine.offers.access
+        if access is not None:
+            model = access.state(session.info.native).model
+            self._turns.tell(SettingsChanged(settings={"model": model}))
 
     async def _resumed(self, hub: Hub, thread_id: str) -> Session | None:
         """The session of an earlier thread; none if the engine does not have it any more."""

@@ -37,10 +37,12 @@ from laneway.doors.chat.routing import (
     ToRunningTurn,
     WhichQuestion,
     command_of,
+    may_answer,
     route,
 )
 
 SECRET_WORDS = "(secret)"
+NOTHING_CUT = "There is nothing to go on with: it was continued already, or never cut."
 _SHELL_CONTROLS = frozenset({"new", "resume", "attach", "link", "join", "quit"})
 """Carried out outside of this conversation's state."""
 _TEXTS: Mapping[str, Literal["help", "status", "lanes"]] = {
@@ -82,6 +84,10 @@ def _show_said(draft: ConversationDraft, taken: TakenInput, decision: Route) -> 
             if entry is not None:
                 lane = entry.lane
                 text = SECRET_WORDS if has_secret(entry.question) else text
+        case WhichQuestion(numbers=numbers):
+            entries = [question_rules.find(draft, number) for number in numbers]
+            if any(each is not None and has_secret(each.question) for each in entries):
+                text = SECRET_WORDS
         case _:
             pass
     draft.show(
@@ -116,6 +122,9 @@ def _follow(draft: ConversationDraft, letter: InputTaken, decision: Route, busy:
                 f"Several questions are open: {listed}. Reply to the one that you mean, use its buttons,"
                 f" or begin with its number: `#{numbers[0]} …`.",
             )
+        case ShowUsage(lane=lane) if taken.images:
+            draft.do(TellPlace(what="usage", place=taken.place, subject=lane))
+            _keep(draft, taken)
         case ShowUsage(lane=lane):
             draft.do(TellPlace(what="usage", place=taken.place, subject=lane))
             draft.finish(taken)
@@ -128,8 +137,10 @@ def _follow(draft: ConversationDraft, letter: InputTaken, decision: Route, busy:
 
 def _to_question(draft: ConversationDraft, taken: TakenInput, number: int, text: str) -> None:
     entry = question_rules.find(draft, number)
-    if entry is not None and entry.for_owners and not taken.sender.is_owner:
-        draft.refuse(taken, "Only an owner may answer that.")
+    speaker = Speaker(taken.sender.user_id, taken.sender.is_owner)
+    if entry is not None and not may_answer(entry.facts, speaker):
+        who = "an owner" if entry.for_owners else "an owner, or who asked for this turn,"
+        draft.refuse(taken, f"Only {who} may answer that.")
         return
     question_rules.on_words(draft, taken, number, text)
 
@@ -160,6 +171,11 @@ def _to_lane(draft: ConversationDraft, taken: TakenInput, target: ToLane, busy: 
 
 def _keep_image(draft: ConversationDraft, taken: TakenInput) -> None:
     _show_said(draft, taken, NotACommand(""))
+    _keep(draft, taken)
+
+
+def _keep(draft: ConversationDraft, taken: TakenInput) -> None:
+    """Its images go along with the sender's next words."""
     draft.set(kept=(*draft.state.kept, KeptImage(taken, taken.images)))
     seconds = draft.state.options.image_s
     draft.receipt(taken, "kept")
@@ -237,6 +253,7 @@ def tell_dropped(
     draft.show(Told(text="\n".join(["These messages waited, and were dropped:", *lines]), only=only))
     for plan in dropped:
         draft.receipt(plan.taken, "refused", lane=plan.lane, text="Dropped before it was begun.")
+        draft.do(*(MarkInput(input_id=each, state="void") for each in plan.input_ids))
 
 
 def _choose_lane(draft: ConversationDraft, taken: TakenInput, name: str) -> None:
@@ -259,13 +276,19 @@ def _continue(draft: ConversationDraft, letter: InputTaken, argument: str) -> No
     taken, cuts = letter.taken, draft.state.cut
     wanted = argument.strip().lstrip("#")
     cut = next((each for each in reversed(cuts) if wanted in ("", str(each.input_id))), None)
+    if cut is None and wanted.isdecimal():
+        draft.do(RunControl(name="continue", arguments=wanted, taken=taken))  # it may be of before a restart
+        return
     if cut is None:
-        draft.refuse(taken, "There is nothing to go on with: it was continued already, or never cut.")
+        draft.refuse(taken, NOTHING_CUT)
         return
     draft.set(cut=tuple(each for each in cuts if each is not cut))
+    taken = replace(taken, origin=cut.origin)
     if not cut.lane:
         again = replace(taken, text=cut.text, images=cut.images, reply=None)
-        if not _is_continue(cut):
+        if _is_continue(cut):
+            draft.refuse(taken, NOTHING_CUT)
+        else:
             on_input(draft, replace(letter, taken=again))
         return
     plan = PlannedTurn(

@@ -35,8 +35,6 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Input that waited for longer than this while no Laneway ran is offered, not run."""
     stop_s: float = 10.0
     """After an interrupt, for a turn to end; then it is given up, and its lane is closed."""
-    idle_s: float = 1800.0
-    """Without a turn, until the lanes of a conversation are closed; their threads go on with the next one."""
     max_queue: int = MAX_QUEUE
     declines: bool = False
     """Whether every question is declined at once, because nobody can answer."""

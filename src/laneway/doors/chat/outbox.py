@@ -51,6 +51,8 @@ class PutPost(msgspec.Struct, frozen=True, kw_only=True):
     """Of the stored content; 0 if it is not stored, and may be lost."""
     ref: str = ""
     """The service's id, if the message was sent by an earlier process."""
+    is_partial: bool = False
+    """Whether more of it follows soon."""
 
 
 class PostSent(msgspec.Struct, frozen=True):
@@ -59,6 +61,8 @@ class PostSent(msgspec.Struct, frozen=True):
     ref: str
     rest_s: float = 0.0
     """How long it takes nothing more for this chat, as it has said itself."""
+    is_draft: bool = False
+    """Whether it is shown, but no message yet: once it is complete, it is sent in its order as a new one."""
 
 
 class PostHeld(msgspec.Struct, frozen=True):
@@ -110,6 +114,7 @@ class PostJob(msgspec.Struct, frozen=True, kw_only=True):
     delivery_id: int
     ref: str = ""
     """Not empty while it is under way as an edit."""
+    is_partial: bool = False
 
 
 class ChatQueue(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +125,8 @@ class ChatQueue(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: PostJob | None = None
     refs: dict[str, str] = {}
     """The service's ids of sent messages by their keys, the oldest first."""
+    drafts: frozenset[str] = frozenset()
+    """Keys of those that are only drafts so far."""
     called_at: float = LONG_AGO
     paid_until: float = LONG_AGO
     """When the average of `ChatPace.call_s` would be kept, had the calls so far been spread out."""
@@ -195,6 +202,7 @@ def _put(state: OutboxState, put: PutPost) -> tuple[OutboxState, list[OutboxEffe
         post=put.post,
         is_question=put.is_question,
         delivery_id=put.delivery_id,
+        is_partial=put.is_partial,
     )
     older = next((each for each in queue.waiting if each.key == put.key), None)
     if older is not None:
@@ -216,9 +224,9 @@ def _done(state: OutboxState, done: PostCallDone) -> tuple[OutboxState, list[Out
     queue = msgspec.structs.replace(queue, in_flight=None)
     effects: list[OutboxEffect] = []
     match done.outcome:
-        case PostSent(ref, rest_s):
+        case PostSent(ref, rest_s, is_draft):
             state = msgspec.structs.replace(state, failures=0)
-            queue = _with_ref(queue, job.key, ref)
+            queue = _with_ref(queue, job.key, ref, is_draft=is_draft)
             if rest_s > 0:
                 queue = msgspec.structs.replace(queue, rests_until=done.now + rest_s)
         case PostHeld(retry_after_s, is_global):
@@ -251,11 +259,16 @@ def _again(queue: ChatQueue, job: PostJob) -> ChatQueue:
     return msgspec.structs.replace(queue, waiting=(job, *queue.waiting))
 
 
-def _with_ref(queue: ChatQueue, key: str, ref: str) -> ChatQueue:
+def _with_ref(queue: ChatQueue, key: str, ref: str, *, is_draft: bool = False) -> ChatQueue:
     refs = {name: known for name, known in queue.refs.items() if name != key} | {key: ref}
     while len(refs) > MAX_REFS:
         del refs[next(iter(refs))]
-    return msgspec.structs.replace(queue, refs=refs)
+    drafts = (queue.drafts | {key} if is_draft else queue.drafts - {key}) & refs.keys()
+    return msgspec.structs.replace(queue, refs=refs, drafts=frozenset(drafts))
+
+
+def _is_edit(queue: ChatQueue, job: PostJob) -> bool:
+    return job.key in queue.refs and (job.is_partial or job.key not in queue.drafts)
 
 
 def _with_queue(state: OutboxState, chat: str, queue: ChatQueue) -> OutboxState:
@@ -300,11 +313,11 @@ def _next_of(queue: ChatQueue) -> list[tuple[float, int, PostJob]]:
 def _rank(queue: ChatQueue, job: PostJob) -> int:
     if job.is_question:
         return 0
-    return 2 if job.key in queue.refs else 1
+    return 2 if _is_edit(queue, job) else 1
 
 
 def _earliest(queue: ChatQueue, job: PostJob) -> float:
-    if job.key in queue.refs and not job.is_question:
+    if _is_edit(queue, job) and not job.is_question:
         paced = max(queue.paid_until, queue.called_at + queue.pace.edit_s)
     else:
         paced = queue.paid_until - (queue.pace.burst - 1) * queue.pace.call_s

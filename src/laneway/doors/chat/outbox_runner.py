@@ -90,6 +90,7 @@ class MessageOutbox:
         is_question: bool = False,
         delivery_id: int = 0,
         ref: str = "",
+        is_partial: bool = False,
     ) -> None:
         """Show a message with this content, from now on."""
         self._handle(
@@ -102,6 +103,7 @@ class MessageOutbox:
                 is_question=is_question,
                 delivery_id=delivery_id,
                 ref=ref,
+                is_partial=is_partial,
             )
         )
 

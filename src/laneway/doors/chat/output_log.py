@@ -45,7 +45,7 @@ class OutputLog:
         self._wall = wall
         self._deliver = deliver
         self._tasks = tasks
-        self._waiting: deque[Shown] = deque()
+        self._waiting: deque[Shown | Callable[[], object]] = deque()
         self._is_writing = False
         self.shown_number = last_number
         """Of the last output that the views have got."""
@@ -70,16 +70,26 @@ class OutputLog:
             self._is_writing = True
             self._tasks.spawn(self._write(), "outputs of a conversation")
 
+    def then(self, work: Callable[[], object]) -> None:
+        """Do this in the store once all outputs so far are there: what is marked as over has been told."""
+        if self._is_writing:
+            self._waiting.append(work)
+        else:
+            self._store.soon(work)
+
     async def _write(self) -> None:
         try:
             while self._waiting:
                 batch = [self._waiting.popleft() for _ in range(min(MAX_BATCH, len(self._waiting)))]
-                records = [_record(each) for each in batch if each.number]
+                records = [_record(each) for each in batch if isinstance(each, Shown) and each.number]
                 if records:
                     await self._keep(records)
                 for each in batch:
-                    self.shown_number = max(self.shown_number, each.number)
-                    self._deliver(each)
+                    if isinstance(each, Shown):
+                        self.shown_number = max(self.shown_number, each.number)
+                        self._deliver(each)
+                    else:
+                        self._store.soon(each)
         finally:
             self._is_writing = False
 

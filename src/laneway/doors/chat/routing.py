@@ -33,7 +33,7 @@ CONTROLS: Mapping[str, str] = {
 }
 """Control commands and what each does, in the order of lists."""
 
-_COMMAND = re.compile(r"/([^\s/@]+)(?:@(\S*))?(?=\s|\Z)")
+_COMMAND = re.compile(r"/([^\s/@]+)(?:@([^\s/]*))?(?=\s|\Z)")
 _NUMBERED = re.compile(r"#?(\d{1,6})\s*[:.)]\s*(.*)|#(\d{1,6})\s+(.*)", re.DOTALL)
 
 
@@ -52,8 +52,8 @@ class RoutingFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     lanes: tuple[str, ...]
     default_lane: str
-    active_lane: str | None = None
-    """Whose turn runs; of several, the innermost."""
+    working: tuple[str, ...] = ()
+    """Lanes whose turns run, the innermost last."""
     questions: tuple[QuestionFacts, ...] = ()
     engine_commands: Mapping[str, tuple[str, ...]] = {}
     """By lane. Only needed for a text that begins with a slash."""
@@ -185,7 +185,7 @@ def _words(
         asking = [each for each in facts.questions if each.lane == reply.lane and said_at >= each.asked_at]
         if len(asking) == 1 and may_answer(asking[0], speaker):
             return ToQuestion(asking[0].number, text)
-        if reply.lane == facts.active_lane:
+        if reply.lane in facts.working:
             return ToRunningTurn(reply.lane, text)
         return ToLane(reply.lane, text, is_named=True)
     return _answer(text, facts, speaker, said_at) or ToLane(facts.default_lane, text)

@@ -21,12 +21,13 @@ from laneway.base.clock import LoopClock
 from laneway.base.errors import ConversationUnknown
 from laneway.base.ids import new_id
 from laneway.core.background import TaskSet
-from laneway.core.conversations import ConversationLocks, ConversationRecord, ConversationStore
+from laneway.core.conversations import ConversationLocks, ConversationRecord, ConversationStore, InputState
 from laneway.core.ports import Clock
 from laneway.doors.chat import taps
 from laneway.doors.chat.chat_controls import ChatControls
 from laneway.doors.chat.conversation import Conversation
 from laneway.doors.chat.conversation_letters import InputTaken, NobodyAnswers
+from laneway.doors.chat.conversation_state import CutTurn
 from laneway.doors.chat.conversation_turns import ConversationParts
 from laneway.doors.chat.messages import Incoming, Place, Tap, TapResult
 from laneway.doors.chat.options import ChatOptions
@@ -34,7 +35,7 @@ from laneway.doors.chat.ordered_store import OrderedStore
 from laneway.doors.chat.output_log import decoded
 from laneway.doors.chat.outputs import Shown
 from laneway.doors.chat.ports import ChatCommand, ChatState, LaneFactory, View
-from laneway.doors.chat.restoring import encode_message, taken_of_new
+from laneway.doors.chat.restoring import encode_message, stored_cut, taken_of_new
 from laneway.doors.chat.routing import CONTROLS
 
 log = logging.getLogger(__name__)
@@ -133,19 +134,19 @@ class ChatService:
     async def take(self, message: Incoming) -> int | None:
         conversation = await self._conversation_of(message.place, message.conversation_id)
         at = self._wall()
-        stored = encode_message(taps.without_secret(conversation.state, message))
+        kept = taps.without_secret(conversation.state, message)
         input_id = await self._store.call(
             self._port.add_input,
             conversation.conversation_id,
             message.place.key,
             message.message_id,
             at,
-            stored,
+            encode_message(kept),
         )
         if input_id is None:
             return None
         commands = conversation.engine_commands() if message.text.lstrip().startswith("/") else {}
-        conversation.note_use(message.text)
+        conversation.note_use(kept.text)
         conversation.post(InputTaken(taken=taken_of_new(input_id, at, message), engine_commands=commands))
         return input_id
 
@@ -192,6 +193,12 @@ class ChatService:
     def now(self) -> float:
         """Seconds since 1970."""
         return self._wall()
+
+    async def stored_cut(self, conversation_id: str, wanted: int, asking: int) -> CutTurn | None:
+        """As `restoring.stored_cut`."""
+        states: tuple[InputState, ...] = ("begun", "accepted", "done", "void")
+        records = await self._store.call(self._port.inputs, conversation_id, states)
+        return stored_cut(records, wanted, asking)
 
     async def quit(self, conversation_id: str) -> None:
         await self.close(conversation_id, by="quit")

@@ -1,13 +1,14 @@
 """The rules of a conversation: what it does about each letter. Pure: `step(state, letter)` and nothing else.
 
-The rules are in `input_rules` (messages), `turn_rules` and `question_rules`; here is who hears what.
+The rules are in `input_rules` (messages), `turn_rules`, `delegation_rules` and `question_rules`; here is who
+hears what.
 """
 
 from __future__ import annotations
 
 from typing import assert_never
 
-from laneway.doors.chat import input_rules, question_rules, turn_rules
+from laneway.doors.chat import delegation_rules, input_rules, question_rules, turn_rules
 from laneway.doors.chat.conversation_draft import ConversationDraft
 from laneway.doors.chat.conversation_letters import (
     ChatEffect,
@@ -64,9 +65,9 @@ def _hear(draft: ConversationDraft, letter: ChatLetter) -> None:
         case SilenceReached():
             turn_rules.on_silence(draft, letter)
         case DelegationAsked():
-            turn_rules.on_delegation(draft, letter)
+            delegation_rules.on_delegation(draft, letter)
         case DelegationCancelled():
-            turn_rules.on_delegation_cancelled(draft, letter)
+            delegation_rules.on_delegation_cancelled(draft, letter)
         case LaneAsked():
             question_rules.on_asked(draft, letter)
         case QuestionWithdrawn():

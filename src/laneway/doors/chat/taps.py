@@ -18,7 +18,7 @@ from laneway.doors.chat.question_words import (
     from_words,
     has_secret,
 )
-from laneway.doors.chat.routing import QuestionFacts, Speaker, ToQuestion, may_answer, route
+from laneway.doors.chat.routing import Speaker, ToQuestion, WhichQuestion, may_answer, route
 
 OVER = TapResult("That question needs no answer any more.", is_done=False, is_stale=True)
 
@@ -42,7 +42,7 @@ def answer(conversation: Answerable, tap: Tap) -> TapResult:
     entry = next((each for each in conversation.state.open_questions if each.number == number), None)
     if entry is None or number in conversation.answering:
         return OVER
-    if not may_answer(_facts(entry), Speaker(tap.sender.user_id, tap.sender.is_owner)):
+    if not may_answer(entry.facts, Speaker(tap.sender.user_id, tap.sender.is_owner)):
         return TapResult("You may not answer that.", is_done=False)
     understood = _understood(entry, index, tap)
     if not isinstance(understood, Understood):
@@ -63,16 +63,6 @@ def _understood(entry: OpenQuestion, index: int | None, tap: Tap) -> Understood 
     return from_words(entry.question, tap.words, entry.values)
 
 
-def _facts(entry: OpenQuestion) -> QuestionFacts:
-    return QuestionFacts(
-        number=entry.number,
-        lane=entry.lane,
-        asked_at=entry.asked_at,
-        for_owners=entry.for_owners,
-        asked_by=entry.asked_by,
-    )
-
-
 def without_secret(state: ConversationData, message: Incoming) -> Incoming:
     """As it may be stored: the answer to a question for a secret is not kept at all."""
     secret = {each.number for each in state.open_questions if has_secret(each.question)}
@@ -80,5 +70,11 @@ def without_secret(state: ConversationData, message: Incoming) -> Incoming:
         return message
     speaker = Speaker(message.sender.user_id, message.sender.is_owner)
     target = route(message.text, state.facts({}), reply=message.reply, speaker=speaker)
-    is_secret = isinstance(target, ToQuestion) and target.number in secret
-    return replace(message, text="") if is_secret else message
+    match target:
+        case ToQuestion(number=number):
+            numbers: tuple[int, ...] = (number,)
+        case WhichQuestion(numbers=numbers):  # it may be meant for the secret one
+            pass
+        case _:
+            numbers = ()
+    return replace(message, text="") if secret.intersection(numbers) else message

@@ -61,6 +61,7 @@ class TurnOutputs:
         self.diff = ""
         self.tokens: Tokens | None = None
         self.window: int | None = None
+        self.model = ""
         self.thread_tokens = 0
         """Of the lane's whole conversation."""
         self.running_commands: set[str] = set()
@@ -159,6 +160,7 @@ class TurnOutputs:
             total=before.total + usage.last.total,
         )
         self.window = usage.window or self.window
+        self.model = usage.model or self.model
         self.thread_tokens = usage.total.total
 
 
@@ -171,7 +173,7 @@ def told_of(lane: str, event: Event) -> tuple[AnyOutput, ...]:
     """What an engine says about itself, in a turn or between turns; nothing for most events."""
     match event:
         case Notice(level=level, message=message):
-            return (Told(text=label(message, MAX_NOTICE_CHARS), level=level, lane=lane),)
+            return (Told(text=label(" ".join(message.split()), MAX_NOTICE_CHARS), level=level, lane=lane),)
         case Compacted():
             return (Told(text=f"{lane} has compacted its context.", lane=lane),)
         case Outlived(activity=activity):

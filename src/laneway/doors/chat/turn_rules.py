@@ -14,8 +14,6 @@ from laneway.doors.chat.conversation_draft import ConversationDraft
 from laneway.doors.chat.conversation_letters import (
     AbandonLane,
     BeginTurn,
-    DelegationAsked,
-    DelegationCancelled,
     DropHandBacks,
     DropTimer,
     HandBackTurn,
@@ -24,7 +22,6 @@ from laneway.doors.chat.conversation_letters import (
     LaneEnded,
     LaneStarted,
     MarkInput,
-    RefuseDelegation,
     SetTimer,
     SilenceReached,
     SteerEnded,
@@ -39,6 +36,8 @@ from laneway.doors.chat.outputs import Button, Told, TurnBegan, TurnEnded
 CONTINUE = "Go on with what you were doing: it was interrupted."
 """What a lane is told whose turn was cut after its engine had recorded it."""
 MAX_TASK_CHARS = 400
+GRACE_S = 0.2
+"""A lane that cancels its own turn at the end of its time is not given up in the same instant."""
 
 
 def continue_button(input_id: int) -> Button:
@@ -64,8 +63,9 @@ def place_turn(draft: ConversationDraft, plan: PlannedTurn, busy: Busy) -> None:
     if any(each.lane == plan.lane for each in state.open_questions):
         _let_wait(draft, plan, is_held=True)
         return
-    if busy == "steer" and active is not None and _can_steer(draft, plan, active):
-        _steer(draft, plan, active)
+    running = _steerable(draft, plan) if busy == "steer" else None
+    if running is not None:
+        _steer(draft, plan, running)
         return
     if busy == "interrupt":
         _let_wait(draft, replace(plan, is_urgent=True))
@@ -90,7 +90,7 @@ def begin(draft: ConversationDraft, plan: PlannedTurn) -> None:
         TurnBegan(
             lane=plan.lane,
             ticket=ticket,
-            task=label(task, MAX_TASK_CHARS),
+            task=cut_task(task),
             has_banner=turn.has_banner,
             sender=taken.sender.name,
             input_id=taken.input_id,
@@ -132,27 +132,31 @@ def _with_origin(text: str, origin: str) -> str:
     return f"[{label(origin)}]\n{text}" if origin else text
 
 
+def cut_task(task: str) -> str:
+    """As it came, for platforms that draw it in their own way."""
+    return task if len(task) <= MAX_TASK_CHARS else f"{task[: MAX_TASK_CHARS - 1]}…"
+
+
 # ── steering ───────────────────────────────────────────────────────────────
 
 
-def _can_steer(draft: ConversationDraft, plan: PlannedTurn, active: ChatTurn) -> bool:
-    return (
-        plan.lane == active.lane
-        and not plan.command
-        and not active.stopped_by
-        and active.lane not in draft.state.deaf
-        and not draft.state.is_quitting
-    )
+def _steerable(draft: ConversationDraft, plan: PlannedTurn) -> ChatTurn | None:
+    """The running turn that takes these words; also one that has delegated, and waits for that."""
+    state = draft.state
+    if plan.command or plan.lane in state.deaf or state.is_quitting:
+        return None
+    running = (each for each in reversed(state.turns) if each.lane == plan.lane and not each.stopped_by)
+    return next(running, None)
 
 
-def _steer(draft: ConversationDraft, plan: PlannedTurn, active: ChatTurn) -> None:
+def _steer(draft: ConversationDraft, plan: PlannedTurn, running: ChatTurn) -> None:
     draft.set(steering=(*draft.state.steering, plan))
     draft.do(
         SteerTurn(
             input_id=plan.taken.input_id,
-            lane=active.lane,
+            lane=running.lane,
             ticket=f"steer-{plan.taken.input_id}",
-            turn_ticket=active.ticket,
+            turn_ticket=running.ticket,
             text=_with_origin(plan.text, plan.taken.origin),
             images=plan.images,
         )
@@ -226,12 +230,8 @@ def _end(draft: ConversationDraft, turn: ChatTurn, ended: LaneEnded) -> None:
     draft.do(DropTimer(f"stop:{turn.ticket}"))
     is_cut = _is_cut(ended)
     plan = turn.plan
-    if plan is not None:
-        is_void = ended.status == "interrupted" and not turn.is_accepted
-        draft.do(*(MarkInput(input_id=each, state="void" if is_void else "done") for each in plan.input_ids))
-        if is_cut:
-            add_cut(draft, _cut_of(turn, plan))
-    draft.do(*(MarkInput(input_id=each, state="done") for each in turn.steered))
+    if plan is not None and is_cut:
+        add_cut(draft, _cut_of(turn, plan))
     for question in draft.state.questions:
         if question.ticket == turn.ticket:
             _drop_question_of(draft, question.number)
@@ -240,7 +240,7 @@ def _end(draft: ConversationDraft, turn: ChatTurn, ended: LaneEnded) -> None:
             ticket=turn.ticket,
             lane=turn.lane,
             task=turn.task,
-            for_lanes=tuple(each for each in draft.state.lanes if each not in (turn.lane, turn.caller_lane)),
+            for_lanes=_told_lanes(draft, turn),
             ended=ended,
             call_id=turn.call_id,
         )
@@ -261,9 +261,22 @@ def _end(draft: ConversationDraft, turn: ChatTurn, ended: LaneEnded) -> None:
             buttons=(continue_button(plan.taken.input_id),) if plan is not None and is_cut else (),
         )
     )
+    # Only now: whoever is killed before this tells the turn's end after a restart.
+    if plan is not None:
+        is_void = ended.status == "interrupted" and not turn.is_accepted
+        draft.do(*(MarkInput(input_id=each, state="void" if is_void else "done") for each in plan.input_ids))
+    draft.do(*(MarkInput(input_id=each, state="done") for each in turn.steered))
     for each in reversed(draft.state.turns):
         if each.caller == turn.ticket:
             interrupt(draft, each, "delegation")
+
+
+def _told_lanes(draft: ConversationDraft, turn: ChatTurn) -> tuple[str, ...]:
+    """Lanes that are told in their next prompt: not the caller, unless its call gets no result any more."""
+    caller = None if turn.caller is None else draft.state.turn(turn.caller)
+    is_awaited = caller is not None and not caller.stopped_by and turn.stopped_by != "delegation"
+    silent = (turn.lane, turn.caller_lane if is_awaited else None)
+    return tuple(each for each in draft.state.lanes if each not in silent)
 
 
 def _is_cut(ended: LaneEnded) -> bool:
@@ -278,6 +291,7 @@ def _cut_of(turn: ChatTurn, plan: PlannedTurn) -> CutTurn:
         images=plan.images,
         command=plan.command,
         is_accepted=turn.is_accepted,
+        origin=plan.taken.origin,
     )
 
 
@@ -308,7 +322,9 @@ def interrupt(draft: ConversationDraft, turn: ChatTurn, by: str) -> None:
     draft.do(
         InterruptLane(turn.lane, turn.ticket),
         SetTimer(
-            name=f"stop:{turn.ticket}", seconds=draft.state.options.stop_s, letter=StopLate(turn.ticket)
+            name=f"stop:{turn.ticket}",
+            seconds=draft.state.options.stop_s + GRACE_S,
+            letter=StopLate(turn.ticket),
         ),
     )
 
@@ -330,11 +346,9 @@ def on_stop_late(draft: ConversationDraft, letter: StopLate) -> None:
 
 
 def drop_queue(draft: ConversationDraft) -> tuple[PlannedTurn, ...]:
-    """Nothing waits any more. What was dropped, in order."""
+    """Nothing waits any more. What was dropped, in order: it is to be told (`tell_dropped`)."""
     dropped = (*draft.state.steering, *draft.state.queue)
     draft.set(queue=(), steering=())
-    for plan in dropped:
-        draft.do(*(MarkInput(input_id=each, state="void") for each in plan.input_ids))
     return dropped
 
 
@@ -355,54 +369,9 @@ def on_silence(draft: ConversationDraft, letter: SilenceReached) -> None:
 
 def _minutes(seconds: float) -> str:
     if seconds < 60:
-        return f"{seconds:g} s"
+        return f"{round(seconds)} s"
     minutes = round(seconds / 60)
     return f"{minutes} minute{'s' if minutes != 1 else ''}"
-
-
-# ── delegation ─────────────────────────────────────────────────────────────
-
-
-def on_delegation(draft: ConversationDraft, letter: DelegationAsked) -> None:
-    state = draft.state
-    caller = next((each for each in reversed(state.turns) if each.lane == letter.caller_lane), None)
-    if caller is None or caller.stopped_by or state.is_quitting:
-        draft.do(RefuseDelegation(letter.call_id, "The turn that asks for it is over."))
-    elif letter.lane not in state.lanes:
-        draft.do(RefuseDelegation(letter.call_id, f"There is no lane {label(letter.lane)}."))
-    elif any(each.lane == letter.lane for each in state.turns):
-        draft.do(RefuseDelegation(letter.call_id, f"{letter.lane} works already: wait for its result."))
-    else:
-        _delegate(draft, letter, caller)
-
-
-def _delegate(draft: ConversationDraft, letter: DelegationAsked, caller: ChatTurn) -> None:
-    turn = ChatTurn(
-        ticket=f"call-{letter.call_id}",
-        lane=letter.lane,
-        caller=caller.ticket,
-        caller_lane=caller.lane,
-        call_id=letter.call_id,
-        task=letter.task,
-        has_banner=True,
-    )
-    draft.set(turns=(*draft.state.turns, turn))
-    draft.show(
-        TurnBegan(
-            lane=turn.lane,
-            ticket=turn.ticket,
-            task=label(letter.task, MAX_TASK_CHARS),
-            has_banner=True,
-            caller=caller.lane,
-        )
-    )
-    draft.do(BeginTurn(ticket=turn.ticket, lane=turn.lane, task=letter.task, text=letter.task))
-
-
-def on_delegation_cancelled(draft: ConversationDraft, letter: DelegationCancelled) -> None:
-    for turn in draft.state.turns:
-        if turn.call_id == letter.call_id:
-            interrupt(draft, turn, "delegation")
 
 
 def _replace_turn(draft: ConversationDraft, turn: ChatTurn) -> None:

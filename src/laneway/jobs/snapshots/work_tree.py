@@ -28,6 +28,8 @@ _UNDER_WAY = (
 )
 """Files of git, and the operation that is not finished while they exist."""
 
+NO_REPOSITORY = "is not in a git repository."
+"""How that sentence ends."""
 _BARE = ("must be run in a work tree", "cannot use bare repository")
 
 
@@ -85,7 +87,7 @@ def refused(folder: Path, ran: GitRun) -> TreeRefused:
             f"{code_label(str(folder))} is in a repository without a work tree: nothing can be edited there."
         )
     elif ran.error.startswith("fatal: not a git repository (or any"):
-        text = f"{code_label(str(folder))} is not in a git repository."
+        text = f"{code_label(str(folder))} {NO_REPOSITORY}"
     else:
         line = ran.error.partition("\n")[0].removeprefix("fatal: ").rstrip(".") or "it was ended"
         text = f"Git does not work in {code_label(str(folder))}: {code_label(line, MAX_COMPLAINT_CHARS)}."

@@ -43,6 +43,10 @@ class DiscordFaults:
         """The next calls of that route end without an answer."""
         self.fail(route, 0, times=times, takes_effect=takes_effect)
 
+    def clear(self) -> None:
+        """All is well again."""
+        self._faults.clear()
+
     def hold(self, route: str) -> HeldDiscordAnswer:
         held = HeldDiscordAnswer(route=route)
         self._held.append(held)

@@ -149,10 +149,10 @@ class HandBoard:
         self.calls.append(("again", job_id))
         return "job-c"
 
-    async def run(self, run_id: str, paths: Sequence[str]) -> dict[str, Any]:
+    async def run(self, run_id: str, paths: Sequence[str], job_ids: Sequence[str] = ()) -> dict[str, Any]:
         if run_id != "run-1":
             raise UsageError(f"There is no run {run_id}.")
-        self.calls.append(("run", *paths))
+        self.calls.append(("run", *paths, *job_ids))
         return RUN
 
     async def resolve(

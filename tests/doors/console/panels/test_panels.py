@@ -66,6 +66,7 @@ async def test_a_session_is_watched_by_one_watch_for_all_browsers() -> None:
     sessions, clock = HandSessions(ANN), HandClock()
     async with panel(SessionsPart(sessions, clock)) as page:
         first = (await page.get("/a1/watch")).json()
+        assert "\u202e" not in first["session"]["last_text"]
         sessions.show("a1", TurnStarted(turn_id="t"))
         sessions.show("a1", Text(turn_id="t", item_id="x", text="hello"))
         before = page.page.feed.last

@@ -69,7 +69,9 @@ class JobsPart:
                 case ():
                     return json_reply(shown(await self._board.jobs(request.query("cursor"))))
                 case ("runs", run_id):
-                    return json_reply(shown(await self._run(run_id, request.query("path"))))
+                    return json_reply(
+                        shown(await self._run(run_id, request.query("path"), request.query("job")))
+                    )
                 case (job_id,):
                     return json_reply(shown(await self._board.result(job_id)))
                 case (job_id, "events"):
@@ -97,13 +99,14 @@ class JobsPart:
         except JobUnknown:
             raise unknown("job") from None
 
-    async def _run(self, run_id: str, path: str | None) -> dict[str, Any]:
-        """What is known of a run; with a path, what each job made of that one."""
+    async def _run(self, run_id: str, path: str | None, job_id: str | None) -> dict[str, Any]:
+        """What is known of a run, or of one job in it; with a path, what they made of that one."""
+        job_ids = (job_id,) if job_id else ()
         try:
-            answer = await self._board.run(run_id, ())
+            answer = await self._board.run(run_id, (), job_ids)
             if path is None:
                 return answer
-            return await self._board.run(run_id, (_raw_paths(answer, (path,))[0],))
+            return await self._board.run(run_id, (_raw_paths(answer, (path,))[0],), job_ids)
         except UsageError as problem:
             raise PageRefused(404, plain_code(str(problem))) from None
 

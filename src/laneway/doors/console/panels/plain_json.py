@@ -8,7 +8,7 @@ import msgspec
 
 from laneway.base.plain import plain, plain_code
 
-PROSE = frozenset({"lastMessage", "text", "message", "title", "prompt", "summary"})
+PROSE = frozenset({"lastMessage", "text", "message", "title", "prompt", "summary", "last_text"})
 """Fields that hold prose; all others hold names, paths or code."""
 
 

@@ -104,8 +104,11 @@ class JobBoard(Protocol):
         """Queue the same work anew; the id of the new job."""
         ...
 
-    async def run(self, run_id: str, paths: Sequence[str]) -> dict[str, Any]:
-        """What the jobs of a run did, its conflicts, and differences of these paths (or of the conflicts)."""
+    async def run(self, run_id: str, paths: Sequence[str], job_ids: Sequence[str] = ()) -> dict[str, Any]:
+        """What the jobs of a run did, its conflicts, and differences of these paths (or of the conflicts).
+
+        `job_ids`: what only these did.
+        """
         ...
 
     async def resolve(

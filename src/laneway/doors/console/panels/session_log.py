@@ -32,6 +32,7 @@ from laneway.core.model import (
     UserSaid,
     Withdrawn,
 )
+from laneway.doors.console.panels.plain_json import shown
 from laneway.doors.console.panels.ports import LiveSessionRow
 from laneway.doors.console.panels.question_view import question_view
 from laneway.rendering.activities import activity_title
@@ -64,6 +65,8 @@ class SessionLog:
         self.questions: dict[str, Question] = {}
         """The open ones."""
         self.is_closed = False
+        """Nothing more comes: the session was closed, or its process has ended."""
+        self.is_busy = False
         self._items: dict[str, LogItem] = {}
         self._added = 0
         self._has_whole_text = False
@@ -73,6 +76,7 @@ class SessionLog:
 
     def begin(self, session: LiveSessionRow, questions: Sequence[Question]) -> None:
         self.session = session
+        self.is_busy = session.state == "busy"
         self.questions = {question.question_id: question for question in questions}
         self.version += 1
 
@@ -83,7 +87,7 @@ class SessionLog:
     def show(self, event: Event) -> None:
         match event:
             case TurnStarted():
-                self._has_whole_text = True
+                self._has_whole_text = self.is_busy = True
                 self._turn("A turn begins", "running")
             case UserSaid():
                 self._put(f"said {event.item_id}", "person", text=event.text)
@@ -119,16 +123,19 @@ class SessionLog:
             case EngineBack():
                 self._note("info", "The engine is back.")
             case Closed():
-                self.is_closed = True
-                self.questions = {}
+                self._end()
                 self._turn("The session was closed", "completed")
             case _:
                 pass
 
     def lose(self, why: str) -> None:
         """The watch ended: nothing more comes, and nothing can be answered."""
-        self.questions = {}
+        self._end()
         self._note("error", why)
+
+    def _end(self) -> None:
+        self.is_closed, self.is_busy = True, False
+        self.questions = {}
 
     def _activity(self, activity: Activity, prefix: str = "") -> None:
         cwd = (self.session.cwd if self.session else "") or ""
@@ -143,6 +150,7 @@ class SessionLog:
             item.text = _cut(activity.output)
 
     def _turn_done(self, event: TurnDone) -> None:
+        self.is_busy = False
         if event.text and not self._has_whole_text:
             self._put(f"last {event.turn_id}", "text", text=event.text)
         why = f": {label(event.failure.message, NOTICE_CHARS)}" if event.failure else ""
@@ -186,8 +194,9 @@ class SessionLog:
         first = next((item.key for item in self._items.values()), 0)
         return {
             "version": self.version,
-            "session": self.session,
+            "session": shown(self.session),
             "is_closed": self.is_closed,
+            "is_busy": self.is_busy,
             "first": first,
             "items": items,
             "questions": [question_view(question) for question in self.questions.values()],

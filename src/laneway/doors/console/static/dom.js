@@ -17,6 +17,19 @@ export function button(label, pressed, props = {}) {
   return el("button", { type: "button", ...props, on: { click: pressed } }, label);
 }
 
+// A picture of lines, 24 by 24. No font has to have it.
+export function icon(lines) {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  for (const [name, value] of [["viewBox", "0 0 24 24"], ["class", "icon"], ["aria-hidden", "true"], ["focusable", "false"]]) {
+    svg.setAttribute(name, value);
+  }
+  const path = document.createElementNS(space, "path");
+  path.setAttribute("d", lines);
+  svg.append(path);
+  return svg;
+}
+
 const TAGS = new Set(["p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a",
   "h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td", "span", "div"]);
 const SAFE_LINK = /^(https?:|mailto:)/i;

@@ -18,9 +18,9 @@ from laneway.store.conversation_locks import ConversationLockFiles
 from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
 from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn
-from laneway.testing.fake_discord import DiscordChannel, DiscordRate, FakeDiscord
+from laneway.testing.fake_discord import DiscordChannel, DiscordPerson, DiscordRate, FakeDiscord
 
-DEADLINE_S = 60.0
+DEADLINE_S = 30.0
 SPEED = 40.0
 """Of the clock that paces calls: 1.2 s between two edits become 30 ms."""
 COMMANDS = (
@@ -35,9 +35,14 @@ class QuickClock:
 
     def __init__(self, speed: float = SPEED) -> None:
         self._speed = speed
+        self._skipped_s = 0.0
 
     def now(self) -> float:
-        return asyncio.get_running_loop().time() * self._speed
+        return asyncio.get_running_loop().time() * self._speed + self._skipped_s
+
+    def skip(self, seconds: float) -> None:
+        """For what only looks at the time: what waits already waits on."""
+        self._skipped_s += seconds
 
     def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
         return asyncio.get_running_loop().call_later(seconds / self._speed, callback).cancel
@@ -63,7 +68,9 @@ class Scene:
         self.ben = discord.person("ben")
         self.eve = discord.person("eve")
         self.told: list[str] = []
-        """What was written to standard error."""
+        """What was written to standard error about strangers …"""
+        self.health: list[str] = []
+        """… and about the connection."""
 
     @property
     def access(self) -> BotAccess:
@@ -99,11 +106,11 @@ class Scene:
                     ),
                     store,
                     clock=self.clock,
-                    tell=self.told.append,
+                    tell=lambda line: (self.told if "ignored" in line else self.health).append(line),
                 )
                 task = asyncio.create_task(platform.run(chat))
                 try:
-                    ready = asyncio.create_task(self.discord.wait_ready())
+                    ready = asyncio.create_task(self._wait_ready())
                     await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
                     ready.cancel()
                     if task.done():
@@ -114,10 +121,16 @@ class Scene:
                     await asyncio.gather(task, return_exceptions=True)
         self.discord.gateway.forget_sessions()
 
-    async def thread(self, process: Process, text: str = "hello") -> DiscordChannel:
-        """Ada begins a conversation; returns its thread, once her message was taken."""
+    async def _wait_ready(self) -> None:
+        await self.discord.wait_ready()
+        await self.discord.until(lambda: bool(self.discord.world.commands))
+
+    async def thread(
+        self, process: Process, text: str = "hello", *, by: DiscordPerson | None = None
+    ) -> DiscordChannel:
+        """Ada, or somebody else, begins a conversation; returns its thread, once the message was taken."""
         count = len(self.discord.threads(self.general))
-        await self.ada.write(self.general, f"{self.mention} {text}")
+        await (by or self.ada).write(self.general, f"{self.mention} {text}")
         await self.discord.until(lambda: len(self.discord.threads(self.general)) > count)
         await process.settled()
         return self.discord.threads(self.general)[-1]
@@ -128,6 +141,11 @@ class Process:
         self, scene: Scene, platform: DiscordPlatform, chat: ChatService, store: StoredConversations
     ) -> None:
         self.scene, self.platform, self.chat, self.store = scene, platform, chat, store
+
+    async def has_told(self, count: int) -> None:
+        """Wait for so many lines on standard error."""
+        while len(self.scene.told) < count:
+            await asyncio.sleep(0.005)
 
     async def settled(self) -> None:
         """Wait until what people have done so far was taken, and what came of it has been sent."""

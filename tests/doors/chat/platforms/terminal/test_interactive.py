@@ -12,6 +12,7 @@ from prompt_toolkit.history import InMemoryHistory
 from laneway.core.model import Failure, Field, FieldOption, Plan, PlanStep, Tokens
 from laneway.doors.chat.messages import Place, TapResult
 from laneway.doors.chat.outputs import (
+    Button,
     InputReceipt,
     OutputDelta,
     PlanShown,
@@ -148,6 +149,22 @@ async def test_markdown_is_rendered_as_it_streams() -> None:
     assert person.text.count("Some bold words") == 1
 
 
+async def test_a_text_that_was_cut_goes_on_after_one_empty_line() -> None:
+    async with seat() as person:
+        person.chat.begin()
+        person.chat.show(TextDelta(lane="claude", ticket="t1", part="p", offset=0, text="before "))
+        await person.see("before")
+        person.type("and this?")
+        person.press("enter")
+        await person.chat.wait_taken()
+        person.chat.show(TextDone(lane="claude", ticket="t1", part="p", text="before after"))
+        person.chat.end(done())
+        await person.see("after")
+    rows = [row.strip() for row in person.rows]
+    at = rows.index("› and this?")
+    assert rows[at - 2 : at + 3] == ["before", "", "› and this?", "", "after"]
+
+
 async def test_a_text_whose_pieces_were_missed_is_shown_once_and_whole() -> None:
     async with seat() as person:
         person.chat.begin()
@@ -277,6 +294,25 @@ async def test_a_message_from_another_place_is_shown_with_its_sender() -> None:
         person.chat.show(said)
         await person.see("Ann (telegram):")
         await person.see("› hi")
+
+
+async def test_what_a_button_does_elsewhere_can_be_typed() -> None:
+    async with seat() as person:
+        person.chat.begin()
+        go_on = Button("/continue 7", "Continue")
+        ended = TurnEnded(
+            lane="claude",
+            ticket="t1",
+            status="interrupted",
+            has_banner=False,
+            stopped_by="stop",
+            buttons=(go_on,),
+        )
+        person.chat.end(ended)
+        await person.see("/continue 7: Continue")
+        person.chat.show(Told(text="It waited.", buttons=(Button("/continue 8", "Run it now"),)))
+        await person.see("/continue 8: Run it now")
+    assert "  ■ claude: stopped\n    /continue 7: Continue" in person.text
 
 
 async def test_our_own_message_is_not_shown_twice() -> None:

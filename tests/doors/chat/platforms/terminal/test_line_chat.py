@@ -37,6 +37,12 @@ class Piped:
     def type(self, *lines: str) -> None:
         os.write(self._write, "".join(f"{line}\n" for line in lines).encode())
 
+    async def see_side(self, end: str) -> None:
+        """Wait until standard error ends with this."""
+        async with asyncio.timeout(DEADLINE_S):
+            while not self.side.getvalue().endswith(end):
+                await asyncio.sleep(0.01)
+
     async def end(self) -> int:
         """No more input: the exit code."""
         os.close(self._write)
@@ -191,6 +197,34 @@ async def test_the_work_is_told_on_standard_error() -> None:
         "  ☑ Only step",
         "━━━ CODEX COMPLETED · 3 s ━━━",
     ]
+
+
+async def test_what_an_output_cannot_encode_is_escaped_not_lost() -> None:
+    """In a locale of ASCII; a lone surrogate goes into no output at all."""
+    data = io.BytesIO()
+    piped = Piped(HandChat(), stdout=io.TextIOWrapper(data, encoding="ascii"))
+    answers(piped.chat)
+    piped.type("h\u00e4llo \u2713")
+    assert await piped.end() == 0
+    assert data.getvalue() == b"You said: h\\xe4llo \\u2713\n"
+
+
+async def test_at_a_dumb_terminal_what_is_shown_begins_a_line_and_the_prompt_follows() -> None:
+    """A person may be typing when it comes. While a lane works there is no prompt to be overwritten."""
+    chat = HandChat()
+    chat.on_take = lambda message: chat.begin("codex", banner=True, task="fix it")
+    piped = Piped(chat, is_typed=True)
+    await piped.see_side("> ")
+    piped.type("/codex fix it")
+    await chat.wait_taken()
+    await piped.see_side("> ━━━ CODEX STARTED: fix it ━━━\n")  # the terminal itself shows Enter
+    chat.ask(approval())
+    await piped.see_side("\n> ")
+    chat.over()
+    chat.end(TurnEnded(lane="codex", ticket="t1", status="completed", has_banner=True))
+    await piped.see_side("\n━━━ CODEX COMPLETED · 0 s ━━━\n> ")
+    assert "5  Decline and stop\n> \n  ↳ question 1" in piped.side.getvalue()
+    assert await piped.end() == 0
 
 
 async def test_quit_ends_it_whatever_follows() -> None:

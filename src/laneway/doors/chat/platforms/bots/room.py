@@ -86,7 +86,7 @@ class BotRoom:
     async def begin(self, state: ChatState) -> None:
         """Go on where the last process stopped. Called once, after joining, before `run`."""
         records = await asyncio.to_thread(self._store.deliveries, self.place.key, unsent_only=False)
-        cursor = await asyncio.to_thread(self._store.cursor, self._cursor_name)
+        cursor = await asyncio.to_thread(self._store.cursor, seen_cursor(self.place))
         conversation_id = state.record.conversation_id
         self._move(conversation_id, state.record.cwd)
         self._number = state.last_number
@@ -95,9 +95,9 @@ class BotRoom:
             post = decode_post(record.content)
             if not record.is_sent and post is not None:
                 self._put(post, record.delivery_id, record.content, record.ref)
-        seen_id, _, seen = (cursor or "").rpartition("#")
-        if seen_id == conversation_id and seen.isdigit():
-            self._number = int(seen)
+        seen = seen_number(cursor, conversation_id)
+        if seen is not None:
+            self._number = seen
             await self._catch_up(state.last_number, is_restart=True)
         known = {record.key for record in records}
         asked = [
@@ -207,18 +207,15 @@ class BotRoom:
             is_question=post.kind == "question",
             delivery_id=delivery_id,
             ref=ref,
+            is_partial=post.is_partial,
         )
 
     async def _note_number(self) -> None:
         value = f"{self._conversation_id}#{self._number}"
         try:
-            await asyncio.to_thread(self._store.set_cursor, self._cursor_name, value)
+            await asyncio.to_thread(self._store.set_cursor, seen_cursor(self.place), value)
         except StoreError as problem:
             log.warning("what %s has shown could not be noted: %s", self.place.platform, problem)
-
-    @property
-    def _cursor_name(self) -> str:
-        return f"shown:{self.place.key}"
 
     # ── what was sent ──────────────────────────────────────────────────────
 
@@ -245,3 +242,14 @@ class BotRoom:
             is_stored=False,
         )
         self._put(post, 0, b"", "")
+
+
+def seen_cursor(place: Place) -> str:
+    """The name of the cursor that says how much of its conversation a place has shown."""
+    return f"shown:{place.key}"
+
+
+def seen_number(cursor: str | None, conversation_id: str) -> int | None:
+    """The number of the last output that was shown; none if it was another conversation's."""
+    seen_id, _, seen = (cursor or "").rpartition("#")
+    return int(seen) if seen_id == conversation_id and seen.isdigit() else None

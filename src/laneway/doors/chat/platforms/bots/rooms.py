@@ -21,7 +21,7 @@ from laneway.doors.chat.outbox_runner import MessageOutbox
 from laneway.doors.chat.platforms.bots.access import BotAccess
 from laneway.doors.chat.platforms.bots.inbound import BotMessage, BotTap, incoming
 from laneway.doors.chat.platforms.bots.posts import STOP_DATA, BotPost, BotWriter
-from laneway.doors.chat.platforms.bots.room import BotRoom, Sending
+from laneway.doors.chat.platforms.bots.room import BotRoom, Sending, seen_cursor, seen_number
 from laneway.doors.chat.ports import Chat
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class BotRooms:
     # ── places ─────────────────────────────────────────────────────────────
 
     async def restore(self) -> None:
-        """Show the places again in which something is left to do: unsent posts, input, open questions."""
+        """Show the places again in which something is left to do: outputs, unsent posts, input, questions."""
         for place in await asyncio.to_thread(self._unfinished):
             try:
                 await self.room(place)
@@ -77,11 +77,14 @@ class BotRooms:
                 self._store.inputs(conversation_id, ("waiting", "begun", "accepted"))
                 or self._store.open_questions(conversation_id)
             )
+            last = self._store.last_output(conversation_id)
             for key in self._store.places(conversation_id):
                 place = place_of(key)
                 if place.platform != self._writer.name or not self._writer.may_show(place):
                     continue
-                if has_work or self._store.deliveries(key):
+                shown = seen_number(self._store.cursor(seen_cursor(place)), conversation_id)
+                is_behind = shown is not None and shown < last
+                if has_work or is_behind or self._store.deliveries(key):
                     found.append(place)
         return found
 
@@ -164,6 +167,19 @@ class BotRooms:
                 conversation_id=conversation_id,
             )
         )
+
+    def say(self, place: Place, text: str, *, reply_to: str) -> None:
+        """Answer a message that was not taken: there may be no conversation to say it in."""
+        post = BotPost(
+            key=f"answer:{reply_to}",
+            kind="told",
+            conversation_id="",
+            text=text,
+            target=reply_to,
+            is_stored=False,
+        )
+        pace, chat = self._writer.pace(place), self._writer.rate_key(place)
+        self.outbox.put(chat, pace, f"{place.key}|{post.key}", Sending(place=place, post=post))
 
     async def post_of(self, place: Place, ref: str) -> BotPost | None:
         """What we have posted there under this id."""

@@ -144,7 +144,7 @@ async def read_bounded(response: aiohttp.ClientResponse, max_bytes: int) -> byte
 def _form(body: Any, files: Sequence[DiscordUpload]) -> aiohttp.FormData:
     form = aiohttp.FormData(quote_fields=False)
     listed = [{"id": index, "filename": file.name} for index, file in enumerate(files)]
-    payload = msgspec.json.encode({**(body or {}), "attachments": listed})
+    payload = msgspec.json.encode({**(body or {}), "attachments": listed}).decode()
     form.add_field("payload_json", payload, content_type="application/json")
     for index, file in enumerate(files):
         form.add_field(

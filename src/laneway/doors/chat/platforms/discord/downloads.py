@@ -1,16 +1,16 @@
-"""`Downloads`: fetches what people attach into a private folder, where a lane can read it."""
+"""`Downloads`: fetches what people attach with its message, where a lane can read it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import aiohttp
 import msgspec
 
+from laneway.doors.chat.platforms.bots.received_files import ReceivedFiles
 from laneway.doors.chat.platforms.discord.api import read_bounded
 from laneway.doors.chat.platforms.discord.seen import SeenFile
 
@@ -29,8 +29,8 @@ class Fetched(msgspec.Struct, frozen=True):
 
 
 class Downloads:
-    def __init__(self, session: aiohttp.ClientSession, folder: Path) -> None:
-        self._session, self._folder = session, folder
+    def __init__(self, session: aiohttp.ClientSession, kept: ReceivedFiles) -> None:
+        self._session, self._kept = session, kept
 
     async def fetch(self, message_id: str, files: Sequence[SeenFile]) -> Fetched:
         images: list[Path] = []
@@ -54,16 +54,7 @@ class Downloads:
             if data is None:
                 log.warning("an attachment could not be fetched: HTTP %d", response.status)
                 return None
-            return await asyncio.to_thread(self._store, f"{message_id}-{number}", file.name, data)
+            return await asyncio.to_thread(self._kept.keep, f"{message_id}-{number}", file.name, data)
         except (aiohttp.ClientError, OSError, TimeoutError) as problem:
             log.warning("an attachment could not be fetched: %s", type(problem).__name__)
             return None
-
-    def _store(self, prefix: str, name: str, data: bytes) -> Path:
-        """Under a name that cannot leave the folder."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        harmless = re.sub(r"[^\w.-]", "_", name).lstrip(".")[-80:] or "file"
-        path = self._folder / f"{prefix}-{harmless}"
-        path.touch(mode=0o600)
-        path.write_bytes(data)
-        return path

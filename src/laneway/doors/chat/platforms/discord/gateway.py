@@ -27,6 +27,10 @@ class GatewayHandlers(msgspec.Struct, frozen=True, kw_only=True):
     on_interaction: Callable[[discord.Interaction], None]
     on_new_session: Callable[[], Awaitable[None]]
     """Events may have been missed before it."""
+    on_lost: Callable[[], None]
+    """The connection has ended; discord.py makes another one."""
+    on_back: Callable[[], None]
+    """There is a connection."""
 
 
 class GatewayClient(discord.Client):
@@ -52,7 +56,16 @@ class GatewayClient(discord.Client):
 
     async def on_connect(self) -> None:
         if self._hands is not None:
+            self._hands.on_back()
             await self._hands.on_new_session()
+
+    async def on_resumed(self) -> None:
+        if self._hands is not None:
+            self._hands.on_back()
+
+    async def on_disconnect(self) -> None:
+        if self._hands is not None:
+            self._hands.on_lost()
 
     async def on_message(self, message: discord.Message) -> None:
         if self._hands is not None:
@@ -61,6 +74,11 @@ class GatewayClient(discord.Client):
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         if self._hands is not None:
             self._hands.on_interaction(interaction)
+
+    async def forget_login(self) -> None:
+        """After one that failed: discord.py would go on with the connections that were closed."""
+        await self.http.close()
+        self.http.connector = discord.utils.MISSING
 
     async def latest(self, channel_id: str, limit: int) -> list[discord.Message]:
         """The newest messages of a channel, the oldest of them first. Raises `discord.HTTPException`."""

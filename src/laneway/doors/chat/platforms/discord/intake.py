@@ -1,26 +1,32 @@
 """`DiscordIntake`: messages of people, in order in each channel, and those missed while we were down.
 
 How far a channel was read is kept in the store, after its message was. When a connection begins anew, the
-channels of our conversations are read from there on: at most fifty messages of the last day, in order.
+channels of our conversations are read from there on: at most fifty messages of the last day, in order, and
+before anything that comes meanwhile. What cannot be taken now (no network, no disk) is tried again, and the
+channel waits for it, so that nothing is overtaken.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 
+import aiohttp
 import discord
 
-from laneway.base.errors import StoreError
+from laneway.base.errors import ConversationHeld, ConversationUnknown, StoreError
 from laneway.base.plain import code_label
 from laneway.core.conversations import ConversationStore
+from laneway.core.ports import Clock
 from laneway.doors.chat.messages import Place
+from laneway.doors.chat.outbox import BACKOFF_S
 from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.inbound import BotMessage
 from laneway.doors.chat.platforms.bots.rooms import BotRooms, place_of
-from laneway.doors.chat.platforms.discord.api import NO_MENTIONS, DiscordApi
+from laneway.doors.chat.platforms.discord.api import NO_MENTIONS, DiscordAnswer, DiscordApi
 from laneway.doors.chat.platforms.discord.downloads import Downloads
 from laneway.doors.chat.platforms.discord.places import ChannelFacts, facts_from_json
 from laneway.doors.chat.platforms.discord.seen import SeenMessage, seen, thread_name
@@ -42,6 +48,9 @@ NO_THREAD = (
     "give me the permissions “Create Public Threads” and “Send Messages in Threads”."
 )
 
+UNREACHABLE = (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError)
+"""What reading a channel may raise."""
+
 History = Callable[[str, int], Awaitable[list[discord.Message]]]
 """The newest messages of a channel, at most so many, the oldest first."""
 
@@ -58,18 +67,25 @@ class DiscordIntake:
         *,
         bot_id: int,
         history: History,
+        clock: Clock,
         wall: Callable[[], float],
         may_show: Callable[[Place], bool],
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._rooms, self._store, self._access, self._strangers = rooms, store, access, strangers
         self._api, self._downloads, self._bot_id = api, downloads, bot_id
-        self._history, self._wall, self._may_show, self._tasks = history, wall, may_show, tasks
+        self._history, self._clock, self._wall = history, clock, wall
+        self._may_show, self._tasks = may_show, tasks
         self._waiting: dict[str, asyncio.Queue[SeenMessage | None]] = {}
         """By channel. None: read its history."""
         self._known: dict[str, ChannelFacts] = {}
         self._workers: list[asyncio.Task[None]] = []
+        self._listing = 0
+        """How many times the channels to read are being listed just now …"""
+        self._held: list[SeenMessage] = []
+        """… and what came meanwhile."""
         self._busy = 0
+        self._is_closed = False
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -77,13 +93,28 @@ class DiscordIntake:
 
     def on_message(self, message: discord.Message) -> None:
         known = seen(message, self._bot_id)
-        if known is not None:
+        if known is None:
+            return
+        if self._listing and len(self._held) < MAX_WAITING:
+            self._held.append(known)
+        else:
             self._put(known.channel_id, known)
 
     async def catch_up(self) -> None:
         """Read what the channels of ours have got since they were read last."""
-        for channel_id in await asyncio.to_thread(self._channels):
+        self._listing += 1
+        try:
+            channels = await asyncio.to_thread(self._channels)
+        except StoreError as problem:
+            log.warning("which channels to read again is not known: %s", problem)
+            channels = sorted(self._access.chats)
+        finally:
+            self._listing -= 1
+        for channel_id in channels:
             self._put(channel_id, None)
+        held, self._held = self._held, []
+        for message in held:
+            self._put(message.channel_id, message)
 
     def _channels(self) -> list[str]:
         found = sorted(self._access.chats)
@@ -95,10 +126,13 @@ class DiscordIntake:
         return list(dict.fromkeys(found))
 
     def close(self) -> None:
+        self._is_closed = True
         for task in self._workers:
             task.cancel()
 
     def _put(self, channel_id: str, message: SeenMessage | None) -> None:
+        if self._is_closed:
+            return  # it is read after the next start
         queue = self._waiting.get(channel_id)
         if queue is None:
             queue = self._waiting[channel_id] = asyncio.Queue(MAX_WAITING)
@@ -118,20 +152,47 @@ class DiscordIntake:
         while True:
             message = await queue.get()
             try:
-                if message is None:
-                    await self._read_missed(channel_id)
-                else:
-                    await self._take(message)
-            except StoreError as problem:
-                # Not noted as read, so it comes again after the next start.
-                log.warning("a message in channel %s was not taken: %s", channel_id, problem)
-                await self._say(channel_id, f"⚠️ I cannot take messages now: {problem}")
-            except discord.HTTPException as problem:
-                log.warning("channel %s could not be read: HTTP %s", channel_id, problem.status)
+                await self._insist_on_taking(channel_id, message)
+            except Exception:  # a door's request: one odd message must not end the platform
+                log.exception("a message in channel %s could not be taken", channel_id)
             finally:
                 self._busy -= 1
                 if not self._busy:
                     self._idle.set()
+
+    async def _insist_on_taking(self, channel_id: str, message: SeenMessage | None) -> None:
+        """Again and again while it is not the message's own fault that it cannot be taken."""
+        for count, wait_s in enumerate(_waits()):
+            try:
+                if message is None:
+                    await self._read_missed(channel_id)
+                else:
+                    await self._take(message)
+            except (ConversationHeld, ConversationUnknown) as problem:
+                await self._say(channel_id, f"⚠️ {problem}")
+            except StoreError as problem:
+                log.warning("a message in channel %s was not taken: %s", channel_id, problem)
+                if not count:
+                    await self._say(channel_id, f"⚠️ I cannot take messages now, and try again: {problem}")
+                await pause(self._clock, wait_s)
+                continue
+            except (discord.Forbidden, discord.NotFound) as problem:
+                log.warning("channel %s could not be read: HTTP %s", channel_id, problem.status)
+            except UNREACHABLE as problem:
+                log.warning("channel %s could not be read: %s", channel_id, type(problem).__name__)
+                await pause(self._clock, wait_s)
+                continue
+            return
+
+    async def _insist(self, call: Callable[[], Awaitable[DiscordAnswer]]) -> DiscordAnswer:
+        """The answer of Discord: not that it is too busy, and not that it cannot be reached."""
+        for wait_s in _waits():
+            answer = await call()
+            if answer.retry_after_s is None and not answer.is_down:
+                return answer
+            log.warning("Discord has not taken a call: %s", answer.why)
+            await pause(self._clock, answer.retry_after_s or wait_s)
+        raise AssertionError("there is always another wait")
 
     # ── one message ────────────────────────────────────────────────────────
 
@@ -157,7 +218,7 @@ class DiscordIntake:
     async def _facts(self, message: SeenMessage) -> ChannelFacts | None:
         known = message.channel or self._known.get(message.channel_id)
         if known is None:
-            answer = await self._api.call("GET", f"/channels/{message.channel_id}")
+            answer = await self._insist(lambda: self._api.call("GET", f"/channels/{message.channel_id}"))
             if not answer.is_done or not isinstance(answer.body, dict):
                 log.warning("channel %s is not known: %s", message.channel_id, answer.why)
                 return None
@@ -166,7 +227,9 @@ class DiscordIntake:
 
     async def _new_thread(self, message: SeenMessage) -> Place | None:
         name = thread_name(message.text)
-        answer = await open_thread(self._api, message.channel_id, message.message_id, name)
+        answer = await self._insist(
+            lambda: open_thread(self._api, message.channel_id, message.message_id, name)
+        )
         if not answer.is_done:
             log.warning("no thread could be opened in channel %s: %s", message.channel_id, answer.why)
             await self._say(message.channel_id, NO_THREAD, reply_to=message.message_id)
@@ -210,16 +273,17 @@ class DiscordIntake:
                 continue
             try:
                 messages = await self._history(channel_id, 1)
-            except discord.HTTPException as problem:
-                log.warning(
-                    "channel %s, which is listed, cannot be read: HTTP %s", channel_id, problem.status
-                )
+            except UNREACHABLE as problem:
+                log.warning("channel %s, which is listed, cannot be read: %s", channel_id, problem)
                 continue
             await self._note(channel_id, str(messages[-1].id) if messages else "0")
 
     async def _read_missed(self, channel_id: str) -> None:
         cursor = await asyncio.to_thread(self._store.cursor, _cursor_name(channel_id))
         messages = await self._history(channel_id, MAX_MISSED)
+        if cursor is None and channel_id in self._access.chats:  # it could not be read before, as in `prime`
+            await self._note(channel_id, str(messages[-1].id) if messages else "0")
+            return
         after = max(int(cursor or 0), _snowflake(self._wall() - MISSED_S))
         missed = [message for message in messages if message.id > after]
         if len(messages) >= MAX_MISSED and len(missed) == len(messages):
@@ -238,6 +302,21 @@ class DiscordIntake:
 
     async def _note(self, channel_id: str, message_id: str) -> None:
         await asyncio.to_thread(self._store.set_cursor, _cursor_name(channel_id), message_id)
+
+
+async def pause(clock: Clock, seconds: float) -> None:
+    """On the clock, which tests can turn faster."""
+    is_over = asyncio.Event()
+    cancel = clock.after(seconds, is_over.set)
+    try:
+        await is_over.wait()
+    finally:
+        cancel()
+
+
+def _waits() -> Iterable[float]:
+    """Seconds before each further try, without end."""
+    return itertools.chain(BACKOFF_S, itertools.repeat(BACKOFF_S[-1]))
 
 
 def _cursor_name(channel_id: str) -> str:

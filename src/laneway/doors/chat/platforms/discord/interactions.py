@@ -88,6 +88,8 @@ class DiscordInteractions:
                 await self._tell(interaction, text)
             else:
                 await self._respond(interaction, _MESSAGE, private_message(text))
+        except Exception:  # a door's request: one odd tap must not end the platform
+            log.exception("an interaction could not be handled")
         finally:
             self._answered.discard(interaction.id)
 

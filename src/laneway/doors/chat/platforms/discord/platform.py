@@ -22,10 +22,13 @@ import msgspec
 
 from laneway.base.clock import LoopClock
 from laneway.base.errors import StoreError, UsageError
+from laneway.base.plain import code_label
 from laneway.core.conversations import ConversationStore
 from laneway.core.ports import Clock
 from laneway.doors.chat.outbox import BACKOFF_S
 from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
+from laneway.doors.chat.platforms.bots.health import BotHealth
+from laneway.doors.chat.platforms.bots.received_files import ReceivedFiles
 from laneway.doors.chat.platforms.bots.rooms import BotRooms, open_rooms
 from laneway.doors.chat.platforms.discord.api import DiscordApi
 from laneway.doors.chat.platforms.discord.commands import registered
@@ -38,7 +41,7 @@ from laneway.doors.chat.platforms.discord.gateway import (
     logs_handed_over,
     use_addresses,
 )
-from laneway.doors.chat.platforms.discord.intake import DiscordIntake
+from laneway.doors.chat.platforms.discord.intake import DiscordIntake, pause
 from laneway.doors.chat.platforms.discord.interactions import DiscordInteractions
 from laneway.doors.chat.platforms.discord.writer import ANY_CALL_S, NAME, DiscordWriter
 from laneway.doors.chat.ports import Chat, ChatCommand
@@ -56,6 +59,10 @@ NO_INTENT = (
     "in the developer portal (Bot, Privileged Gateway Intents), or it cannot read messages."
 )
 
+OFFLINE = "Discord cannot be reached. We keep trying."
+LOST_S = 20.0
+"""Seconds without a connection, after which that is told."""
+
 
 class DiscordOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Not to be printed: it has the token."""
@@ -71,6 +78,30 @@ class DiscordOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return "DiscordOptions(…)"
+
+
+class ConnectionHealth:
+    """The health line of the connection. One that is soon back is no news: Discord asks for that itself."""
+
+    def __init__(self, line: BotHealth, clock: Clock, *, well: str) -> None:
+        self._line, self._clock, self._well = line, clock, well
+        self._cancel: Callable[[], None] | None = None
+
+    def back(self) -> None:
+        self.close()
+        self._line.is_now(self._well, is_well=True)
+
+    def lost(self) -> None:
+        if self._cancel is None:
+            self._cancel = self._clock.after(LOST_S, self._tell_lost)
+
+    def _tell_lost(self) -> None:
+        self._line.is_now(OFFLINE, is_well=False)
+
+    def close(self) -> None:
+        if self._cancel is not None:
+            self._cancel()
+        self._cancel = None
 
 
 def tell_on_stderr(line: str) -> None:
@@ -110,14 +141,36 @@ class DiscordPlatform:
             GatewayClient(proxy=_proxy(options.api_url)) as client,
         ):
             with logs_handed_over():
-                bot_id = await _log_in(client, options.token)
+                bot_id = await self._log_in(client)
                 api = DiscordApi(session, options.api_url, options.token)
                 return await self._serve(chat, api, session, client, bot_id)
+
+    async def _log_in(self, client: GatewayClient) -> int:
+        """The bot's id. Waits for a network, and raises `UsageError` for a token that is refused."""
+        line = BotHealth(NAME, self._store, self._tell, self._wall)
+        for wait_s in itertools.chain(BACKOFF_S, itertools.repeat(BACKOFF_S[-1])):
+            try:
+                await client.login(self._options.token)
+            except discord.LoginFailure:
+                raise UsageError(BAD_TOKEN) from None
+            except (discord.HTTPException, aiohttp.ClientError, OSError) as problem:
+                await client.forget_login()
+                log.warning("Discord could not be reached: %s; again in %g s", type(problem).__name__, wait_s)
+                line.is_now(OFFLINE, is_well=False)
+                await pause(self._clock, wait_s)
+            else:
+                break
+        assert client.user is not None
+        return client.user.id
 
     async def _serve(
         self, chat: Chat, api: DiscordApi, session: aiohttp.ClientSession, client: GatewayClient, bot_id: int
     ) -> int:
-        access, files = self._options.access, self._options.files
+        access = self._options.access
+        files = ReceivedFiles(self._options.files, self._wall)
+        bot_name = code_label(client.user.name if client.user is not None else "", 40)
+        line = BotHealth(NAME, self._store, self._tell, self._wall)
+        health = ConnectionHealth(line, self._clock, well=f"ready as {bot_name}")
         strangers = Strangers(NAME, self._clock, self._tell)
         writer = DiscordWriter(api, access)
         refused: UsageError | None = None
@@ -134,6 +187,7 @@ class DiscordPlatform:
                 Downloads(session, files),
                 bot_id=bot_id,
                 history=client.latest,
+                clock=self._clock,
                 wall=self._wall,
                 may_show=writer.may_show,
                 tasks=tasks,
@@ -141,18 +195,26 @@ class DiscordPlatform:
             lanes = frozenset(each.name for each in self._options.commands if each.kind == "lane")
             interactions = DiscordInteractions(rooms, chat, access, strangers, api, tasks, lanes)
             self.rooms, self.intake = rooms, intake
-            await self._register_commands(api, bot_id)
             await intake.prime(sorted(access.chats))
+            await asyncio.to_thread(_delete_old, files)
+
+            async def on_new_session() -> None:
+                await intake.catch_up()
+                await self._register_commands(api, bot_id)
+
             client.hand_to(
                 GatewayHandlers(
                     on_message=intake.on_message,
                     on_interaction=interactions.on_interaction,
-                    on_new_session=intake.catch_up,
+                    on_new_session=on_new_session,
+                    on_lost=health.lost,
+                    on_back=health.back,
                 )
             )
             try:
                 refused = await _stay_connected(client)
             finally:
+                health.close()
                 intake.close()
         if refused is not None:
             raise refused
@@ -175,23 +237,6 @@ class DiscordPlatform:
             log.warning("the slash commands could not be noted: %s", failed)
 
 
-async def _log_in(client: GatewayClient, token: str) -> int:
-    """The bot's id. Waits for a network, and raises `UsageError` for a token that is refused."""
-    for wait_s in itertools.chain(BACKOFF_S, itertools.repeat(BACKOFF_S[-1])):
-        try:
-            await client.login(token)
-        except discord.LoginFailure:
-            raise UsageError(BAD_TOKEN) from None
-        except (discord.HTTPException, aiohttp.ClientError, OSError) as problem:
-            await client.http.close()
-            log.warning("Discord could not be reached: %s; again in %g s", type(problem).__name__, wait_s)
-            await asyncio.sleep(wait_s)
-        else:
-            break
-    assert client.user is not None
-    return client.user.id
-
-
 async def _stay_connected(client: GatewayClient) -> UsageError | None:
     """Until Discord refuses us for good; then why."""
     try:
@@ -211,3 +256,10 @@ def _proxy(url: str) -> str | None:
     if proxy_bypass(parts.hostname or ""):
         return None
     return getproxies().get(parts.scheme)
+
+
+def _delete_old(files: ReceivedFiles) -> None:
+    try:
+        files.delete_old()
+    except OSError as problem:
+        log.warning("files received earlier could not be deleted: %s", problem.strerror)

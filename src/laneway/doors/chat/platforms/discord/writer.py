@@ -115,11 +115,14 @@ class DiscordWriter:
 
     # ── messages ───────────────────────────────────────────────────────────
 
-    async def _send(self, place: Place, post: BotPost, *, with_buttons: bool = True) -> PostOutcome:
+    async def _send(
+        self, place: Place, post: BotPost, *, with_buttons: bool = True, instead_of: str = ""
+    ) -> PostOutcome:
+        """`instead_of`: the id of a message that is gone, whose nonce Discord may still know."""
         body = _body(post, with_buttons=with_buttons)
         body |= {
             "flags": NO_PREVIEWS | (SILENT if post.kind in SILENT_KINDS else 0),
-            "nonce": _nonce(place, post.key),
+            "nonce": _nonce(place, post.key + instead_of),
             "enforce_nonce": True,
         }
         if post.target:
@@ -130,7 +133,7 @@ class DiscordWriter:
             return await self._edit(place, post, answer.body["id"])
         if answer.code == INVALID_FORM and body["components"] and with_buttons:
             log.warning("Discord refused the buttons of a message: %s", answer.why)
-            return await self._send(place, post, with_buttons=False)
+            return await self._send(place, post, with_buttons=False, instead_of=instead_of)
         return await self._done(place, answer)
 
     async def _edit(self, place: Place, post: BotPost, ref: str) -> PostOutcome:
@@ -144,7 +147,8 @@ class DiscordWriter:
                 return await self._done(place, opened)
             answer = await self._api.call("PATCH", path, body)
         if answer.code == UNKNOWN_MESSAGE and post.is_stored:
-            return await self._send(place, post)  # somebody has deleted it; what must arrive is sent anew
+            # Somebody has deleted it; what must arrive is sent anew.
+            return await self._send(place, post, instead_of=ref)
         return await self._done(place, answer, ref)
 
     async def _send_file(self, place: Place, post: BotPost) -> PostOutcome:

@@ -145,7 +145,7 @@ class TelegramWriter:
             self._has_drafts = False
             log.info("Telegram takes no drafts (%s): texts that grow are edited", refused.description)
             return await self._write(place, post, "")
-        return PostSent(f"{DRAFT}{draft_id}")
+        return PostSent(f"{DRAFT}{draft_id}", is_draft=True)
 
     async def _write(self, place: Place, post: BotPost, ref: str) -> PostOutcome:
         """A message, in the first form that Telegram takes."""

@@ -11,7 +11,16 @@ import msgspec
 
 from laneway.base.plain import code_label, label
 from laneway.core.model import Activity, Plan
-from laneway.doors.chat.outputs import FileShown, InputReceipt, QuestionOver, Said, Told, TurnBegan, TurnEnded
+from laneway.doors.chat.outputs import (
+    Button,
+    FileShown,
+    InputReceipt,
+    QuestionOver,
+    Said,
+    Told,
+    TurnBegan,
+    TurnEnded,
+)
 from laneway.rendering.lane_titles import call_title
 from laneway.rendering.titles import CUT
 from laneway.terminal import foreign
@@ -122,6 +131,7 @@ def ended_rows(turn: TurnEnded, canvas: RowCanvas, *, tells_counts: bool) -> lis
     elif turn.status == "interrupted":
         how = STOPPED_BY.get(turn.stopped_by, "interrupted")
         rows.append(canvas.style.yellow(f"  ■ {lane_name(turn.lane)}: {how}"))
+    rows += button_rows(turn.buttons, canvas)
     tokens = turn.tokens.total if turn.tokens else 0
     counts = elapsed(turn.seconds) + (f" · {count(tokens)} tokens" if tokens else "")
     if turn.has_banner:
@@ -208,6 +218,11 @@ def told_rows(told: Told, canvas: RowCanvas) -> list[str]:
     """A warning or an error; what is said as information is Markdown, and rendered as such."""
     colour = canvas.style.red if told.level == "error" else canvas.style.yellow
     return [colour(row) for row in fenced(told.text, canvas.columns, mark="  ! ", goes_on="    ")]
+
+
+def button_rows(buttons: Sequence[Button], canvas: RowCanvas) -> list[str]:
+    """What can be typed instead of pressing them."""
+    return [canvas.style.dim(f"    {canvas.line(f'{each.data}: {each.label}', 4)}") for each in buttons]
 
 
 def file_row(file: FileShown, canvas: RowCanvas) -> str:

@@ -283,6 +283,7 @@ class InteractiveScreen:
                 [
                     ConditionalContainer(live, Condition(lambda: bool(self._live_rows()))),
                     ConditionalContainer(hint, asks),
+                    ConditionalContainer(Window(height=1), ~asks),
                     field,
                     menu,
                     status,

@@ -20,9 +20,12 @@ from laneway.doors.chat.platforms.terminal.shown_conversation import ShownConver
 from laneway.doors.chat.platforms.terminal.streamed import StreamedPlain, Writer
 from laneway.doors.chat.platforms.terminal.typed_lines import LineTooLong, TypedLines
 from laneway.doors.chat.ports import Chat
+from laneway.terminal.foreign import encodable
 from laneway.terminal.style import Style, size, width
 
 PROMPT = "> "
+SETTLE_S = 0.1
+"""From what was shown last to the prompt below it: a message is soon followed by the start of its turn."""
 FAILED = 1
 
 
@@ -38,12 +41,14 @@ class LineChat:
         stdout: TextIO | None = None,
         stderr: TextIO | None = None,
         is_typed: bool | None = None,
+        settle_s: float = SETTLE_S,
     ) -> None:
         """`is_typed`: whether a person types the lines."""
         self._chat = chat
         self._lines = lines or TypedLines()
         self._out, self._side = stdout or sys.stdout, stderr or sys.stderr
         self._is_typed = sys.stdin.isatty() if is_typed is None else is_typed
+        self._settle_s = settle_s
         self._style = Style(self._side)
         self._code: int | None = None
         self._broken = asyncio.Event()
@@ -52,6 +57,10 @@ class LineChat:
         self._modes: list[Any] | None = None
         """The terminal's, while what is typed is not echoed."""
         self._interrupts = 0
+        self._is_reading = False
+        self._is_prompted = False
+        """Whether the prompt is the last thing on the screen."""
+        self._prompting: asyncio.TimerHandle | None = None
         self.conversation = ShownConversation(chat, self, cwd, is_live=False)
         self.conversation.on_front = self._on_front
 
@@ -78,7 +87,17 @@ class LineChat:
         writer.end()
 
     def changed(self) -> None:
-        pass
+        """The prompt stands after what was shown, once that has settled; not below a lane's work."""
+        if self._is_reading and self._prompting is None and not self._is_prompted:
+            self._prompting = asyncio.get_running_loop().call_later(self._settle_s, self._prompt)
+
+    def _prompt(self) -> None:
+        self._prompting = None
+        conversation = self.conversation
+        is_idle = conversation.status.active_lane is None
+        if self._is_reading and (is_idle or conversation.front is not None):
+            self._write(self._side, PROMPT)
+            self._is_prompted = True
 
     def leave(self, code: int) -> None:
         self._code = code
@@ -88,8 +107,11 @@ class LineChat:
         self._write(self._out, text)
 
     def _write(self, stream: TextIO, text: str) -> None:
+        if self._is_prompted:  # what is shown begins a line of its own, whatever was typed so far
+            self._is_prompted = False
+            text = f"\n{text}" if text else text
         try:
-            stream.write(text)
+            stream.write(encodable(text, stream))
             stream.flush()
         except OSError:  # the reader has gone: nobody can see what else happens
             self._broken.set()
@@ -148,8 +170,15 @@ class LineChat:
         if not self._is_typed:
             return await self._lines.line()
         self._on_front(self.conversation.front)
-        self._write(self._side, PROMPT)
-        line = await self._lines.line()
+        self._is_reading = True
+        self.changed()
+        try:
+            line = await self._lines.line()
+        finally:
+            self._is_reading = self._is_prompted = False
+            if self._prompting is not None:
+                self._prompting.cancel()
+                self._prompting = None
         if self._modes is not None:
             self._write(self._side, "\n")  # the one that was typed is not seen
         return line
@@ -162,6 +191,7 @@ class LineChat:
         is_stop = self._is_typed and not self._interrupts and status.active_lane is not None
         self._interrupts += 1
         if is_stop:
+            self._is_prompted = False
             self._write(self._side, "\n")
             self._tasks.spawn(self._stop(), "a stop")
         return is_stop

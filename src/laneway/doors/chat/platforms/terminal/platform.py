@@ -10,7 +10,7 @@ from typing import Protocol
 from laneway.doors.chat.platforms.terminal.line_chat import LineChat
 from laneway.doors.chat.platforms.terminal.shown_conversation import NAME, ShownConversation
 from laneway.doors.chat.ports import Chat
-from laneway.terminal.style import is_dumb
+from laneway.terminal.style import Style, is_dumb
 
 
 def is_interactive() -> bool:
@@ -73,6 +73,10 @@ class TerminalPlatform:
         try:
             conversation.transcript.note("/help lists the commands · Ctrl-D leaves")
             completer = ChatCompleter(lambda: chat.commands(conversation.conversation_id))
-            return await screen.run(conversation, completer)
+            code = await screen.run(conversation, completer)
+            if self._keeps_history and conversation.has_spoken:
+                again = f"laneway chat --resume {conversation.conversation_id}"
+                sys.stdout.write(Style(sys.stdout).dim(f"  {again}   goes on with this conversation") + "\n")
+            return code
         finally:
             await conversation.close()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from laneway.base.errors import LanewayError, UsageError
+from laneway.base.errors import ConversationUnknown, LanewayError, UsageError
 from laneway.core.background import TaskSet
 from laneway.doors.chat.messages import Incoming, Place, Sender, Tap
 from laneway.doors.chat.outputs import (
@@ -79,6 +79,8 @@ class ShownConversation:
         self._message_ids = (f"{self.place.chat}-{number}" for number in itertools.count(1))
         self._tasks = TaskSet()
         self._in_front: QuestionDialog | None = None
+        self.has_spoken = False
+        """Whether anything was sent: else there is nothing to go on with."""
         self.on_front: Callable[[QuestionDialog | None], None] = lambda dialog: None
         """Called when another question comes to the front, or none is left."""
 
@@ -91,7 +93,10 @@ class ShownConversation:
     async def open(self, resume: str | None) -> ChatState:
         """Join a new conversation, or the one to go on with; empty for the latest of the folder."""
         conversation_id = await self._latest() if resume == "" else resume
-        state = await self.chat.join(self.place, self, conversation_id)
+        try:
+            state = await self.chat.join(self.place, self, conversation_id)
+        except ConversationUnknown as problem:
+            raise UsageError(f"{problem} Leave out its id for the latest of this folder.") from None
         await self._begin(state, recalls=conversation_id is not None)
         return state
 
@@ -106,6 +111,7 @@ class ShownConversation:
         self.transcript.cwd = state.record.cwd
         self.status = state.status
         if recalls:
+            self.has_spoken = True
             shown = await self.chat.outputs(self.conversation_id, max(state.last_number - RECALLED, 0))
             for each in shown:
                 if not isinstance(each.output, (QuestionShown, QuestionOver)):
@@ -176,6 +182,7 @@ class ShownConversation:
         self._screen.changed()
 
     async def take(self, text: str) -> None:
+        self.has_spoken = True
         await self.chat.take(
             Incoming(
                 place=self.place,

@@ -33,6 +33,7 @@ class StreamedMarkdown:
     def end(self) -> None:
         for block in self._blocks.end():
             self._print(block)
+        self._is_first = True  # what follows, if anything does, is set apart by whoever came between
 
     def open_rows(self) -> list[str]:
         """The block that is being written."""

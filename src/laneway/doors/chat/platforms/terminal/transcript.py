@@ -275,6 +275,7 @@ class Transcript:
             self._paper.answer(told.text)
         else:
             self._rows(*drawing.told_rows(told, self._paper.canvas))
+        self._rows(*drawing.button_rows(told.buttons, self._paper.canvas))
 
     # ── what changes, and what is folded ───────────────────────────────────
 

@@ -21,17 +21,14 @@ from laneway.doors.chat.outputs import FileShown, Shown
 from laneway.doors.chat.platforms.web.export import export_html
 from laneway.doors.chat.platforms.web.files_out import read_file_out
 from laneway.doors.chat.platforms.web.output_json import (
+    PLATFORM,
     item_json,
     question_json,
     searchable,
     status_json,
     whole_output,
 )
-from laneway.doors.chat.platforms.web.shown_conversations import (
-    MAX_BACKLOG_ITEMS,
-    PLATFORM,
-    ShownConversations,
-)
+from laneway.doors.chat.platforms.web.shown_conversations import MAX_BACKLOG_ITEMS, ShownConversations
 from laneway.doors.chat.platforms.web.uploads import MAX_UPLOAD_BYTES, MAX_UPLOADS, Uploads, is_image
 from laneway.doors.chat.ports import Chat, ChatState
 from laneway.doors.page_parts import PageFeed, PageRefused, PageReply, PageRequest, json_reply, unknown
@@ -71,9 +68,21 @@ class ChatPart:
     title = "Conversations"
     static = Path(__file__).with_name("static")
 
-    def __init__(self, chat: Chat, uploads: Path, *, sender: str = "you", clock: Clock | None = None) -> None:
-        """`uploads` is the folder that they are kept in; `sender` the name that others see."""
+    def __init__(
+        self,
+        chat: Chat,
+        uploads: Path,
+        *,
+        cwd: Path | None = None,
+        sender: str = "you",
+        clock: Clock | None = None,
+    ) -> None:
+        """`uploads` is the folder that they are kept in; `sender` the name that others see.
+
+        The page opens with the latest conversation of `cwd`, or a new one.
+        """
         self._chat = chat
+        self._cwd = cwd
         self._uploads = Uploads(uploads)
         self._sender = Sender(platform=PLATFORM, user_id="owner", name=sender, is_owner=True)
         self._clock = clock
@@ -141,18 +150,18 @@ class ChatPart:
     # ── conversations ──────────────────────────────────────────────────────
 
     async def _list(self) -> PageReply:
-        return json_reply([_record(record) for record in await self._chat.latest()])
+        listed = [_record(record) for record in await self._chat.latest()]
+        return json_reply({"cwd": plain(str(self._cwd or "")), "conversations": listed})
 
     async def _open(self, conversation_id: str, before: int) -> PageReply:
         joined, state = await self._shown.open(conversation_id)
         end = before or state.last_number + 1
         first = max(1, end - MAX_BACKLOG_ITEMS)
         stored = await self._chat.outputs(conversation_id, first - 1, min(MAX_BACKLOG_ITEMS, end - first))
-        items = [item_json(each, joined.cwd) for each in stored if each.number < end]
         body: dict[str, Any] = {
             **_record(state.record),
             "first": first,
-            "items": [item for item in items if item is not None],
+            "items": [item_json(each, joined.cwd) for each in stored if each.number < end],
         }
         if not before:
             body |= {
@@ -192,11 +201,7 @@ class ChatPart:
 
     async def _export(self, conversation_id: str) -> PageReply:
         joined, state = await self._shown.open(conversation_id)
-        items = [
-            item
-            async for shown in self._stored(conversation_id)
-            if (item := item_json(shown, joined.cwd)) is not None
-        ]
+        items = [item_json(shown, joined.cwd) async for shown in self._stored(conversation_id)]
         html = await asyncio.to_thread(export_html, _record(state.record), items)
         return _download(html.encode(), f"conversation-{conversation_id}.html")
 

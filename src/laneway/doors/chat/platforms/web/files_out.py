@@ -67,10 +67,11 @@ def _read(path: Path) -> FileOut:
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as problem:
         return FileOut(problem=f"{quoted(str(path))} cannot be read ({problem.strerror}).", status=404)
+    found = os.fstat(opened)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(opened)
+        return FileOut(problem=f"{quoted(str(path))} is no regular file.", status=404)
     with os.fdopen(opened, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            return FileOut(problem=f"{quoted(str(path))} is no regular file.", status=404)
         content = b"" if found.st_size > MAX_FILE_BYTES else file.read(MAX_FILE_BYTES + 1)
     if found.st_size > MAX_FILE_BYTES or len(content) > MAX_FILE_BYTES:
         return FileOut(problem=f"{quoted(str(path))} is larger than 20 MB.", status=413)

@@ -27,18 +27,21 @@ from laneway.doors.chat.outputs import (
 from laneway.doors.chat.platforms.web.diff_rows import change_diff, turn_diffs
 from laneway.doors.chat.platforms.web.markdown_tree import markdown_tree
 from laneway.rendering import forms, question_texts
-from laneway.rendering.activities import activity_title, outcome
+from laneway.rendering.activities import outcome
 from laneway.rendering.as_code import as_code
+from laneway.rendering.lane_titles import call_title
 from laneway.rendering.outputs import shortened
 
 MAX_OUTPUT_CHARS = 60_000
 """Of one command in an event; the whole can be asked for."""
 
 
-def item_json(shown: Shown, cwd: str) -> dict[str, Any] | None:
-    """One stored output; none for what the page does not show."""
-    body = _body(shown, cwd)
-    return None if body is None else {"n": shown.number, "at": shown.at, **body}
+PLATFORM = "web"
+
+
+def item_json(shown: Shown, cwd: str) -> dict[str, Any]:
+    """One stored output. What is not shown is there all the same: a missing number would be a gap."""
+    return {"n": shown.number, "at": shown.at, **(_body(shown, cwd) or {"kind": "hidden"})}
 
 
 def whole_output(shown: Shown) -> str | None:
@@ -55,6 +58,8 @@ def status_json(status: StatusNow) -> dict[str, Any]:
 def searchable(shown: Shown) -> str:
     """The words of an output that a search looks at."""
     match shown.output:
+        case Told(only=only) if only is not None and only.platform != PLATFORM:
+            return ""
         case Said(text=text) | TextDone(text=text) | Told(text=text):
             return text
         case ActivityShown(activity=activity):
@@ -127,6 +132,8 @@ def _body(shown: Shown, cwd: str) -> dict[str, Any] | None:
                 "by": label(over.by),
                 "text": plain(over.text),
             }
+        case Told(only=only) if only is not None and only.platform != PLATFORM:
+            return None
         case Told() as told:
             return {
                 "kind": "told",
@@ -134,7 +141,6 @@ def _body(shown: Shown, cwd: str) -> dict[str, Any] | None:
                 "lane": told.lane,
                 "tree": markdown_tree(told.text),
                 "buttons": buttons_json(told.buttons),
-                "only": None if told.only is None else told.only.platform,
             }
         case FileShown() as file:
             return {
@@ -160,7 +166,7 @@ def _activity(lane: str, ticket: str, activity: Activity, cwd: str) -> dict[str,
         "ticket": ticket,
         "item": activity.item_id,
         "what": activity.kind,
-        "title": activity_title(activity, cwd),
+        "title": call_title(activity, cwd),
         "command": plain_code(activity.title) if activity.kind == "command" else "",
         "status": activity.status,
         "exit_code": activity.exit_code,

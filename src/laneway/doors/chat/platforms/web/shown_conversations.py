@@ -24,11 +24,10 @@ from laneway.doors.chat.outputs import (
     TurnEnded,
 )
 from laneway.doors.chat.platforms.web.live_texts import LiveTexts
-from laneway.doors.chat.platforms.web.output_json import item_json, status_json
+from laneway.doors.chat.platforms.web.output_json import PLATFORM, item_json, status_json
 from laneway.doors.chat.ports import Chat, ChatState
 from laneway.doors.page_parts import PageFeed
 
-PLATFORM = "web"
 MAX_BACKLOG_ITEMS = 500
 """Outputs that a conversation begins with; earlier ones are asked for."""
 
@@ -72,10 +71,13 @@ class ShownConversations:
 
     async def new(self) -> ChatState:
         """A conversation that was not there before."""
-        place = Place(platform=PLATFORM, chat=secrets.token_hex(8))
+        # Its place is named after it from the start: a message that is sent again after a restart of the
+        # server has to come from the same place.
+        first = Place(platform=PLATFORM, chat=secrets.token_hex(8))
         view = WebView(self, "")
-        state = await self._chat.join(place, view)
-        self._take(state, place, view)
+        state = await self._chat.join(first, view)
+        self._chat.leave(first, view)
+        _, state = await self.open(state.record.conversation_id)
         self._publish(state.record.conversation_id, "began", {})
         return state
 
@@ -151,9 +153,7 @@ class ShownConversations:
             case _:
                 pass
         joined.live.flush()
-        item = item_json(shown, joined.cwd)
-        if item is not None:
-            self._publish(shown.conversation_id, "item", item)
+        self._publish(shown.conversation_id, "item", item_json(shown, joined.cwd))
 
     def _take(self, state: ChatState, place: Place, view: WebView) -> WebConversation:
         conversation_id = state.record.conversation_id

@@ -18,6 +18,8 @@ MAX_UPLOAD_BYTES = 20 * 1024 * 1024
 MAX_UPLOADS = 10
 """Of one message."""
 KEEP_S = 7 * 86_400.0
+HEAD_BYTES = 16
+"""Of a file, by which an image is known."""
 _ID = re.compile(r"[0-9a-f]{24}(?:\.[a-z0-9]{1,8})?", re.ASCII)
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}", re.ASCII)
 IMAGES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg", b"GIF87a": ".gif", b"GIF89a": ".gif"}
@@ -49,7 +51,7 @@ class Uploads:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             try:
                 async for piece in pieces:
-                    head = head or piece[:16]
+                    head = (head + piece[:HEAD_BYTES])[:HEAD_BYTES]
                     size += len(piece)
                     await asyncio.to_thread(_write, file, piece)
             finally:

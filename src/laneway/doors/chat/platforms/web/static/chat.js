@@ -7,6 +7,7 @@ import { Questions } from "./questions.js";
 const API = "/api/chat";
 const NEAR_END_PX = 80;
 const NOTIFY_MS = 600;
+const FRESH_S = 30;
 const MAX_OUTBOX = 20;
 
 export async function mount(main, page) {
@@ -41,7 +42,7 @@ class ChatView {
       el("p", { class: "buttons" }, button("New conversation", () => this.begin(), { class: "primary" })), this.list);
     this.talk = el("section", { class: "talk", "aria-label": "Conversation", hidden: true },
       el("div", { class: "talk-head" },
-        button("☰", () => this.toggleSide(), { class: "quiet only-narrow", "aria-label": "All conversations" }),
+        button(page.icon("M4 7h16M4 12h16M4 17h16"), () => this.toggleSide(), { class: "quiet only-narrow", "aria-label": "All conversations" }),
         el("div", { class: "names" }, this.title, this.folder),
         el("div", { class: "tools" },
           button("Search", () => this.toggleSearch()), button("Export", () => this.export()),
@@ -67,7 +68,9 @@ class ChatView {
   // ── the list ───────────────────────────────────────────────────────────
 
   async readList() {
-    this.known = new Map((await this.page.get(`${API}/conversations`)).map((each) => [each.id, each]));
+    const { cwd, conversations } = await this.page.get(`${API}/conversations`);
+    this.cwd = cwd;
+    this.known = new Map(conversations.map((each) => [each.id, each]));
     this.showList();
   }
 
@@ -79,7 +82,7 @@ class ChatView {
       const word = status?.is_waiting ? "asks" : status?.active_lane ? "works" : "";
       return el("li", {}, el("a", { href: `#/chat/${encodeURIComponent(each.id)}`, "aria-current": each.id === this.shown ? "page" : null },
         el("span", { class: "name" }, each.title),
-        el("span", { class: "soft small" }, clock(each.used_at), word && el("b", { class: `word ${word}` }, ` ${word}`))));
+        el("span", { class: "soft small" }, clock(each.used_at), each.cwd !== this.cwd && ` ${each.cwd.split("/").pop()}`, word && el("b", { class: `word ${word}` }, ` ${word}`))));
     }));
   }
 
@@ -103,9 +106,15 @@ class ChatView {
   async show([conversation]) {
     this.side.classList.remove("open");
     if (!conversation) {
-      const latest = [...this.known.values()].sort((a, b) => b.used_at - a.used_at)[0];
-      if (latest && !this.shown) this.page.go("chat", latest.id);
-      else if (!latest) await this.begin();
+      if (this.shown) {
+        this.page.go("chat", this.shown);
+        return;
+      }
+      // What another folder's conversation is told to do would happen there.
+      const here = [...this.known.values()].filter((each) => !this.cwd || each.cwd === this.cwd);
+      const latest = here.sort((a, b) => b.used_at - a.used_at)[0];
+      if (latest && await this.isFree(latest.id)) this.page.go("chat", latest.id);
+      else await this.begin();
       return;
     }
     if (conversation === this.shown) return;
@@ -115,6 +124,16 @@ class ChatView {
     this.composer.value = sessionStorage.getItem(`laneway.draft.${conversation}`) ?? "";
     await this.read(conversation);
     this.composer.focus();
+  }
+
+  // Whether no other process holds it.
+  async isFree(conversation) {
+    try {
+      await this.page.get(`${API}/conversations/${encodeURIComponent(conversation)}/commands`);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   // Reads it as of now. What happens meanwhile waits in a buffer and follows.
@@ -239,6 +258,8 @@ class ChatView {
     const { conversation } = item;
     if (item.kind === "question_over") this.answered.add(`${conversation} ${item.number}`);
     if (!this.page.isLeader() || (item.kind !== "question" && item.kind !== "turn_ended")) return;
+    // What comes after a lost connection may be long past.
+    if (Date.now() / 1000 - item.at > FRESH_S) return;
     setTimeout(() => {
       if (item.kind === "question" && this.answered.has(`${conversation} ${item.number}`)) return;
       const title = this.known.get(conversation)?.title ?? "Laneway";

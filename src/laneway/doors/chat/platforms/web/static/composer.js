@@ -2,6 +2,7 @@
 
 const MAX_FILES = 10;
 const MAX_BYTES = 20 * 1024 * 1024;
+const CLIP = "M20 11.5 12.4 19a5 5 0 0 1-7.1-7.1l7.8-7.7a3.3 3.3 0 0 1 4.7 4.7l-7.7 7.7a1.7 1.7 0 0 1-2.4-2.4l7-7";
 
 export class Composer {
   // `send(text, files)` takes a message; `commands()` gives what can follow a slash.
@@ -26,7 +27,7 @@ export class Composer {
       class: "composer",
       on: { submit: (event) => { event.preventDefault(); this.submit(); } },
     }, this.chips, this.note, this.list, el("div", { class: "row" },
-      button("＋", () => picker.click(), { class: "quiet", "aria-label": "Add files", title: "Add files" }), picker, this.text,
+      button(page.icon(CLIP), () => picker.click(), { class: "quiet", "aria-label": "Add files", title: "Add files" }), picker, this.text,
       el("button", { class: "primary" }, "Send"), this.stopButton));
   }
 

@@ -139,7 +139,7 @@ export class Log {
     const { el } = this.page;
     const caller = item.caller ? ` for ${item.caller}` : "";
     return el("div", { class: `entry banner begins ${laneClass(item.lane)}` },
-      el("h3", {}, `${item.lane} begins${caller}`), item.task && el("p", { class: "task" }, item.task));
+      el("h2", {}, `${item.lane} begins${caller}`), item.task && el("p", { class: "task" }, item.task));
   }
 
   on_turn_ended(item) {
@@ -155,7 +155,7 @@ export class Log {
     const buttons = item.buttons.map((each) => button(each.label, () => this.act.tap(each.data), { class: each.style }));
     if (!item.banner && item.status === "completed" && !diffs && !buttons.length) return null;
     return el("div", { class: `entry banner ends ${laneClass(item.lane)}` },
-      (item.banner || item.status !== "completed") && el("h3", { class: item.status === "failed" ? "bad" : "" },
+      (item.banner || item.status !== "completed") && el("h2", { class: item.status === "failed" ? "bad" : "" },
         `${item.lane} ${words}`, facts.length ? el("span", { class: "soft small" }, ` ${facts.join(" · ")}`) : ""),
       item.failure && el("p", { class: "bad" }, item.failure), diffs,
       buttons.length > 0 && el("p", { class: "buttons" }, buttons));
@@ -180,7 +180,7 @@ export class Log {
       el("summary", {}, el("span", { class: `state ${item.status}`, role: "img", "aria-label": item.status }, state ?? ""), " ",
         el("code", {}, name), item.outcome && el("span", { class: "soft" }, ` ${item.outcome}`),
         item.lines > 1 && el("span", { class: "soft small" }, ` ${item.lines.toLocaleString()} lines`)),
-      item.command && item.command !== item.title && el("pre", { tabindex: "0" }, item.command),
+      item.command && !item.title.includes(item.command) && el("pre", { tabindex: "0" }, item.command),
       item.input.length > 0 && this.page.trees(item.input));
     const entry = this.entry(item, `activity ${item.status}${item.status === "running" ? " working" : ""}`, details,
       foldedDiffs(this.page, item.diffs));

@@ -94,18 +94,23 @@ export class Questions {
     const { el } = this.page;
     const id = `question-${question.number}`;
     const said = el("p", { class: "bad", role: "status" });
+    let isSending = false;
+    // The buttons stay: one that is disabled would lose the focus.
     const send = async (data, more) => {
-      for (const each of card.querySelectorAll("button")) each.disabled = true;
+      if (isSending) return;
+      isSending = true;
+      card.setAttribute("aria-busy", "true");
       try {
         const result = await this.act.tap(data, more);
         said.textContent = result.done ? "" : result.text;
       } catch (problem) {
         said.textContent = problem.message;
       }
-      for (const each of card.querySelectorAll("button")) each.disabled = false;
+      isSending = false;
+      card.removeAttribute("aria-busy");
     };
     const card = el("section", { class: `question ${laneClass(question.lane)}`, "aria-labelledby": id },
-      el("h3", { id }, `${question.asker} asks (#${question.number})`),
+      el("h2", { id }, `${question.asker} asks (#${question.number})`),
       el("p", { class: "title" }, question.what === "command" || question.what === "tool" ? el("code", {}, question.title) : question.title),
       this.page.trees(question.explanation), question.diffs.map((diff) => diffTable(this.page, diff)),
       question.url && el("p", {}, el("a", { href: question.url, target: "_blank", rel: "noopener noreferrer" }, question.url)),

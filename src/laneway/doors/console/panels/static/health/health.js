@@ -1,23 +1,31 @@
-// The checks of `laneway doctor`: run when somebody asks.
+// The checks of `laneway doctor`: run when somebody asks. What needs a person comes first.
 
-import { attempt, badge, busy, reader } from "/static/sessions/kit.js";
+import { badge, busy, attempt, count, fill, reader, refill } from "/static/sessions/kit.js";
+
+const ORDER = ["error", "warning", "note", "ok"];
 
 export async function mount(main, page) {
   const { el, button } = page;
   const state = el("p", { role: "status" });
   const checks = el("ul", { class: "cards", "aria-label": "Checks" });
   const start = button("Run the checks", () => busy(start, () => attempt(page, async () => tell(await page.post("/api/health/run")))), { class: "primary" });
-  main.append(el("div", { class: "panel" }, el("h1", {}, "Health"), el("p", {}, start), state, checks));
+  const root = el("div", { class: "panel" }, el("h1", {}, "Health"), el("p", {}, start), state, checks);
+  main.append(root);
 
   function tell(told) {
-    const ended = told.ended_at ? ["Checked at ", page.clock(told.ended_at), "."] : ["Not checked yet: it takes some seconds, changes nothing and asks no model."];
-    state.replaceChildren(...(told.problem ? [told.problem] : told.is_running ? [`${told.doing} …`] : ended));
+    const rank = (check) => (ORDER.includes(check.severity) ? ORDER.indexOf(check.severity) : 0);
+    const sorted = [...told.checks].sort((one, other) => rank(one) - rank(other));
+    const found = ORDER.map((each) => [each, told.checks.filter((check) => check.severity === each).length]).filter(([, many]) => many);
+    const outcome = found.map(([each, many]) => (each === "ok" ? `${many} ok` : count(many, each))).join(", ");
+    fill(state, told.problem || (told.is_running ? `${told.doing || "running"} …` : told.ended_at
+      ? ["Checked at ", page.clock(told.ended_at), `: ${outcome}.`]
+      : "Not checked yet: it takes some seconds, changes nothing and asks no model."));
     state.className = told.problem ? "bad" : told.is_running ? "working" : "soft";
-    checks.replaceChildren(...told.checks.map((check) => el("li", { class: "card" },
+    refill(checks, sorted.map((check) => el("li", { class: `card ${check.severity}` },
       el("p", {}, badge(check.severity), " ", el("strong", {}, check.name)), el("p", {}, check.message), check.remedy && el("p", { class: "soft" }, check.remedy))));
   }
 
-  const read = reader(page, async () => tell(await page.get("/api/health")));
+  const read = reader(root, async () => tell(await page.get("/api/health")));
   const off = [page.on("health", () => read()), page.onReset(read)];
   await read();
   return { close() { for (const each of off) each(); } };

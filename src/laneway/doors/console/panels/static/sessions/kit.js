@@ -1,10 +1,30 @@
 // Shared by the panels of the console: badges, tables, differences, and buttons that ask before they act.
 
-import { el, button } from "/static/page/dom.js";
+import { announce, button, el } from "/static/page/dom.js";
 
-const GOOD = new Set(["succeeded", "completed", "ok", "accepted"]);
-const BAD = new Set(["failed", "lost", "error", "declined", "timed_out", "stalled", "killed"]);
-const WARN = new Set(["warning", "cancelled", "interrupted", "waits", "unreachable", "rolled back"]);
+// Replaces what a node holds. Lists are flattened; what there is not is left out.
+export function fill(node, ...children) {
+  node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+}
+
+const nameOf = (node) => node.id || node.getAttribute("href") || node.textContent;
+
+// The same for what is shown anew: the keyboard's place is kept, and details that were open stay open.
+export function refill(node, ...children) {
+  const held = node.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  const opened = new Set([...node.querySelectorAll("details[open] > summary")].map(nameOf));
+  fill(node, ...children);
+  for (const summary of node.querySelectorAll("details > summary")) if (opened.has(nameOf(summary))) summary.parentElement.open = true;
+  if (held) [...node.querySelectorAll("a, button, input, summary, pre")].find((each) => nameOf(each) === held)?.focus({ preventScroll: true });
+}
+
+export function count(number, one, many = `${one}s`) {
+  return `${number} ${number === 1 ? one : many}`;
+}
+
+const GOOD = new Set(["succeeded", "completed", "ok", "accepted", "resolved"]);
+const BAD = new Set(["failed", "lost", "error", "declined", "timed_out", "stalled", "killed", "overlap"]);
+const WARN = new Set(["warning", "cancelled", "interrupted", "waits", "unreachable", "rolled back", "urgent", "sequence", "possible"]);
 const WORKING = new Set(["busy", "running", "starting", "cancelling"]);
 
 export function badge(text) {
@@ -35,7 +55,7 @@ export function facts(pairs) {
 }
 
 export function code(text, label) {
-  return el("pre", { tabindex: "0", role: "region", "aria-label": label }, text);
+  return el("pre", { tabindex: "0", role: "group", "aria-label": label }, text);
 }
 
 // A unified difference, each line marked by its sign and a colour.
@@ -44,7 +64,7 @@ export function diff(text, label) {
     const sign = line.startsWith("+++") || line.startsWith("---") ? "file" : { "+": "added", "-": "removed", "@": "place" }[line[0]] ?? "";
     return el("span", { class: `line ${sign}` }, `${line}\n`);
   });
-  return el("pre", { class: "diff", tabindex: "0", role: "region", "aria-label": label }, lines);
+  return el("pre", { class: "diff", tabindex: "0", role: "group", "aria-label": label }, lines);
 }
 
 // A text merged by git with the base between marks, as pieces: { same } or { one, base, other }.
@@ -52,7 +72,8 @@ export function pieces(merged) {
   const found = [];
   let same = [];
   let dispute = null;
-  for (const line of merged.split("\n")) {
+  for (const whole of merged.split("\n")) {
+    const line = whole.replace(/(\r|\\r)$/, "");
     if (!dispute && line.startsWith("<<<<<<< ")) {
       if (same.length) found.push({ same });
       same = [];
@@ -79,14 +100,16 @@ export function threeWay(merged, names) {
       const head = at > 0 ? piece.same.slice(0, AROUND) : [];
       const tail = at < all.length - 1 ? piece.same.slice(-AROUND) : [];
       const shown = piece.same.length <= 2 * AROUND ? piece.same : [...head, "…", ...tail];
-      return el("pre", { class: "same" }, shown.join("\n"));
+      return shown.join("").trim() === "" ? null : el("pre", { class: "same", tabindex: "0", role: "group", "aria-label": "The same in both" }, shown.join("\n"));
     }
     const side = (name, lines, tone) => el("figure", { class: tone },
-      el("figcaption", {}, name), el("pre", { tabindex: "0" }, lines.length ? lines.join("\n") : "(nothing)"));
+      el("figcaption", {}, name), el("pre", { tabindex: "0", role: "group", "aria-label": name }, lines.length ? lines.join("\n") : "(nothing)"));
     return el("div", { class: "dispute" }, side(names[0], piece.one, "one"),
       side("before", piece.base, "base"), side(names[1], piece.other, "other"));
   }));
 }
+
+const ASKING_MS = 5000;
 
 // Acts at the second press, so that a slip of the hand does nothing.
 export function askingButton(label, act, props = {}) {
@@ -94,7 +117,8 @@ export function askingButton(label, act, props = {}) {
   const made = button(label, () => {
     if (timer === null) {
       made.textContent = `${label}: press again`;
-      timer = setTimeout(calm, 4000);
+      announce(`Press again to do it: ${label}`);
+      timer = setTimeout(calm, ASKING_MS);
       return;
     }
     calm();
@@ -128,8 +152,10 @@ export async function attempt(page, work) {
   }
 }
 
-// Calls `read` now and after each of `ask`, never twice at once; the last call wins.
-export function reader(page, read) {
+// Calls `read` now and after each of `ask`, never twice at once; the last call wins. What does not work is said
+// at the top of `body`, once, until it works again.
+export function reader(body, read) {
+  const note = el("p", { class: "bad", role: "alert" });
   let running = false;
   let again = false;
   return async function ask() {
@@ -143,10 +169,49 @@ export function reader(page, read) {
         again = false;
         await read();
       } while (again);
+      note.remove();
     } catch (problem) {
-      if (problem.status) page.problem(problem.message);
+      if (!problem.status) console.error(problem); // the page says itself that the connection is lost
+      else if (note.textContent !== problem.message || !note.isConnected) {
+        note.textContent = problem.message;
+        body.prepend(note);
+      }
     } finally {
       running = false;
     }
+  };
+}
+
+// Shows one view at a time. `open(body, rest)` fills a body of its own and returns { close() }.
+export function views(page, main, open) {
+  const root = el("div", { class: "panel" });
+  main.append(root);
+  let shown = 0;
+  let view = null;
+  return {
+    async show(rest = []) {
+      shown += 1;
+      const mine = shown;
+      view?.close();
+      view = null;
+      const body = el("div", {});
+      root.replaceChildren(body);
+      const made = await attempt(page, () => open(body, rest));
+      if (mine !== shown) {
+        made?.close();
+        return;
+      }
+      view = made;
+      // Whoever followed a link is at the beginning of what it leads to, also with a screen reader.
+      const heading = body.querySelector("h1");
+      if (mine > 1 && heading && document.activeElement === document.body) {
+        heading.tabIndex = -1;
+        heading.focus();
+      }
+    },
+    close() {
+      shown += 1;
+      view?.close();
+    },
   };
 }

@@ -51,7 +51,7 @@ export function question(view, answer) {
   forms += 1;
   const words = takesWords && el("input", { type: "text", id: `words-${forms}`, autocomplete: "off" });
   const node = el("section", { class: "question", "aria-label": `Question: ${view.title}` },
-    el("h3", {}, `${view.engine} asks: ${view.title}`),
+    el("h2", {}, `${view.engine} asks: ${view.title}`),
     view.message && view.message !== view.title && el("p", {}, view.message),
     view.code && code(view.code, "What it is about"),
     view.cwd && el("p", { class: "soft small" }, `In ${view.cwd}`),

@@ -1,0 +1,89 @@
+"""The bots of Telegram and Discord, made of their settings: token, people, one process for each token.
+
+A token is removed from the environment as soon as it was read, and is in no text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laneway.base.errors import ConversationHeld, UsageError
+from laneway.base.paths import state_home
+
+if TYPE_CHECKING:
+    from laneway.base.settings import Settings
+    from laneway.core.conversations import ConversationLocks
+    from laneway.doors.chat.platform import ChatPlatform
+    from laneway.doors.chat.platforms.bots.access import BotAccess
+    from laneway.doors.chat.ports import Chat
+
+BOTS = ("telegram", "discord")
+"""The platforms that other people can reach."""
+FILES = "received"
+"""The folder of what people attach, below the state folder."""
+
+
+def token_of(platform: str, settings: Settings, environment: MutableMapping[str, str]) -> str:
+    """The bot's token. Raises `UsageError` if there is none."""
+    token = settings.value(f"chat.{platform}.token")
+    for variable in variables(platform):
+        environment.pop(variable, None)
+    if not token:
+        raise UsageError(
+            f"There is no token of a bot for {platform}. Run `laneway setup {platform}`, "
+            f"or set {variables(platform)[0]}."
+        )
+    return str(token)
+
+
+def variables(platform: str) -> tuple[str, str]:
+    """The environment variables of its token."""
+    return f"LANEWAY_{platform.upper()}_TOKEN", f"LANEWAY_CHAT_{platform.upper()}_TOKEN"
+
+
+def access_of(platform: str, settings: Settings) -> BotAccess:
+    """Who may speak to it. Raises `UsageError` where nobody could."""
+    from laneway.doors.chat.platforms.bots.access import bot_access
+
+    users, owners, chats = (
+        settings.value(f"chat.{platform}.{key}") for key in ("allowed_users", "owners", "allowed_chats")
+    )
+    return bot_access(platform, users, owners, chats)
+
+
+def files_folder(platform: str) -> Path:
+    return state_home() / FILES / platform
+
+
+def bot_locks() -> ConversationLocks:
+    from laneway.store.conversation_locks import ConversationLockFiles
+
+    return ConversationLockFiles(state_home() / "bots")
+
+
+class SoleBot:
+    """A bot that no other process of this user runs meanwhile: each would get only some of the messages."""
+
+    def __init__(self, platform: ChatPlatform, token: str, locks: ConversationLocks) -> None:
+        self._platform = platform
+        self._locks = locks
+        digest = hashlib.sha256(token.encode()).hexdigest()[:24]
+        self._key = f"{platform.name}-{digest}"
+
+    @property
+    def name(self) -> str:
+        return self._platform.name
+
+    async def run(self, chat: Chat) -> int:
+        try:
+            release = await asyncio.to_thread(self._locks.hold, self._key)
+        except ConversationHeld as held:
+            raise UsageError(f"The bot for {self.name} is run by {held.holder}: end that first.") from None
+        try:
+            return await self._platform.run(chat)
+        finally:
+            release()

@@ -1,0 +1,117 @@
+"""A fake Telegram, and processes of Laneway that serve it with scripted lanes: what the tests here share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from laneway.doors.chat.options import ChatOptions
+from laneway.doors.chat.platforms.bots.access import BotAccess
+from laneway.doors.chat.platforms.telegram.platform import TelegramOptions, TelegramPlatform
+from laneway.doors.chat.ports import ChatCommand, LaneFactory
+from laneway.doors.chat.routing import CONTROLS
+from laneway.doors.chat.service import ChatService
+from laneway.store.conversation_locks import ConversationLockFiles
+from laneway.store.conversations import StoredConversations
+from laneway.store.database import Database
+from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn
+from laneway.testing.clock import QuickClock
+from laneway.testing.fake_telegram import BotApiRate, FakeTelegram
+
+DEADLINE_S = 60.0
+COMMANDS = (
+    ChatCommand("claude", "Claude", kind="lane"),
+    ChatCommand("codex", "Codex", kind="lane"),
+    *(ChatCommand(name, what) for name, what in CONTROLS.items()),
+)
+
+
+async def begun(lanes: ScriptedLanes, name: str = "claude", count: int = 1) -> ScriptedTurn:
+    """The so manyth turn of the latest lane of that name, once it has begun."""
+    while not any(lane.name == name for lane in lanes.made):
+        await asyncio.sleep(0.002)
+    return await lanes.lane(name).begun(count)
+
+
+class Scene:
+    """The service with its people: Ada owns the bot, Ben may use it, Eve may not."""
+
+    def __init__(self, folder: Path, telegram: FakeTelegram, clock: QuickClock) -> None:
+        self.folder = folder
+        self.telegram = telegram
+        self.clock = clock
+        self.ada, self.ben, self.eve = (telegram.person(name) for name in ("ada", "ben", "eve"))
+        self.home = telegram.private(self.ada)
+        self.bens = telegram.private(self.ben)
+        self.team = telegram.group("Team")
+        self.forum = telegram.group("Forum", is_forum=True)
+        self.others = telegram.group("Others")
+        self.told: list[str] = []
+        """What was written to standard error."""
+
+    @property
+    def access(self) -> BotAccess:
+        return BotAccess(
+            users=frozenset({self.ada.user_id, self.ben.user_id}),
+            owners=frozenset({self.ada.user_id}),
+            chats=frozenset({str(self.team.chat_id), str(self.forum.chat_id)}),
+        )
+
+    @asynccontextmanager
+    async def running(
+        self, lanes: LaneFactory | None = None, *, token: str = "", **options: Any
+    ) -> AsyncIterator[Process]:
+        """One process of Laneway, which ends with a cancel."""
+        lanes = lanes or ScriptedLanes()
+        locks = ConversationLockFiles(self.folder / "conversations")
+        extra = {"wall": options.pop("wall")} if "wall" in options else {}
+        with Database(self.folder / "laneway.db") as database:
+            store = StoredConversations(database, locks)
+            settings = ChatOptions(cwd=self.folder, **options)
+            async with ChatService(lanes, store, locks, settings, **extra) as chat:
+                platform = TelegramPlatform(
+                    TelegramOptions(
+                        token=token or self.telegram.token,
+                        access=self.access,
+                        files=self.folder / "files",
+                        commands=COMMANDS,
+                        api_url=self.telegram.api_url,
+                    ),
+                    store,
+                    clock=self.clock,
+                    tell=self.told.append,
+                )
+                task = asyncio.create_task(platform.run(chat))
+                try:
+                    ready = asyncio.create_task(self.telegram.wait_polled())
+                    await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
+                    ready.cancel()
+                    if task.done():
+                        task.result()
+                    yield Process(self, platform, chat, store)
+                finally:
+                    task.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
+
+
+class Process:
+    def __init__(
+        self, scene: Scene, platform: TelegramPlatform, chat: ChatService, store: StoredConversations
+    ) -> None:
+        self.scene, self.platform, self.chat, self.store = scene, platform, chat, store
+
+    async def settled(self) -> None:
+        """Wait until what people have done so far was taken, and what came of it has been sent."""
+        await self.scene.telegram.wait_polled()
+        assert self.platform.rooms is not None
+        await self.platform.rooms.wait_idle()
+
+
+@asynccontextmanager
+async def scene(folder: Path, *, private: BotApiRate | None = None) -> AsyncIterator[Scene]:
+    clock = QuickClock()
+    async with asyncio.timeout(DEADLINE_S), FakeTelegram(clock=clock, private=private) as telegram:
+        yield Scene(folder, telegram, clock)

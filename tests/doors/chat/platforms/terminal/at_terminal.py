@@ -1,0 +1,95 @@
+"""`laneway chat` as people run it: in a terminal of its own, the real engines with scripted models."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import laneway as package
+from laneway.testing.terminal import KEYS, Terminal, terminal
+from laneway.wire.guardian import descendants
+from tests.cli.support import LANEWAY
+
+ROWS, COLUMNS = 90, 110
+"""Nothing scrolls away."""
+NEWLINE = "\x1b\r"
+STREAM = "%stream 1000 words over 100 seconds"
+BEGUN = "one two three four"
+
+
+class ChatSeat:
+    """A person at `laneway chat`."""
+
+    def __init__(self, screen: Terminal) -> None:
+        self.screen = screen
+        self.see = screen.wait_for
+
+    @property
+    def text(self) -> str:
+        return self.screen.text
+
+    @property
+    def rows(self) -> list[str]:
+        return self.screen.rows
+
+    async def type(self, *lines: str) -> None:
+        """Without the last Enter."""
+        self.screen.type(NEWLINE.join(lines))
+        await self.see(lines[-1])
+
+    async def say(self, *lines: str) -> None:
+        """Type a message, and send it once it is on the screen."""
+        await self.type(*lines)
+        self.screen.press("enter")
+
+    async def hear(self, *row: str) -> None:
+        """Wait for a row that is only this, such as a lane's words."""
+        await self.screen.wait_until(lambda: all(each in self.rows for each in row), f"a row {row} on")
+
+    async def answer(self, text: str) -> None:
+        """Answer the question in front; what comes at once after a question does not count."""
+        self.screen.type(text)
+        await self.see(f"? {text}")
+        await self.screen.press_until_gone("enter", f"? {text}")
+
+    async def idle(self) -> None:
+        """Wait until nothing works any more."""
+        await self.screen.wait_until(lambda: "Ctrl-C stops" not in self.text, "an end of the work")
+
+    def count(self, text: str) -> int:
+        return self.text.count(text)
+
+
+def processes_of(words: str) -> list[int]:
+    """Of those that we started, directly or not: the ones with these words in their command line."""
+    found = []
+    for pid in descendants(os.getpid()):
+        try:
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue  # it has ended
+        if words in line and "guardian" not in line:
+            found.append(pid)
+    return found
+
+
+def kill_codex() -> None:
+    (codex,) = processes_of("app-server")
+    os.kill(codex, signal.SIGKILL)
+
+
+@asynccontextmanager
+async def at_chat(cwd: Path, *words: str, **env: str) -> AsyncIterator[ChatSeat]:
+    source = str(Path(package.__file__).parent.parent)
+    surroundings = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": source, **env}
+    async with terminal(
+        [*LANEWAY, "chat", *words], env=surroundings, cwd=cwd, rows=ROWS, columns=COLUMNS
+    ) as screen:
+        seat = ChatSeat(screen)
+        yield seat
+
+
+__all__ = ["BEGUN", "KEYS", "STREAM", "ChatSeat", "at_chat", "kill_codex", "processes_of"]

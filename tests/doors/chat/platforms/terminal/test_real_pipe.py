@@ -1,0 +1,152 @@
+"""`laneway chat` in a pipe, with the real Claude Code and the real Codex and scripted models."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import Ran, start
+from tests.doors.chat.platforms.terminal.at_terminal import BEGUN, STREAM, processes_of
+
+DEADLINE_S = 60.0
+
+
+async def chat(cwd: Path, *words: str, stdin: str, **env: str) -> Ran:
+    async with asyncio.timeout(DEADLINE_S):
+        process = await start("chat", "-C", str(cwd), *words, env=env, stdin=PIPE)
+        out, err = await process.communicate(stdin.encode())
+        assert process.returncode is not None
+        return Ran(process.returncode, out, err)
+
+
+async def test_answers_are_on_standard_output_and_all_else_on_standard_error(tmp_path: Path) -> None:
+    """One line, one message; the next is read when no lane works."""
+    ran = await chat(
+        tmp_path,
+        "--rehearse",
+        stdin="%say I am **Claude**.\n/codex %run seq 10000\n/codex %say And I am Codex.\n//claude\n",
+    )
+    assert ran.code == 0, ran.err
+    *said, last = ran.out.splitlines()
+    assert said == ["I am **Claude**.", "Done.", "And I am Codex."]
+    assert last.startswith("I heard “/claude”. ")
+    assert "━━━ CODEX STARTED: %run seq 10000 ━━━\n▸ codex::Bash(seq 10000)\n  │ 1\n" in ran.err
+    assert "more lines" in ran.err
+    assert "\x1b" not in ran.err
+
+
+@pytest.mark.covers("003-verify.7")
+async def test_the_next_line_answers_a_question_and_at_the_end_nobody_does(tmp_path: Path) -> None:
+    """Declined: the command was not run, and the lane went on."""
+    ran = await chat(
+        tmp_path,
+        "--rehearse",
+        stdin="/codex %ask Which database? PostgreSQL | SQLite\nSQLite\n/codex %run! touch granted\n",
+    )
+    assert ran.code == 0, ran.err
+    assert "question 1: answered by you: SQLite" in ran.err
+    assert "question 2: declined" in ran.err
+    assert ran.err.count("CODEX COMPLETED") == 2
+    assert not (tmp_path / "granted").exists()
+
+
+async def test_a_turn_that_failed_is_exit_code_1(tmp_path: Path) -> None:
+    """The lines after it are sent all the same."""
+    ran = await chat(
+        tmp_path, "--rehearse", "--lane", "codex", stdin="%fail 400 not today\n%say All the same.\n"
+    )
+    assert ran.code == 1
+    assert "✘ codex: " in ran.err
+    assert "not today" in ran.err
+    assert ran.out.endswith("All the same.\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--rehearse", "--lane", "aider"), "There is no lane `aider`: there are claude, codex, rehearse."),
+        (("--rehearse", "--resume"), "--resume cannot be used with --rehearse"),
+        (("--resume", "chat-none"), "There is no conversation chat-none"),
+        (("--busy", "never"), "invalid choice: 'never'"),
+    ],
+)
+async def test_wrong_usage_is_exit_code_2(tmp_path: Path, words: tuple[str, ...], problem: str) -> None:
+    """Before anything is sent."""
+    ran = await chat(tmp_path, *words, stdin="hello\n", HOME=str(tmp_path))
+    assert ran.code == 2
+    assert problem in ran.err
+    assert ran.out == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_in_a_turn_is_exit_code_130_and_leaves_nothing(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """The lane is stopped, its process ends; no traceback."""
+    async with asyncio.timeout(DEADLINE_S):
+        process = await start("chat", "-C", str(tmp_path), "--rehearse", "--lane", "codex", stdin=PIPE)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(f"{STREAM}\n".encode())
+        seen = b""
+        while BEGUN.encode() not in seen:
+            seen += await process.stdout.read(4096)
+        process.send_signal(number)
+        assert await process.wait() == 130
+        assert b"Traceback" not in await process.stderr.read()
+    assert processes_of("app-server") == []
+
+
+@pytest.mark.covers("003-case.12")
+async def test_without_a_login_each_engine_says_how_to_get_one(tmp_path: Path) -> None:
+    """One notice, and the lane that needs none leads."""
+    for name in (
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "OPENAI_API_KEY",
+        "CODEX_API_KEY",
+        "CODEX_HOME",
+    ):
+        assert name not in os.environ
+    ran = await chat(tmp_path, stdin="%say Who leads?\n/codex fix it\n", HOME=str(tmp_path))
+    assert ran.code == 1
+    assert ran.out == "Who leads?\n"
+    assert "Codex not authenticated. Run 'codex' in terminal to log in." in ran.err
+    assert ran.err.count("Claude not authenticated.") == 1
+    assert "rehearse leads this conversation" in ran.err
+
+
+async def test_a_server_without_a_terminal_ends_quietly_with_a_signal(tmp_path: Path) -> None:
+    """`--platform web` alone: nothing is read from standard input."""
+    async with asyncio.timeout(DEADLINE_S):
+        process = await start(
+            "chat",
+            "-C",
+            str(tmp_path),
+            "--rehearse",
+            "--platform",
+            "web",
+            stdin=DEVNULL,
+            env={"HOME": str(tmp_path)},
+        )
+        assert process.stderr is not None
+        assert process.stdout is not None
+        seen = b""
+        while b"http://" not in seen:
+            done, _ = await asyncio.wait(
+                [
+                    asyncio.create_task(process.stderr.readline()),
+                    asyncio.create_task(process.stdout.readline()),
+                ],
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            seen += b"".join(task.result() for task in done)
+            assert process.returncode is None, seen
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 130
