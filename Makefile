@@ -8,6 +8,8 @@ SOURCES := $(shell find src -name '*.py') $(PAGES) man/laneway.1 pyproject.toml 
 PIP    := $(PYTHON) -m pip --python $(BIN)/python
 WORKERS ?= 4
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Where it is set, every worker of every run compiles all tests anew: 11 s of processor time each.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test lint fmt bench chaos flakes fuzz test-peers test-ray measure-ray golden golden-mcp protocol man modules recording pictures lock clean
 

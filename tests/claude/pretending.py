@@ -18,7 +18,7 @@ from laneway.claude.engine import ClaudeEngine
 from laneway.claude.setup import ClaudeSetup
 from laneway.core.hub import Hub
 from laneway.core.ports import ThreadSpec
-from laneway.core.session import Session
+from laneway.core.session import Session, Timing
 from tests.codex.support import ME
 
 HELLO = """\
@@ -46,6 +46,20 @@ if "--version" in sys.argv:
 """
 GREETS = HELLO + "answer(asked(), account={{}}, claude_code_version='2.1.325')\n"
 
+LIVES = """
+lives = os.path.join(os.environ["HOME"], "lives")
+with open(lives, "a") as file:
+    file.write(" ".join(sys.argv) + "\\n")
+life = len(open(lives).readlines())
+session = [word.partition("=")[2] for word in sys.argv if word.startswith(("--session-id=", "--resume="))][-1]
+folder = os.path.join(os.environ["HOME"], ".claude", "projects", "work")
+def record(given):
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, session + ".jsonl"), "a") as file:
+        file.write(json.dumps({{"parentUuid": None, **given}}, separators=(",", ":")) + "\\n")
+"""
+"""Counts the starts, and writes a transcript."""
+
 
 def program(folder: Path, script: str) -> Binary:
     path = folder / "claude"
@@ -56,12 +70,12 @@ def program(folder: Path, script: str) -> Binary:
 
 @asynccontextmanager
 async def pretending(
-    folder: Path, script: str, handshake_s: float = 30.0, take_s: float = 60.0
+    folder: Path, script: str, handshake_s: float = 30.0, take_s: float = 60.0, stop_s: float = 10.0
 ) -> AsyncIterator[tuple[ClaudeEngine, Hub]]:
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder)}
     setup = ClaudeSetup(program(folder, script), environment, handshake_s=handshake_s, take_s=take_s)
     engine = ClaudeEngine(setup)
-    async with Hub(engine, LoopClock()) as hub:
+    async with Hub(engine, LoopClock(), timing=Timing(stop_s=stop_s)) as hub:
         yield engine, hub
 
 

@@ -11,24 +11,11 @@ import pytest
 from laneway.base.errors import EngineClosed, EngineError
 from laneway.core.model import Accepted, Notice, TurnDone, TurnStarted, UserSaid
 from laneway.core.ports import TextPart
-from tests.claude.pretending import GREETS, HELLO, pretending, session_of
+from tests.claude.pretending import GREETS, HELLO, LIVES, pretending, session_of
 from tests.codex.support import first, only, play, say
 from tests.core.support import until
 
 DEADLINE_S = 60
-LIVES = """
-lives = os.path.join(os.environ["HOME"], "lives")
-with open(lives, "a") as file:
-    file.write(" ".join(sys.argv) + "\\n")
-life = len(open(lives).readlines())
-session = [word.partition("=")[2] for word in sys.argv if word.startswith(("--session-id=", "--resume="))][-1]
-folder = os.path.join(os.environ["HOME"], ".claude", "projects", "work")
-def record(given):
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, session + ".jsonl"), "a") as file:
-        file.write(json.dumps({{"parentUuid": None, **given}}, separators=(",", ":")) + "\\n")
-"""
-"""Counts the starts, and writes a transcript."""
 
 
 def lives(folder: Path) -> list[str]:
@@ -147,7 +134,7 @@ while True:
     time.sleep(600)
 """
     )
-    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script) as (engine, hub):
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script, stop_s=0.1) as (engine, hub):
         session = await session_of(hub, tmp_path)
         turn = say(session, "hello")
         await first(turn, TurnStarted)

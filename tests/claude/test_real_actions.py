@@ -192,6 +192,38 @@ async def test_a_subagent_is_a_thread_of_its_own_whose_questions_come_to_ours() 
         assert result.text == "parent"
 
 
+async def test_a_subagent_in_the_background_outlives_its_turn_and_ends_by_itself() -> None:
+    """Its end comes under its own id, and starts a turn of nobody that is told of it."""
+    async with real() as here:
+        session = await here.session()
+        subscription = session.subscribe()
+        gate = here.work / "gate"
+        work = f"%run until [ -e {gate} ]; do sleep 0.05; done\n%say from sub"
+        call = tool(
+            "Agent",
+            description="a helper",
+            prompt=work,
+            subagent_type="general-purpose",
+            run_in_background=True,
+        )
+        turn = say(session, call, "%say parent")
+        seen: list[Event] = []
+        async for event in subscription:
+            seen.append(event)
+            if isinstance(event, Asked):
+                await session.answer(event.question.question_id, YES)
+            if len(only(seen, TurnDone)) == 1 and not gate.exists():
+                assert only([each.inner for each in only(seen, FromSubagent)], TurnDone) == []
+                gate.touch()
+            if len(only(seen, TurnDone)) == 2:
+                break
+        assert (await turn.result()).text == "parent"
+        inner = [event.inner for event in only(seen, FromSubagent)]
+        assert "".join(text.text for text in only(inner, Text)) == "from sub"
+        assert [done.status for done in only(inner, TurnDone)] == ["completed"]
+        assert [event.ticket for event in only(seen, TurnStarted)] == [turn.ticket, None]
+
+
 async def test_a_conversation_is_compacted_on_demand() -> None:
     """As a turn with one activity."""
     async with real() as here:

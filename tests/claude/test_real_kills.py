@@ -8,7 +8,7 @@ import random
 import signal
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -26,7 +26,13 @@ from tests.codex.support import only, play, say
 from tests.core.support import until
 
 ROUNDS = 200 if os.environ.get("LANEWAY_CHAOS") else 20
-KEEPER = "import os, sys, time; open(sys.argv[1], 'a').write(f'{os.getpid()}\\n'); time.sleep(600)"
+KEEPER = """
+import os, sys, time
+began = open("/proc/self/stat").read().rpartition(")")[2].split()[19]
+with open(sys.argv[1], "a") as file:
+    file.write(f"{os.getpid()} {began}\\n")
+time.sleep(600)
+"""
 
 
 def allow_commands(here: ClaudeStage) -> None:
@@ -39,10 +45,30 @@ def process_of(session: Session) -> int | None:
     return thread.pid if isinstance(thread, ClaudeThread) else None
 
 
-def kill(session: Session, pids: set[int]) -> None:
+class Life(NamedTuple):
+    """A process, which another one with the same id is not: ids come again in so many rounds."""
+
+    pid: int
+    began: int
+    """When it was started, as the kernel counts."""
+
+    @property
+    def goes_on(self) -> bool:
+        return is_alive(self.pid) and began(self.pid) == self.began
+
+
+def began(pid: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def kill(session: Session, killed: set[Life]) -> None:
     pid = process_of(session)
-    if pid is not None:
-        pids.add(pid)
+    since = None if pid is None else began(pid)
+    if pid is not None and since is not None:
+        killed.add(Life(pid, since))
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -67,7 +93,7 @@ async def test_killed_at_any_instant_every_input_is_taken_exactly_once(tmp_path:
     Every third turn leaves a process behind that has gone to a session of its own.
     """
     chance = random.Random(ROUNDS)
-    pids: set[int] = set()
+    killed: set[Life] = set()
     keeper, kept = tmp_path / "keeper.py", tmp_path / "pids"
     keeper.write_text(KEEPER)
     kept.touch()
@@ -82,17 +108,17 @@ async def test_killed_at_any_instant_every_input_is_taken_exactly_once(tmp_path:
                 script, longest_s = f"{leave}\n{script}", 0.8
             turn = say(session, script)
             await asyncio.sleep(chance.uniform(0, longest_s))
-            kill(session, pids)
+            kill(session, killed)
             is_taken = await result_of(turn)
             while not is_taken:
                 events, _ = await play(session, script)
                 is_taken = bool(only(events, Accepted))
         taken = [text.rpartition("%say ")[2] for text in prompts(here, session.thread_id)]
         assert taken == ["first", *(f"input {number}" for number in range(ROUNDS))]
-        left = {int(pid) for pid in kept.read_text().split()}
+        left = {Life(*map(int, line.split())) for line in kept.read_text().splitlines()}
         assert left
-    assert len(pids) >= ROUNDS // 2
-    await until(lambda: not any(map(is_alive, pids | left)))
+    assert len(killed) >= ROUNDS // 2
+    await until(lambda: not any(life.goes_on for life in killed | left))
 
 
 # ── what may be under way ─────────────────────────────────────────────────
@@ -152,7 +178,7 @@ async def test_killed_in_the_middle_of_anything_the_call_is_answered_and_the_nex
 ) -> None:
     """A steer, an interrupt, a question, a compaction, tools; and nobody waits for ever."""
     chance = random.Random(ROUNDS)
-    pids: set[int] = set()
+    killed: set[Life] = set()
     rounds = max(3, ROUNDS // 5)
     async with real(deadline_s=15 * rounds) as here:
         allow_commands(here)
@@ -161,11 +187,11 @@ async def test_killed_in_the_middle_of_anything_the_call_is_answered_and_the_nex
         for number in range(rounds):
             acting = asyncio.create_task(act(session))
             await asyncio.sleep(chance.uniform(0, 0.5))
-            kill(session, pids)
+            kill(session, killed)
             await result_of(await acting)
             _, result = await play(session, f"%say next {number}")
             assert (result.status, result.text) == ("completed", f"next {number}")
-    await until(lambda: not any(map(is_alive, pids)))
+    await until(lambda: not any(life.goes_on for life in killed))
 
 
 @pytest.mark.chaos

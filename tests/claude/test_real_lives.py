@@ -21,7 +21,9 @@ from laneway.core.model import (
     EngineBack,
     EngineGone,
     Event,
+    FromSubagent,
     Notice,
+    Outlived,
     Text,
     TurnDone,
     TurnStarted,
@@ -214,6 +216,33 @@ async def test_a_death_is_told_and_the_next_turn_brings_the_session_back() -> No
         assert len(only(seen, EngineBack)) == 1
         assert [event.question_id for event in only(seen, Withdrawn)] == [asked.question.question_id]
         assert prompts(here, session.thread_id) == ["%run true; touch x\n%say never", "%say back"]
+
+
+async def test_what_runs_in_the_background_is_told_to_be_over_when_its_process_dies() -> None:
+    """A command and a subagent that their turn did not wait for; the next turn works."""
+    async with real() as here:
+        session = await here.session()
+        subscription = session.subscribe()
+        wait = "$(echo sleep) 600"
+        helper = {"description": "a helper", "prompt": f"%run {wait}", "subagent_type": "general-purpose"}
+        script = (
+            tool("Bash", command=wait, run_in_background=True),
+            tool("Agent", **helper, run_in_background=True),
+        )
+        yes = Answer(choice_id="accept")
+        await play(session, *script, "%say parent", decide=lambda question: yes)
+        await until(lambda: bool(thread_of(session)._reader.background))
+        os.kill(thread_of(session).pid or 0, signal.SIGKILL)
+        seen: list[Event] = []
+        async for event in subscription:
+            seen.append(event)
+            if isinstance(event, EngineGone):
+                break
+        assert [event.activity.status for event in only(seen, Outlived)] == ["interrupted"]
+        inner = [event.inner for event in only(seen, FromSubagent)]
+        assert [done.status for done in only(inner, TurnDone)] == ["failed"]
+        _, result = await play(session, "%say back")
+        assert result.text == "back"
 
 
 async def test_nothing_is_left_when_claude_code_is_killed() -> None:

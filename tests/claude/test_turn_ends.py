@@ -16,8 +16,7 @@ from laneway.core.model import (
     UserSaid,
     Withdrawn,
 )
-from tests.claude.pretending import GREETS, pretending, session_of
-from tests.claude.test_crashes import LIVES
+from tests.claude.pretending import GREETS, LIVES, pretending, session_of
 from tests.codex.support import first, only, play, say
 from tests.core.support import until
 

@@ -1,4 +1,4 @@
-"""The versions of Claude Code that people have: the engine's tests and the comparison with the SDK hold."""
+"""The versions of Claude Code that people have, each with its SDK: the same tests hold on all of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ async def test_the_engines_tests_hold_on_this_version(folder: str) -> None:
     claude = Path(FOLDER) / folder / "claude_agent_sdk" / "_bundled" / "claude"
     found = await asyncio.to_thread(version.probe, Binary(str(claude), "PATH"))
     assert version.spell(found) in version.TESTED
-    env = {**os.environ, locate.ENVIRONMENT_KEY: str(claude)}
+    # The SDK that this Claude Code came with is the one that is compared.
+    paths = os.pathsep.join(filter(None, (str(Path(FOLDER) / folder), os.environ.get("PYTHONPATH"))))
+    env = {**os.environ, locate.ENVIRONMENT_KEY: str(claude), "PYTHONPATH": paths}
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--timeout", "90"]
     folder_of_tests = ROOT / "tests" / "claude"
     tests = [str(path) for pattern in OF_THE_ENGINE for path in sorted(folder_of_tests.glob(pattern))]
