@@ -170,7 +170,9 @@ async def picture(
 
 def _question(*, is_form: bool) -> Question:
     if is_form:
-        bound = field("bound", "How long may it wait at most?", ("10 seconds", "60 seconds"), allows_other=True)
+        bound = field(
+            "bound", "How long may it wait at most?", ("10 seconds", "60 seconds"), allows_other=True
+        )
         return form(bound)
     return approval("make test", reason="The tests of retries start a server on this machine.")
 

@@ -15,6 +15,7 @@ import pytest
 
 from laneway.rehearsal.answer import Piece, answer
 from laneway.testing.rehearse import rehearsal
+from tests.doors.chat.engine_lanes import PNG
 from tests.doors.chat.platforms.terminal.at_terminal import (
     BEGUN,
     STREAM,
@@ -22,7 +23,6 @@ from tests.doors.chat.platforms.terminal.at_terminal import (
     kill_codex,
     processes_of,
 )
-from tests.doors.chat.test_engine_lane import PNG
 
 REHEARSE = "--rehearse"
 READY = "/help lists the commands"

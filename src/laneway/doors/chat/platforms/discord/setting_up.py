@@ -115,7 +115,8 @@ class DiscordIntroduction:
         )
         connected = asyncio.create_task(stay_connected(self._client))
         try:
-            await asyncio.wait({connected, found}, return_when=asyncio.FIRST_COMPLETED)
+            futures: set[asyncio.Future[Any]] = {connected, found}
+            await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
             if found.done():
                 return found.result()
             raise connected.result() or UsageError("Discord has closed the connection.")
