@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/page.md: the page itself, in a real Chromium, with a conversation played by hand.
+"""Makes the pictures of docs/page.md: the page itself, in a real Chromium, and a conversation by hand.
 
     python -m scripts.picture_page
 
@@ -35,13 +35,14 @@ from laneway.testing.hand_chat import HandChat, approval, field, form
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 MAX_BYTES = 150_000
 COLOURS = 128
+# An empty line of a diff begins with a space, which an editor may take away: written out.
 DIFF = """@@ -12,6 +12,8 @@ class Retry:
      def __init__(self, tries: int = 3) -> None:
          self.tries = tries
 -        self.wait = 1
 +        self.wait_s = 1.0
 +        self.max_wait_s = 60.0
- 
+\x20
      def next_wait(self) -> float:
 -        return self.wait * 2
 +        self.wait_s = min(self.wait_s * 2, self.max_wait_s)
@@ -86,8 +87,10 @@ def told() -> list[AnyOutput]:
             lane="codex",
             ticket="t1",
             part="p1",
-            text="`next_wait` doubled the *first* wait each time, and never stopped. Now it is kept, and bounded:\n\n"
-            "| try | before | now |\n|---|---|---|\n| 2 | 2 s | 2 s |\n| 5 | 2 s | 16 s |\n| 9 | 2 s | 60 s |",
+            text="`next_wait` doubled the *first* wait each time, and never stopped. "
+            "Now it is kept, and bounded:\n\n"
+            "| try | before | now |\n|---|---|---|\n"
+            "| 2 | 2 s | 2 s |\n| 5 | 2 s | 16 s |\n| 9 | 2 s | 60 s |",
         ),
     ]
 
@@ -178,7 +181,12 @@ def _question(*, is_form: bool) -> Question:
 
 
 async def save(page: Page, path: Path) -> None:
-    shot = Image.open(io.BytesIO(await page.screenshot(animations="disabled")))
+    keep(await page.screenshot(animations="disabled"), path)
+
+
+def keep(png: bytes, path: Path) -> None:
+    """Fewer colours are enough for a page, and make small files."""
+    shot = Image.open(io.BytesIO(png))
     shot.convert("RGB").quantize(COLOURS).save(path, optimize=True)
     assert path.stat().st_size < MAX_BYTES, path
 
