@@ -6,33 +6,30 @@ pyright and pytest, the third and the fourth about Telegram and Discord.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from laneway.core.hand_back_tag import END, START
 from laneway.doors.chat.outputs import TextDelta, TurnBegan
-from laneway.wire.guardian import descendants
 from tests.doors.chat.engine_lanes import LONG
 from tests.doors.chat.real_chat import real_talk
+from tests.own_processes import OwnProcesses
 
 
 @pytest.mark.covers("003-verify.5")
-async def test_codex_without_a_task_shows_its_usage(tmp_path: Path) -> None:
+async def test_codex_without_a_task_shows_its_usage(tmp_path: Path, processes: OwnProcesses) -> None:
     """And starts no program."""
-    before = set(descendants(os.getpid()))
     async with real_talk(tmp_path) as here:
         await here.talk.say("/codex")
         assert (await here.talk.view.told("Usage")).text == "Usage: /codex <task>"
-        assert set(descendants(os.getpid())) == before
+        assert processes.all() == set()
         assert here.codex.requests == []
 
 
 @pytest.mark.covers("003-verify.6")
-async def test_the_end_of_a_session_ends_the_codex_process(tmp_path: Path) -> None:
+async def test_the_end_of_a_session_ends_the_codex_process(tmp_path: Path, processes: OwnProcesses) -> None:
     """By /quit; it is there while another conversation has it."""
-    before = set(descendants(os.getpid()))
     async with real_talk(tmp_path) as here:
         talk = here.talk
         first = await talk.conversation_id
@@ -43,12 +40,12 @@ async def test_the_end_of_a_session_ends_the_codex_process(tmp_path: Path) -> No
         second = await talk.conversation_id
         await talk.say("/codex %say two")
         await talk.view.ended("codex", 2)
-        assert set(descendants(os.getpid())) > before
+        assert processes.all()
         await talk.chat.quit(first)
-        assert set(descendants(os.getpid())) > before
+        assert processes.all()
         assert second != first
         await talk.chat.quit(second)
-        assert set(descendants(os.getpid())) == before
+        assert processes.all() == set()
 
 
 @pytest.mark.covers("003-verify.7")

@@ -24,9 +24,9 @@ from laneway.base.settings import load
 from laneway.core.hand_back_tag import START
 from laneway.lanes.contract import Lane
 from laneway.testing.fake_discord import DiscordChannel, DiscordMessage, FakeDiscord
-from laneway.wire.guardian import descendants
 from tests.doors.chat.engine_lanes import EngineStage, on_claude, on_codex
 from tests.doors.chat.platforms.discord.scene import Process, Scene, scene
+from tests.own_processes import OwnProcesses
 
 STREAM = "%stream 1000 words over 100 seconds"
 BEGUN = "one two three four"
@@ -110,19 +110,6 @@ def dot() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + pixels + chunk(b"IEND", b"")
 
 
-def processes_of(words: str) -> list[int]:
-    """Of those that this test has started, directly or not."""
-    found = []
-    for pid in descendants(os.getpid()):
-        try:
-            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue  # it has ended
-        if words in line and "guardian" not in line:
-            found.append(pid)
-    return found
-
-
 @pytest.mark.covers("003-verify.4", "003-verify.5", "003-case.8", "003-case.9", "003-case.10", "003-case.11")
 async def test_a_task_for_codex_is_shown_and_claude_leads_without_banners(tmp_path: Path) -> None:
     """Calls by name, thoughts, the plan changed in place, the diff at the end; within Discord's limits."""
@@ -157,7 +144,9 @@ async def test_a_task_for_codex_is_shown_and_claude_leads_without_banners(tmp_pa
 
 
 @pytest.mark.covers("003-verify.7", "003-verify.8", "003-case.1", "003-case.2", "003-case.3", "003-case.5")
-async def test_questions_are_answered_and_messages_stop_what_works(tmp_path: Path) -> None:
+async def test_questions_are_answered_and_messages_stop_what_works(
+    tmp_path: Path, processes: OwnProcesses
+) -> None:
     """A lane's question, an approval, and who is stopped for whom."""
     async with talk(tmp_path) as here:
         ada = here.place.ada
@@ -167,7 +156,7 @@ async def test_questions_are_answered_and_messages_stop_what_works(tmp_path: Pat
         await here.see("✅ Answered by ada: SQLite")
         await here.see("chosen")
         await here.see("**CODEX COMPLETED**")
-        assert not processes_of("stream-json"), "the answer was for Codex: Claude was not even started"
+        assert not processes.named("stream-json"), "the answer was for Codex: Claude was not even started"
 
         await here.say("/codex %run! touch granted")
         asked = await here.see("question 2")
@@ -204,22 +193,22 @@ async def test_questions_are_answered_and_messages_stop_what_works(tmp_path: Pat
 
 
 @pytest.mark.covers("003-verify.6", "003-case.4", "003-case.15")
-async def test_a_crash_a_compaction_and_the_end(tmp_path: Path) -> None:
+async def test_a_crash_a_compaction_and_the_end(tmp_path: Path, processes: OwnProcesses) -> None:
     """Nothing restarts by itself, and nothing is left."""
     async with talk(tmp_path) as here:
         await here.say(f"/codex {STREAM}")
         await here.see(BEGUN)
-        (codex,) = processes_of("app-server")
+        (codex,) = processes.named("app-server")
         os.kill(codex, signal.SIGKILL)
         await here.see("The next /codex starts it again.")
         await here.see("**CODEX FAILED**")
-        assert processes_of("app-server") == []
+        assert processes.named("app-server") == []
         await here.say("/codex %say I am back.")
         await here.see("I am back.")
         await here.see("**CODEX COMPLETED**")
         await here.say("/codex /compact")
         await here.see("codex has compacted its context.")
-    assert processes_of("app-server") == []
+    assert processes.named("app-server") == []
 
 
 @pytest.mark.covers("003-case.6")
@@ -260,7 +249,9 @@ async def test_what_codex_did_is_told_to_claude_and_threads_outlive_a_restart(tm
 
 
 @pytest.mark.covers("003-case.14")
-async def test_two_conversations_at_once_do_not_touch_each_other(tmp_path: Path) -> None:
+async def test_two_conversations_at_once_do_not_touch_each_other(
+    tmp_path: Path, processes: OwnProcesses
+) -> None:
     """One app-server serves both."""
     async with (
         scene(tmp_path, deadline_s=WORKING_S) as place,
@@ -273,7 +264,7 @@ async def test_two_conversations_at_once_do_not_touch_each_other(tmp_path: Path)
         await two.say("/codex %run echo two >two.txt", "%say Only for the second.")
         await two.see("Only for the second.")
         await two.see("**CODEX COMPLETED**")
-        assert len(processes_of("app-server")) == 1
+        assert len(processes.named("app-server")) == 1
         assert "COMPLETED" not in one.text
         assert "Only for" not in one.text
         assert BEGUN not in two.text

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import laneway as package
 from laneway.testing.terminal import Terminal, terminal
-from laneway.wire.guardian import descendants
 from tests.cli.support import LANEWAY
 
 ROWS, COLUMNS = 90, 110
@@ -63,24 +61,6 @@ class ChatSeat:
 
     def count(self, text: str) -> int:
         return self.text.count(text)
-
-
-def processes_of(words: str) -> list[int]:
-    """Of those that we started, directly or not: the ones with these words in their command line."""
-    found = []
-    for pid in descendants(os.getpid()):
-        try:
-            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue  # it has ended
-        if words in line and "guardian" not in line:
-            found.append(pid)
-    return found
-
-
-def kill_codex() -> None:
-    (codex,) = processes_of("app-server")
-    os.kill(codex, signal.SIGKILL)
 
 
 @asynccontextmanager

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import Ran, start
-from tests.doors.chat.platforms.terminal.at_terminal import BEGUN, SOURCE, STREAM, processes_of
+from tests.doors.chat.platforms.terminal.at_terminal import BEGUN, SOURCE, STREAM
+from tests.own_processes import OwnProcesses
 
 DEADLINE_S = 60.0
 
@@ -106,7 +107,7 @@ async def test_a_closed_stream_is_wrong_usage(tmp_path: Path, closing: str, name
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_in_a_turn_is_exit_code_130_and_leaves_nothing(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, number: signal.Signals, processes: OwnProcesses
 ) -> None:
     """The lane is stopped, its process ends; no traceback."""
     async with asyncio.timeout(DEADLINE_S):
@@ -121,7 +122,7 @@ async def test_a_signal_in_a_turn_is_exit_code_130_and_leaves_nothing(
         process.send_signal(number)
         assert await process.wait() == 130
         assert b"Traceback" not in await process.stderr.read()
-    assert processes_of("app-server") == []
+    assert processes.named("app-server") == []
 
 
 @pytest.mark.covers("003-case.12")

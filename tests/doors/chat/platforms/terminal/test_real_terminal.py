@@ -20,9 +20,8 @@ from tests.doors.chat.platforms.terminal.at_terminal import (
     BEGUN,
     STREAM,
     at_chat,
-    kill_codex,
-    processes_of,
 )
+from tests.own_processes import OwnProcesses
 
 REHEARSE = "--rehearse"
 READY = "/help lists the commands"
@@ -77,7 +76,9 @@ async def test_a_task_for_codex_is_shown_and_claude_leads_without_banners(tmp_pa
 
 
 @pytest.mark.covers("003-verify.7", "003-verify.8", "003-case.1", "003-case.2", "003-case.3", "003-case.5")
-async def test_questions_are_answered_and_messages_stop_what_works(tmp_path: Path) -> None:
+async def test_questions_are_answered_and_messages_stop_what_works(
+    tmp_path: Path, processes: OwnProcesses
+) -> None:
     """A lane's question, an approval, and who is stopped for whom."""
     async with at_chat(tmp_path, REHEARSE) as person:
         await person.see(READY)
@@ -87,7 +88,7 @@ async def test_questions_are_answered_and_messages_stop_what_works(tmp_path: Pat
         await person.see("question 1: answered by you: SQLite")
         await person.hear("chosen")
         await person.see("━━━ CODEX COMPLETED")
-        assert not processes_of("stream-json"), "the answer was for Codex: Claude was not even started"
+        assert not processes.named("stream-json"), "the answer was for Codex: Claude was not even started"
 
         await person.say("/codex %run! touch granted")
         await person.see("? Run this command?")
@@ -127,18 +128,19 @@ async def test_questions_are_answered_and_messages_stop_what_works(tmp_path: Pat
 
 
 @pytest.mark.covers("003-verify.6", "003-case.4", "003-case.7", "003-case.15")
-async def test_a_crash_a_compaction_an_image_and_the_end(tmp_path: Path) -> None:
+async def test_a_crash_a_compaction_an_image_and_the_end(tmp_path: Path, processes: OwnProcesses) -> None:
     """Nothing restarts by itself, and nothing is left."""
     (tmp_path / "pixel.png").write_bytes(PNG)
     async with at_chat(tmp_path, REHEARSE) as person:
         await person.see(READY)
         await person.say(f"/codex {STREAM}")
         await person.see(BEGUN)
-        kill_codex()
+        (codex,) = processes.named("app-server")
+        os.kill(codex, signal.SIGKILL)
         await person.see("The next /codex starts it again.")
         await person.see("━━━ CODEX FAILED")
         await person.idle()
-        assert processes_of("app-server") == []
+        assert processes.named("app-server") == []
         await person.say("/codex %say I am back.")
         await person.see("━━━ CODEX COMPLETED")
         assert person.count("ended unexpectedly") == 1
@@ -155,7 +157,7 @@ async def test_a_crash_a_compaction_an_image_and_the_end(tmp_path: Path) -> None
         await person.idle()
         await person.say("/quit")
         assert (await person.screen.wait_end()).code == 0
-        assert processes_of("app-server") == []
+        assert processes.named("app-server") == []
 
 
 @pytest.mark.covers("003-case.6")
@@ -201,7 +203,9 @@ async def test_a_conversation_goes_on_after_it_was_left(tmp_path: Path) -> None:
         assert "Remember the herring." in str(requests[-1])
 
 
-async def test_a_kill_in_the_middle_of_a_question_is_told_at_the_next_start(tmp_path: Path) -> None:
+async def test_a_kill_in_the_middle_of_a_question_is_told_at_the_next_start(
+    tmp_path: Path, processes: OwnProcesses
+) -> None:
     """The question is void, the turn is told as cut, and goes on only when it is asked to."""
     async with rehearsal() as stage:
         env = {"CODEX_HOME": str(stage.home), "HOME": str(tmp_path)}
@@ -209,7 +213,7 @@ async def test_a_kill_in_the_middle_of_a_question_is_told_at_the_next_start(tmp_
             await person.see(READY)
             await person.say("%ask Which database? PostgreSQL | SQLite")
             await person.see("codex asks: a number")
-            (laneway,) = processes_of("laneway chat")
+            (laneway,) = processes.named("laneway chat")
             os.kill(laneway, signal.SIGKILL)
             await person.screen.wait_end()
         async with at_chat(stage.work, "--resume", **env) as person:
