@@ -20,7 +20,7 @@ from tests.peers.test_codex_versions import every_codex
 
 pytestmark = pytest.mark.peers
 
-OLD = "This Codex is too old for it"
+OLD = "This Codex is too old for that"
 
 
 class Old(Stage):

@@ -224,6 +224,9 @@ async def converse(
     async with ModelServer() as model:
         with throwaway_home(model.base_url) as home:
             work = work_beside(home)
+            # A server that is not ours does not know which features a rehearsal switches on.
+            config = home / "config.toml"
+            config.write_text(f"suppress_unstable_features_warning = true\n{config.read_text()}")
             for name, text in scenario.files.items():
                 (work / name).write_text(text)
             client = TraceClient(str(work), repaired=repaired)
