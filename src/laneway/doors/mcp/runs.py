@@ -26,8 +26,9 @@ from laneway.core.turn import Turn, TurnResult
 from laneway.doors.mcp import elicitation
 from laneway.doors.mcp.events import EventForwarder
 from laneway.doors.mcp.progress import HEARTBEAT_S, every
-from laneway.doors.mcp.server import INVALID_PARAMS, Call, CallerChannel
+from laneway.doors.mcp.server import Call, CallerChannel
 from laneway.doors.mcp.unattended import OnDecision, Unattended, ask_client, read_reply
+from laneway.wire.messages import INVALID_PARAMS
 
 log = logging.getLogger(__name__)
 
