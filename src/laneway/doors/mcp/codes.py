@@ -39,7 +39,6 @@ from laneway.base.errors import (
 )
 from laneway.base.plain import plain
 from laneway.doors.mcp.names import AGENTS, Names
-from laneway.rendering.refusals import advice
 from laneway.wire.messages import INTERNAL_ERROR, INVALID_PARAMS
 
 IDENTITY_CONFLICT = -32001
@@ -94,9 +93,10 @@ def wire_error(error: LanewayError, names: Names = AGENTS, **facts: Any) -> Remo
         case EngineRefused():
             child = {"code": error.code, "message": error.message}
             code = INTERNAL_ERROR if error.code in OURS or not error.code else error.code
+            refusal = f"{error.engine} refused {error.method}: {plain(error.message)}."
             return RemoteError(
                 code,
-                f"{error.engine} refused {error.method}: {plain(error.message)}.{advice(error)}",
+                f"{refusal} {error.remedy}".rstrip(),
                 {"error_source": "child", "child_error": child, **facts},
             )
         case _:

@@ -42,7 +42,6 @@ from laneway.doors.acp.ids import tool_call_id
 from laneway.doors.acp.updates.open_calls import Key, OpenCall, key_of
 from laneway.doors.acp.updates.text_chunks import TextChunks
 from laneway.doors.acp.updates.update_sink import UpdateListener
-from laneway.rendering.engine_notices import notice_text
 from laneway.rendering.outputs import PacedOutputs
 
 Handlers: TypeAlias = Mapping[type[Event], Callable[[Any, Any], None]]
@@ -190,9 +189,8 @@ class UpdateBase(ABC):
             self.send_notice(event.level, event.message)
 
     def _other(self, event: Other) -> None:
-        text = notice_text(event)
-        if text:
-            self.send_notice("warning", text)
+        if event.notice:
+            self.send_notice("warning", event.notice)
 
 
 COMMON_HANDLERS: Handlers = {
