@@ -45,7 +45,7 @@ def test_every_path_in_a_document_exists(document: Path) -> None:
 
 
 def test_the_walk_counts_files_that_exist() -> None:
-    """Each list is as long as it says, and names modules of ours; the tables of the other page say the same."""
+    """Each list is as long as it says, and names modules of ours; the tables say the same."""
     _, _, walk = (ROOT / "docs" / "architecture.md").read_text().partition("\n## Walk\n")
     walk, _, _ = walk.partition("\n## ")
     _, _, named = (ROOT / "docs" / "decisions.md").read_text().partition("\n## The files of the walk\n")
