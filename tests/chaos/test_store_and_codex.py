@@ -19,7 +19,7 @@ from laneway.wire.guardian import descendants
 from tests.chaos.colleague import ME
 from tests.core.support import until
 
-ROUNDS = 150 if os.environ.get("LANEWAY_CHAOS") else 10
+ROUNDS = 150 if os.environ.get("LANEWAY_CHAOS") else 6
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
