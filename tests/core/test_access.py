@@ -134,7 +134,7 @@ def test_an_access_is_described(one: Permit, said: str) -> None:
     assert description(one) == said
 
 
-def test_the_modes_are_those_of_the_ruling_with_the_users_settings() -> None:
+def test_the_modes_are_the_documented_ones_with_the_users_settings() -> None:
     """The sandbox that writes in the workspace is the user's own in all but its name."""
     table = {"network_access": True, "writable_roots": ["/x", "relative"], "exclude_slash_tmp": None}
     workspace = WORKSPACE | {"networkAccess": True, "writableRoots": ["/x"]}

@@ -80,7 +80,7 @@ class ClaudeStage:
         return await self.call("SendMessage", to="codex-1", summary="a word", message=message)
 
     async def start_polling(self) -> None:
-        """A lead looks into its inbox once it has started a teammate of its own (ruling 19)."""
+        """A lead looks into its inbox once it has started a teammate of its own."""
         await self.call("Agent", description="stand by", prompt="Stand by.", name="worker")
 
     def shown(self) -> list[str]:
