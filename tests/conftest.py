@@ -39,6 +39,13 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.fixture
+def own_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Git sees no configuration of this machine, and no repository above the test's folder."""
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+
+
 ROOT = Path(__file__).resolve().parent.parent
 STRAYS = pytest.StashKey[set[str]]()
 """Files beside the source that git does not know, before the first test."""

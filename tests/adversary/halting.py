@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from asyncio.subprocess import Process
@@ -11,7 +10,7 @@ from pathlib import Path
 from laneway.codex import locate
 from laneway.testing.processes import wait_gone
 from laneway.wire.guardian import descendants
-from tests.core.support import LOOK_S
+from tests.core.support import until
 from tests.doors.acp.client import Client
 
 HALTING = Path(__file__).parent / "halting_codex.py"
@@ -31,8 +30,7 @@ def own_state(folder: Path) -> dict[str, str]:
 
 
 async def wait_made(mark: Path) -> None:
-    while mark.name not in os.listdir(mark.parent):
-        await asyncio.sleep(LOOK_S)
+    await until(lambda: mark.name in os.listdir(mark.parent))
 
 
 async def kill_whole(process: Process) -> None:

@@ -6,8 +6,8 @@ import json
 import sys
 from pathlib import Path
 
-from tests.adversary.support import settled
 from tests.cli.watching import places
+from tests.core.support import until
 from tests.doors.mcp.support import FORMS, stage
 
 ATTACK = """
@@ -76,7 +76,7 @@ async def test_a_command_of_the_session_cannot_answer_its_question(tmp_path: Pat
         again = await client.wait_heard(
             lambda message: message["method"] == "elicitation/create" and message["id"] != asked["id"]
         )
-        await settled(result.exists)
+        await until(result.exists)
         told = json.loads(result.read_text())
         assert "result" not in told, told
         assert not marker.exists()

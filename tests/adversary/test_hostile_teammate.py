@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.adversary.support import settled
 from tests.cli.support import Ran, start
+from tests.core.support import until
 from tests.doors.mcp.support import Client, Message, Stage, stage
 from tests.doors.mcp.views import QUIET, audit, texts
 from tests.mail.tools_support import TEAM, TeamFiles, entry
@@ -224,7 +224,7 @@ async def test_a_name_that_somebody_else_registers_later_is_theirs_from_then_on(
     async with stage(tmp_path) as here, here.server("mcp", env=ENV) as client:
         session = await client.content("codex", prompt="%say hi", identity="dev")
         agent_id = session["agent_id"]
-        await settled(lambda: "dev" in members(team_files))
+        await until(lambda: "dev" in members(team_files))
         uri = {"uri": f"mail://{TEAM}/dev"}
         assert "result" in await client.ask("resources/subscribe", uri)
 
@@ -233,7 +233,7 @@ async def test_a_name_that_somebody_else_registers_later_is_theirs_from_then_on(
         else:
             team_files.enrol(TEAM, "team-lead", "worker", *late)
         team_files.drop("dev", entry("worker", f"%say {SECRET}"))
-        await settled(lambda: "gets no mail" in client.stderr)
+        await until(lambda: "gets no mail" in client.stderr)
 
         for who in ({"identity": "dev"}, {"agent_id": agent_id}):
             await refused(client, "atm_read", **who)
@@ -269,7 +269,7 @@ async def test_a_name_is_ours_again_when_whoever_took_it_has_left(
     """A client asks as its session again at once; nothing has to be started anew for that."""
     async with stage(tmp_path) as here, here.server("mcp", env=MANUAL) as client:
         await client.content("codex", prompt="%say hi", identity="dev")
-        await settled(lambda: "dev" in members(team_files))
+        await until(lambda: "dev" in members(team_files))
         join(team_files, "Dev")
         await refused(client, "atm_send", identity="dev", to="worker", message="hello")
         team_files.enrol(TEAM, "team-lead", "worker")

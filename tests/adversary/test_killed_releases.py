@@ -16,7 +16,7 @@ import pytest
 from laneway.codex import locate
 from tests.adversary.halting import halting, kill_whole, listed, own_state, wait_made
 from tests.chaos.test_store_and_codex import shoot_codex
-from tests.core.support import LOOK_S
+from tests.core.support import until
 from tests.doors.acp import support as acp
 from tests.doors.mcp import support as mcp
 from tests.doors.stage import Scene
@@ -140,8 +140,7 @@ async def test_the_next_start_of_any_laneway_finishes_it(tmp_path: Path, killed:
         assert len(archived(here)) == 1
         async with here.server("mcp-server", env=env) as client:
             await client.content("codex", prompt="%say of something else")
-            while archived(here):
-                await asyncio.sleep(LOOK_S)
+            await until(lambda: not archived(here))
 
 
 async def test_what_the_user_archived_stays_archived(tmp_path: Path) -> None:
@@ -258,5 +257,4 @@ async def test_whenever_it_is_killed_the_next_server_goes_on_with_the_session(
 
 async def wait_finished(folder: Path) -> None:
     """Until no release is written down as begun."""
-    while os.listdir(folder / "state" / "laneway" / "releases"):
-        await asyncio.sleep(LOOK_S)
+    await until(lambda: not os.listdir(folder / "state" / "laneway" / "releases"))

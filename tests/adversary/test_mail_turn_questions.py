@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.adversary.support import LOOK_S, settled
+from tests.core.support import LOOK_S, until
 from tests.doors.mcp.http_support import Place, call, initialize, mirrors, modern, next_message
 from tests.doors.mcp.support import DEADLINE_S, ERA, FORMS, Client, Message, Stage, stage
 from tests.doors.mcp.views import QUIET, audit
@@ -387,7 +387,7 @@ async def test_a_web_client_that_is_not_connected_waits_for_nobody(
         )
         team_files.drop("dev", entry("worker", WANTS))
         async with asyncio.timeout(HASTE_S):
-            await settled(lambda: decisions(here))
+            await until(lambda: decisions(here))
             words = {"agent_id": begun["agent_id"], "prompt": "%say here"}
             again = await (
                 modern_tool(place, "codex-reply", words)
@@ -428,4 +428,4 @@ async def test_a_web_client_that_is_not_connected_can_answer_what_was_parked(
             words = {"question_id": question_id, "action": "accept"}
             answered = await place.tool(session, "agent_answer", words, 4)
             assert answered["status"] == "answered"
-            await settled(lambda: is_granted(here))
+            await until(lambda: is_granted(here))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.adversary.json_client import MCP_HELLO, json_client, own_places
-from tests.adversary.support import settled
 from tests.cli.support import laneway
+from tests.core.support import until
 from tests.doors.mcp.views import QUIET
 
 NOBODY = "Nobody is logged in: run `laneway login`"
@@ -83,4 +83,4 @@ async def test_the_old_server_says_it_too(tmp_path: Path) -> None:
     async with json_client("mcp-server", hello=MCP_HELLO, env=codex_home(tmp_path)) as client:
         answer = await client.tool("codex", prompt="hello", cwd=str(tmp_path))
     assert NOBODY in str(answer)
-    await settled(lambda: client.process.returncode is not None)
+    await until(lambda: client.process.returncode is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.adversary import marking_tools
+from tests.core.support import until
 from tests.doors.mcp.support import FORMS, Message, stage
 from tests.doors.mcp.test_seeds import ATM, CODEX
 from tests.doors.mcp.views import QUIET, audit, configure
@@ -67,9 +67,7 @@ def written(folder: Path) -> list[str]:
 
 
 async def wait_there(mark: Path) -> None:
-    async with asyncio.timeout(30):
-        while mark.name not in written(mark.parent):
-            await asyncio.sleep(0.01)
+    await until(lambda: mark.name in written(mark.parent))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from laneway.codex.engine import CodexEngine
 from laneway.doors.acp.client import EditorClient
 from laneway.doors.acp.handshake import Greeting
 from laneway.wire.peer import Peer, Raw
-from tests.core.support import LOOK_S
+from tests.core.support import until
 
 DEADLINE_S = 30
 
@@ -55,8 +55,8 @@ async def test_requests_that_wait_for_codex_at_the_end_start_no_other_one(
         agent = await keeper.engage(EditorClient(), nobody())
         engine = agent._shared.engine
         assert isinstance(engine, CodexEngine)
-        while waits_for_codex and not starts.exists():
-            await asyncio.sleep(LOOK_S)
+        if waits_for_codex:
+            await until(starts.exists)
         waiting = [asyncio.ensure_future(engine.link()) for _ in range(2)]
         closing = asyncio.ensure_future(keeper.aclose())
         while not closing.done():

@@ -25,7 +25,7 @@ from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
 from tests.chaos.talker import GIVEN, PLACE
 
-ROUNDS = 200 if os.environ.get("LANEWAY_CHAOS") else 20
+ROUNDS = 200 if os.environ.get("LANEWAY_CHAOS") else 12
 MESSAGES = 6
 """In each round."""
 FORMS = ("{}", "/codex {}", "/queue {}", "/steer {}", "/queue /codex {}")

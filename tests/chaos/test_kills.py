@@ -17,7 +17,7 @@ from laneway.wire.guardian import descendants
 from tests.cli.support import start_python
 from tests.codex.support import only, play, real, say
 
-ROUNDS = 300 if os.environ.get("LANEWAY_CHAOS") else 8
+ROUNDS = 300 if os.environ.get("LANEWAY_CHAOS") else 6
 SCRIPT = (
     "%think hm",
     "%stream 30 words over 0.2 seconds",

@@ -17,9 +17,9 @@ from laneway.testing.processes import wait_gone
 from laneway.testing.rehearse import Rehearsal, rehearsal
 from laneway.wire.guardian import descendants
 from tests.chaos.colleague import ME
-from tests.core.support import LOOK_S
+from tests.core.support import until
 
-ROUNDS = 150 if os.environ.get("LANEWAY_CHAOS") else 10
+ROUNDS = 150 if os.environ.get("LANEWAY_CHAOS") else 6
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -44,8 +44,7 @@ async def test_whatever_is_killed_the_store_is_whole_and_the_next_start_goes_on(
                 for pid in tree:
                     await wait_gone(pid)
                 # A kill between fork and exec leaves the lock with the fork until its exec, an instant later.
-                while store.holder(ME) is not None:
-                    await asyncio.sleep(LOOK_S)
+                await until(lambda: store.holder(ME) is None)
             check_store(store, told, f"seed {seed}, round {number}")
 
 

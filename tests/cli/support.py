@@ -81,3 +81,8 @@ async def read_until(fd: int, text: bytes) -> bytes:
     finally:
         loop.remove_reader(fd)
     return seen
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    """The content of all files below a folder, by their paths."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import stat
 from pathlib import Path
@@ -91,14 +92,16 @@ async def test_the_login_is_claude_codes_own(tmp_path: Path) -> None:
 async def test_the_status_of_the_login_is_known_without_a_model(tmp_path: Path) -> None:
     """With a key, and with nothing."""
     words = ("login", "--engine", "claude", "--status")
-    nobody = await laneway(*words, env=of(tmp_path))
+    nobody, keyed, other = await asyncio.gather(
+        laneway(*words, env=of(tmp_path)),
+        laneway(*words, "--json", env={**of(tmp_path), "ANTHROPIC_API_KEY": "sk-none"}),
+        laneway(*words, "--device-auth", env=of(tmp_path)),
+    )
     assert (nobody.code, nobody.out) == (
         1,
         "Nobody is logged in to Claude: run `laneway login --engine claude`.\n",
     )
-    keyed = await laneway(*words, "--json", env={**of(tmp_path), "ANTHROPIC_API_KEY": "sk-none"})
     assert (keyed.code, json.loads(keyed.out)) == (0, {"logged_in": True, "type": "ANTHROPIC_API_KEY"})
-    other = await laneway(*words, "--device-auth", env=of(tmp_path))
     assert (other.code, other.err) == (2, "laneway: --status takes no --device-auth.\n")
 
 
@@ -106,7 +109,7 @@ async def test_doctor_tries_claude_code(tmp_path: Path) -> None:
     """Binary, version, login and one rehearsed turn."""
     home = tmp_path / "margarethe"
     home.mkdir()
-    code, checks = await doctor(home, "--rehearse", **NOBODY)
+    code, checks = await doctor(home, "--rehearse", PATH="/usr/bin:/bin", **NOBODY)
     assert code == 0, checks
     assert checks["claude"]["facts"]["version"] in version.TESTED
     assert checks["claude"]["facts"]["source"] == "laneway[claude]"

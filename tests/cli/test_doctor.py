@@ -44,10 +44,19 @@ def home(tmp_path: Path) -> Path:
     return path
 
 
+def no_claude(folder: Path) -> Path:
+    """For PATH: what is found first is no Claude Code, which three starts and a turn of it would try."""
+    program = folder / "no-claude" / "claude"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    return program.parent
+
+
 def as_margarethe(home: Path, **more: str) -> dict[str, str]:
     """Her environment, in which nothing of the machine's own is found by accident."""
     ours = {name: "" for name in os.environ if name.startswith(("XDG_", "ATM_", "LANEWAY_", "CODEX_"))}
-    path = "/usr/bin:/bin"
+    path = f"{no_claude(home.parent)}:/usr/bin:/bin"
     return {
         **ours,
         "HOME": str(home),
@@ -155,7 +164,7 @@ async def test_without_a_codex_everything_else_is_still_checked(home: Path) -> N
     assert checks["codex"]["message"].startswith("There is no Codex at /no/codex")
     graded = {name: check["severity"] for name, check in checks.items() if check["severity"] != "ok"}
     skipped = dict.fromkeys(["app-server", "login", "codex-config", "sandbox", "chat"], "note")
-    assert graded == {"codex": "error", "claude-login": "note", **skipped}
+    assert graded == {"codex": "error", "claude": "note", **skipped}
 
 
 async def test_a_codex_that_never_answers_stops_no_other_check(home: Path, tmp_path: Path) -> None:
@@ -231,7 +240,9 @@ async def test_a_sandbox_that_cannot_start_is_told_with_its_remedy(home: Path, t
         "echo 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n"
     )
     bwrap.chmod(0o755)
-    code, checks = await doctor(home, "--rehearse", PATH=f"{bwrap.parent}:/usr/bin:/bin")
+    code, checks = await doctor(
+        home, "--rehearse", PATH=f"{bwrap.parent}:{no_claude(tmp_path)}:/usr/bin:/bin"
+    )
     assert code == 3
     assert "bwrap: No permissions to create a new namespace" in checks["sandbox"]["message"]
     assert "user namespaces" in checks["sandbox"]["remedy"]

@@ -147,7 +147,7 @@ async def test_who_one_is_comes_from_the_flag_the_variable_or_the_config(desk: D
 
 @pytest.mark.covers("FR-4.5")
 async def test_a_name_that_a_living_process_has_cannot_send_or_mark_but_anybody_may_look(desk: Desk) -> None:
-    """Ruling 15. The way out is said; the refusal is in the audit log."""
+    """The way out is said; the refusal is in the audit log."""
     desk.team_files.drop("ann", entry("worker", "for ann alone"))
     claim = Store(desk.sessions, TEAM).claim("ann")
     try:
@@ -187,7 +187,7 @@ async def test_the_leads_inbox_can_be_looked_into(desk: Desk) -> None:
 
 
 async def test_the_team_of_a_claude_session_keeps_no_state_of_ours(desk: Desk) -> None:
-    """Ruling 1: it is an address, new each time. What we keep goes under the default."""
+    """It is an address, new each time. What we keep goes under the default."""
     desk.team_files.create_team("session-0a1b2c3d", "team-lead")
     ran = await desk.mail("send", "team-lead", "hi", "--team", "session-0a1b2c3d", "--as", "ann", ATM_TEAM="")
     assert ran.code == 0

@@ -13,6 +13,7 @@ import pytest
 from laneway.cli.clients.journal import Journal
 from laneway.cli.clients.show import MAX_LINE_CHARS, difference
 from tests.cli.stub_laneway import Machine, machine
+from tests.cli.support import everything
 
 SERVER = {"command": "codex", "args": ["-m", "x", "mcp-server"], "env": {"API_KEY": "hunter2"}}
 CLAUDE = f"""\
@@ -37,10 +38,6 @@ def put(file: Path, text: str) -> Path:
     file.write_text(text)
     file.chmod(0o600)
     return file
-
-
-def everything(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def states(told: Any) -> list[str]:

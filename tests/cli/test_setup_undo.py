@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.stub_laneway import Machine, machine
-from tests.cli.support import in_terminal
+from tests.cli.support import everything, in_terminal
 
 CLAUDE = '{\r\n  // mine\r\n  "mcpServers": {"gpt": {"command": "x", "env": {"API_KEY": "hunter2"}}}\r\n}\r\n'
 
@@ -18,10 +18,6 @@ CLAUDE = '{\r\n  // mine\r\n  "mcpServers": {"gpt": {"command": "x", "env": {"AP
 @pytest.fixture
 def here(tmp_path: Path) -> Machine:
     return machine(tmp_path)
-
-
-def everything(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def backups(home: Path) -> list[Path]:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from laneway.base.clock import LoopClock
 from laneway.core.hub import Hub
 from laneway.core.model import Answer, Asked, Event, Question
-from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
+from laneway.core.ports import ThreadSpec
 from laneway.core.session import Session, Timing
 from laneway.core.tools import ToolBox
-from laneway.core.turn import Turn, TurnResult
+from laneway.core.turn import TurnResult
 from laneway.rehearsal.answer import Piece, answer
 from laneway.testing.rehearse import Rehearsal, rehearsal
+from laneway.testing.turns import first as first  # also for tests that import them from here
+from laneway.testing.turns import only as only
+from laneway.testing.turns import say as say
 
 ME = "me"
-E = TypeVar("E", bound=Event)
 
 
 class Stage:
@@ -64,10 +66,6 @@ async def real(
             yield Stage(set_up, hub, requests)
 
 
-def say(session: Session, *lines: str) -> Turn:
-    return session.say(TurnSpec(parts=(TextPart("\n".join(lines)),)))
-
-
 async def play(
     session: Session, *lines: str, decide: Callable[[Question], Answer] | None = None
 ) -> tuple[list[Event], TurnResult]:
@@ -79,15 +77,3 @@ async def play(
         if isinstance(event, Asked) and decide is not None:
             await session.answer(event.question.question_id, decide(event.question))
     return events, await turn.result()
-
-
-async def first(turn: Turn, kind: type[E]) -> E:
-    """Read on until an event of this kind comes."""
-    async for event in turn.events:
-        if isinstance(event, kind):
-            return event
-    raise AssertionError(f"the turn ended without a {kind.__name__}: {await turn.result()}")
-
-
-def only(events: list[Event], kind: type[E]) -> list[E]:
-    return [event for event in events if isinstance(event, kind)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from laneway.base.errors import ConfigRefused
 from laneway.core.model import Activity
 from laneway.testing.processes import wait_gone
 from tests.codex.mail_support import ME, bridges, environment_of, stage
+from tests.core.support import until
 from tests.mail.tools_support import TEAM, entry
 
 STARTS = 12
@@ -137,9 +137,7 @@ async def test_a_callers_own_servers_start_beside_the_bridge_every_time(tmp_path
             theirs = {"command": "/bin/sh", "args": ["-c", f"touch {tmp_path}/theirs-{number}; cat"]}
             dotted = {"mcp_servers.other.command": "/bin/sh", "mcp_servers.other.args": ["-c", "cat"]}
             await server.open(f"ann-{number}", config={**config, "mcp_servers": {"theirs": theirs}, **dotted})
-        async with asyncio.timeout(30):
-            while len(bridges(server.local_server)) < STARTS or len(left_in(tmp_path)) < STARTS:
-                await asyncio.sleep(0.05)
+        await until(lambda: min(len(bridges(server.local_server)), len(left_in(tmp_path))) >= STARTS)
 
 
 async def test_a_callers_server_of_the_bridges_name_is_refused(tmp_path: Path, run: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +24,7 @@ from laneway.core.model import (
     UserSaid,
     Withdrawn,
 )
-from laneway.testing.processes import wait_gone
+from laneway.testing.processes import runs, wait_gone
 from laneway.wire.guardian import descendants
 from tests.codex.support import ME, Stage, first, only, play, real, say
 from tests.core.support import LOOK_S
@@ -156,17 +155,10 @@ async def test_closing_the_engine_leaves_nothing_running() -> None:
         codex = (await here.rehearsal.engine.link()).pid
         tree = started_since()
         async with asyncio.timeout(20):
-            while sum(is_sleeping(pid) for pid in tree) < 2:
+            while sum(runs(pid, "sleep") for pid in tree) < 2:
                 await asyncio.sleep(LOOK_S)
                 tree = started_since()
         assert codex in tree
         await here.hub.shutdown()
         for pid in tree:
             await wait_gone(pid)
-
-
-def is_sleeping(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sleep\x00")
-    except OSError:
-        return False

@@ -11,13 +11,9 @@ from laneway.commands import git_problems, repo_diff, reviews, undo
 from laneway.wire.git import git
 from tests.doors.acp.repos import Repo
 
+pytestmark = pytest.mark.usefixtures("own_git")
+
 ASK = " Say what to review: `/review the error handling in app.py`."
-
-
-@pytest.fixture(autouse=True)
-def _own_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
 
 
 def told(folder: Path) -> str:

@@ -11,11 +11,7 @@ from laneway.commands import repo_diff, reviews
 from laneway.core.offers import ReviewBranch, ReviewCommit, ReviewInstructions, ReviewUncommitted
 from tests.doors.acp.repos import Repo, files
 
-
-@pytest.fixture(autouse=True)
-def _own_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_git")
 
 
 @pytest.fixture

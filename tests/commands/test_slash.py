@@ -20,18 +20,14 @@ from tests.commands.hand_session import HandSession
 from tests.doors.acp.lint import book
 from tests.doors.acp.repos import Repo
 
+pytestmark = pytest.mark.usefixtures("own_git")
+
 PLAN = {
     "mode": "plan",
     "settings": {"model": "gpt-5.5", "reasoning_effort": "high", "developer_instructions": None},
 }
 
 FILE = TextPart('[ACP_RESOURCE_LINK uri="file:///a.py" name="a.py"]\n[/ACP_RESOURCE_LINK]')
-
-
-@pytest.fixture(autouse=True)
-def _own_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
 
 
 @pytest.fixture

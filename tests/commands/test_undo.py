@@ -14,11 +14,7 @@ from laneway.commands import undo
 from laneway.commands.undo import CannotRevert, Section, UndoPlan
 from tests.doors.acp.repos import Repo, files
 
-
-@pytest.fixture(autouse=True)
-def _own_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_git")
 
 
 def edit(name: str, old: str = "old", new: str = "new") -> str:

@@ -57,7 +57,7 @@ LOOK_S = 0.005
 """Between two looks at what another process or thread does: the processor is theirs meanwhile."""
 
 
-async def until(condition: Callable[[], object], deadline_s: float = 20.0) -> None:
+async def until(condition: Callable[[], object], deadline_s: float = 60.0) -> None:
     """Let the loop run until something holds; fails by deadline, not by guess."""
     turns = 0
     async with asyncio.timeout(deadline_s):

@@ -1,4 +1,4 @@
-"""Ruling 20: prompts wait in order; cancel cancels what waits."""
+"""Prompts wait in order; cancel cancels what waits."""
 
 from __future__ import annotations
 

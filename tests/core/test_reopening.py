@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import msgspec
@@ -170,8 +171,10 @@ class Sitting(RuleBasedStateMachine):
         return access.configured(config, Permit("never", FULL))
 
 
-TestSitting = Sitting.TestCase
-TestSitting.settings = settings(max_examples=150, stateful_step_count=20)
+TestSitting = pytest.mark.chaos(Sitting.TestCase)
+TestSitting.settings = settings(
+    max_examples=300 if os.environ.get("LANEWAY_CHAOS") else 75, stateful_step_count=20
+)
 
 
 def recorded(choices: Choices, config: dict[str, Any], running: Permit) -> Defaults:

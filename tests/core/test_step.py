@@ -394,5 +394,5 @@ class SessionMachine(RuleBasedStateMachine):
 
 TestSessionMachine = pytest.mark.chaos(SessionMachine.TestCase)
 TestSessionMachine.settings = settings(
-    max_examples=300 if os.environ.get("LANEWAY_CHAOS") else 60, stateful_step_count=60
+    max_examples=300 if os.environ.get("LANEWAY_CHAOS") else 40, stateful_step_count=60
 )

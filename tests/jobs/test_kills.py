@@ -27,7 +27,7 @@ from tests.jobs.servers import start
 from tests.jobs.stage import reading, spawn, stage, writing
 from tests.wire.support import linux_only
 
-KILLS = 300 if os.environ.get("LANEWAY_CHAOS") else 20
+KILLS = 300 if os.environ.get("LANEWAY_CHAOS") else 12
 LIMITS = JobLimits(read=1, write=2, total=3)
 JOBS = 4
 """More than run at once: the last one is started by whoever is there when another one has ended."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -21,10 +20,9 @@ from laneway.rehearsal.server import ModelServer
 from laneway.testing import claude
 from laneway.testing.claude import ClaudeHome, claude_home, say
 from laneway.testing.terminal import Terminal
-from tests.core.support import LOOK_S
+from tests.core.support import until
 from tests.mail.test_envelope import opened
 
-DEADLINE_S = 60.0
 TEAMS = {"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1"}
 # Its default mode asks the model's server whether a call is safe, and a scripted one knows no such thing.
 MAY = ("--permission-mode", "default", "--allowedTools", "mcp__codex", "SendMessage", "Agent")
@@ -33,13 +31,6 @@ SHOWN = re.compile(r'<teammate-message teammate_id="codex-1"[^>]*>\n(.*?)\n</tea
 
 Message = dict[str, Any]
 MailTurn = list[tuple[dict[str, str], str]]
-
-
-async def until(is_so: Callable[[], object]) -> None:
-    """Files are looked at again and again; fails by deadline, not by guess."""
-    async with asyncio.timeout(DEADLINE_S):
-        while not is_so():
-            await asyncio.sleep(LOOK_S)
 
 
 class ClaudeStage:
@@ -89,7 +80,7 @@ class ClaudeStage:
         return await self.call("SendMessage", to="codex-1", summary="a word", message=message)
 
     async def start_polling(self) -> None:
-        """A lead looks into its inbox once it has started a teammate of its own (ruling 19)."""
+        """A lead looks into its inbox once it has started a teammate of its own."""
         await self.call("Agent", description="stand by", prompt="Stand by.", name="worker")
 
     def shown(self) -> list[str]:

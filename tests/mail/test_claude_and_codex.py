@@ -13,7 +13,8 @@ from functools import partial
 from laneway.mail.draft import draft
 from laneway.mail.inbox import Inbox
 from laneway.testing.mail_rules import config_faults, inbox_faults
-from tests.mail.claude_support import ClaudeStage, claude_stage, until
+from tests.core.support import until
+from tests.mail.claude_support import ClaudeStage, claude_stage
 
 LETTERS = 4
 """That Claude Code writes while others write, too."""

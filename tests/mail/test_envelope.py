@@ -97,7 +97,7 @@ def test_urgent_mail_into_a_running_turn_says_so() -> None:
 
 
 def test_a_long_text_is_cut_by_characters_and_the_cut_names_its_message() -> None:
-    """Ruling 17: visible, and with the way to the rest. Bytes do not count."""
+    """Visible, and with the way to the rest. Bytes do not count."""
     text = "ä🚲" * 3000
     prompt = compose([item(text)], max_chars=4096)
     ((headers, shown, is_cut),) = opened(prompt)

@@ -132,7 +132,7 @@ async def test_fifteen_messages_become_two_turns(tmp_path: Path) -> None:
 
 @pytest.mark.covers("FR-8.5")
 async def test_long_mail_is_cut_and_the_cut_names_it(tmp_path: Path) -> None:
-    """FR-8.5 and ruling 17; all of it stays on the disk for whoever asks by the id."""
+    """FR-8.5; all of it stays on the disk for whoever asks by the id."""
     async with postman_stage(tmp_path) as here:
         codex = await here.open()
         here.write(LONG)

@@ -278,7 +278,7 @@ async def test_without_the_setting_nothing_reaches_a_running_turn(tmp_path: Path
 
 
 async def test_new_mail_is_told_once_with_what_waits(tmp_path: Path) -> None:
-    """Ruling 14: whoever subscribed hears of what is new, also where it starts no turn."""
+    """Whoever subscribed hears of what is new, also where it starts no turn."""
     async with postman_stage(tmp_path, orders=Orders(auto=False)) as here:
         codex = await here.open()
         here.write("one", "two")

@@ -294,7 +294,7 @@ async def test_a_session_of_claude_code_that_goes_on_under_another_name_is_follo
 
 
 async def test_a_session_of_claude_code_that_begins_later_is_joined(tmp_path: Path) -> None:
-    """We may be started before its team is there (ruling 16): then `default` was only for the time being."""
+    """We may be started before its team is there: then `default` was only for the time being."""
     now_at = [TeamChoice(TEAM, "default")]
     async with postman_stage(tmp_path, choice=now_at[0], find=lambda: now_at[-1]) as here:
         await here.open()

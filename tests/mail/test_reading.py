@@ -95,7 +95,7 @@ async def test_a_time_that_is_none_is_refused(team_files: TeamFiles) -> None:
 
 @pytest.mark.covers("FR-4.3")
 async def test_a_long_message_is_cut_in_sight_and_whole_by_its_id(team_files: TeamFiles) -> None:
-    """Ruling 17. Also after it was read, in pieces if its reader is shown little, and by any of its ids."""
+    """Also after it was read, in pieces if its reader is shown little, and by any of its ids."""
     text = "".join(chr(0x4E00 + number % 5000) for number in range(20_000))
     long = entry("bob", text, metadata={"atm": {"messageId": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}})
     team_files.drop("ann", long, entry("bob", text, msg_id=None))

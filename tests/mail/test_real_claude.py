@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -20,16 +19,10 @@ from laneway.mail.teams import TeamChoice, TeamRemoved, mail_team, whereabouts
 from laneway.testing import claude
 from laneway.testing.claude import ClaudeHome, claude_home, say
 from laneway.testing.mail_rules import config_faults, inbox_faults
-from tests.core.support import LOOK_S
+from tests.core.support import until
 
 TEAMS = {"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1"}
 MESSAGES = 4
-
-
-async def until(is_so: Callable[[], object], deadline_s: float = 60.0) -> None:
-    async with asyncio.timeout(deadline_s):
-        while not is_so():
-            await asyncio.sleep(LOOK_S)
 
 
 def has_answered(home: ClaudeHome, count: int) -> bool:

@@ -156,7 +156,6 @@ def test_a_member_that_somebody_else_registered_is_theirs(places: Places) -> Non
         roster(places).register("worker")
     assert not roster(places).deregister("worker")
     assert not roster(places).deregister("team-lead")
-    assert not roster(places).set_active("worker", is_active=True)
     with pytest.raises(MemberForeign):
         check_may_act_as(places, TEAM, "worker")
     assert places.config(TEAM).read_bytes() == before
@@ -228,17 +227,6 @@ def test_what_a_dead_laneway_left_can_be_cleared_away(places: Places, tmp_path: 
         assert other.hear() == "added"
     assert roster(places).clear_dead()
     assert names(places) == ["team-lead", "worker", "here"]
-
-
-def test_being_busy_can_be_told(places: Places) -> None:
-    """As news once."""
-    roster(places).register("codex", cwd="/w")
-    assert roster(places).set_active("codex", is_active=True)
-    assert not roster(places).set_active("codex", is_active=True)
-    member = roster(places).read().member("codex")
-    assert member is not None
-    assert member.is_active is True
-    assert config_faults(places.config(TEAM).read_bytes(), {"codex"}) == []
 
 
 def test_reserved_names_and_paths_are_not_registered(places: Places) -> None:

@@ -15,6 +15,7 @@ from laneway.mail.places import Places
 from laneway.mail.post import Post
 from laneway.mail.roster import Roster
 from laneway.mail.spool import Spool
+from tests.full_disk import fill
 from tests.mail.box import TEAM, found, inbox, leftovers, letter
 
 CODEX = Address("codex", TEAM)
@@ -63,16 +64,7 @@ def full(root: Path) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(root)], check=True)
     filler = root / "filler"
 
-    def fill() -> None:
-        with filler.open("wb", buffering=0) as file:
-            for size in (4096, 1):
-                try:
-                    while True:
-                        file.write(b"x" * size)
-                except OSError:
-                    pass
-
-    trouble(found(root, "codex"), fill, filler.unlink)
+    trouble(found(root, "codex"), lambda: fill(filler), filler.unlink)
 
 
 def read_only(root: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from laneway.base.errors import RemoteError
-from laneway.doors.mcp.server import INVALID_PARAMS, Call
+from laneway.doors.mcp.server import Call
+from laneway.wire.messages import INVALID_PARAMS
 
 Result = dict[str, Any]
 

@@ -14,8 +14,9 @@ from typing import Any
 from laneway.base.errors import RemoteError
 from laneway.doors.http.exchange import App, Receive, Scope, Send
 from laneway.doors.mcp.eras import MISSING_CAPABILITY
-from laneway.doors.mcp.server import INVALID_PARAMS, Call, Handler, McpServer, Offer
+from laneway.doors.mcp.server import Call, Handler, McpServer, Offer
 from laneway.doors.mcp.tasks import TaskRequests
+from laneway.wire.messages import INVALID_PARAMS
 from tests.doors.mcp.http_support import TOKEN
 from tests.peers import conformance_tasks
 from tests.peers.conformance_prompts import PIXEL, ConformancePrompts

@@ -15,7 +15,6 @@ from laneway.store.registry import Entry
 from laneway.store.store import Store
 
 TEAM = "crew"
-HERE = Path(__file__).parent
 
 
 class WallClock:
@@ -35,7 +34,7 @@ class Worker:
     """`worker.py` in one of its modes. Killed at the end of the block, whatever it does then."""
 
     def __init__(self, *arguments: object, before: tuple[str, ...] = ()) -> None:
-        command = [*before, sys.executable, str(HERE / "worker.py"), *map(str, arguments)]
+        command = [*before, sys.executable, "-m", "tests.store.worker", *map(str, arguments)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     @property

@@ -15,7 +15,7 @@ from laneway.store.database import Database
 from laneway.store.retention import Retention
 from tests.store.support import Worker, store_at
 
-ROUNDS = 300 if os.environ.get("LANEWAY_CHAOS") else 20
+ROUNDS = 300 if os.environ.get("LANEWAY_CHAOS") else 12
 
 
 def run_and_kill(worker: Worker, chance: random.Random) -> int:

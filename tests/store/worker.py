@@ -24,6 +24,7 @@ from laneway.store.database import Database
 from laneway.store.registry import Entry
 from laneway.store.releases import ReleaseFiles
 from laneway.store.store import Store
+from tests.full_disk import fill
 
 TEAM = "crew"
 
@@ -256,16 +257,7 @@ def full(root: str) -> None:
     mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", root)
     filler = Path(root) / "filler"
 
-    def fill() -> None:
-        with filler.open("wb", buffering=0) as file:
-            for size in (4096, 1):
-                try:
-                    while True:
-                        file.write(b"x" * size)
-                except OSError:
-                    pass
-
-    trouble(fill, filler.unlink, Path(root))
+    trouble(lambda: fill(filler), filler.unlink, Path(root))
 
 
 def read_only(root: str) -> None:

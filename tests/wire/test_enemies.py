@@ -124,9 +124,9 @@ async def test_a_notification_with_half_an_emoji_is_heard_in_a_batch_or_alone() 
 
 
 @pytest.mark.parametrize("place", ["params", "id", "method", "key"])
-async def test_a_string_of_fifty_megabytes_is_served_like_any_other(place: str) -> None:
-    """Wherever it stands; in an id it comes back whole."""
-    long = "x" * 50_000_000
+async def test_a_string_of_many_megabytes_is_served_like_any_other(place: str) -> None:
+    """Fifty as a parameter, five wherever else it stands; in an id it comes back whole."""
+    long = "x" * (50_000_000 if place == "params" else 5_000_000)
     message: dict[str, Any] = {"id": 1, "method": "none", "params": None}
     if place == "key":
         message["params"] = {long: 1}
@@ -192,7 +192,7 @@ async def test_answers_come_in_the_framing_of_the_last_message() -> None:
 # ── floods ─────────────────────────────────────────────────────────────────
 
 
-async def test_a_million_tiny_notifications_leave_nothing_behind() -> None:
+async def test_a_flood_of_tiny_notifications_leaves_nothing_behind() -> None:
     """All are heard, in order, and nothing of them is kept."""
     heard = 0
 
@@ -205,15 +205,15 @@ async def test_a_million_tiny_notifications_leave_nothing_behind() -> None:
 
     peer = Peer(lambda data: None, on_request=none, on_notification=count)
     chunk = b'{"method":"n"}\n' * 10_000
-    for _ in range(50):
+    for _ in range(10):
         peer.feed(chunk)
     tracemalloc.start()
-    for _ in range(50):
+    for _ in range(10):
         peer.feed(chunk)
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert heard == 1_000_000
+    assert heard == 200_000
     assert kept < 100_000
 
 

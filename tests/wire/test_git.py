@@ -15,11 +15,7 @@ from laneway.wire.git import NEVER_RAN, NO_GIT, GitRun, git, git_apart, in_threa
 from laneway.wire.git_view import GitView, git_view
 from tests.doors.acp.repos import Repo
 
-
-@pytest.fixture(autouse=True)
-def _own_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_git")
 
 
 @pytest.fixture

@@ -34,9 +34,9 @@ class ToolJobs:
 
     async def result(self, job_id: str) -> dict[str, Any]:
         answer = await self._answer(tool_schemas.RESULT.name, {"jobId": job_id})
-        return {**answer, **await asyncio.to_thread(self._asked, job_id)}
+        return {**answer, **await asyncio.to_thread(self._request, job_id)}
 
-    def _asked(self, job_id: str) -> dict[str, Any]:
+    def _request(self, job_id: str) -> dict[str, Any]:
         """What the job was told to do."""
         jobs = self._tools.jobs
         job = jobs.get(job_id)

@@ -41,7 +41,7 @@ class InboxPoller:
         self._poll_s = poll_s
         self._counts: dict[str, int] = {}
         self._tasks = TaskSet()
-        self._coalescer = Coalescer(self._look_into_inboxes, self._tasks, "mail lookout")
+        self._coalescer = Coalescer(self._look_into_inboxes, self._tasks, "poll of inboxes")
         self._stop: Callable[[], None] = lambda: None
 
     async def __aenter__(self) -> InboxPoller:

@@ -16,7 +16,7 @@ from laneway.core.ports import Clock
 from laneway.core.tool_arguments import BadArguments, checked
 from laneway.core.tools import Caller, ToolResult
 from laneway.doors.mcp.codes import proxy_error
-from laneway.doors.mcp.server import INVALID_PARAMS, Call
+from laneway.doors.mcp.server import Call
 from laneway.doors.mcp.tasks import Task, TaskRequests
 from laneway.doors.mcp.tool_offers import rendered
 from laneway.jobs import tool_schemas
@@ -24,6 +24,7 @@ from laneway.jobs.ledger import Ledger
 from laneway.jobs.tools import JobTools, owner_of
 from laneway.jobs.wait_ledger import WaitFor, WaitLedger, WaitTask
 from laneway.jobs.waiting import Until, Waiter, judge
+from laneway.wire.messages import INVALID_PARAMS
 
 POLL_MS = 1000
 PAGE = 50

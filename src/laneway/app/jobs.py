@@ -29,10 +29,11 @@ from laneway.doors.mcp.codes import proxy_error
 from laneway.doors.mcp.definitions import definition
 from laneway.doors.mcp.job_instructions import JobInstructions
 from laneway.doors.mcp.progress import with_progress
-from laneway.doors.mcp.server import INVALID_PARAMS, Call, Handler, Offer
+from laneway.doors.mcp.server import Call, Handler, Offer
 from laneway.doors.mcp.tasks import TaskRequests
 from laneway.doors.mcp.tool_offers import rendered
 from laneway.jobs import tool_schemas
+from laneway.wire.messages import INVALID_PARAMS
 
 if TYPE_CHECKING:
     from laneway.core.tool_schema import ToolSchema

@@ -28,7 +28,7 @@ class SharedEngine:
         self._known_offers: Offers | None = None
         self._is_checked = False
         self._lock = asyncio.Lock()
-        self._keeper: asyncio.Task[None] | None = None
+        self._hub_task: asyncio.Task[None] | None = None
         self._leave = asyncio.Event()
         self._hub: Hub | None = None
         self._is_over = False
@@ -73,26 +73,26 @@ class SharedEngine:
     async def _open(self) -> Hub:
         opened: asyncio.Future[Hub] = asyncio.get_running_loop().create_future()
         self._leave.clear()
-        keeper = self._keeper = asyncio.create_task(self._keep(opened), name="an engine of lanes")
+        hub_task = self._hub_task = asyncio.create_task(self._hold_open(opened), name="an engine of lanes")
         try:
-            await asyncio.wait((keeper, opened), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((hub_task, opened), return_when=asyncio.FIRST_COMPLETED)
         except BaseException:
             await self._close()
             raise
-        if keeper.done():
-            self._keeper = None
-            await keeper  # raises why
+        if hub_task.done():
+            self._hub_task = None
+            await hub_task  # raises why
         self._hub = opened.result()
         return self._hub
 
-    async def _keep(self, opened: asyncio.Future[Hub]) -> None:
+    async def _hold_open(self, opened: asyncio.Future[Hub]) -> None:
         """A task of its own: whatever is opened is closed where it was opened."""
         async with self._open_hub() as hub:
             opened.set_result(hub)
             await self._leave.wait()
 
     async def _close(self) -> None:
-        keeper, self._keeper, self._hub = self._keeper, None, None
+        hub_task, self._hub_task, self._hub = self._hub_task, None, None
         self._leave.set()
-        if keeper is not None:
-            await asyncio.wait((keeper,))
+        if hub_task is not None:
+            await asyncio.wait((hub_task,))

@@ -208,12 +208,17 @@ class EngineClosed(EngineError):
 
 
 class EngineRefused(EngineError):
-    def __init__(self, method: str, code: int, message: str, *, engine: str = CODEX) -> None:
+    """`remedy` is what the user can do, as a sentence, where the engine's own message does not say it."""
+
+    def __init__(
+        self, method: str, code: int, message: str, *, engine: str = CODEX, remedy: str = ""
+    ) -> None:
         super().__init__(f"{engine} refused {method}: {message}")
         self.engine = engine
         self.method = method
         self.code = code
         self.message = message
+        self.remedy = remedy
 
     @property
     def is_unknown_method(self) -> bool:

@@ -30,7 +30,6 @@ LEVELS = {
     "debug": logging.DEBUG,
     "trace": TRACE,
 }
-IDS = ("agent", "session", "thread", "turn", "item", "request")
 FILE_BYTES = 10 * 1024 * 1024
 """Size at which a log file is rotated."""
 FILES_KEPT = 3

@@ -1,4 +1,4 @@
-"""Which threads of one engine have a running process: idle ones sleep, the oldest first.
+"""Limits how many threads of an engine have a running process: the longest idle are ended first.
 
 A sleeping thread has no process and wakes by resuming its session with the next turn. One that works,
 waits for an answer, or has something running in the background does not sleep.

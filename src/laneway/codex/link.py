@@ -39,6 +39,8 @@ OWN_END_S = 1.0
 """For app-server to exit after its standard input is closed; one that never answered gets no time."""
 OVERLOADED = -32001
 OVERLOAD_TRIES = 6
+_REMEDIES = {"thread/resume": "If Codex never wrote its transcript, start a new session."}
+"""By method: what the user can do if Codex refuses it for a reason that we do not know."""
 _EARLY = frozenset({"mcpServer/startupStatus/updated", "warning"})
 """Notifications about a thread that Codex may send before it answers the call that opens it."""
 MAX_EARLY = 64
@@ -162,7 +164,7 @@ class Link(LinkBase):
         try:
             return _object(await answer)
         except RemoteError as error:
-            raise _engine_error("initialize", None, error) from None
+            raise engine_error("initialize", None, error) from None
         except WireError:
             raise EngineLost(self._end_reason or "the connection is closed", self.stderr_tail) from None
 
@@ -214,7 +216,7 @@ class Link(LinkBase):
                     return await self._peer.call(method, params, on_reply=on_reply)
             except RemoteError as error:
                 if error.code != OVERLOADED or attempt == tries:
-                    raise _engine_error(method, params, error) from None
+                    raise engine_error(method, params, error) from None
                 await asyncio.sleep(backoff_s(attempt))
             except WireError:
                 raise EngineLost(self._end_reason or "the connection is closed", self.stderr_tail) from None
@@ -379,7 +381,7 @@ def has_no_turns(error: EngineRefused) -> bool:
     return "not materialized yet" in error.message
 
 
-def _engine_error(method: str, params: Any, error: RemoteError) -> EngineError:
+def engine_error(method: str, params: Any, error: RemoteError) -> EngineError:
     """An error answer as one of our errors. Some are known only by their text, which is read only here."""
     thread_id = str(params.get("threadId")) if isinstance(params, dict) else ""
     text = error.message.lower()
@@ -391,4 +393,4 @@ def _engine_error(method: str, params: Any, error: RemoteError) -> EngineError:
         return ThreadUnknown(thread_id)  # the rest is the text of a parser
     if ("rollout at" in text and text.endswith("is empty")) or text.endswith("empty session file"):
         return ThreadUnknown(thread_id)  # killed before it wrote anything of the thread's first turn
-    return EngineRefused(method, error.code, error.message)
+    return EngineRefused(method, error.code, error.message, remedy=_REMEDIES.get(method, ""))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -22,6 +22,7 @@ from laneway.codex import relay_calls as calls
 from laneway.codex.relay_events import EVENT, RelayedEvent
 from laneway.codex.relay_thread import RelayThread
 from laneway.codex.running import Connect, LinkBase
+from laneway.core.background import TaskSet
 from laneway.core.ports import Abilities
 from laneway.wire.messages import METHOD_NOT_FOUND, UNREADABLE
 from laneway.wire.peer import Peer, Raw
@@ -50,7 +51,7 @@ class RelayLink(LinkBase):
         self._client = client
         self._forward_s = forward_s
         self._threads_by_call: dict[bytes, RelayThread] = {}
-        self._call_tasks: set[asyncio.Task[None]] = set()
+        self._call_tasks = TaskSet()
         self._version: tuple[int, ...] = binary.OLDEST
         self.threads: dict[str, RelayThread] = {}
         """All threads of this process, with or without an owner: the child forgets none."""
@@ -120,12 +121,7 @@ class RelayLink(LinkBase):
 
     def call_tool(self, thread: RelayThread, tool: str, arguments: dict[str, Any]) -> None:
         """Call a tool; the thread gets the result through `on_answer`, and before that the events."""
-        self._spawn(self._call_tool(thread, tool, arguments))
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._call_tasks.add(task)
-        task.add_done_callback(self._call_tasks.discard)
+        self._call_tasks.spawn(self._call_tool(thread, tool, arguments), f"call of {tool}")
 
     async def _call_tool(self, thread: RelayThread, tool: str, arguments: dict[str, Any]) -> None:
         sent: list[bytes] = []
@@ -152,7 +148,7 @@ class RelayLink(LinkBase):
 
     def after_ping(self, then: Callable[[], None]) -> None:
         """Call `then` after a ping, when the child has sent what it was about to send."""
-        self._spawn(self._ping(then))
+        self._call_tasks.spawn(self._ping(then), "ping")
 
     async def _ping(self, then: Callable[[], None]) -> None:
         try:
@@ -190,8 +186,7 @@ class RelayLink(LinkBase):
         self._closing = True
         has_open_calls = any(thread.has_open_calls for thread in (*self.threads.values(), *self._unnamed))
         await self._peer.aclose()
-        if self._call_tasks:
-            await asyncio.wait(tuple(self._call_tasks))
+        await self._call_tasks.wait()
         if self._transport is not None:
             # With an unanswered call it ignores the end of its input.
             self._on_end(await self._transport.stop(0.0 if has_open_calls else OWN_END_S))

@@ -19,6 +19,7 @@ from laneway.codex.link import Link, has_no_turns
 from laneway.codex.releases import Releases
 from laneway.codex.translate import DELTA_EVENTS, Translator, replay
 from laneway.codex.turn_settings import turn_settings
+from laneway.core.background import TaskSet
 from laneway.core.model import (
     Answer,
     Asked,
@@ -66,7 +67,7 @@ class CodexThread:
         self._questions: dict[str, _OpenQuestion] = {}
         self._subagent_turns: dict[str, str] = {}
         """The running turns of subagents, by thread id."""
-        self._end_tasks: set[asyncio.Task[None]] = set()
+        self._end_tasks = TaskSet()
         """Calls that end the commands of interrupted turns."""
         self._turn_start: asyncio.Future[str] | None = None
         self._first_settings = first_settings or {}
@@ -309,9 +310,7 @@ class CodexThread:
     def end_commands(self, thread_id: str, process_ids: tuple[str, ...]) -> None:
         """End the commands of an interrupted turn, which Codex would let continue."""
         for process_id in process_ids:
-            task = asyncio.get_running_loop().create_task(self._end_command(thread_id, process_id))
-            self._end_tasks.add(task)
-            task.add_done_callback(self._end_tasks.discard)
+            self._end_tasks.spawn(self._end_command(thread_id, process_id), "end of a command")
 
     async def _end_command(self, thread_id: str, process_id: str) -> None:
         params = {"threadId": thread_id}

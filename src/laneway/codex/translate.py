@@ -17,6 +17,7 @@ import msgspec
 
 from laneway.base.errors import EngineLost
 from laneway.codex.items import TEXT_ITEMS, activity, maybe
+from laneway.codex.notices import notice_text
 from laneway.codex.outputs import CommandOutputs
 from laneway.codex.own_features import is_about_own_features
 from laneway.core.model import (
@@ -190,7 +191,8 @@ class Translator:
             self._emit_other(method, params, frame)
 
     def _emit_other(self, method: str, params: Any, frame: bytes) -> None:
-        self._emit(Other(method=str(method), params=params, frame=frame))
+        notice = notice_text(method, params)
+        self._emit(Other(method=str(method), params=params, notice=notice, frame=frame))
 
     def _turn_started(self, params: dict[str, Any], frame: bytes) -> None:
         turn_id, root = _text(params["turn"]["id"]), params["turn"].get("rootTurnId")

@@ -176,10 +176,6 @@ def narrower(one: Permit, other: Permit) -> Permit:
     )  # a profile that is wider than the other cannot be narrowed, so it is dropped
 
 
-def is_within(one: Permit, other: Permit) -> bool:
-    return narrower(one, other) == one
-
-
 def _narrower_approval(one: Any, other: Any) -> Any:
     if _approval_kind(one) == _approval_kind(other) == _GRANULAR:
         ours, theirs = one[_GRANULAR], other[_GRANULAR]

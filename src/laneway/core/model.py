@@ -328,8 +328,12 @@ class TurnDone(Event, frozen=True, tag="turn_done"):
 
 
 class Other(Event, frozen=True, tag="other"):
+    """What the engine told and the core has no event for."""
+
     method: str
     params: Any = None
+    notice: str = ""
+    """A sentence about it for people, where it matters to them."""
 
 
 class FromSubagent(Event, frozen=True, tag="from_subagent"):

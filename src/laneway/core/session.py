@@ -36,14 +36,12 @@ from laneway.core.model import (
     DECLINE,
     DELTAS,
     Accepted,
-    Activity,
     Answer,
     Asked,
     Closed,
     EngineBack,
     EngineGone,
     Event,
-    Failure,
     Notice,
     Question,
     ThreadKnown,
@@ -53,6 +51,7 @@ from laneway.core.model import (
     Withdrawn,
 )
 from laneway.core.ports import Clock, Engine, Page, Part, Thread, ThreadInfo, ThreadSpec, TurnSpec
+from laneway.core.retries import RetryWatch
 from laneway.core.step import MAX_WAITING, step
 from laneway.core.subscription import Subscription
 from laneway.core.thread_handle import ThreadHandle
@@ -62,8 +61,6 @@ from laneway.core.turn import Request, Turn, TurnResult
 
 log = logging.getLogger(__name__)
 
-_PROGRESS = frozenset({*DELTAS, Activity, Asked, TurnDone})
-"""Events which show that the model was reached, or that the turn is over."""
 NEVER_S = math.inf
 """As the time of a question: it stays open until it is answered or withdrawn."""
 LAST_TEXT_CHARS = 400
@@ -142,9 +139,7 @@ class Session:
         """Calls that the engine has not answered yet."""
         self._waking = asyncio.Lock()
         self._is_over = False
-        self._is_retrying = False
-        """Whether the engine retries to reach its model, without progress so far."""
-        self._last_retry = ""
+        self._retries = RetryWatch(self.timing.retry_s, self._timers)
         self._releases = True
         self._release_slots = release_slots or asyncio.Semaphore()
 
@@ -315,9 +310,8 @@ class Session:
         if kind is TurnStarted:
             self._on_started(event)  # type: ignore[arg-type]
         self._audience.tell(event)
-        if self._is_retrying and kind in _PROGRESS:
-            self._is_retrying = False
-            self._timers.drop("retry")
+        if self._retries.is_retrying:
+            self._retries.on_event(kind)
         if kind in DELTAS:
             return
         match event:
@@ -331,7 +325,8 @@ class Session:
                     request.done = event
                 self.post(letters.Ended(event.turn_id))
             case Notice(will_retry=True, message=message):
-                self._on_retry(message)
+                if self._audience.turn is not None:
+                    self._retries.on_retry(self._audience.turn.ticket, message)
             case Accepted():
                 self._handle.has_history = True
             case Asked(question=question) if self.spec.declines_escalations and question.is_escalation:
@@ -362,15 +357,6 @@ class Session:
             request.is_begun = True
             self._handle.has_begun()
             self.turns += 1
-
-    def _on_retry(self, message: str) -> None:
-        turn = self._audience.turn
-        if not self.timing.retry_s or turn is None:
-            return
-        self._last_retry = message
-        if not self._is_retrying:
-            self._is_retrying = True
-            self._timers.after("retry", self.timing.retry_s, letters.Cancel(turn.ticket, "unreachable"))
 
     async def on_tool(self, name: str, arguments: Any, turn_id: str) -> ToolResult:
         caller = Caller(
@@ -562,14 +548,9 @@ class Session:
 
     def _result_of(self, request: Request, stop: letters.Stop | None) -> TurnResult:
         result = request.result(stop)
-        if stop != "unreachable" or result.status != "interrupted":
-            return result
-        failure = Failure(
-            kind="unreachable",
-            message=f"{self.engine.name} could not reach the model for {self.timing.retry_s:g} s and was"
-            f" stopped, as the setting retry_secs says. It said: {self._last_retry}",
-        )
-        return msgspec.structs.replace(result, status="failed", failure=failure)
+        if stop == "unreachable" and result.status == "interrupted":
+            return self._retries.as_failure(result, self.engine.name)
+        return result
 
     def _error_of(self, outcome: letters.Outcome, request: Request) -> LanewayError | None:
         match outcome:

@@ -1,1 +1,1 @@
-"""Background jobs: Codex workers side by side in one work tree, with git as the judge of their edits."""
+"""Background jobs: Codex workers side by side in one work tree; git shows who changed what."""

@@ -1,4 +1,4 @@
-"""What a job shows of its edits, read back from its event log: it still runs, or its supervisor died.
+"""Evidence of a job's edits, read back from its event log: it still runs, or its supervisor died.
 
 Blocking.
 """

@@ -1,4 +1,4 @@
-"""Which rollbacks are in force, and what they leave of the credits of a run. Pure.
+"""Which rollbacks are in force, and which edits are credited to the jobs of a run after them. Pure.
 
 A job that was rolled back after its end keeps its credits: they say what an undo would return. Of a job
 that went on, since only a failed attempt's edits were given back, the credits of that attempt are dropped.

@@ -1,4 +1,4 @@
-"""Holds a work tree still: no write job of it runs, and none can start, while something is given back.
+"""Locks a work tree for a rollback or a merge: no write job of it runs, and none can start.
 
 The tree's rollback lock, which the dispatcher looks at, is taken before anything is decided. Blocking.
 """

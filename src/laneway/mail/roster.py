@@ -185,22 +185,6 @@ class Roster:
         """Remove the records of Laneways that ended without leaving; whether there were any."""
         return self._remove(lambda member: is_selected(member) and member.is_gone)
 
-    def set_active(self, name: str, *, is_active: bool) -> bool:
-        """Note whether one of ours is busy; whether that changed anything."""
-        value = b"true" if is_active else b"false"
-
-        def edit(members: list[bytes]) -> list[bytes] | None:
-            after = list(members)
-            for place, raw in enumerate(members):
-                member = _member(raw, "")
-                if member is not None and member.name == name and member.is_ours:
-                    fields = raw_json.fields(raw)
-                    if fields.get("isActive") != value:
-                        after[place] = raw_json.object_of({**fields, "isActive": value}, MEMBER_DEPTH)
-            return after if after != members else None
-
-        return self._change_if_there(edit)
-
     # ── changing ───────────────────────────────────────────────────────────
 
     def _remove(self, is_selected: Callable[[Member], bool]) -> bool:

@@ -93,8 +93,8 @@ def is_step(result: Block) -> bool:
 def _with_result(state: ConversationState, result: Block) -> ConversationState:
     call_id = str(result.get("tool_use_id"))
     if call_id.startswith(SEARCH_ID):
-        found = json.dumps(result.get("content"))
-        return msgspec.structs.replace(state, searches=(*state.searches, found))
+        result_json = json.dumps(result.get("content"))
+        return msgspec.structs.replace(state, searches=(*state.searches, result_json))
     if call_id.startswith(PREPARING_ID):
         name = call_id.removeprefix(PREPARING_ID).partition("_")[0]
         return msgspec.structs.replace(state, searches=(), prepared=(*state.prepared, name))
@@ -104,8 +104,8 @@ def _with_result(state: ConversationState, result: Block) -> ConversationState:
 def _with_note(state: ConversationState, text: str) -> ConversationState:
     """A text of Claude Code's own. It may bring what the user said meanwhile, or tell about plan mode."""
     if text.startswith(_STEERED):
-        said = text.removeprefix(_STEERED).partition(_STEERED_END)[0]
-        return ConversationState(said, plan_file=state.plan_file)
+        prompt = text.removeprefix(_STEERED).partition(_STEERED_END)[0]
+        return ConversationState(prompt, plan_file=state.plan_file)
     if _PLANNED in text:
         return msgspec.structs.replace(state, plan_file="")
     if _PLANNING in text and (match := _PLAN_FILE.search(text)):

@@ -6,14 +6,6 @@ import msgspec
 
 from laneway.base.errors import EngineRefused
 
-_ADVICE = {"thread/resume": " If Codex never wrote its transcript, start a new session."}
-"""By app-server's method."""
-
-
-def advice(refusal: EngineRefused) -> str:
-    """What the user can do, to append to the engine's message where that does not say it."""
-    return _ADVICE.get(refusal.method, "")
-
 
 def too_old(refusal: EngineRefused) -> str:
     from laneway.base.installed import installed_how

@@ -1,8 +1,4 @@
-"""One lock for each conversation: one process works in it, and a second one is told which.
-
-The `flock` decides, so that it is free as soon as its process has ended, however that happens. The file
-names the holder for people, and is removed with the lock.
-"""
+"""One lock for each conversation: one process works in it, and a second one is told which."""
 
 from __future__ import annotations
 
@@ -13,12 +9,9 @@ from pathlib import Path
 from laneway.base.errors import ConversationHeld, ConversationUnknown
 from laneway.base.paths import state_home
 from laneway.base.plain import code_label
-from laneway.store.files import make_folder, trouble, write_all
-from laneway.store.gates import take_lock
+from laneway.store.lock_files import holder_note, take_lock_file
 from laneway.store.names import is_name
 
-MAX_NOTE_BYTES = 200
-"""More than a holder writes about itself."""
 UNKNOWN = "another process"
 
 
@@ -32,38 +25,8 @@ class ConversationLockFiles:
     def hold(self, conversation_id: str) -> Callable[[], None]:
         if not is_name(conversation_id):
             raise ConversationUnknown(conversation_id)
-        make_folder(self._folder)
         path = self._folder / f"{conversation_id}.lock"
-        fd = take_lock(path)
-        if fd is None:
-            raise ConversationHeld(conversation_id, _holder(path))
-        try:
-            os.ftruncate(fd, 0)
-            write_all(fd, f"{self._program}, process {os.getpid()}".encode()[:MAX_NOTE_BYTES])
-        except OSError as problem:
-            os.close(fd)
-            raise trouble(path, problem) from problem
-        return _HeldConversation(fd, path).release
-
-
-class _HeldConversation:
-    def __init__(self, fd: int, path: Path) -> None:
-        self._fd = fd
-        self._path = path
-
-    def release(self) -> None:
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
-            try:
-                self._path.unlink(missing_ok=True)  # before it is free: whoever waits locks a new file
-            finally:
-                os.close(fd)
-
-
-def _holder(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            note = file.read(MAX_NOTE_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return UNKNOWN  # just taken, or just removed
-    return code_label(note) or UNKNOWN
+        lock = take_lock_file(path, f"{self._program}, process {os.getpid()}")
+        if lock is None:
+            raise ConversationHeld(conversation_id, code_label(holder_note(path)) or UNKNOWN)
+        return lock.release

@@ -35,9 +35,6 @@ from laneway.store.summaries import Summaries, read_summary
 
 log = logging.getLogger(__name__)
 
-MAX_NUMBERED = 1000
-"""`codex-2` to `codex-1000`: more sessions of one name are a runaway client, not a team."""
-
 
 class StoreView(msgspec.Struct, frozen=True):
     """All sessions of the team, as anybody may list them."""
@@ -93,15 +90,6 @@ class Store:
         except BaseException:
             lock.release()
             raise
-
-    def claim_numbered(self, identity: str, *, agent_id: str | None = None) -> HeldIdentity:
-        """Claim this identity, or `<identity>-2`, `<identity>-3` … if it is taken."""
-        for number in range(1, MAX_NUMBERED + 1):
-            try:
-                return self.claim(identity if number == 1 else f"{identity}-{number}", agent_id=agent_id)
-            except IdentityHeld:
-                continue
-        raise StoreError(f"{MAX_NUMBERED} processes hold {identity} and its numbers. End some of them.")
 
     def _locked_paths(self, identity: str) -> LockedPaths:
         return LockedPaths(self.layout.lock(identity), self.layout.home(identity))

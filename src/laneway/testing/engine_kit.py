@@ -13,7 +13,7 @@ import unittest
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -28,7 +28,6 @@ from laneway.core.model import (
     Event,
     Other,
     Output,
-    Question,
     Text,
     TurnDone,
     TurnStarted,
@@ -38,8 +37,8 @@ from laneway.core.model import (
 from laneway.core.offers import Compaction, ReviewUncommitted
 from laneway.core.ports import ImagePart, TextPart, ThreadSpec, TurnSpec
 from laneway.core.session import Session
-from laneway.core.turn import Turn, TurnResult
-from laneway.testing.processes import wait_gone
+from laneway.testing.processes import runs, wait_gone
+from laneway.testing.turns import by_item, caught, first, granting, only, played, say
 from laneway.wire.guardian import descendants
 
 ME = "kit"
@@ -52,8 +51,6 @@ KNOWN_BY_NOBODY = "01a1e340-0000-7000-8000-000000000000"
 Has: TypeAlias = Literal["reads", "words", "session_grants", "history_pages"]
 """`reads`: tools that look at files; `words`: passes words with a no on; `session_grants`: a yes may hold
 for the session; `history_pages`: the history has pages."""
-E = TypeVar("E", bound=Event)
-X = TypeVar("X", bound=Exception)
 
 
 class KitScript:
@@ -484,7 +481,7 @@ class EngineKit:
             turn = say(session, here.script.run("setsid sleep 601 & sleep 600"))
             playing = asyncio.ensure_future(played(session, turn))
             tree: list[int] = []
-            while sum(map(is_sleeping, tree)) < 2:
+            while sum(runs(pid, "sleep") for pid in tree) < 2:
                 await asyncio.sleep(LOOK_S)
                 tree = [pid for pid in descendants(os.getpid()) if pid not in before]
             await here.hub.shutdown()
@@ -501,63 +498,3 @@ def needs(here: KitStage, ability: Has, why: str) -> None:
     """Skip a test by design, aloud."""
     if ability not in here.has:
         raise unittest.SkipTest(f"{here.hub.engine.name} {why}")
-
-
-def say(session: Session, *lines: str) -> Turn:
-    return session.say(TurnSpec(parts=(TextPart("\n".join(lines)),)))
-
-
-async def played(session: Session, turn: Turn, *, decide: str = "once") -> tuple[list[Event], TurnResult]:
-    """The events of a turn and its result; each question is answered with this scope."""
-    events: list[Event] = []
-    async for event in turn.events:
-        events.append(event)
-        if isinstance(event, Asked):
-            answer = granting(event.question, decide)
-            await session.answer(event.question.question_id, answer)
-    return events, await turn.result()
-
-
-def granting(question: Question, scope: str) -> Answer:
-    """The answer of this scope, which the question must offer."""
-    for choice in question.choices:
-        if choice.grants == scope:
-            return Answer(choice_id=choice.choice_id)
-    raise AssertionError(f"{question.kind} offers no {scope}: {question.choices}")
-
-
-async def caught(kind: type[X], work: Awaitable[object]) -> X | None:
-    """The error of this kind that the work ends with; none if it succeeds."""
-    try:
-        await work
-    except kind as error:
-        return error
-    return None
-
-
-async def first(turn: Turn, kind: type[E]) -> E:
-    """Read on until an event of this kind comes."""
-    async for event in turn.events:
-        if isinstance(event, kind):
-            return event
-    raise AssertionError(f"the turn ended without a {kind.__name__}: {await turn.result()}")
-
-
-def only(events: list[Event], kind: type[E]) -> list[E]:
-    return [event for event in events if isinstance(event, kind)]
-
-
-def by_item(events: list[Event], kind: str) -> list[list[Activity]]:
-    """The activities of a kind, each with its states in order."""
-    items: dict[str, list[Activity]] = {}
-    for event in only(events, Activity):
-        if event.kind == kind:
-            items.setdefault(event.item_id, []).append(event)
-    return list(items.values())
-
-
-def is_sleeping(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sleep\x00")
-    except OSError:
-        return False

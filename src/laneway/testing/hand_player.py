@@ -1,4 +1,4 @@
-"""A hand-driven engine that plays rehearsal scripts by itself: what `EngineKit` and demos of doors run on.
+"""A hand-driven engine that plays rehearsal scripts by itself: what `EngineKit` and demos run on.
 
 Each line of a prompt that begins with `%` is a step, as in a rehearsal; commands really run, files are
 really edited. Threads are kept in a `PlayedStore`, so that another engine on it finds them again.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from laneway.testing.processes import wait_gone
+from laneway.testing.processes import runs, wait_gone
 from laneway.testing.rehearse import Rehearsal, rehearsal
 from laneway.wire.guardian import descendants
 from tests.cli.support import laneway, misbehaving_codex, start
@@ -161,20 +161,13 @@ async def test_killed_without_warning_nothing_is_left_running() -> None:
             "%run setsid sleep 600 & echo up; sleep 600",
         )
         tree: list[int] = []
-        while sum(is_sleeper(pid) for pid in tree) < 2:
+        while sum(runs(pid, "sleep") for pid in tree) < 2:
             await asyncio.sleep(LOOK_S)
             tree = descendants(process.pid)
         process.kill()
         await process.communicate()
         for pid in tree:
             await wait_gone(pid)
-
-
-def is_sleeper(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sleep\x00")
-    except OSError:
-        return False
 
 
 async def test_a_thread_can_be_taken_up_again() -> None:

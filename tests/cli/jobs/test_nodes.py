@@ -20,7 +20,7 @@ from laneway.jobs.places import JobsLayout
 from tests.cli.support import Ran, laneway, start
 from tests.jobs.nodes.homes import NODE, Homes, homes
 
-KILLS = 20 if os.environ.get("LANEWAY_CHAOS") else 4
+KILLS = 20 if os.environ.get("LANEWAY_CHAOS") else 3
 SEED = 20261118
 
 

@@ -1,4 +1,4 @@
-"""Codex dies: who is told, and who may start another (FR-11, ruling 11)."""
+"""Codex dies: who is told, and who may start another (FR-11)."""
 
 from __future__ import annotations
 

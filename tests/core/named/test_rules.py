@@ -56,7 +56,7 @@ def test_numbers_come_to_an_end() -> None:
 def test_what_a_death_means_for_the_next_call(
     policy: Any, ended: str | None, is_reported: bool, verdict: str
 ) -> None:
-    """The table of ruling 11."""
+    """Who may start another engine, and after what."""
     assert after_death(policy, ended, is_reported=is_reported) == verdict
 
 

@@ -16,6 +16,7 @@ from tests.doors.acp import views
 from tests.doors.acp.golden import normalised
 from tests.doors.acp.lint import Lint, Side
 from tests.doors.acp.views import Update
+from tests.doors.stdio_client import StdioClient
 
 DEADLINE_S = 60.0
 """For a whole test."""
@@ -56,13 +57,12 @@ def select(params: Message, wanted: str) -> Message:
     raise AssertionError(f"{wanted} is not among {params['options']}")
 
 
-class Client:
+class Client(StdioClient):
     """One agent on pipes. Requests by number; what comes unasked is kept in order."""
 
     def __init__(
         self, process: Process, work: Path, places: dict[str, str], unstable: Collection[str]
     ) -> None:
-        self.process = process
         self.mark = ""
         """By which all that the agent started is found."""
         self.lint = Lint(unstable)
@@ -87,8 +87,7 @@ class Client:
         self._waiting: dict[Any, asyncio.Future[Message]] = {}
         self._number = 0
         self._subscriptions = asyncio.Condition()
-        self._stderr: list[bytes] = []
-        self._tasks = [asyncio.ensure_future(self._read()), asyncio.ensure_future(self._drain())]
+        super().__init__(process)
 
     # ── out ────────────────────────────────────────────────────────────────
 
@@ -290,15 +289,6 @@ class Client:
         if answer is not None:
             self.answer(message, answer)
 
-    async def _drain(self) -> None:
-        assert self.process.stderr is not None
-        while line := await self.process.stderr.readline():
-            self._stderr.append(line)
-
-    @property
-    def stderr(self) -> str:
-        return b"".join(self._stderr).decode(errors="replace")
-
     def pause(self) -> None:
         """Take nothing from the pipe, which fills up; until `go_on`."""
         self._out.pause_reading()
@@ -317,10 +307,6 @@ class Client:
     def _out(self) -> Any:
         transport: Any = vars(self.process)["_transport"]
         return transport.get_pipe_transport(1)
-
-    def stop_reading(self) -> None:
-        """From now on a test reads the pipe itself, or nobody does."""
-        self._tasks[0].cancel()
 
     # ── the next test's turn ───────────────────────────────────────────────
 
@@ -365,12 +351,6 @@ class Client:
         return client
 
     # ── the end ────────────────────────────────────────────────────────────
-
-    async def hang_up(self) -> int:
-        """Close our end and wait for the agent to be gone; its exit code."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        return await self.process.wait()
 
     async def aclose(self) -> None:
         try:

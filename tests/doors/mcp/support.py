@@ -13,6 +13,7 @@ from typing import Any
 from laneway.rehearsal.answer import answer
 from laneway.rehearsal.server import Answerer
 from tests.doors.stage import Scene, scene
+from tests.doors.stdio_client import StdioClient
 
 DEADLINE_S = 60.0
 FORMS: dict[str, Any] = {"elicitation": {}}
@@ -52,11 +53,10 @@ async def stage(state: Path, extra_config: str = "", answerer: Answerer = answer
         yield Stage(*parts)
 
 
-class Client:
+class Client(StdioClient):
     """Requests by number; what comes unasked is kept in order. `on_ask` answers the server's requests."""
 
     def __init__(self, process: Process) -> None:
-        self.process = process
         self.heard: list[Message] = []
         """Notifications and requests of the server."""
         self.on_ask: Callable[[Message], Message | None] = lambda message: {"action": "cancel"}
@@ -66,8 +66,7 @@ class Client:
         self._waiting: dict[Any, asyncio.Future[Message]] = {}
         self._number = 0
         self._subscriptions = asyncio.Condition()
-        self._stderr: list[bytes] = []
-        self._tasks = [asyncio.ensure_future(self._read()), asyncio.ensure_future(self._drain())]
+        super().__init__(process)
 
     async def greet(self, capabilities: Message, version: str = "2025-06-18") -> Message:
         answer = await self.ask(
@@ -199,26 +198,7 @@ class Client:
             if answer is not None:
                 self.send({"jsonrpc": "2.0", "id": message["id"], "result": answer})
 
-    async def _drain(self) -> None:
-        assert self.process.stderr is not None
-        while line := await self.process.stderr.readline():
-            self._stderr.append(line)
-
-    @property
-    def stderr(self) -> str:
-        return b"".join(self._stderr).decode(errors="replace")
-
-    def stop_reading(self) -> None:
-        """From now on a test reads the pipe itself."""
-        self._tasks[0].cancel()
-
     # ── the end ────────────────────────────────────────────────────────────
-
-    async def hang_up(self) -> int:
-        """Close our end and wait for the server to be gone; its exit code."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        return await self.process.wait()
 
     async def aclose(self) -> None:
         try:

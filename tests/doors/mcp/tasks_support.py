@@ -20,11 +20,11 @@ import msgspec
 
 from laneway.base.errors import BadCursor, LanewayError, RemoteError, TaskUnknown
 from laneway.doors.mcp.eras import CAPABILITIES_KEY, CLIENT_KEY, TASKS_EXTENSION, VERSION_KEY
-from laneway.doors.mcp.server import INVALID_PARAMS, Call, Connection, McpServer, Offer
+from laneway.doors.mcp.server import Call, Connection, McpServer, Offer
 from laneway.doors.mcp.server_info import ServerInfo
 from laneway.doors.mcp.stdio import OpenServer, serve_stdio
 from laneway.doors.mcp.tasks import Task, TaskRequests, Tasks
-from laneway.wire.messages import Raw, encode
+from laneway.wire.messages import INVALID_PARAMS, Raw, encode
 
 Message = dict[str, Any]
 

@@ -84,7 +84,7 @@ async def test_closing_a_session_declines_its_question_before_it_sums_up(tmp_pat
 
 
 async def test_a_client_that_can_ask_nobody_is_told_what_was_declined(tmp_path: Path) -> None:
-    """Neither asked nor left waiting (ruling 10), and the audit log knows it."""
+    """Neither asked nor left waiting, and the audit log knows it."""
     async with stage(tmp_path) as here, here.server("mcp", env=QUIET) as client:
         session = await client.content("codex", prompt=ASKS.format("never"), cwd=str(tmp_path))
         assert not any(is_question(message) for message in client.heard)

@@ -40,7 +40,7 @@ async def test_of_twenty_starts_with_one_name_exactly_one_wins_and_the_name_come
 @pytest.mark.covers("FR-2.5")
 @pytest.mark.parametrize("key", ["identity", "default_identity"])
 async def test_a_session_without_a_name_gets_the_default_or_its_next_number(tmp_path: Path, key: str) -> None:
-    """Only a name that was asked for can be in conflict (ruling 4); both spellings of the key are read."""
+    """Only a name that was asked for can be in conflict; both spellings of the key are read."""
     async with stage(tmp_path) as here:
         configure(here, f'[plugins.atm-agent-mcp]\n{key} = "helper"\n')
         async with here.server("mcp", env=QUIET) as client:
@@ -118,7 +118,7 @@ async def test_a_name_that_another_process_has_is_refused_until_that_one_is_gone
 
 @pytest.mark.covers("FR-20.1", "FR-13.2")
 async def test_a_name_given_at_start_up_is_claimed_then_and_a_second_server_says_so(tmp_path: Path) -> None:
-    """Before any session is started, and between two of them (ruling 4)."""
+    """Before any session is started, and between two of them."""
     async with stage(tmp_path) as here, here.server("mcp", "--identity", "dev", env=QUIET) as first:
         async with here.server("mcp", "--identity", "dev", env=QUIET, greet=False) as second:
             assert await second.process.wait() == 1

@@ -1,4 +1,4 @@
-"""Mail as a resource, and news of it: subscriptions of the old eras, open requests of the new (ruling 14)."""
+"""Mail as a resource, and news of it: subscriptions of the old eras, open requests of the new."""
 
 from __future__ import annotations
 

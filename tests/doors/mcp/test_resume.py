@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -48,3 +50,26 @@ async def test_what_cannot_be_resumed_is_said_at_the_start(tmp_path: Path, words
 
     assert "There is no session" in client.stderr
     assert "laneway sessions" in client.stderr
+
+
+@pytest.mark.parametrize("sandbox", ["read-only", "workspace-write"])
+async def test_a_resumed_session_may_do_no_more_than_before(tmp_path: Path, sandbox: str) -> None:
+    """Although config.toml grants everything, and Codex takes its sandbox from there for a new process."""
+    # Every sandbox that writes may write below the system's temporary folder; nobody's home is there.
+    with TemporaryDirectory(dir=Path.home()) as folder:
+        prompt = f"%run touch {folder}/mark\n%say tried"
+        async with stage(tmp_path) as here:
+            grant_everything(here.home / "config.toml")
+            async with here.server("mcp", env=QUIET) as client:
+                named = await client.content("codex", prompt=prompt, sandbox=sandbox, cwd=str(here.work))
+                assert os.listdir(folder) == []
+            async with here.server("mcp", env=QUIET) as client:
+                back = await client.content("codex", prompt=prompt, agent_id=named["agent_id"])
+                assert (back["threadId"], os.listdir(folder)) == (named["threadId"], [])
+                await client.content("codex", prompt=prompt)
+                assert os.listdir(folder) == ["mark"], "a session that asks for no sandbox has config.toml's"
+
+
+def grant_everything(config: Path) -> None:
+    wide = 'sandbox_mode = "danger-full-access"\napproval_policy = "never"\n'
+    config.write_text(wide + config.read_text())

@@ -67,7 +67,7 @@ async def test_atm_agent_mcp_serves_lists_shows_and_prunes(tmp_path: Path) -> No
 async def test_codex_mcp_has_the_names_the_folder_and_the_early_child_of_its_seed(
     tmp_path: Path,
 ) -> None:
-    """`codex_id` in and out, `codex_threads|status|close`, and no team in its paths (ruling 7)."""
+    """`codex_id` in and out, `codex_threads|status|close`, and no team in its paths."""
     async with stage(tmp_path) as here:
         here.environment["XDG_STATE_HOME"] = str(tmp_path / "own")
         configure(here, '[plugins.codex-mcp]\nidentity = "older"\n')

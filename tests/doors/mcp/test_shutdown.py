@@ -67,7 +67,7 @@ async def test_a_second_signal_ends_it_at_once_and_what_owed_a_summary_can_be_ha
 
 @pytest.mark.covers("FR-3.2", "FR-6.3", "NFR-2")
 async def test_after_a_kill_its_sessions_are_stale_and_a_reply_has_them_back(tmp_path: Path) -> None:
-    """Nothing is rewritten by looking (ruling 5); the missing summary is no obstacle."""
+    """Nothing is rewritten by looking; the missing summary is no obstacle."""
     async with stage(tmp_path) as here:
         async with here.server("mcp") as client:
             session = await client.content("codex", prompt="%say x", identity="dev")

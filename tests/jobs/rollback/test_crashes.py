@@ -19,7 +19,7 @@ from tests.jobs.rollback.everything import edit_everything, litter, make_everyth
 from tests.jobs.trees import Thing, Tree, things
 
 CHILD = Path(__file__).parent.parent / "child.py"
-ROUNDS = 300 if os.environ.get("LANEWAY_CHAOS") else 20
+ROUNDS = 300 if os.environ.get("LANEWAY_CHAOS") else 10
 NEVER = 10_000
 
 

@@ -20,13 +20,13 @@ async def look(context: CheckContext) -> list[Check]:
     configured = settings.claude_bin if settings else None
     try:
         binary = locate.find(context.claude_bin, configured, context.environment)
-        found = await in_thread(lambda: version.probe(binary))
-        version.check_age(found, binary.path)
+        installed = await in_thread(lambda: version.probe(binary))
+        version.check_age(installed, binary.path)
     except BinaryError as error:
         is_named = bool(context.claude_bin or configured or context.environment.get(locate.ENVIRONMENT_KEY))
         severity: Severity = "error" if is_named or is_default else "note"
         return [Check("claude", severity, str(error), f"Only needed for {CLAUDE} as an engine.")]
-    spelled = version.spell(found)
+    spelled = version.spell(installed)
     is_tested = spelled in version.TESTED
     facts = {"version": spelled, "path": binary.path, "source": binary.source, "tested": is_tested}
     about = f"Claude Code {spelled} at {binary.path} (from {binary.source})"

@@ -51,15 +51,15 @@ def on_terminal(missing: Sequence[str]) -> list[Check]:
     """What the terminal lacks; a pipe needs none of it."""
     if not missing:
         return []
-    told = f"In a terminal `laneway chat` needs {' and '.join(missing)}."
-    return [Check("chat", "note", told, f"Add the extra laneway[chat]: {installed_how().adding('chat')}")]
+    text = f"In a terminal `laneway chat` needs {' and '.join(missing)}."
+    return [Check("chat", "note", text, f"Add the extra laneway[chat]: {installed_how().adding('chat')}")]
 
 
 def on_problems(problems: Mapping[str, str | None]) -> list[Check]:
     """By lane: why it cannot be used, if it cannot."""
     usable = [f"/{name}" for name, problem in problems.items() if problem is None]
-    told = f"Lanes that `laneway chat` can use: {', '.join(usable)}." if usable else ""
-    checks = [Check("chat", "ok", told, facts={"lanes": usable})] if usable else []
+    text = f"Lanes that `laneway chat` can use: {', '.join(usable)}." if usable else ""
+    checks = [Check("chat", "ok", text, facts={"lanes": usable})] if usable else []
     for name, problem in problems.items():
         if problem is not None:
             checks.append(Check("chat", "note", f"The lane /{name} cannot be used: {problem}"))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from laneway.cli.clients.text_scan import end_of_brackets, skip
 from laneway.cli.registrations import blank_comments
 
 Keys = tuple[str, ...]
@@ -96,7 +97,7 @@ def _member(bare: str, span: JsonSpan, key: str) -> JsonMember | None:
 def _members(bare: str, span: JsonSpan) -> Iterator[JsonMember]:
     """The members of an object or an array, in order."""
     is_object = bare[span.start] == "{"
-    at = _skip(_SPACE, bare, span.start + 1)
+    at = skip(_SPACE, bare, span.start + 1)
     while at < span.end - 1:
         begin, key = at, ""
         if is_object:
@@ -104,30 +105,19 @@ def _members(bare: str, span: JsonSpan) -> Iterator[JsonMember]:
             if match is None:
                 raise ValueError("it has a key that is no text")
             key = json.loads(match[0], strict=False)
-            at = _skip(_SPACE, bare, match.end())
+            at = skip(_SPACE, bare, match.end())
         end = _value_end(bare, at)
         yield JsonMember(key, begin, at, end)
-        at = _skip(_SPACE, bare, end)
+        at = skip(_SPACE, bare, end)
 
 
 def _value_end(bare: str, at: int) -> int:
     if bare[at : at + 1] not in ("{", "["):
-        end = _skip(_SCALAR, bare, at)
+        end = skip(_SCALAR, bare, at)
         if end == at:
             raise ValueError("it has a value that cannot be read")
         return end
-    depth = 0
-    while (piece := _PIECE.match(bare, at)) is not None:
-        at = piece.end()
-        depth += (piece[0] in "[{") - (piece[0] in "]}")
-        if depth == 0:
-            return at
-    raise ValueError("it has brackets that are never closed")
-
-
-def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return at if match is None else match.end()
+    return end_of_brackets(_PIECE, bare, at)
 
 
 # ── edits ──────────────────────────────────────────────────────────────────

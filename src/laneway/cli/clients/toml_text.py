@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from laneway.base.toml_lines import BLANK, PIECE, Keys, dotted
+from laneway.cli.clients.text_scan import end_of_brackets, skip
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 _SCALAR = re.compile(r"[^\s,\]}#]++(?:[ T][0-9:.+-]+)?+")
@@ -79,7 +80,7 @@ def statements(text: str) -> Iterator[Statement]:
     table: Keys = ()
     at = 0
     while True:
-        at = _skip(BLANK, text, at)
+        at = skip(BLANK, text, at)
         if at >= len(text):
             return
         opening = len(text[at : at + 2]) - len(text[at : at + 2].lstrip("["))
@@ -103,7 +104,7 @@ def statements(text: str) -> Iterator[Statement]:
 def _inline(text: str, outer: Keys, start: int, end: int) -> Iterator[Statement]:
     if text[start] != "{":
         return
-    at = _skip(_BETWEEN, text, start + 1)
+    at = skip(_BETWEEN, text, start + 1)
     while at < end - 1:
         keys, after = dotted(text, at)
         if not keys:
@@ -112,7 +113,7 @@ def _inline(text: str, outer: Keys, start: int, end: int) -> Iterator[Statement]
         inner_end = _value_end(text, inner)
         yield Statement((*outer, *keys), at, inner, inner_end, is_header=False)
         yield from _inline(text, (*outer, *keys), inner, inner_end)
-        at = _skip(_BETWEEN, text, inner_end)
+        at = skip(_BETWEEN, text, inner_end)
 
 
 def _value_start(text: str, at: int) -> int:
@@ -127,19 +128,8 @@ def _value_start(text: str, at: int) -> int:
 def _value_end(text: str, at: int) -> int:
     first = text[at : at + 1]
     if first not in ("{", "[", '"', "'"):
-        return _skip(_SCALAR, text, at)
-    depth = 0
-    while (piece := PIECE.match(text, at)) is not None:
-        at = piece.end()
-        depth += (piece[0] in "[{") - (piece[0] in "]}")
-        if depth == 0:
-            return at
-    raise ValueError("it has brackets that are never closed")
-
-
-def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return at if match is None else match.end()
+        return skip(_SCALAR, text, at)
+    return end_of_brackets(PIECE, text, at)
 
 
 def _inline_around(all_statements: list[Statement], inner: Statement) -> Statement | None:

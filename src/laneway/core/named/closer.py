@@ -58,9 +58,9 @@ class SessionCloser:
             return closed
         try:
             async with self._names.holding(record.identity) as claim:
-                kept = await claim.get(record.agent_id)
-                if kept is not None:
-                    await claim.put(msgspec.structs.replace(kept, status="closed", state="idle"))
+                stored = await claim.get(record.agent_id)
+                if stored is not None:
+                    await claim.put(msgspec.structs.replace(stored, status="closed", state="idle"))
                 return closed
         except IdentityHeld:
             if record.status == "active":

@@ -94,37 +94,37 @@ class SessionOpener:
         try:
             # The record may have changed before we held the claim. Or it is gone, because claiming a name
             # deletes its oldest records: this one was asked for before that.
-            kept = await claim.get(agent_id) or record
+            stored = await claim.get(agent_id) or record
             summary = await self._records.summary(identity, thread_id) or summary
             if summary is None:
                 log.warning("There is no summary of %s (%s); it is resumed without", agent_id, identity)
-            spec = spec_of(kept, changes, Path.cwd())
+            spec = spec_of(stored, changes, Path.cwd())
             try:
                 session = await self._hub.resume(
                     principal, thread_id, spec, identity=identity, agent_id=agent_id, readers=readers
                 )
             except (EngineRefused, ThreadUnknown) as refused:
-                if not await self._may_begin_anew(kept, summary, refused):
+                if not await self._may_begin_anew(stored, summary, refused):
                     raise
                 session = await self._hub.start(
                     principal, spec, identity=identity, agent_id=agent_id, readers=readers
                 )
-                kept = msgspec.structs.replace(kept, tools=list(session.spec.had_tools))
+                stored = msgspec.structs.replace(stored, tools=list(session.spec.had_tools))
             if session.agent_id != agent_id:
                 raise IdentityTaken(identity, session.agent_id)  # another session has the thread
             now = self._records.now()
-            record = msgspec.structs.replace(with_spec(kept, spec), status="active", last_active=now)
-            return await self._make_known(session, claim, record, summary, kept)
+            record = msgspec.structs.replace(with_spec(stored, spec), status="active", last_active=now)
+            return await self._make_known(session, claim, record, summary, stored)
         except BaseException:
             await asyncio.shield(self._tasks.spawn(self._undo(identity, agent_id), "undo"))
             raise
 
-    async def _may_begin_anew(self, kept: Record, summary: str | None, refused: EngineError) -> bool:
+    async def _may_begin_anew(self, stored: Record, summary: str | None, refused: EngineError) -> bool:
         """Whether a new thread may replace one that the engine does not have, without losing anything."""
         if isinstance(refused, ThreadUnknown):
-            return kept.is_empty  # its process was killed before the engine wrote the thread to disk
+            return stored.is_empty  # its process was killed before the engine wrote the thread to disk
         # An engine that cannot resume threads: the summary tells the new one what there was.
-        return summary is not None and not (await self._hub.engines.get(kept.backend).abilities()).resume
+        return summary is not None and not (await self._hub.engines.get(stored.backend).abilities()).resume
 
     async def _make_known(
         self, session: Session, claim: Claim, record: Record, summary: str | None, fallback: Record

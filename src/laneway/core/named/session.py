@@ -94,11 +94,6 @@ class NamedSession:
         return max(self._tokens_before, self.session.usage.total.total if self.session.usage else 0)
 
     @property
-    def has_summary(self) -> bool:
-        """Whether the next turn will begin with a saved summary."""
-        return self._summary is not None
-
-    @property
     def is_resumable(self) -> bool:
         return not self._record.ephemeral
 

@@ -19,7 +19,7 @@ from laneway.doors.acp.accounts.auth_methods import DEVICE_CODE
 from laneway.doors.acp.accounts.login_prompt import LoginRequest
 from laneway.doors.acp.client import EditorClient
 from laneway.doors.acp.client_channel import ClientChannel
-from laneway.doors.acp.faults import METHOD_NOT_FOUND, LoginNeeded, bad_params, fault
+from laneway.doors.acp.faults import LoginNeeded, bad_params, fault
 from laneway.doors.acp.history import listing, replay
 from laneway.doors.acp.sessions.available_commands import available_commands
 from laneway.doors.acp.sessions.editor_session import EditorSession
@@ -27,6 +27,7 @@ from laneway.doors.acp.sessions.session_factory import SessionFactory
 from laneway.doors.acp.shared import Shared
 from laneway.doors.acp.updates.update_sink import UpdateSink
 from laneway.doors.acp.updates.updates_v1 import UpdatesV1
+from laneway.wire.messages import METHOD_NOT_FOUND
 
 Params: TypeAlias = dict[str, Any]
 

@@ -29,13 +29,10 @@ from laneway.base.plain import plain
 from laneway.core.model import Failure
 from laneway.core.turn import TurnResult
 from laneway.rendering.refusals import too_old, unwrapped_message
+from laneway.wire.messages import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
 
 AUTH_REQUIRED = -32000
 NOT_FOUND = -32002
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
 CANCELLED = -32800
 
 MAX_MESSAGE_CHARS = 4000

@@ -19,10 +19,10 @@ from laneway.base.log import bound, timed
 from laneway.core.background import TaskSet
 from laneway.doors.acp.accounts.auth_methods import methods
 from laneway.doors.acp.client import EditorClient, client_of
-from laneway.doors.acp.faults import CANCELLED, INVALID_REQUEST, bad_params, fault, wire_error
+from laneway.doors.acp.faults import CANCELLED, bad_params, fault, wire_error
 from laneway.doors.acp.ids import thread_id
 from laneway.doors.acp.v2 import greeting as draft
-from laneway.wire.messages import UNREADABLE
+from laneway.wire.messages import INVALID_REQUEST, UNREADABLE
 from laneway.wire.peer import Peer, Raw
 
 if TYPE_CHECKING:

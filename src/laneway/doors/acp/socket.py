@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from laneway.base.clock import LoopClock
 from laneway.base.errors import UsageError
 from laneway.core.ports import Clock
-from laneway.doors.acp.faults import INTERNAL_ERROR
 from laneway.doors.acp.handshake import MAX_MESSAGE_BYTES, Engage, Greeting, Handshake, cancel_notice
 from laneway.doors.connection_limits import ConnectionLimits
 from laneway.doors.gate import AccessDenied, Gate, Headers, host_names
 from laneway.doors.listening import bind
 from laneway.wire.frames import as_line
+from laneway.wire.messages import INTERNAL_ERROR
 from laneway.wire.peer import Peer
 
 if TYPE_CHECKING:

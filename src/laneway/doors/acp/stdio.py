@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from laneway.doors.acp.faults import INTERNAL_ERROR
 from laneway.doors.acp.handshake import MAX_MESSAGE_BYTES, Engage, Greeting, Handshake, cancel_notice
 from laneway.doors.ending import EndSignals
 from laneway.doors.pipe import Pipe, claim_standard_streams
+from laneway.wire.messages import INTERNAL_ERROR
 
 
 async def serve_stdio(greeting: Greeting, engage: Engage, shutdown: Callable[[], Awaitable[None]]) -> None:

@@ -1,4 +1,4 @@
-"""What a conversation is told (`ChatLetter`) and what it has done about it (`ChatEffect`), as values."""
+"""Letters (inputs) and effects (outputs) of a conversation's rules, as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the end of an engine still has to be told, or a turn of its lane fails by it and says so itself."""
+"""Decides who reports that an engine has ended: its lane's failed turn, or a message of its own."""
 
 from __future__ import annotations
 

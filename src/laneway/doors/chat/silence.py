@@ -1,4 +1,4 @@
-"""Notices that a turn tells nothing for long: one watch for each turn, which posts when its time has come.
+"""Watches running turns for silence: posts a letter when one has sent no event for too long.
 
 Time does not count while the turn is paused: while a question of its is open, or while a lane works to
 which it has delegated.

@@ -42,7 +42,6 @@ from laneway.doors.chat.outputs import (
 )
 from laneway.doors.chat.ports import PartialText
 from laneway.lanes.contract import LaneFile
-from laneway.rendering.engine_notices import notice_text
 
 MAX_NOTICE_CHARS = 2000
 
@@ -192,8 +191,7 @@ def told_of(lane: str, event: Event) -> tuple[AnyOutput, ...]:
             return (Told(text=f"{lane} has compacted its context.", lane=lane),)
         case Outlived(activity=activity):
             return (ActivityShown(lane=lane, ticket="", activity=bare(activity)),)
-        case Other():
-            text = notice_text(event)
-            return (Told(text=label(text, MAX_NOTICE_CHARS), lane=lane),) if text else ()
+        case Other(notice=text) if text:
+            return (Told(text=label(text, MAX_NOTICE_CHARS), lane=lane),)
         case _:
             return ()

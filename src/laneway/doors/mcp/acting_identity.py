@@ -19,7 +19,8 @@ from laneway.core.tools import Caller
 from laneway.doors.mcp.codes import IDENTITY_REQUIRED, INVALID_SESSION_PARAMS, proxy_error, wire_error
 from laneway.doors.mcp.definitions import of_caller
 from laneway.doors.mcp.names import Names
-from laneway.doors.mcp.server import INVALID_PARAMS, Call
+from laneway.doors.mcp.server import Call
+from laneway.wire.messages import INVALID_PARAMS
 
 MAX_NAME_CHARS = 64
 """Of a refused name in the audit log."""

@@ -13,7 +13,8 @@ from laneway.core.named.sessions import NamedSessions
 from laneway.doors.mcp.codes import INVALID_SESSION_PARAMS, proxy_error, wire_error
 from laneway.doors.mcp.definitions import MAX_SESSIONS_A_PAGE, SESSIONS_A_PAGE
 from laneway.doors.mcp.names import Names
-from laneway.doors.mcp.server import INVALID_PARAMS, Call
+from laneway.doors.mcp.server import Call
+from laneway.wire.messages import INVALID_PARAMS
 
 _KINDS = {str: "a string", int: "an integer", bool: "a boolean"}
 

@@ -39,7 +39,7 @@ from laneway.base.errors import (
 )
 from laneway.base.plain import plain
 from laneway.doors.mcp.names import AGENTS, Names
-from laneway.rendering.refusals import advice
+from laneway.wire.messages import INTERNAL_ERROR, INVALID_PARAMS
 
 IDENTITY_CONFLICT = -32001
 SESSION_NOT_FOUND = -32002
@@ -53,8 +53,6 @@ IDENTITY_REQUIRED = -32009
 BUDGET_SPENT = -32010
 THREAD_IN_USE = -32011
 NOT_LOGGED_IN = -32012
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
 
 OURS = range(-32019, -31999)
 """Codes that MCP leaves to servers. A code of Codex's in here means something else and is not passed on."""
@@ -95,9 +93,10 @@ def wire_error(error: LanewayError, names: Names = AGENTS, **facts: Any) -> Remo
         case EngineRefused():
             child = {"code": error.code, "message": error.message}
             code = INTERNAL_ERROR if error.code in OURS or not error.code else error.code
+            refusal = f"{error.engine} refused {error.method}: {plain(error.message)}."
             return RemoteError(
                 code,
-                f"{error.engine} refused {error.method}: {plain(error.message)}.{advice(error)}",
+                f"{refusal} {error.remedy}".rstrip(),
                 {"error_source": "child", "child_error": child, **facts},
             )
         case _:

@@ -27,10 +27,10 @@ def check(engine: Engine, arguments: dict[str, Any]) -> None:
             raise EngineCannot(engine.name, f"take `{name}`, which is Codex's own", "Leave it out.")
 
 
-def check_access(engine: Engine, asked: ThreadSpec | dict[str, Any]) -> None:
+def check_access(engine: Engine, request: ThreadSpec | dict[str, Any]) -> None:
     """Raise `EngineCannot` for access that the engine cannot enforce, whoever asked for it."""
     offers = engine.offers
-    fields = asked if isinstance(asked, dict) else msgspec.structs.asdict(asked)
+    fields = request if isinstance(request, dict) else msgspec.structs.asdict(request)
     sandbox, approval_policy = fields.get("sandbox"), fields.get("approval_policy")
     if sandbox is not None and sandbox not in offers.sandboxes:
         raise EngineCannot(

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from laneway.base.engines import CODEX
+from laneway.core.early_events import EarlyEvents
 from laneway.core.model import (
     Activity,
     Asked,
@@ -34,8 +35,6 @@ from laneway.doors.mcp.server import Call, CallerChannel
 from laneway.doors.mcp.unattended import UnattendedQuestions
 from laneway.rendering.titles import look_title
 
-MAX_EARLY_EVENTS = 1000
-"""Events of a thread that is still being started: a line or two for each MCP server of the user."""
 MAX_PARTIAL_CHARS = 256 * 1024
 """Of a message that is being written, kept for a caller whose call times out."""
 
@@ -86,7 +85,7 @@ class EventForwarder:
         self._id_fields: dict[str, Any] = {}
         self._thread_id = ""
         self._engine = CODEX
-        self._early_events: list[Event] | None = []
+        self._early: EarlyEvents[Event] | None = EarlyEvents()
         self._listeners: dict[str, TurnListener] = {}
         self._assigned: dict[str, tuple[Question, TurnListener]] = {}
         """Open questions of turns that no call waits for, and the run that takes care of each."""
@@ -111,15 +110,15 @@ class EventForwarder:
         Only the first call counts. A resumed thread is not introduced again. `engine` is the name of who
         works.
         """
-        if self._early_events is None:
+        early, self._early = self._early, None
+        if early is None:
             return
         self._engine = engine
         self._thread_id, self._id_fields, self._current = info.thread_id, id_fields, first
         introduction = self._script.opening(info)
         for body in introduction if is_new else ():
             self._send_event(body)
-        early_events, self._early_events = self._early_events, None
-        for event in early_events:
+        for event in early.take():
             self.push(event)
 
     def follow(self, ticket: str, listener: TurnListener) -> None:
@@ -148,11 +147,8 @@ class EventForwarder:
     # ── the engine's reader ────────────────────────────────────────────────
 
     def push(self, event: Event) -> None:
-        if self._early_events is not None:
-            if len(self._early_events) < MAX_EARLY_EVENTS:
-                self._early_events.append(event)
-            else:
-                self.lost += 1
+        if self._early is not None:
+            self.lost += not self._early.add(event)
             return
         kind = type(event)
         if kind is Text:

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from laneway.base.errors import RemoteError, WireBroken, WireClosed
+from laneway.core.background import TaskSet
 from laneway.core.ports import Clock
 from laneway.doors.http.streams import ResponseStream, StreamReader
 from laneway.doors.mcp.eras import UNKNOWN_CLIENT, McpClient
@@ -297,7 +298,7 @@ class HttpSessions:
         self._open_requests: dict[str, int] = {}
         self._expiry: dict[str, Callable[[], None]] = {}
         """In the order in which they fell idle."""
-        self._ending: set[asyncio.Task[None]] = set()
+        self._ending = TaskSet()
 
     def stateless(self, principal: str) -> HttpSession:
         return HttpSession(self._server, principal, "", self._clock, self._timing)
@@ -348,10 +349,7 @@ class HttpSessions:
         stop = self._expiry.pop(key, None)
         if stop is not None:
             stop()
-        task = asyncio.get_running_loop().create_task(session.aclose())
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
-        return task
+        return self._ending.spawn(session.aclose(), "end of an HTTP session")
 
     @property
     def count(self) -> int:
@@ -360,4 +358,4 @@ class HttpSessions:
     async def aclose(self) -> None:
         for session in list(self._open.values()):
             self.end(session)
-        await asyncio.gather(*self._ending)
+        await self._ending.wait()

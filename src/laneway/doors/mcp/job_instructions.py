@@ -11,7 +11,8 @@ from typing import Any
 from laneway.base.errors import RemoteError
 from laneway.base.plain import code_label
 from laneway.doors.mcp.definitions import ORCHESTRATE
-from laneway.doors.mcp.server import INVALID_PARAMS, Call
+from laneway.doors.mcp.server import Call
+from laneway.wire.messages import INVALID_PARAMS
 
 SCHEME = "docs"
 URI = f"{SCHEME}://laneway/CODEX_SUBAGENTS_ORCHESTRATION.md"

@@ -17,7 +17,8 @@ from laneway.core.named.records import RESERVED
 from laneway.core.named.sessions import NamedSessions
 from laneway.core.tools import Caller, ToolResult
 from laneway.doors.mcp.acting_identity import ActingIdentity
-from laneway.doors.mcp.server import INVALID_PARAMS, Call, Resources
+from laneway.doors.mcp.server import Call, Resources
+from laneway.wire.messages import INVALID_PARAMS
 
 SCHEME = "mail"
 JSON = "application/json"

@@ -21,13 +21,15 @@ from laneway.base.errors import LanewayError, QuestionGone, RemoteError, WireErr
 from laneway.core.answers import stop_answer
 from laneway.core.model import DECLINE, Answer, Question, Withdrawn
 from laneway.core.ports import Clock
+from laneway.core.question_tasks import QuestionTasks
 from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
 from laneway.doors.mcp import elicitation
 from laneway.doors.mcp.events import EventForwarder
 from laneway.doors.mcp.progress import HEARTBEAT_S, every
-from laneway.doors.mcp.server import INVALID_PARAMS, Call, CallerChannel
+from laneway.doors.mcp.server import Call, CallerChannel
 from laneway.doors.mcp.unattended import OnDecision, Unattended, ask_client, read_reply
+from laneway.wire.messages import INVALID_PARAMS
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +80,7 @@ class ClientRun:
         self._id_fields = id_fields or {}
         self._on_decision = on_decision
         self._open: dict[str, Question] = {}
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._asking = QuestionTasks()
         self._parked: set[str] = set()
         self._handed_out: set[str] = set()
         self._changed = asyncio.Event()
@@ -110,9 +112,7 @@ class ClientRun:
         if question is None:
             return  # we have just answered it ourselves
         self._parked.discard(gone.question_id)
-        asking = self._asking.pop(gone.question_id, None)
-        if asking is not None:
-            asking.cancel()
+        self._asking.withdraw(gone.question_id)
         if gone.is_declined:
             why, how = self._why_declined(question)
             self.notes.append(f"Declined, because {why}: {elicitation.wording(question)}")
@@ -142,9 +142,8 @@ class ClientRun:
                 try:
                     required = await self._attended(group)
                 finally:
-                    for asking in self._asking.values():
-                        asking.cancel()
-                    self._asking.clear()
+                    self._asking.withdraw_all()
+                    self._asking = QuestionTasks()
         except asyncio.CancelledError:
             self.turn.cancel()
             raise
@@ -165,7 +164,7 @@ class ClientRun:
                 return required
             for question in waiting:
                 work = self._ask(question) if self._can_request(question) else self._cannot_ask(question)
-                self._asking[question.question_id] = group.create_task(work)
+                self._asking.add(question.question_id, group.create_task(work))
             self._changed.clear()
             await self._changed.wait()
         return None
@@ -210,7 +209,7 @@ class ClientRun:
         if self._unattended == "park":
             self._parked.add(question.question_id)
             self._handed_out.add(question.question_id)
-            self._asking.pop(question.question_id, None)
+            self._asking.release(question.question_id)
             self._changed.set()
             return
         self.notes.append(f"Declined, because {why}: {elicitation.wording(question)}")

@@ -18,9 +18,7 @@ from laneway.doors.mcp import eras
 from laneway.doors.mcp.codes import wire_error
 from laneway.doors.mcp.eras import UNKNOWN_CLIENT, McpClient
 from laneway.doors.mcp.server_info import HANDSHAKE_ONLY, ServerInfo, meta_of, not_found, only_page, params_of
-from laneway.wire.messages import Raw
-
-INVALID_PARAMS = -32602
+from laneway.wire.messages import INVALID_PARAMS, Raw
 
 
 class CallerChannel(Protocol):

@@ -42,8 +42,9 @@ from laneway.doors.mcp.presets import (
     spec_of,
 )
 from laneway.doors.mcp.runs import ClientRun, InputRequired, Parking
-from laneway.doors.mcp.server import INVALID_PARAMS, Call
+from laneway.doors.mcp.server import Call
 from laneway.doors.mcp.unattended import OnDecision, Unattended, UnattendedQuestions
+from laneway.wire.messages import INVALID_PARAMS
 
 T = TypeVar("T")
 A = TypeVar("A", ThreadSpec, dict[str, Any])

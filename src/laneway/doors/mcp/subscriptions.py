@@ -17,7 +17,8 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from laneway.base.errors import RemoteError
-from laneway.doors.mcp.server import INVALID_PARAMS, Call, CallerChannel, Interests
+from laneway.doors.mcp.server import Call, CallerChannel, Interests
+from laneway.wire.messages import INVALID_PARAMS
 
 UPDATED = "notifications/resources/updated"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"

@@ -21,9 +21,9 @@ from laneway.base.errors import LanewayError, RemoteError, TaskUnknown
 from laneway.base.plain import code_label
 from laneway.doors.mcp import eras
 from laneway.doors.mcp.codes import proxy_error, wire_error
-from laneway.doors.mcp.server import INVALID_PARAMS, Call, Interests
+from laneway.doors.mcp.server import Call, Interests
 from laneway.doors.mcp.server_info import not_found
-from laneway.wire.messages import METHOD_NOT_FOUND
+from laneway.wire.messages import INVALID_PARAMS, METHOD_NOT_FOUND
 
 STATUS = "notifications/tasks/status"
 RELATED_KEY = "io.modelcontextprotocol/related-task"

@@ -12,7 +12,8 @@ from laneway.core.tool_arguments import BadArguments, checked
 from laneway.core.tools import Caller, Tool, ToolResult
 from laneway.doors.mcp.codes import proxy_error
 from laneway.doors.mcp.definitions import definition
-from laneway.doors.mcp.server import INVALID_PARAMS, Call, Handler, Offer
+from laneway.doors.mcp.server import Call, Handler, Offer
+from laneway.wire.messages import INVALID_PARAMS
 
 
 class Who(Protocol):

@@ -17,7 +17,8 @@ from laneway.base.plain import code_label, fenced, plain, quoted
 from laneway.core.model import Activity, Event, Text, TurnDone, UserSaid
 from laneway.core.named.sessions import NamedSessions
 from laneway.doors.mcp.codes import wire_error
-from laneway.doors.mcp.server import INVALID_PARAMS, Call
+from laneway.doors.mcp.server import Call
+from laneway.wire.messages import INVALID_PARAMS
 
 SCHEME = "laneway"
 SESSIONS_A_PAGE = 100

@@ -9,7 +9,6 @@ end with the question.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
@@ -18,6 +17,7 @@ from laneway.base.errors import QuestionGone, RemoteError, WireError
 from laneway.base.plain import label
 from laneway.core.background import TaskSet
 from laneway.core.model import DECLINE, Answer, Question, Withdrawn
+from laneway.core.question_tasks import QuestionTasks
 from laneway.core.session import Session
 from laneway.doors.mcp import elicitation
 from laneway.doors.mcp.eras import McpClient
@@ -70,7 +70,7 @@ class UnattendedQuestions:
         self._id_fields: dict[str, Any] = {}
         self._on_decision: OnDecision = lambda question, how: None
         self._open: dict[str, Question] = {}
-        self._working: dict[str, asyncio.Task[None]] = {}
+        self._working = QuestionTasks()
         """Of the open questions, those that are being asked or declined; the others are parked."""
         self._tasks = TaskSet()
 
@@ -114,24 +114,20 @@ class UnattendedQuestions:
 
     def on_withdrawn(self, gone: Withdrawn) -> None:
         question = self._open.pop(gone.question_id, None)
-        working = self._working.pop(gone.question_id, None)
-        if working is not None:
-            working.cancel()
+        self._working.withdraw(gone.question_id)
         if question is not None and gone.is_declined:
             is_closed = self._session is not None and self._session.is_closing
             self._on_decision(question, "session closed" if is_closed else "timed out")
 
     def close(self) -> None:
         """The session is over."""
-        for working in self._working.values():
-            working.cancel()
-        self._working.clear()
+        self._working.withdraw_all()
         self._open.clear()
 
     # ── asking ─────────────────────────────────────────────────────────────
 
     def _work(self, question: Question, work: Any) -> None:
-        self._working[question.question_id] = self._tasks.spawn(work, "question")
+        self._working.add(question.question_id, self._tasks.spawn(work, "question"))
 
     async def _ask(self, question: Question) -> None:
         try:
@@ -148,7 +144,7 @@ class UnattendedQuestions:
     def _cannot_ask(self, question: Question, why: str) -> None:
         """Park or decline it, as the policy says."""
         if self._policy == "park":
-            self._working.pop(question.question_id, None)
+            self._working.release(question.question_id)
             self.on_parked()
             return
         log.warning("Declined, because %s: %s", why, elicitation.wording(question))
@@ -158,7 +154,7 @@ class UnattendedQuestions:
         assert self._session is not None, "a session has questions only once it is open"
         if self._open.pop(question.question_id, None) is None:
             return  # it was withdrawn, or a call took it over
-        self._working.pop(question.question_id, None)
+        self._working.release(question.question_id)
         try:
             await self._session.answer(question.question_id, answer)
         except QuestionGone:

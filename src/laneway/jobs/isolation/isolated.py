@@ -1,4 +1,4 @@
-"""The two ways in which a job can work apart from the user's tree, as one. Blocking.
+"""Isolates a write job from the user's tree by an overlay or by a copy, behind one interface. Blocking.
 
     begin      makes what the worker needs, from the job's baseline; tells what of the tree is not there
     place_of   where the worker has what lies at a path of the tree

@@ -1,4 +1,4 @@
-"""What is said between two machines about jobs: parameters and answers of each call, and errors by kind.
+"""Messages between two machines about jobs: parameters and answers of each call, and errors.
 
 Pure. No time of one machine's clock is sent to another one: only how long ago something was. `result`,
 `events`, `cancel` and `resolve` take and answer what the tool of that name does.

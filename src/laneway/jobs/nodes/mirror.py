@@ -1,4 +1,4 @@
-"""Keeps the rows of one machine's jobs as that machine has them, and sends it what was ordered.
+"""Mirrors one machine's jobs in our ledger, and sends that machine the orders it has not had yet.
 
 While `follow` runs, a long call tells when a job's status there changes; the end of a job is written into the
 ledger here once, by whichever process hears of it first, and then everything that waits for jobs sees it. Out

@@ -1,4 +1,4 @@
-"""What a machine answers to others that run jobs on it, whatever carries the calls.
+"""Serves the calls of other machines that run jobs on this one, over any transport.
 
 Works on this home's own jobs, as the local user: who may see which job is the near side's matter. Nothing of
 the caller's environment comes here; a folder is named by a repository of the user's own settings and a path

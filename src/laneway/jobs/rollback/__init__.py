@@ -1,1 +1,1 @@
-"""Giving back what jobs found: planned, written down first, all paths or none, finished after a crash."""
+"""Rollbacks of jobs' edits: planned, written down first, all paths or none, finished after a crash."""

@@ -7,13 +7,14 @@ at once.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
 from laneway.base.errors import LanewayError, QuestionGone
+from laneway.core.background import TaskSet
 from laneway.core.model import Answer, Asked, Event, Question, Withdrawn
+from laneway.core.question_tasks import QuestionTasks
 from laneway.core.subscription import Subscription
 from laneway.terminal.prompting.asking import Prompter
 
@@ -46,7 +47,8 @@ class TerminalQuestions:
         self._canvas = canvas
         self._prompter = prompter
         self._deliver = deliver
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._asking = QuestionTasks()
+        self._tasks = TaskSet()
         self._open: set[str] = set()
         """Ids of questions without an answer."""
         self._held = Subscription()
@@ -58,7 +60,7 @@ class TerminalQuestions:
                 self._begin(question)
             case Withdrawn() if event.question_id in self._open:
                 self._open.discard(event.question_id)
-                self._asking[event.question_id].cancel("declined" if event.is_declined else "settled")
+                self._asking.withdraw(event.question_id, "declined" if event.is_declined else "settled")
                 self._draw(event)
             case _:
                 self._draw(event)
@@ -72,8 +74,8 @@ class TerminalQuestions:
     def _begin(self, question: Question) -> None:
         if not self._asking:
             self._canvas.pause()
-        task = asyncio.get_running_loop().create_task(self._ask(question))
-        self._asking[question.question_id] = task
+        task = self._tasks.spawn(self._ask(question), "question")
+        self._asking.add(question.question_id, task)
         self._open.add(question.question_id)
         task.add_done_callback(lambda _: self._end(question.question_id))
 
@@ -88,7 +90,6 @@ class TerminalQuestions:
             log.info("an answer could not be delivered: %s", problem)
 
     def _end(self, question_id: str) -> None:
-        del self._asking[question_id]
         self._open.discard(question_id)
         if self._asking:
             return  # the next one is on the screen
@@ -98,8 +99,4 @@ class TerminalQuestions:
 
     async def aclose(self) -> None:
         """Withdraw the open questions, and draw the events that were held back."""
-        tasks = list(self._asking.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # lets the tasks' callbacks run
+        await self._asking.aclose()

@@ -14,16 +14,12 @@ from tests.adversary.hostile_repository import Hostile, Stall, Trap, stalls, tra
 from tests.adversary.odd_files import SPARSE_BYTES
 from tests.doors.acp.repos import Repo
 
+pytestmark = pytest.mark.usefixtures("own_git")
+
 BACK = "diff --git a/tracked.txt b/tracked.txt\nindex 1..2\n--- a/tracked.txt\n+++ b/tracked.txt\n"
 BACK += "@@ -1 +1 @@\n-one\n+changed\n"
 DELETED = "diff --git a/other.txt b/other.txt\ndeleted file mode 100644\nindex 1..0\n--- a/other.txt\n"
 DELETED += "+++ /dev/null\n@@ -1 +0,0 @@\n-two\n"
-
-
-@pytest.fixture(autouse=True)
-def _own_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
 
 
 def enter(made: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Ruling 20: prompts during a turn wait in order, each has its own end, and a cancel is for all of them."""
+"""Prompts during a turn wait in order, each has its own end, and a cancel is for all of them."""
 
 from __future__ import annotations
 

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 from laneway.base.errors import EngineRefused
 from laneway.base.plain import label
 from laneway.core.ports import ThreadInfo, ThreadList
-from laneway.doors.acp.faults import INVALID_REQUEST, bad_params
+from laneway.doors.acp.faults import bad_params
 from laneway.doors.acp.history.user_blocks import without_resources
+from laneway.wire.messages import INVALID_REQUEST
 
 SESSIONS_A_PAGE = 50
 """In one page: more than a list shows without scrolling."""

@@ -12,8 +12,10 @@ import logging
 
 from laneway.base.errors import EngineError, QuestionGone, SessionClosed
 from laneway.base.log import bound
+from laneway.core.background import TaskSet
 from laneway.core.model import Answer, Question, Withdrawn
 from laneway.core.prompt_queue import PromptQueue
+from laneway.core.question_tasks import QuestionTasks
 from laneway.core.session import Session
 from laneway.doors.acp.client import EditorClient
 from laneway.doors.acp.client_channel import ClientChannel
@@ -44,7 +46,8 @@ class OpenQuestions:
         self._client = client
         self._queue = queue
         self._cwd = cwd
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._asking = QuestionTasks()
+        self._tasks = TaskSet()
         self._in_text: list[InText] = []
         """Questions that the next prompts answer; only the first has been sent."""
         self._has_text_question = asyncio.Event()
@@ -61,16 +64,12 @@ class OpenQuestions:
     # ── called on the engine's reader ──────────────────────────────────────
 
     def on_question(self, question: Question) -> None:
-        asking = asyncio.get_running_loop().create_task(self._ask(question))
-        self._asking[question.question_id] = asking
-        asking.add_done_callback(lambda _: self._asking.pop(question.question_id, None))
+        self._asking.add(question.question_id, self._tasks.spawn(self._ask(question), "question"))
 
     def on_withdrawn(self, gone: Withdrawn) -> None:
-        asking = self._asking.pop(gone.question_id, None)
-        if asking is not None:
-            asking.cancel()
+        was_asking = self._asking.withdraw(gone.question_id)
         text_ids = [in_text.question.question_id for in_text in self._in_text]
-        if gone.is_declined and not self._session.is_closing and (asking or gone.question_id in text_ids):
+        if gone.is_declined and not self._session.is_closing and (was_asking or gone.question_id in text_ids):
             self._sink.send_notice("warning", "Declined, because nobody answered in time.")
         self._in_text = [
             in_text for in_text in self._in_text if in_text.question.question_id != gone.question_id
@@ -80,8 +79,7 @@ class OpenQuestions:
 
     def on_gone(self) -> None:
         """Cancel all questions: Codex has ended."""
-        for asking in self._asking.values():
-            asking.cancel()
+        self._asking.withdraw_all()
         self.drop_text_questions()
 
     def drop_text_questions(self) -> None:
@@ -124,7 +122,7 @@ class OpenQuestions:
             )
             if call_id is not None:
                 self._sink.restore_call(call_id)
-            self._asking.pop(question.question_id, None)  # its own answer must not cancel it
+            self._asking.release(question.question_id)
             if isinstance(outcome, InText):
                 self._ask_in_text(outcome)
                 return

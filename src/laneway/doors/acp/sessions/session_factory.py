@@ -26,11 +26,12 @@ from laneway.core.session_settings import Choices, Facts
 from laneway.doors.acp import ids
 from laneway.doors.acp.client import EditorClient
 from laneway.doors.acp.client_channel import ClientChannel
-from laneway.doors.acp.faults import INVALID_REQUEST, METHOD_NOT_FOUND, bad_params, fault
+from laneway.doors.acp.faults import bad_params, fault
 from laneway.doors.acp.sessions import mcp_servers
 from laneway.doors.acp.sessions.editor_session import EditorSession, OpenedSession, SessionOwner
 from laneway.doors.acp.shared import Shared
 from laneway.doors.acp.updates.update_sink import UpdateSink
+from laneway.wire.messages import INVALID_REQUEST, METHOD_NOT_FOUND
 
 log = logging.getLogger(__name__)
 

@@ -16,6 +16,7 @@ import msgspec
 from laneway.base.engines import CODEX
 from laneway.base.ids import new_id
 from laneway.base.plain import label
+from laneway.core.early_events import EarlyEvents
 from laneway.core.model import (
     Activity,
     Diff,
@@ -41,12 +42,7 @@ from laneway.doors.acp.ids import tool_call_id
 from laneway.doors.acp.updates.open_calls import Key, OpenCall, key_of
 from laneway.doors.acp.updates.text_chunks import TextChunks
 from laneway.doors.acp.updates.update_sink import UpdateListener
-from laneway.rendering.engine_notices import notice_text
 from laneway.rendering.outputs import PacedOutputs
-
-MAX_HELD = 1000
-"""Events of a thread that is still being opened: one or two for each MCP server of the user."""
-
 
 Handlers: TypeAlias = Mapping[type[Event], Callable[[Any, Any], None]]
 
@@ -59,7 +55,7 @@ class UpdateBase(ABC):
         self.lost = 0
         self._channel = channel
         self._clock = clock
-        self._held: list[Event | dict[str, Any] | msgspec.Raw] | None = []
+        self._early: EarlyEvents[Event | dict[str, Any] | msgspec.Raw] | None = EarlyEvents()
         self._session_id = self._thread_id = self._cwd = ""
         self._engine = CODEX
         self._listener: UpdateListener
@@ -99,16 +95,16 @@ class UpdateBase(ABC):
         self._cwd, self._listener = cwd, listener
         self._chunks = TextChunks(self._channel, session_id)
         self._outputs = self._make_outputs()
-        held, self._held = self._held or [], None
-        for item in held:
+        early, self._early = self._early, None
+        for item in early.take() if early is not None else ():
             if isinstance(item, Event):
                 self.push(item)
             else:
                 self.send(item)
 
     def push(self, event: Event) -> None:
-        if self._held is not None:
-            self._hold(event)
+        if self._early is not None:
+            self.lost += not self._early.add(event)
             return
         kind = type(event)
         if kind is Text:
@@ -123,28 +119,21 @@ class UpdateBase(ABC):
                 self._chunks.flush()
                 handler(self, event)
 
-    def _hold(self, item: Event | dict[str, Any] | msgspec.Raw) -> None:
-        assert self._held is not None
-        if len(self._held) < MAX_HELD:
-            self._held.append(item)
-        else:
-            self.lost += 1
-
     def close(self) -> None:
         """End all open tool calls: the session is closed."""
-        if self._held is None:
+        if self._early is None:
             self._end_all("The session was closed.")
             self._outputs.clear()
             self._chunks.close()
 
     def flush(self) -> None:
         """Send the text gathered so far, because something else follows."""
-        if self._held is None:
+        if self._early is None:
             self._chunks.flush()
 
     def send(self, update: dict[str, Any] | msgspec.Raw) -> None:
-        if self._held is not None:
-            self._hold(update)
+        if self._early is not None:
+            self.lost += not self._early.add(update)
             return
         self._chunks.flush()
         self._channel.update(self._session_id, update)
@@ -200,9 +189,8 @@ class UpdateBase(ABC):
             self.send_notice(event.level, event.message)
 
     def _other(self, event: Other) -> None:
-        text = notice_text(event)
-        if text:
-            self.send_notice("warning", text)
+        if event.notice:
+            self.send_notice("warning", event.notice)
 
 
 COMMON_HANDLERS: Handlers = {

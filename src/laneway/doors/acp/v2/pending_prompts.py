@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 
 from laneway.base.errors import RemoteError
-from laneway.doors.acp.faults import CANCELLED, INTERNAL_ERROR, fault
+from laneway.doors.acp.faults import CANCELLED, fault
+from laneway.wire.messages import INTERNAL_ERROR
 
 MessageId = asyncio.Future[str]
 """The id of a prompt's message, set once Codex has recorded the message."""

@@ -15,10 +15,11 @@ from laneway.base.ids import new_id
 from laneway.commands import slash
 from laneway.core.ports import Part
 from laneway.core.prompt_queue import QueuePlace
-from laneway.doors.acp.faults import INTERNAL_ERROR, fault
+from laneway.doors.acp.faults import fault
 from laneway.doors.acp.sessions.editor_session import EditorSession
 from laneway.doors.acp.v2.pending_prompts import MessageId, not_recorded
 from laneway.doors.acp.v2.updates_v2 import UpdatesV2
+from laneway.wire.messages import INTERNAL_ERROR
 
 ToRemoteError = Callable[[LanewayError], Awaitable[RemoteError]]
 """Converts a failure into the error for the client."""

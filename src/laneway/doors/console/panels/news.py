@@ -1,4 +1,4 @@
-"""Looks for news while a browser listens, and publishes that there are some: browsers then ask for them."""
+"""Polls for changes while a browser listens, and publishes that there are some."""
 
 from __future__ import annotations
 

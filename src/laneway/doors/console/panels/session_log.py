@@ -1,4 +1,4 @@
-"""What was seen of one watched session, as items of a list that browsers follow by version. Pure.
+"""The log of one watched session: events as list items, which browsers follow by version. Pure.
 
 An item changes in place (a text grows, a command ends) and then has a new version; whoever knows a
 version asks for what has changed since.

@@ -1,4 +1,4 @@
-"""`BotRoom`: one place of a bot. Presents its outputs, stores what must arrive, and hands it to the outbox.
+"""Shows one conversation at one place of a bot: outputs become posts, which are stored and then sent.
 
 A view of the conversation: what comes while it works is presented together, so that a text that grows fast
 costs one post. If it falls far behind, the rest is read again from the store. How far a place has come is

@@ -1,4 +1,4 @@
-"""`BotRooms`: all places of one bot, their outbox, and what people do in them.
+"""The places where one bot shows conversations, their outbox, and what people do there.
 
 Every message and tap is taken with the sender that the service has told; who may speak was checked before
 (`BotAccess.may_speak`). Taps are checked once more: a button must be one that we have posted, and its

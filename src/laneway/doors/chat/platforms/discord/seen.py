@@ -1,4 +1,4 @@
-"""A message of Discord's as a value of ours: its words, whose they are, whether it speaks to us. Pure."""
+"""Converts a Discord message to a value: its text, author, and whether it addresses the bot. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Setting up a bot on Discord: what its token says of it, who types a code, and a message that proves it.
+"""Sets up a Discord bot: checks its token, finds its owner by a code, sends a test message.
 
 For `laneway setup discord`, which asks the questions and writes the settings.
 """

@@ -1,4 +1,4 @@
-"""`TelegramIntake`: what people do on Telegram, checked by its sender, and handed to the rooms of the bot.
+"""`TelegramIntake`: what people do on Telegram, checked by its sender, then handed to conversations.
 
 Messages of one chat are taken in their order, those of different chats side by side. What was taken is
 stored; the caller confirms it to Telegram only then.

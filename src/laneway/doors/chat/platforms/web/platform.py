@@ -1,4 +1,4 @@
-"""The web page as a chat platform: joins the chat to the page, which is served by somebody else."""
+"""The web page as a chat platform: joins conversations to the page, which `doors.console` serves."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Texts for engine notifications that are no events of ours but matter to the user. Pure."""
+"""Sentences for people about notifications of app-server that are no events of ours. Pure."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from laneway.base.plain import code_label
-from laneway.core.model import Other
 
 
-def notice_text(notification: Other) -> str:
+def notice_text(method: str, params: Any) -> str:
     """Empty for most notifications, which the user need not see."""
-    method, params = notification.method, notification.params
     if not isinstance(params, dict):
         return ""
     if method == "mcpServer/startupStatus/updated" and params.get("status") == "failed":
