@@ -7,6 +7,7 @@ two jobs that start or end at the same time are told apart. Blocking.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
@@ -15,7 +16,9 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.errors import FileDamaged, LanewayError, StoreError, UsageError
+from laneway.base.paths import cache_home
 from laneway.base.plain import code_label
+from laneway.codex import locate
 from laneway.jobs.attribution import (
     Credits,
     Differences,
@@ -78,11 +81,15 @@ class Judged(msgspec.Struct, frozen=True):
 class TreeRuns:
     """The runs of one work tree."""
 
-    def __init__(self, places: JobsLayout, ledger: Ledger, tree: str) -> None:
+    def __init__(self, places: JobsLayout, ledger: Ledger, tree: str, codex_home: str = "") -> None:
+        """`codex_home`: of a job, if it may be another than that of this process."""
         self.tree = tree
         self._places = places
         self.folder = places.tree(tree)
-        self.shadow = Shadow(self.folder / "shadow", Path(tree), ours=(places.root,))
+        # What we and Codex keep for ourselves is no edit of a job's: a home folder may be a repository.
+        codex_homes = {home for home in (codex_home, locate.codex_home(os.environ)) if home}
+        ours = (places.root, places.state, cache_home(), *map(Path, codex_homes))
+        self.shadow = Shadow(self.folder / "shadow", Path(tree), ours=ours)
         self.rollbacks = Rollbacks(self.folder / "rollbacks", Path(tree))
         self.merges = Merges(self.folder / "merges", Path(tree))
         self._ledger = ledger

@@ -62,14 +62,15 @@ class Supervisor:
         self._spec = spec
         self._locks = tuple(locks)
         self._files = places.job(job.job_id)
-        self._runs = TreeRuns(places, ledger, job.tree) if job.mode == "write" else None
+        is_writing = job.mode == "write"
+        self._runs = TreeRuns(places, ledger, job.tree, spec.codex_home) if is_writing else None
         self._run_id = ""
         self._windows: list[EditWindow] = []
         self._workers: list[JobWorker] = []
         self._thread_id = spec.thread_id
         self._order: Order | None = None
         self._apart: ApartWork | None = None
-        self._repo = RepoState("", {})
+        self._repo: RepoState | None = None
         self._litter: frozenset[str] = frozenset()
         self._was_cut_off = False
         """Whether the last worker was stopped or killed: it may have been writing a file."""
