@@ -266,7 +266,7 @@ class JobTools:
     ) -> dict[str, Any]:
         """Long-poll: what has ended, what has not, and the cursor for the next call."""
         ids = await asyncio.to_thread(self.waited_ids, caller, arguments)
-        timeout_s = min(arguments.get("timeoutMs", WAIT_S * 1000) / 1000, MAX_WAIT_S)
+        timeout_s = min(arguments.get("timeoutMs", WAIT_S * 1000), MAX_WAIT_S * 1000) / 1000
         await self.follow()
         waiter = Waiter(self.jobs.places.bell, self._clock)
         waited = await waiter.wait(
