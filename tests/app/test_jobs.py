@@ -79,6 +79,8 @@ async def test_a_boss_spawns_waits_collects_and_is_told_of_each_job_once(tmp_pat
 @pytest.mark.covers("J-tools.20")
 async def test_bad_input_is_a_sentence_in_the_result(tmp_path: Path) -> None:
     async with place(tmp_path) as here, here.server("mcp") as client:
+        job_id = await spawned(client, "%say x")
+        await client.content("codex_wait_all")
         for name, arguments in (
             ("codex_spawn", {"prompt": ""}),
             ("codex_spawn", {"prompt": "x", "tags": [1]}),
@@ -90,6 +92,8 @@ async def test_bad_input_is_a_sentence_in_the_result(tmp_path: Path) -> None:
             ("codex_list", {"cursor": "n9999999999999999999"}),
             ("codex_resolve", {"action": "accept"}),
             ("codex_send", {"jobId": "job-0000000000000000", "prompt": "x"}),
+            ("codex_events", {"jobId": job_id, "types": ["nope"]}),
+            ("codex_events", {"jobId": job_id, "types": [1]}),
         ):
             result = (await client.call(name, **arguments))["result"]
             assert result["isError"], (name, result)

@@ -42,7 +42,7 @@ def looks_like_run(word: str) -> bool:
 
 
 def find_run(jobs: Jobs, who: str | None) -> str | None:
-    """The id of the run that is meant, if one is; as it stands where there is none: whoever asks refuses it."""
+    """The id of the run that is meant, if any; the words themselves where there is none of them."""
     if who is None:
         return None
     known = {job.run_id: job.node for job in jobs.ledger.listed(limit=MAX_SEARCHED) if job.run_id}

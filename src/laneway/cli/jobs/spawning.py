@@ -101,7 +101,8 @@ def _add_edits(parser: argparse.ArgumentParser) -> None:
         "--scope",
         action="append",
         metavar="GLOB",
-        help="a path or glob that it will edit (repeatable); jobs whose scopes meet run one after the other",
+        help="a path or glob that it will edit, from the root of the repository (repeatable);"
+        " jobs whose scopes meet run one after the other",
     )
     edits.add_argument(
         "--overlap", choices=("queue", "allow"), help="what to do about scopes that meet (default: queue)"
