@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -41,6 +41,7 @@ from laneway.jobs.rules import is_nested
 from laneway.jobs.run_ledger import RunLedger
 from laneway.jobs.shadow import Shadow
 from laneway.jobs.slots import is_held
+from laneway.jobs.snapshots.beside import parents_of
 from laneway.jobs.snapshots.model import Change, Snapshot
 from laneway.store.files import make_folder
 from laneway.store.gates import gate
@@ -167,6 +168,14 @@ class TreeRuns:
     def baseline(self, run: Run) -> Snapshot:
         """What the run began with."""
         return self._runs.baseline(run)
+
+    def unguarded(self, run: Run, paths: Collection[str]) -> tuple[str, ...]:
+        """Those that lie where snapshots do not look, such as in an ignored folder."""
+        last = self.last_snapshot(run)
+        if not paths or not last.unguarded:
+            return ()
+        keys = {item.path for item in self.shadow.unguarded(last)}
+        return tuple(sorted(path for path in paths if not keys.isdisjoint((path, *parents_of(path)))))
 
     def border_count(self, run_id: str) -> int:
         return len(self._runs.borders(run_id))
