@@ -79,6 +79,8 @@ async def test_a_boss_spawns_waits_collects_and_is_told_of_each_job_once(tmp_pat
 @pytest.mark.covers("J-tools.20")
 async def test_bad_input_is_a_sentence_in_the_result(tmp_path: Path) -> None:
     async with place(tmp_path) as here, here.server("mcp") as client:
+        job_id = await spawned(client, "%say x")
+        await client.content("codex_wait_all")
         for name, arguments in (
             ("codex_spawn", {"prompt": ""}),
             ("codex_spawn", {"prompt": "x", "tags": [1]}),
@@ -87,12 +89,17 @@ async def test_bad_input_is_a_sentence_in_the_result(tmp_path: Path) -> None:
             ("codex_wait_any", {"jobIds": ["nope"]}),
             ("codex_wait_any", {"cursor": "x"}),
             ("codex_list", {"status": "odd"}),
+            ("codex_list", {"cursor": "n9999999999999999999"}),
             ("codex_resolve", {"action": "accept"}),
             ("codex_send", {"jobId": "job-0000000000000000", "prompt": "x"}),
+            ("codex_events", {"jobId": job_id, "types": ["nope"]}),
+            ("codex_events", {"jobId": job_id, "types": [1]}),
         ):
             result = (await client.call(name, **arguments))["result"]
             assert result["isError"], (name, result)
             assert result["content"][0]["text"].endswith((".", "one.")), result
+        endless = await client.content("codex_wait_any", timeoutMs=10**400)  # cut to the longest
+        assert (endless["ended"], endless["timedOut"]) == ([], False)
         assert (await client.error("codex_spawn", sandbox="read-only"))[
             "message"
         ] == "codex_spawn needs prompt."
@@ -122,7 +129,8 @@ async def test_a_wait_is_a_task_for_clients_that_take_tasks_and_survives_the_ser
         go = tmp_path / "go"
         async with here.server("mcp") as client:
             job_id = await spawned(client, f"%run until test -e {go}; do sleep 0.02; done\n%say over")
-            call = {"name": "codex_wait_any", "arguments": {"jobIds": [job_id]}}
+            as_long_as_it_takes = {"jobIds": [job_id], "timeoutMs": 10**400}
+            call = {"name": "codex_wait_any", "arguments": as_long_as_it_takes}
             begun = (await client.stateless("tools/call", call, TASKS))["result"]
             assert (begun["resultType"], begun["status"]) == ("task", "working")
             other = (await client.stateless("tools/call", call, TASKS))["result"]

@@ -64,6 +64,17 @@ def test_a_repository_without_a_commit_has_a_head_and_no_references(tmp_path: Pa
     assert repo_state(str(tmp_path)) == RepoState("refs/heads/main", {})
 
 
+def test_a_repository_that_is_gone_has_moved_nothing(tmp_path: Path) -> None:
+    """It is said that nothing could be compared; no command is named that could not be run."""
+    repo = repository(tmp_path / "repo")
+    before = repo_state(str(repo))
+    repo.rename(tmp_path / "elsewhere")
+    assert repo_state(str(repo)) is None
+    (text,) = breaches(before, repo_state(str(repo)))
+    assert text == "HEAD and references could not be compared: git cannot read the repository."
+    assert breaches(None, before) == (text,)
+
+
 @pytest.mark.covers("J-workers.18")
 def test_only_new_and_empty_folders_of_the_sandbox_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".aws").mkdir()

@@ -257,3 +257,19 @@ async def test_a_job_may_demand_a_clean_tree(tmp_path: Path, is_dirty: bool) -> 
         assert run is not None
         assert run.porcelain == (" M b.txt\n" if is_dirty else "")
         assert run.head == here.git("rev-parse", "HEAD").strip()
+
+
+@pytest.mark.covers("J-a2.8")
+async def test_a_patch_in_an_ignored_folder_is_told_because_no_rollback_covers_it(tmp_path: Path) -> None:
+    """What a job changes elsewhere is credited as ever."""
+    async with stage(tmp_path) as here:
+        here.write(**{".gitignore": "build/\n"})
+        (here.work / "build").mkdir()
+        jobs = here.jobs()
+        job = spawn(jobs, writing("%patch build/new.txt 1\n%patch seen.txt 1\n%say Done."))
+        await here.ended(jobs, job)
+        result = here.result(jobs, job)
+        assert [file.path for file in result.modified_files] == ["seen.txt"]
+        assert result.warnings == (
+            "1 file was changed where snapshots do not look, so that no rollback covers it: build/new.txt.",
+        )

@@ -50,7 +50,7 @@ class JobTasks:
         except BadArguments as problem:
             raise proxy_error(INVALID_PARAMS, str(problem)) from problem
         caller = caller_of(call)
-        kept_s = None if ttl_ms is None else ttl_ms / 1000
+        kept_s = None if ttl_ms is None else min(ttl_ms, FOR_EVER_S * 1000) / 1000
         return self._json(await asyncio.to_thread(self._create, caller, tool, wanted, kept_s))
 
     def _create(self, caller: Caller, tool: str, wanted: dict[str, Any], kept_s: float | None) -> WaitTask:
@@ -61,7 +61,7 @@ class JobTasks:
             UNTIL[tool],
             tuple(ids),
             wanted.get("cursor"),
-            None if timeout_ms is None else now + timeout_ms / 1000,
+            None if timeout_ms is None else now + min(timeout_ms, FOR_EVER_S * 1000) / 1000,
         )
         judge((), wait.cursor, wait.until)  # a broken cursor is refused here
         return self._settled(self._waits.add(owner_of(caller), tool, wait, kept_s))

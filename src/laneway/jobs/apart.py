@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from laneway.base.counting import counted
 from laneway.base.errors import LanewayError
 from laneway.jobs.attribution import EditWindow
 from laneway.jobs.isolation.edits import Edits
@@ -53,7 +54,8 @@ class ApartWork:
         missing = self._isolated.begin(self._runs.shadow, baseline)
         if missing:
             named = ", ".join(each.path for each in missing[:5])
-            self.warnings = (f"{len(missing)} files or folders were not there for the worker: {named}.",)
+            what = counted(len(missing), "path of the tree was", "paths of the tree were")
+            self.warnings = (f"{what} not there for the worker: {named}.",)
 
     def begin_again(self) -> bool:
         """With the tree as it was, without what a failed attempt has edited; whether that could be done."""
@@ -90,10 +92,12 @@ class ApartWork:
         warnings = list(self.warnings)
         if edits.left_out:
             named = ", ".join(f"{each.path} ({each.why})" for each in edits.left_out[:5])
-            warnings.append(f"{len(edits.left_out)} changes are not merged: {named}.")
+            what = counted(len(edits.left_out), "change is", "changes are")
+            warnings.append(f"{what} not merged: {named}.")
         if not has_succeeded:
             if edits.changes:
-                warnings.append(f"{len(edits.changes)} changes were not merged; they lie in {edits.source}.")
+                what = counted(len(edits.changes), "change was", "changes were")
+                warnings.append(f"{what} not merged: look in {edits.source}.")
             return ApartEnd(warnings=tuple(warnings), breaches=edits.git_writes)
         self._runs.rollbacks.recover()
         start = time.time()

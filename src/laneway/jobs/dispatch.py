@@ -95,7 +95,7 @@ def end_unstarted(places: JobsLayout, ledger: Ledger, job: Job, failure: JobFail
     status = rules.status_of_end(failure.kind)
     try:
         with EventWriter(places.job(job.job_id).events) as events:
-            events.append(FINAL, {"status": status, "error": failure.text})
+            events.append(FINAL, {"status": status, "kind": failure.kind, "error": failure.text})
     except LanewayError as problem:
         log.warning("The end of job %s is in the ledger only: %s", job.job_id, problem)
     ledger.end(job.job_id, status, failure)

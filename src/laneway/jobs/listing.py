@@ -18,6 +18,8 @@ from laneway.jobs.service import LOCAL, Jobs
 PAGE = 50
 DAYS = 7
 """Of which the tokens are told day by day."""
+MAX_DIGITS = 18
+"""Of a job's number: SQLite has none with more."""
 
 
 @prepare
@@ -81,9 +83,10 @@ def _statuses(named: str | None) -> tuple[Status, ...]:
 def _before(cursor: str | None) -> int | None:
     if cursor is None:
         return None
-    if not cursor.startswith("n") or not cursor[1:].isdecimal() or len(cursor) > 20:
+    number = cursor[1:]
+    if not (cursor.startswith("n") and number.isascii() and number.isdecimal() and len(number) <= MAX_DIGITS):
         raise BadCursor
-    return int(cursor[1:])
+    return int(number)
 
 
 def _midnight(now: float, *, days_ago: int = 0) -> float:

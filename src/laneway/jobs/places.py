@@ -36,6 +36,11 @@ class JobsLayout:
         self.jobs = root / "jobs"
         self.trees = root / "trees"
 
+    @property
+    def state(self) -> Path:
+        """The folder of Laneway's own in which all of this is."""
+        return self.database.parent
+
     @classmethod
     def of(cls, state: Path | None = None) -> JobsLayout:
         """The user's, or those below the state folder of a rehearsal."""

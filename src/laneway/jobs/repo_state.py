@@ -30,13 +30,15 @@ class RepoState(msgspec.Struct, frozen=True):
     refs: dict[str, str]
 
 
-def repo_state(tree: str) -> RepoState:
-    """Empty where git cannot tell."""
+def repo_state(tree: str) -> RepoState | None:
+    """None where git finds no repository, or cannot read it."""
     folder = Path(tree)
     head = git(folder, "symbolic-ref", "--quiet", "HEAD")
     if head.exit_code != 0:  # it names a commit, no branch
         head = git(folder, "rev-parse", "--verify", "--quiet", "HEAD")
     refs = git(folder, "for-each-ref", "--format=%(objectname) %(refname)", max_bytes=MAX_REFS_BYTES)
+    if refs.exit_code != 0:
+        return None
     pairs = (line.partition(" ") for line in refs.stdout.decode("utf-8", "replace").splitlines())
     return RepoState(
         head=head.line,
@@ -44,8 +46,10 @@ def repo_state(tree: str) -> RepoState:
     )
 
 
-def breaches(before: RepoState, after: RepoState) -> tuple[str, ...]:
+def breaches(before: RepoState | None, after: RepoState | None) -> tuple[str, ...]:
     """Pure. What was changed, a sentence each, with the command that takes it back."""
+    if before is None or after is None:
+        return ("HEAD and references could not be compared: git cannot read the repository.",)
     found: list[str] = []
     if before.head != after.head:
         found.append(

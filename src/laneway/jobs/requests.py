@@ -280,7 +280,7 @@ def _isolation(request: SpawnRequest, tree: str, defaults: JobDefaults) -> Isola
         raise UsageError("isolation overlay needs Linux: use worktree, or shared.")
     from laneway.jobs.isolation.isolated import why_not  # only where a job asks for it
 
-    problem = why_not(request.isolation, Path(tree), defaults.work_near)
+    problem = why_not(request.isolation, Path(tree), defaults.work_near, defaults.codex_home)
     if problem:
         raise UsageError(problem)
     return request.isolation

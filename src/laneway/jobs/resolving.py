@@ -6,6 +6,7 @@ tree's rollback lock, which the dispatcher looks at, is taken before anything is
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -58,7 +59,7 @@ class Resolution(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 def resolve(jobs: Jobs, owner: str, request: Resolution) -> dict[str, Any]:
     """`UsageError` with one sentence for what cannot be done; nothing is written then."""
     if jobs.defaults.is_read_only and request.action in WRITING:
-        raise UsageError(f"This server was started with --readonly: it does not {request.action}.")
+        raise UsageError(f"This server was started with --readonly: it does not {_verb(request.action)}.")
     run = _run_of(jobs, request)
     runs = TreeRuns(jobs.places, jobs.ledger, run.tree)
     finish_if_quiet(runs)
@@ -67,6 +68,7 @@ def resolve(jobs: Jobs, owner: str, request: Resolution) -> dict[str, Any]:
     unknown = set(request.job_ids) - {job.job_id for job in judged.jobs}
     if unknown:
         raise UsageError(f"Job {code_label(min(unknown))} is none of run {run.run_id}.")
+    request = _with_known_paths(request, judged, real_path(request.cwd, jobs.defaults))
     if request.action == "show":
         return _show(runs, judged, request)
     if request.action == "accept":
@@ -103,8 +105,13 @@ def _run_of(jobs: Jobs, request: Resolution) -> Run:
     if run is None and request.action in ("undo", "show"):
         run = jobs.runs.last_run(tree)
     if run is None:
-        raise UsageError(f"{code_label(tree)} has no open run: there is nothing to {request.action}.")
+        what = _verb(request.action)
+        raise UsageError(f"{code_label(tree)} has no open run: there is nothing to {what}.")
     return run
+
+
+def _verb(action: Action) -> str:
+    return "roll back" if action == "rollback" else action
 
 
 def _check_owner(judged: Judged, owner: str) -> None:
@@ -112,6 +119,35 @@ def _check_owner(judged: Judged, owner: str) -> None:
     for job in judged.jobs:
         if not may_see(job, owner):
             raise JobUnknown(judged.run.run_id if owner != LOCAL else job.job_id)
+
+
+def _with_known_paths(request: Resolution, judged: Judged, folder: str) -> Resolution:
+    """With paths as the run knows them: named as they were told, or as they are from the caller's folder."""
+    is_accept = request.action == "accept"
+    known = {each.path for each in (judged.conflicts if is_accept else judged.credits.claims)}
+    what = "is no conflict of this run." if is_accept else "was changed by no job of this run."
+
+    def found(name: str) -> str:
+        if name == os.curdir:  # names no path: another machine asks so for a run without its differences
+            return name
+        path = _known_path(name, known, judged.run.tree, folder)
+        if path is None:
+            raise UsageError(f"{code_label(name)} {what}")
+        return path
+
+    return msgspec.structs.replace(
+        request, paths=tuple(map(found, request.paths)), resolved=tuple(map(found, request.resolved))
+    )
+
+
+def _known_path(name: str, known: Collection[str], tree: str, folder: str) -> str | None:
+    if name in known:
+        return name
+    if "\0" in name:
+        return None
+    above, own = os.path.split(os.path.join(folder, name))
+    meant = os.path.relpath(os.path.join(os.path.realpath(above), own), tree)
+    return meant if meant in known else None
 
 
 # ── show and accept ────────────────────────────────────────────────────────
@@ -214,10 +250,6 @@ def _accept(jobs: Jobs, runs: TreeRuns, judged: Judged, request: Resolution) -> 
     if run.state != "open":
         raise UsageError(f"Run {run.run_id} is {run.state.replace('_', ' ')} already.")
     _check_all_ended(judged)
-    known = {conflict.path for conflict in judged.conflicts}
-    foreign = set(request.resolved) - known
-    if foreign:
-        raise UsageError(f"{code_label(min(foreign))} is no conflict of this run.")
     jobs.runs.set_resolved(run.run_id, request.resolved)
     judged = runs.judge(run)
     blocking = [each for each in judged.conflicts if each.blocks]

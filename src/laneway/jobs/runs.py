@@ -7,7 +7,8 @@ two jobs that start or end at the same time are told apart. Blocking.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,9 @@ from pathlib import Path
 import msgspec
 
 from laneway.base.errors import FileDamaged, LanewayError, StoreError, UsageError
+from laneway.base.paths import cache_home
 from laneway.base.plain import code_label
+from laneway.codex import locate
 from laneway.jobs.attribution import (
     Credits,
     Differences,
@@ -38,6 +41,7 @@ from laneway.jobs.rules import is_nested
 from laneway.jobs.run_ledger import RunLedger
 from laneway.jobs.shadow import Shadow
 from laneway.jobs.slots import is_held
+from laneway.jobs.snapshots.beside import parents_of
 from laneway.jobs.snapshots.model import Change, Snapshot
 from laneway.store.files import make_folder
 from laneway.store.gates import gate
@@ -78,11 +82,15 @@ class Judged(msgspec.Struct, frozen=True):
 class TreeRuns:
     """The runs of one work tree."""
 
-    def __init__(self, places: JobsLayout, ledger: Ledger, tree: str) -> None:
+    def __init__(self, places: JobsLayout, ledger: Ledger, tree: str, codex_home: str = "") -> None:
+        """`codex_home`: of a job, if it may be another than that of this process."""
         self.tree = tree
         self._places = places
         self.folder = places.tree(tree)
-        self.shadow = Shadow(self.folder / "shadow", Path(tree), ours=(places.root,))
+        # What we and Codex keep for ourselves is no edit of a job's: a home folder may be a repository.
+        codex_homes = {home for home in (codex_home, locate.codex_home(os.environ)) if home}
+        ours = (places.root, places.state, cache_home(), *map(Path, codex_homes))
+        self.shadow = Shadow(self.folder / "shadow", Path(tree), ours=ours)
         self.rollbacks = Rollbacks(self.folder / "rollbacks", Path(tree))
         self.merges = Merges(self.folder / "merges", Path(tree))
         self._ledger = ledger
@@ -160,6 +168,14 @@ class TreeRuns:
     def baseline(self, run: Run) -> Snapshot:
         """What the run began with."""
         return self._runs.baseline(run)
+
+    def unguarded(self, run: Run, paths: Collection[str]) -> tuple[str, ...]:
+        """Those that lie where snapshots do not look, such as in an ignored folder."""
+        last = self.last_snapshot(run)
+        if not paths or not last.unguarded:
+            return ()
+        keys = {item.path for item in self.shadow.unguarded(last)}
+        return tuple(sorted(path for path in paths if not keys.isdisjoint((path, *parents_of(path)))))
 
     def border_count(self, run_id: str) -> int:
         return len(self._runs.borders(run_id))

@@ -47,7 +47,7 @@ class Shadow:
     """Snapshots of one work tree, kept in one folder."""
 
     def __init__(self, folder: Path, tree: Path, *, ours: tuple[Path, ...] = ()) -> None:
-        """`tree` is the top of a work tree. `ours` are folders of Laneway's state, if they lie in it."""
+        """`tree` is the top of a work tree. `ours` are folders of Laneway and of Codex, if they lie in it."""
         self.folder = folder
         self.tree = tree
         self._ours = (folder, *ours)

@@ -15,8 +15,10 @@ from typing import Any
 
 import msgspec
 
+from laneway.base.counting import counted
 from laneway.base.errors import LanewayError, StoreError
 from laneway.base.foreign_files import read_regular
+from laneway.base.plain import code_label
 from laneway.codex.exec.events import EventNormaliser
 from laneway.codex.exec.outcome import verdict
 from laneway.codex.exec.output import output_problem, structured_output
@@ -62,14 +64,15 @@ class Supervisor:
         self._spec = spec
         self._locks = tuple(locks)
         self._files = places.job(job.job_id)
-        self._runs = TreeRuns(places, ledger, job.tree) if job.mode == "write" else None
+        is_writing = job.mode == "write"
+        self._runs = TreeRuns(places, ledger, job.tree, spec.codex_home) if is_writing else None
         self._run_id = ""
         self._windows: list[EditWindow] = []
         self._workers: list[JobWorker] = []
         self._thread_id = spec.thread_id
         self._order: Order | None = None
         self._apart: ApartWork | None = None
-        self._repo = RepoState("", {})
+        self._repo: RepoState | None = None
         self._litter: frozenset[str] = frozenset()
         self._was_cut_off = False
         """Whether the last worker was stopped or killed: it may have been writing a file."""
@@ -351,11 +354,23 @@ class Supervisor:
         differences = judged.differences(self._job.job_id)
         return msgspec.structs.replace(
             result,
+            warnings=(*result.warnings, *self._unguarded_edits(judged)),
             modified_files=judged.modified(self._job.job_id),
             only_reported=differences.only_reported,
             not_reported=differences.not_reported,
             outside_scope=differences.outside_scope,
         )
+
+    def _unguarded_edits(self, judged: Judged) -> tuple[str, ...]:
+        """A warning about patches of files that no snapshot has, so that no rollback would cover them."""
+        assert self._runs is not None
+        patched = {path for window in self._windows if not window.is_merge for path in window.paths}
+        paths = self._runs.unguarded(judged.run, patched)
+        if not paths:
+            return ()
+        what = counted(len(paths), "file was", "files were")
+        named = ", ".join(map(code_label, paths[:5]))
+        return (f"{what} changed where snapshots do not look, so that no rollback covers it: {named}.",)
 
     def _breaches(self) -> tuple[str, ...]:
         """Also of other jobs that ran meanwhile, and of a person: they cannot be told apart."""

@@ -43,7 +43,8 @@ _SPAWN = _object(
         "scope": {
             "type": "array",
             "items": _TEXT,
-            "description": "Paths or globs that it will edit. Jobs with intersecting scopes run one by one.",
+            "description": "Paths or globs that it will edit, from the root of the repository."
+            " Jobs with intersecting scopes run one by one.",
         },
         "priority": {"type": "integer", "description": "Higher starts first; default 0."},
         "retries": {"type": "integer", "description": "After a failure, its edits taken back; default 0."},

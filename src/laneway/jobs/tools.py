@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from laneway.base.errors import LanewayError, UsageError
+from laneway.base.plain import code_label
 from laneway.core.background import Coalescer, TaskSet
 from laneway.core.ports import Clock
 from laneway.core.tools import Caller, Handler, Tool, ToolResult
 from laneway.jobs import tool_schemas
+from laneway.jobs.event_log import TYPES
 from laneway.jobs.job_json import result_json, row_json, status_json
 from laneway.jobs.listing import JobFilter, listed
 from laneway.jobs.model import HERE, Job
@@ -227,6 +229,9 @@ class JobTools:
 
     async def _events(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
         job = await asyncio.to_thread(self.jobs.get, arguments["jobId"], owner_of(caller))
+        unknown = set(strings("types", arguments.get("types", ()))).difference(TYPES)
+        if unknown:
+            raise UsageError(f"There are no events of type {code_label(min(unknown))}: {', '.join(TYPES)}.")
         if job.is_elsewhere:
             answer = await self.remote.events(job, arguments)
             if answer is not None:
@@ -266,7 +271,7 @@ class JobTools:
     ) -> dict[str, Any]:
         """Long-poll: what has ended, what has not, and the cursor for the next call."""
         ids = await asyncio.to_thread(self.waited_ids, caller, arguments)
-        timeout_s = min(arguments.get("timeoutMs", WAIT_S * 1000) / 1000, MAX_WAIT_S)
+        timeout_s = min(arguments.get("timeoutMs", WAIT_S * 1000), MAX_WAIT_S * 1000) / 1000
         await self.follow()
         waiter = Waiter(self.jobs.places.bell, self._clock)
         waited = await waiter.wait(

@@ -50,13 +50,24 @@ async def test_the_list_has_a_row_for_each_job_and_the_slots_in_use(tmp_path: Pa
         run = jobs.get(good.job_id).run_id
         assert lines[4:] == [f"tokens by run: {run} {used['byRun'][run]}"]
         assert "\x1b" not in "".join(lines)
-        assert await person.data("list") == await tool(person, "codex_list")
+        assert await person.data("list") == await tool(person, "codex_list") == await person.data()
+        assert bad.job_id in await person.out("--status", "failed")
         assert [row["jobId"] for row in (await person.data("list", "--tag", "x"))["jobs"]] == [good.job_id]
         assert bad.job_id in await person.out("list", "--status", "failed")
         page = await person.data("list", "--limit", "1")
         assert f"older ones: --cursor {page['nextCursor']}" in await person.out("list", "--limit", "1")
         rest = await person.data("list", "--cursor", page["nextCursor"])
         assert [row["jobId"] for row in rest["jobs"]] == [good.job_id]
+
+
+@pytest.mark.covers("J-tools.20")
+async def test_a_broken_cursor_of_a_list_is_a_sentence(tmp_path: Path) -> None:
+    """Also a number that no database can hold."""
+    async with shell(tmp_path) as person:
+        for cursor in ("x", "n", "n-1", "n" + "9" * 19, "n٣"):
+            ran = await person.run("list", "--cursor", cursor)
+            assert (ran.code, ran.out) == (2, "")
+            assert ran.err == "laneway: This cursor is not valid for this list: start again without one.\n"
 
 
 @pytest.mark.covers("004-tools.2", "004-tools.3", "J-tools.1", "J-tools.6")
@@ -119,7 +130,7 @@ async def test_events_are_told_page_by_page_and_to_people_in_rows(tmp_path: Path
         waiting = jobs.spawn(reading("%say later"))
         assert await person.out("events", waiting.job_id) == "It has done nothing so far.\n"
         wrong = await person.run("events", job.job_id, "--cursor", "broken")
-        assert (wrong.code, wrong.out) == (1, "")
+        assert (wrong.code, wrong.out) == (2, "")
 
 
 async def test_events_are_followed_until_the_job_has_ended(tmp_path: Path) -> None:

@@ -102,10 +102,35 @@ async def test_a_conflict_that_was_merged_by_hand_is_named_and_accepted(tmp_path
         assert answer == {"run": jobs.get(one.job_id).run_id, "accepted": True}
 
 
+async def test_a_run_is_shown_without_a_verb_and_paths_are_named_from_where_one_is(tmp_path: Path) -> None:
+    """As in git: `--json`, `-C`, a part of the run's id; and what no job has changed is said, not ignored."""
+    async with shell(tmp_path) as person:
+        jobs, here = person.jobs, person.here
+        job = spawn(jobs, writing("%patch sub/new.txt 1\n%say Done."))
+        await here.ended(jobs, job)
+        run_id, work = jobs.get(job.job_id).run_id, str(here.work)
+        rows = await resolve(person, "show")
+        for words in (("-C", work), (run_id,), (run_id[4:12],), ("show", run_id[-6:])):
+            assert (await person.out("resolve", *words)).splitlines() == rows
+        assert (await person.data("resolve", "-C", work))["run"] == run_id
+        assert job.job_id in await person.out("list", "--run", run_id[-8:])
+        for path in ("sub/new.txt", "./sub/../sub/new.txt", str(here.work / "sub" / "new.txt")):
+            assert "  │ +1" in await resolve(person, "show", "--path", path)
+        ran = await person.run("resolve", "show", "-C", str(here.work / "sub"), "--path", "new.txt")
+        assert "  │ +1" in ran.out.splitlines()
+        for action, flag in (("show", "--path"), ("rollback", "--anyway")):
+            wrong = await person.run("resolve", action, "-C", work, flag, "../sub/new.txt")
+            told = "laneway: ../sub/new.txt was changed by no job of this run.\n"
+            assert (wrong.code, wrong.err) == (2, told)
+        assert (here.work / "sub" / "new.txt").exists()
+        mistyped = await person.run("resolve", "acept")
+        assert (mistyped.code, "invalid choice: 'acept'" in mistyped.err) == (2, True)
+
+
 async def test_outside_of_a_repository_and_without_a_run_a_sentence_says_so(tmp_path: Path) -> None:
     async with shell(tmp_path) as person:
         nowhere = await person.run("resolve", "-C", str(tmp_path))
-        assert nowhere.code == 2
+        assert (nowhere.code, "is not in a git repository" in nowhere.err) == (2, True)
         nothing = await person.run("resolve", "show", "-C", str(person.here.work))
         assert (nothing.code, "has no open run: there is nothing to show." in nothing.err) == (2, True)
 

@@ -20,7 +20,7 @@ async def test_a_job_is_started_and_its_id_printed(tmp_path: Path) -> None:
     async with shell(tmp_path) as person:
         flags = (
             *("-s", "workspace-write", "-m", "gpt-5.5", "--effort", "low", "--output-schema", str(schema)),
-            *("--timeout", "30m", "--stall", "90s", "--retries", "2", "--token-budget", "200k"),
+            *("--timeout", "30m", "--stall", "90s", "--retries", "2", "--token-budget", "1500k"),
             *("--scope", "src/**", "--scope", "a.txt", "--overlap", "allow", "--isolation", "worktree"),
             *("--require-clean", "--priority", "-3", "--tag", "one", "--tag", "two"),
         )
@@ -32,7 +32,7 @@ async def test_a_job_is_started_and_its_id_printed(tmp_path: Path) -> None:
             "gpt-5.5",
             "low",
         )
-        assert (spec.timeout_s, spec.stall_s, spec.retries, spec.token_budget) == (1800, 90, 2, 200_000)
+        assert (spec.timeout_s, spec.stall_s, spec.retries, spec.token_budget) == (1800, 90, 2, 1_500_000)
         assert (spec.output_schema, spec.require_clean) == ({"type": "object"}, True)
         assert (job.scope, job.overlaps, job.isolation) == (("src/**", "a.txt"), True, "worktree")
         assert (job.priority, job.tags) == (-3, ("one", "two"))
@@ -151,7 +151,7 @@ async def test_a_wrong_flag_is_refused_with_an_example(tmp_path: Path) -> None:
     async with shell(tmp_path) as person:
         for flag, value, told in (
             ("--timeout", "soon", "'soon' is no duration such as 90s, 30m or 1h30m"),
-            ("--token-budget", "0k", "'0' is no number from 1 to 1000000"),
+            ("--token-budget", "0k", "'0k' is no number of tokens such as 200000, 200k or 2M"),
             ("--priority", "high", "'high' is no whole number"),
         ):
             ran = await person.run("spawn", flag, value, "x")
@@ -168,6 +168,10 @@ async def test_a_follow_up_continues_the_thread(tmp_path: Path) -> None:
         assert "  │ two" in told.splitlines()
         second = person.jobs.get(told.splitlines()[0])
         assert second.thread_id == first.thread_id
+        told = await person.out("send", first.job_id[-8:], "--wait", "%say three")  # behind the flag
+        assert "  │ three" in told.splitlines()
+        extra = await person.run("send", first.job_id, "%say four", "--wait", "%say five")
+        assert (extra.code, "unrecognized arguments: %say five" in extra.err) == (2, True)
 
 
 @pytest.mark.covers("004-recursion.1", "J-workers.4")

@@ -67,5 +67,5 @@ async def test_jobs_are_cancelled_one_by_one_or_by_force(tmp_path: Path) -> None
         assert [line.split("  ")[1] for line in ran.splitlines()] == ["cancelling", "cancelling", "succeeded"]
         forced = await person.data("cancel", one.job_id, "--force")
         assert forced["status"] in ("cancelling", "cancelled")
-        assert (await person.run("wait", one.job_id, other.job_id)).code == 1
+        assert (await person.run("wait", one.job_id, "--timeout", "1h", other.job_id)).code == 1
         assert [job.status for job in jobs.many([one.job_id, other.job_id])] == ["cancelled"] * 2

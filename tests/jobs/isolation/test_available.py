@@ -57,6 +57,16 @@ def test_a_state_folder_in_the_tree_would_cover_itself(tree: Tree) -> None:
 
 
 @linux_only
+def test_codexs_home_in_the_tree_would_be_covered_too(tree: Tree, tmp_path: Path) -> None:
+    """Its threads would end up in a layer, and nobody could go on with them."""
+    home = tree.root / "codex"
+    home.mkdir()
+    assert available(tree.root, tmp_path / "state", str(home)) == (
+        f"No overlay: Codex's home {home} lies in the work tree."
+    )
+
+
+@linux_only
 def test_a_folder_without_a_repository_has_none(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     assert "is not in a git repository" in available(tmp_path / "plain", tmp_path / "state")

@@ -14,7 +14,7 @@ import msgspec
 
 from laneway.app.jobs_cli import command_jobs, rehearsed_jobs
 from laneway.app.options import CodexChoice
-from laneway.base.errors import UsageError
+from laneway.base.errors import BadCursor, UsageError
 from laneway.base.plain import code_label
 from laneway.base.settings import Settings
 from laneway.cli.codex_flags import folder
@@ -41,7 +41,10 @@ class JobCalls:
     async def answer(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments that are None were not given."""
         given = {name: value for name, value in arguments.items() if value is not None}
-        return await self.tools.answer(tool, self._caller, given)
+        try:
+            return await self.tools.answer(tool, self._caller, given)
+        except BadCursor as problem:
+            raise UsageError(str(problem)) from problem
 
 
 Work = Callable[[JobCalls], Awaitable[int]]

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from laneway.cli.jobs import collecting, looking, node, resolving, spawning, waiting, watching
+from laneway.cli.jobs.words import set_default_verb
 
 EPILOG = """\
 Jobs run by themselves: they outlive the command, the server and the client that started them, and what
@@ -39,7 +40,7 @@ VERBS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], str]] = {
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "Codex workers in the background: start them, watch them, use what they did."
     parser.epilog = EPILOG
-    parser.set_defaults(run=looking.list_jobs, **looking.LIST_DEFAULTS)
+    set_default_verb(parser, "list")
     below = parser.add_subparsers(title="what to do", metavar="VERB")
     for name, (add, summary) in VERBS.items():
         add(below.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter))

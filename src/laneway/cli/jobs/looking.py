@@ -11,9 +11,10 @@ from typing import Any, get_args
 
 from laneway.base.errors import NodeUnreachable
 from laneway.cli.jobs.calls import JobCalls, add_job, add_json, print_json, print_rows, run_verb
-from laneway.cli.jobs.names import find_ids, find_job
+from laneway.cli.jobs.names import find_ids, find_job, find_run
 from laneway.cli.jobs.show import event_rows, result_rows, status_row, total_rows
 from laneway.cli.jobs.table import table
+from laneway.cli.jobs.words import take_words_behind_flags
 from laneway.jobs import tool_schemas
 from laneway.jobs.event_log import TYPES
 from laneway.jobs.model import Status
@@ -28,14 +29,6 @@ REMOTE_FOLLOW_S = 0.5
 """The same for one on another machine, whose files are not here."""
 FOLLOW_TICK_S = 0.05
 STATUSES = (*get_args(Status), "unfinished")
-LIST_DEFAULTS: dict[str, Any] = {
-    "status": None,
-    "tag": None,
-    "in_run": None,
-    "limit": None,
-    "cursor": None,
-    "json": False,
-}
 
 
 # ── list ───────────────────────────────────────────────────────────────────
@@ -59,7 +52,7 @@ def list_jobs(options: argparse.Namespace) -> int:
         filters = {
             "status": options.status,
             "tag": options.tag,
-            "run": options.in_run,
+            "run": find_run(calls.tools.jobs, options.in_run),
             "cursor": options.cursor,
         }
         limit = options.limit or (None if options.json else SHOWN)
@@ -93,6 +86,7 @@ def add_status(parser: argparse.ArgumentParser) -> None:
     parser.description = "Where jobs stand, on one line each."
     add_job(parser, "+")
     add_json(parser)
+    take_words_behind_flags(parser, "jobs")
     parser.set_defaults(run=status)
 
 

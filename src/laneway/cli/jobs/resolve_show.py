@@ -55,7 +55,8 @@ def run_rows(answer: Data, style: Style, columns: int | None) -> Iterator[str]:
         yield f"changed by somebody else meanwhile: {', '.join(map(code_label, others))}"
     if answer["unguarded"]:
         what = counted(answer["unguarded"], "path is", "paths are")
-        yield style.dim(f"{what} not guarded: ignored folders, and files that are too large to be kept")
+        why = "ignored folders, files that are too large to be kept, what is Codex's or Laneway's own"
+        yield style.dim(f"{what} not guarded: {why}")
     if "note" in answer:
         yield style.dim(answer["note"])
     for each in answer["rollbacks"]:

@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any
 
 from laneway.cli.jobs.calls import JobCalls, add_cwd, print_json, print_rows, run_verb
-from laneway.cli.jobs.names import find_ids
+from laneway.cli.jobs.names import find_ids, find_run, looks_like_run
 from laneway.cli.jobs.resolve_show import answer_rows
+from laneway.cli.jobs.words import set_default_verb
 from laneway.jobs import tool_schemas
 from laneway.terminal.style import Style, width
 
@@ -22,6 +23,7 @@ ran at the same time, keeps the run from being accepted.
 exit codes: 0 done, 1 not done, with the reasons, 2 there is no such run, job or path
 
   laneway jobs resolve                                 what was changed, and what is in conflict
+  laneway jobs resolve 89abcdef                        the same of another run
   laneway jobs resolve accept                          keep all of it
   laneway jobs resolve accept --resolved src/a.py      after you have merged this path by hand
   laneway jobs resolve rollback --job 89abcdef         give back what this job found
@@ -35,7 +37,7 @@ Add = Callable[[argparse.ArgumentParser], None]
 def add_resolve(parser: argparse.ArgumentParser) -> None:
     parser.description = "What the jobs of a run did to the work tree, and what becomes of it."
     parser.epilog = EPILOG
-    parser.set_defaults(run=partial(resolve, "show"), in_run=None, cwd=None, job=None, paths=None, json=False)
+    set_default_verb(parser, "show", is_meant=looks_like_run)
     below = parser.add_subparsers(title="actions", metavar="ACTION")
     actions: dict[str, tuple[Add, str]] = {
         "show": (_add_show, "show the run, its conflicts and the differences (the default action)"),
@@ -47,7 +49,10 @@ def add_resolve(parser: argparse.ArgumentParser) -> None:
     for name, (add, summary) in actions.items():
         inner = below.add_parser(name, help=summary)
         inner.add_argument(
-            "in_run", nargs="?", metavar="RUN", help="a run by its id (default: that of the folder)"
+            "in_run",
+            nargs="?",
+            metavar="RUN",
+            help="a run by its id, or the beginning or the end of it (default: that of the folder)",
         )
         add_cwd(inner, "a folder in the work tree (default: the current one)")
         add(inner)
@@ -119,7 +124,7 @@ def resolve(action: str, options: argparse.Namespace) -> int:
 def _arguments(action: str, calls: JobCalls, options: argparse.Namespace) -> dict[str, Any]:
     return {
         "action": action,
-        "run": options.in_run,
+        "run": find_run(calls.tools.jobs, options.in_run),
         "jobIds": find_ids(calls.tools.jobs, options.job) if getattr(options, "job", None) else None,
         "paths": getattr(options, "paths", None),
         "resolved": getattr(options, "resolved", None),

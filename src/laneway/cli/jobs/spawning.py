@@ -10,12 +10,15 @@ from laneway.base.schema import SANDBOXES
 from laneway.cli.ask.inputs import FROM_STDIN, is_terminal, read_stdin, schema_of
 from laneway.cli.jobs.calls import JobCalls, add_cwd, add_job, add_json, print_json, run_verb
 from laneway.cli.jobs.durations import milliseconds
-from laneway.cli.jobs.looking import number, show_result
-from laneway.cli.jobs.names import find_job
+from laneway.cli.jobs.looking import show_result
+from laneway.cli.jobs.names import find_job, find_run
 from laneway.cli.jobs.waiting import wait_for
+from laneway.cli.jobs.words import take_words_behind_flags
 from laneway.jobs import tool_schemas
 from laneway.jobs.model import HERE, Isolation
 
+MAX_DIGITS = 12
+"""Of a number of tokens."""
 SPAWN_EPILOG = """\
 Prints the id of the job at once; the job runs on when this command, and everything else of Laneway, has
 ended. A worker sees only the prompt and the folder: say all that it has to know.
@@ -98,7 +101,8 @@ def _add_edits(parser: argparse.ArgumentParser) -> None:
         "--scope",
         action="append",
         metavar="GLOB",
-        help="a path or glob that it will edit (repeatable); jobs whose scopes meet run one after the other",
+        help="a path or glob that it will edit, from the root of the repository (repeatable);"
+        " jobs whose scopes meet run one after the other",
     )
     edits.add_argument(
         "--overlap", choices=("queue", "allow"), help="what to do about scopes that meet (default: queue)"
@@ -130,7 +134,6 @@ def spawn(options: argparse.Namespace) -> int:
         "isolation": options.isolation,
         "tags": options.tags,
         "tokenBudget": options.token_budget,
-        "run": options.in_run,
         "requireClean": options.require_clean or None,
         "overlap": options.overlap,
         "node": options.node,
@@ -139,7 +142,8 @@ def spawn(options: argparse.Namespace) -> int:
     arguments["prompt"] = prompt_of(options.prompt)
 
     async def work(calls: JobCalls) -> int:
-        return await _begin(calls, tool_schemas.SPAWN.name, arguments, options)
+        run = find_run(calls.tools.jobs, options.in_run)
+        return await _begin(calls, tool_schemas.SPAWN.name, arguments | {"run": run}, options)
 
     needs_codex = options.node is None or options.node in HERE
     return run_verb(options, work, needs_codex=needs_codex, left=_left(options))
@@ -192,6 +196,7 @@ def add_send(parser: argparse.ArgumentParser) -> None:
         "--codex-bin", metavar="PATH", help="the codex executable (default: found automatically)"
     )
     add_json(parser)
+    take_words_behind_flags(parser, "prompt")
     parser.set_defaults(run=send)
 
 
@@ -208,7 +213,10 @@ def send(options: argparse.Namespace) -> int:
 def number_of_tokens(text: str) -> int:
     """`200000`, `200k`, `2M`."""
     factor = {"k": 1000, "M": 1_000_000}.get(text[-1:], 1)
-    return number(text[:-1] if factor > 1 else text) * factor
+    digits = text[:-1] if factor > 1 else text
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= MAX_DIGITS and int(digits) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of tokens such as 200000, 200k or 2M")
+    return int(digits) * factor
 
 
 def _signed(text: str) -> int:

@@ -12,6 +12,7 @@ from laneway.cli.jobs.calls import JobCalls, add_job, add_json, print_json, prin
 from laneway.cli.jobs.durations import milliseconds
 from laneway.cli.jobs.names import find_ids
 from laneway.cli.jobs.show import Data, status_row
+from laneway.cli.jobs.words import take_words_behind_flags
 from laneway.jobs import tool_schemas
 from laneway.jobs.waiting import MAX_WAIT_S, Until
 from laneway.terminal.style import Style
@@ -44,6 +45,7 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
         help="nextCursor of an earlier wait: jobs that it told are not told again",
     )
     add_json(parser)
+    take_words_behind_flags(parser, "jobs")
     parser.set_defaults(run=wait)
 
 
@@ -126,6 +128,7 @@ def add_cancel(parser: argparse.ArgumentParser) -> None:
     add_job(parser, "+")
     parser.add_argument("--force", action="store_true", help="kill them")
     add_json(parser)
+    take_words_behind_flags(parser, "jobs")
     parser.set_defaults(run=cancel)
 
 

@@ -17,6 +17,7 @@ from laneway.cli.jobs.live_table import LiveTable
 from laneway.cli.jobs.names import find_ids
 from laneway.cli.jobs.show import status_row
 from laneway.cli.jobs.table import Row, table
+from laneway.cli.jobs.words import take_words_behind_flags
 from laneway.jobs.model import ENDED, Job
 from laneway.jobs.tools import JobTools
 from laneway.jobs.waiting import Waiter
@@ -46,6 +47,7 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_job(parser, "*")
     parser.add_argument("--json", action="store_true", help="each change as an object on a line")
+    take_words_behind_flags(parser, "jobs")
     parser.set_defaults(run=watch)
 
 

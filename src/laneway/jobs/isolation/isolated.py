@@ -52,12 +52,12 @@ def isolated(kind: Apart, tree: Path, work: Path) -> Isolated:
     return Overlay.of(tree, work) if kind == "overlay" else Copy.of(tree, work)
 
 
-def why_not(kind: Apart, tree: Path, near: Path) -> str:
+def why_not(kind: Apart, tree: Path, near: Path, codex_home: str = "") -> str:
     """Why this machine cannot do it for this tree, as a sentence; empty if it can.
 
     `near` is a folder on the file system where `work` will be.
     """
-    return available(tree, near) if kind == "overlay" else ""
+    return available(tree, near, codex_home) if kind == "overlay" else ""
 
 
 def as_original(isolated_: Isolated, text: str) -> str:

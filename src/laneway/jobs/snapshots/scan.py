@@ -34,6 +34,8 @@ _CODEC = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 _FORMAT = 0o170000
 _FOLDER = stat.S_IFDIR
 NOTHING = IndexedFolder()
+OURS = "ours"
+"""Why a folder is left out in which Laneway, or Codex, keeps what is its own: also what was known in it."""
 
 RulesOf = Callable[[bytes], IgnoredPaths | None]
 """Asks git what is ignored in a repository inside the tree, by its path."""
@@ -52,7 +54,7 @@ class TreeScan:
         ours: Collection[bytes] = (),
         keeps_known: bool = True,
     ) -> None:
-        """`lent` are contents that need not be stored, `ours` folders of Laneway's own state.
+        """`lent` are contents that need not be stored, `ours` folders of Laneway and of Codex.
 
         Without `keeps_known`, ignored files that earlier snapshots knew have no precedence.
         """
@@ -133,7 +135,7 @@ class TreeScan:
         self, fd: int, path: bytes, name: bytes, new: IndexedFolder, rules: IgnoredPaths, depth: int
     ) -> None:
         below = path + b"/" + name if path else name
-        why = "ours" if below in self._ours else "too deep" if depth > MAX_DEPTH else ""
+        why = OURS if below in self._ours else "too deep" if depth > MAX_DEPTH else ""
         try:
             inner = os.open(name, FOLDER, dir_fd=fd)
         except PermissionError:
@@ -148,7 +150,7 @@ class TreeScan:
             why = why or self._why_not(inner, below, rules)
             if why:
                 new.unguarded[name + b"/"] = why
-                new.folders[name] = self._walk_known(inner, below)
+                new.folders[name] = self._empty if why == OURS else self._walk_known(inner, below)
             else:
                 new.folders[name] = self._walk(inner, below, rules, depth)
         except PermissionError:  # it can be opened, but not be searched
