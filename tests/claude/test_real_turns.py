@@ -44,7 +44,8 @@ async def test_a_model_that_fails_makes_a_failed_turn_not_an_exception(
         assert result.status == "failed"
         assert result.failure is not None
         assert (result.failure.kind, result.failure.http_status) == (kind, status)
-        assert result.failure.message
+        remedy = "no key. If your login has expired, run `laneway login --engine claude`."
+        assert result.failure.message.endswith(remedy) == (status == 401)
         assert isinstance(events[-1], TurnDone)
         assert only(events, Text) == []  # the error is no answer of the model
         _, again = await play(session, "%say fine")

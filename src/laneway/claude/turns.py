@@ -14,11 +14,14 @@ from typing import Any, Literal
 from uuid import uuid4
 
 from laneway.base.engines import CLAUDE
-from laneway.base.errors import EngineError, EngineRefused
-from laneway.claude.inputs import Content
+from laneway.base.errors import EngineCannot, EngineError, EngineRefused
+from laneway.claude.inputs import Content, content_of, text_of
 from laneway.claude.translate import MessageTranslator
 from laneway.core.model import Accepted, Event, Failure, Status, UserSaid
+from laneway.core.offers import Compaction
+from laneway.core.ports import TextPart, TurnSpec
 
+COMPACT = "/compact"
 _ABORTED = "aborted"
 
 
@@ -48,6 +51,21 @@ class Input:
             if not future.done():
                 future.set_exception(error)
                 future.exception()  # not everybody waits for both
+
+
+def input_of(ticket: str, spec: TurnSpec, context: str) -> Input:
+    """The input that asks for a turn. Raises what Claude Code cannot do."""
+    if spec.permit is not None:
+        raise EngineCannot(CLAUDE, "change its access from turn to turn", "Start another session.")
+    match spec.special_turn:
+        case None:
+            content = content_of(spec.parts, context)
+            return Input(str(uuid4()), ticket, content, text_of(spec.parts), is_turn=True)
+        case Compaction():
+            content = content_of((TextPart(COMPACT),))
+            return Input(str(uuid4()), ticket, content, COMPACT, is_turn=True)
+        case _:
+            raise EngineCannot(CLAUDE, "review as Codex does", "Ask for a review in your own words.")
 
 
 class ThreadTurns:
