@@ -25,7 +25,7 @@ from laneway.base.errors import (
     ThreadUnknown,
 )
 from laneway.claude.inputs import content_of, text_of
-from laneway.claude.launching import USER_SOURCES, Begin, Launch, launch_of
+from laneway.claude.launching import USER_SOURCES, Begin, Launch, effort_of, launch_of
 from laneway.claude.locks import OwnLock
 from laneway.claude.process import ClaudeProcess
 from laneway.claude.reader import ThreadReader
@@ -297,7 +297,7 @@ class ClaudeThread:
         return msgspec.structs.replace(
             self._wanted,
             model=spec.model or self._wanted.model,
-            effort=spec.effort or self._wanted.effort,
+            effort=effort_of(spec.effort) or self._wanted.effort,
         )
 
     async def _until(self, done: asyncio.Future[T], given: Input, problem: str) -> T:
