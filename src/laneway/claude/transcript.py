@@ -23,6 +23,8 @@ MAX_READ_BYTES = 64 * 1024 * 1024
 """Read at once of what was added to a transcript: an image or a long result, not a whole conversation."""
 _UUIDS = (b'uuid":"%s"', b'"submitUuid":"%s"')
 """How an input is named: as a message, or as the cause of a command that Claude Code does not have here."""
+_MERGED = re.compile(rb'"mergedSendUuids":\[([^\]]*)\]')
+"""Inputs that waited together become one message, under the uuid of the last."""
 _MESSAGES = (b'"type":"user"', b'"type":"assistant"')
 
 
@@ -38,6 +40,10 @@ def entry_of(line: bytes) -> dict[str, Any] | None:
     except UNREADABLE:
         return None
     return entry if isinstance(entry, dict) else None
+
+
+def _names(uuid: bytes, lines: bytes) -> bool:
+    return any(mark % uuid in lines for mark in _UUIDS)
 
 
 class TranscriptFiles:
@@ -102,7 +108,8 @@ class Recorded:
         # A line that is not complete does not count, unless it is no input at all.
         whole = data if len(data) == MAX_READ_BYTES else data[: data.rfind(b"\n") + 1]
         # A text of the user's own cannot look like this: its quotation marks are escaped.
-        found = {uuid for uuid in uuids if any(mark % uuid.encode() in whole for mark in _UUIDS)}
+        merged = b"".join(_MERGED.findall(whole))
+        found = {uuid for uuid in uuids if _names(uuid.encode(), whole) or uuid.encode() in merged}
         self._offset += len(whole)
         return found
 
