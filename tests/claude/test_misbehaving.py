@@ -9,7 +9,7 @@ import pytest
 
 from laneway.base.errors import BinaryError, EngineCannot, EngineLost, EngineSilent
 from laneway.claude.process import ClaudeProcess, StreamEvent
-from laneway.core.model import EngineGone, Other, Text
+from laneway.core.model import Answer, EngineGone, Other, Question, Text
 from tests.claude.pretending import GREETS, HELLO, pretending, program, session_of
 from tests.codex.support import only, play
 
@@ -96,9 +96,12 @@ for number, request in enumerate((
     {{"subtype": "can_use_tool"}},
     {{"subtype": "mcp_message", "server_name": "other", "message": {{"id": 7, "method": "tools/list"}}}},
     {{}},
+    "odd",
+    None,
 )):
     say(type="control_request", request_id=str(number), request=request)
-said = sorted((asked()["response"]["request_id"], ) for _ in range(4))
+say(type="control_request", request_id="6")
+said = sorted(asked()["response"]["request_id"] for _ in range(7))
 end(str(said))
 asked()
 """
@@ -106,7 +109,36 @@ asked()
     async with pretending(tmp_path, script) as (_, hub):
         session = await session_of(hub, tmp_path)
         _, result = await play(session, "hello")
-        assert result.text == "[('0',), ('1',), ('2',), ('3',)]"
+        assert result.text == "['0', '1', '2', '3', '4', '5', '6']"
+
+
+async def test_half_an_emoji_is_read_as_a_mark_that_one_is_missing(tmp_path: Path) -> None:
+    """JavaScript cuts texts there, and writes what no decoder takes: else the message would be lost."""
+    script = (
+        GREETS
+        + r"""
+begin()
+delta = {{"type": "content_block_delta", "delta": {{"type": "text_delta", "text": "cut \ud83d"}}}}
+print('{{"type":"stream_event","event":' + json.dumps(delta) + "}}", flush=True)
+command = {{"command": "echo \ude00 \ud83d\ude00"}}
+request = {{"subtype": "can_use_tool", "tool_name": "Bash", "input": command}}
+say(type="control_request", request_id="a", request=request)
+end(str(asked()["response"]["request_id"]))
+asked()
+"""
+    )
+    async with pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        shown: list[str | None] = []
+
+        def no(question: Question) -> Answer:
+            shown.append(question.command)
+            return Answer(choice_id="decline", words="no \udcff")
+
+        events, result = await play(session, "hello", decide=no)
+        assert [event.text for event in only(events, Text)] == ["cut \ufffd"]
+        assert shown == ["echo \ufffd \U0001f600"]
+        assert result.text == "a"
 
 
 async def test_our_tools_are_asked_for_before_the_handshake_is_answered(tmp_path: Path) -> None:

@@ -47,6 +47,22 @@ async def test_a_history_has_the_same_events_as_its_turns() -> None:
         assert only(events, TurnDone)[0].text == "all done"
 
 
+async def test_a_damaged_transcript_shows_what_can_be_read() -> None:
+    """Half an emoji, a line cut by a crash in the middle of a letter, and nested without end."""
+    async with real() as here:
+        session = await here.session()
+        await play(session, "%say one", "cut here")
+        await play(session, "%say two")
+        path = here.rehearsal.engine._setup.transcripts.find(session.thread_id)
+        assert path is not None
+        lines = path.read_bytes().replace(b"cut here", b"cut \\ud83d").splitlines(keepends=True)
+        odd = [b'{"parentUuid": "\xc3\n', b'{"parentUuid": ' + b"[" * 100_000 + b"\n", b'"parentUuid"\n']
+        path.write_bytes(b"".join([*odd, *lines, *odd]))
+        assert said((await session.history()).events) == ["%say one\ncut \ufffd", "%say two"]
+        (listed,) = (await here.rehearsal.engine.list_threads()).threads
+        assert listed.thread_id == session.thread_id
+
+
 async def test_a_history_comes_by_the_page_from_either_end() -> None:
     """A compaction does not cut it off; what was said in the middle of a turn is part of that turn."""
     async with real() as here:

@@ -200,6 +200,20 @@ async def test_codexs_own_configuration_is_refused() -> None:
         assert here.model.requests[-1]["output_config"]["effort"] == "low"
 
 
+async def test_an_effort_that_there_is_not_is_refused_and_codexs_own_become_the_nearest() -> None:
+    """Claude Code would take no notice of it."""
+    async with real() as here:
+        with pytest.raises(
+            EngineCannot, match=r"think with the effort lots\. Take low, medium, high, xhigh or"
+        ):
+            await here.session(config={"model_reasoning_effort": "lots"})
+        session = await here.session(config={"model_reasoning_effort": "minimal"})
+        await play(session, "%say hi")
+        assert here.model.requests[-1]["output_config"]["effort"] == "low"
+        with pytest.raises(EngineCannot, match="think with the effort lots"):
+            await session.say(TurnSpec(parts=(TextPart("%say hi"),), effort="lots")).result()
+
+
 async def test_an_ephemeral_session_leaves_nothing() -> None:
     """Its input counts as taken when it comes back, since nothing is written down."""
     async with real() as here:

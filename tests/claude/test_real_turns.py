@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from laneway.core.model import Accepted, Notice, Text, Thought, TurnDone, TurnStarted, Usage, UserSaid
+from laneway.core.model import (
+    Accepted,
+    Event,
+    Notice,
+    Text,
+    Thought,
+    TurnDone,
+    TurnStarted,
+    Usage,
+    UserSaid,
+)
 from laneway.core.ports import TextPart, TurnSpec
 from tests.claude.support import real
 from tests.codex.support import first, only, play, say
@@ -44,7 +54,8 @@ async def test_a_model_that_fails_makes_a_failed_turn_not_an_exception(
         assert result.status == "failed"
         assert result.failure is not None
         assert (result.failure.kind, result.failure.http_status) == (kind, status)
-        assert result.failure.message
+        remedy = "no key. If your login has expired, run `laneway login --engine claude`."
+        assert result.failure.message.endswith(remedy) == (status == 401)
         assert isinstance(events[-1], TurnDone)
         assert only(events, Text) == []  # the error is no answer of the model
         _, again = await play(session, "%say fine")
@@ -131,6 +142,31 @@ async def test_a_steer_that_comes_too_late_is_a_turn_of_nobody() -> None:
         assert [event.ticket for event in only(seen, TurnStarted)] == [turn.ticket, None]
         assert only(seen, TurnDone)[-1].text == "too late"
         assert "late" in [event.client_id for event in only(seen, Accepted)]
+        _, again = await play(session, "%say fine")
+        assert again.text == "fine"
+
+
+async def test_what_was_added_too_late_is_answered_together_and_each_of_it_is_taken() -> None:
+    """Claude Code makes one message of what waits; each of it is shown once, in the turn that answers it."""
+    async with real() as here:
+        session = await here.session()
+        subscription = session.subscribe()
+        turn = say(session, "%stream 20 words over 1 seconds")
+        await first(turn, Text)
+        for name in ("one", "two", "three"):
+            await session.steer((TextPart(f"%say {name}"),), ticket=name)
+        await turn.result()
+        seen: list[Event] = []
+        async for event in subscription:
+            seen.append(event)
+            if len(only(seen, Accepted)) == 4:
+                break
+        assert [event.client_id for event in only(seen, Accepted)][1:] == ["one", "two", "three"]
+        _, own = only(seen, TurnStarted)
+        after = seen[seen.index(own) :]
+        assert [event.text for event in only(after, UserSaid)] == ["%say one", "%say two", "%say three"]
+        assert {event.turn_id for event in only(after, UserSaid)} == {own.turn_id}
+        assert len(only(seen, UserSaid)) == 4
         _, again = await play(session, "%say fine")
         assert again.text == "fine"
 

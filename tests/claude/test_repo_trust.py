@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -82,6 +83,28 @@ async def test_a_hostile_repository_runs_nothing() -> None:
         ]
         assert await try_out(session) == []
         assert await try_out(await here.session()) == []
+
+
+async def test_programs_that_a_repositorys_git_configuration_names_do_not_run() -> None:
+    """Claude Code asks git for the state of the folder at its start, and git would start some of them."""
+    async with real() as here:
+        program = here.work / "program"
+        program.write_text(f"#!/bin/sh\ntouch {here.work}/hooked\n")
+        program.chmod(0o700)
+        await git(here.work, "init", "--quiet")
+        (here.work / ".gitattributes").write_text("* filter=theirs diff=theirs\n")
+        for key in ("core.fsmonitor", "core.pager", "diff.external", "filter.theirs.clean"):
+            await git(here.work, "config", key, str(program))
+        distrust_in_claude(here)
+        session = await here.session()
+        await play(session, "%say looked")
+        assert "This is the git status at the start" in json.dumps(here.model.requests[-1])
+        assert traces(here) == []
+
+
+async def git(folder: Path, *words: str) -> None:
+    process = await asyncio.create_subprocess_exec("git", "-C", str(folder), *words)
+    assert await process.wait() == 0
 
 
 async def test_what_is_trusted_is_used_until_it_changes() -> None:

@@ -62,6 +62,18 @@ async def test_an_earlier_thread_goes_on_by_last_and_by_its_id(tmp_path: Path) -
         assert unknown.err.startswith("laneway: Claude has no thread a609a162"), unknown.err
 
 
+async def test_a_conversation_that_was_cleared_is_what_goes_on_by_last(tmp_path: Path) -> None:
+    """The one before is still there under its id."""
+    async with home(tmp_path) as here:
+        await here.ask("%say remember the milk")
+        cleared = await here.ask("--last", "/clear")
+        assert cleared.code == 0, cleared.err
+        assert "Claude began a new conversation" in cleared.err
+        last = await here.ask("--last", "%say again")
+        assert (last.code, last.out) == (0, "again\n")
+        assert "remember the milk" not in here.heard()
+
+
 async def test_what_a_prompt_brings_along_reaches_the_model(tmp_path: Path) -> None:
     """What is piped in, an image, a model; and a further folder can be read."""
     (tmp_path / "x.png").write_bytes(PNG)
@@ -76,6 +88,19 @@ async def test_what_a_prompt_brings_along_reaches_the_model(tmp_path: Path) -> N
         assert here.model.requests[-1]["model"] == "claude-sonnet-5"
         for part in ("what was piped in", '"image/png"', "the word is lane"):
             assert part in here.heard(), part
+
+
+async def test_what_is_left_out_of_an_untrusted_repository_is_said(tmp_path: Path) -> None:
+    """To the person, not into the answer."""
+    async with home(tmp_path) as here:
+        repository = tmp_path / "repository"
+        (repository / ".git").mkdir(parents=True)
+        (repository / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        (repository / ".mcp.json").write_text("{}")
+        ran = await here.ask("-C", str(repository), "%say looked")
+        assert (ran.code, ran.out) == (0, "looked\n")
+        told = " ".join(ran.err.split())
+        assert "· Claude does not use .mcp.json of this folder: it is not trusted; `laneway config" in told
 
 
 async def test_what_read_only_and_full_access_mean(tmp_path: Path) -> None:

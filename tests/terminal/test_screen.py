@@ -66,6 +66,7 @@ def activity(**fields: Any) -> Activity:
     [
         activity(title=HIDE, status="running"),
         activity(title=HIDE, status="failed", output=f"{HIDE}\n{HIDE}", exit_code=1),
+        Notice(level="info", message=HIDE),
         Notice(level="warning", message=HIDE),
         Notice(level="error", message=HIDE, will_retry=True),
         Plan(turn_id="t", steps=(PlanStep(text=HIDE, status="pending"),)),

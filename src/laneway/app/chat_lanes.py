@@ -234,7 +234,8 @@ def _claude(choice: ClaudeChoice, retry_s: float) -> SharedEngine:
         if choice.is_rehearsal:
             return None
         await prestart.load("laneway.claude.setup")
-        from laneway.claude.setup import ClaudeSetup, is_login_missing
+        from laneway.claude.login import is_login_missing
+        from laneway.claude.setup import ClaudeSetup
 
         return CLAUDE_LOGIN if is_login_missing(await ClaudeSetup(binary, os.environ).greet()) else None
 

@@ -15,6 +15,7 @@ import msgspec
 
 from laneway.base.errors import BadCursor
 from laneway.claude.inputs import CONTEXT_START
+from laneway.claude.transcript import entry_of
 from laneway.claude.translate import MessageTranslator
 from laneway.core.hand_back_tag import without_hand_back
 from laneway.core.model import Compacted, Event, Failure, Status, Usage, UserSaid
@@ -66,11 +67,8 @@ def entries(path: Path) -> Iterator[Entry]:
         for line in file:
             if len(line) > MAX_LINE_BYTES or _MARK not in line:
                 continue
-            try:
-                entry = msgspec.json.decode(line)
-            except msgspec.DecodeError:
-                continue
-            if isinstance(entry, dict) and isinstance(entry.get("uuid"), str):
+            entry = entry_of(line)
+            if entry is not None and isinstance(entry.get("uuid"), str):
                 yield entry
 
 

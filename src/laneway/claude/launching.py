@@ -12,6 +12,7 @@ import msgspec
 
 from laneway.base.engines import CLAUDE
 from laneway.base.errors import EngineCannot
+from laneway.base.plain import code_label
 from laneway.claude.access import ClaudeAccess, access_of
 from laneway.core.ports import ThreadSpec
 
@@ -19,6 +20,10 @@ SERVER = "laneway"
 """Our own tools, as an MCP server whose messages come through the pipe."""
 EFFORT = "model_reasoning_effort"
 """The one key of Codex's config that has an equivalent here."""
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
+"""Those of Claude Code, which takes no notice of any other."""
+_NEAREST_EFFORT = {"none": "low", "minimal": "low"}
+"""For Codex's own."""
 USER_SOURCES = ("user",)
 ALL_SOURCES = ("user", "project", "local")
 
@@ -63,13 +68,24 @@ def launch_of(spec: ThreadSpec) -> Launch:
     return Launch(
         access=access_of(spec.sandbox, spec.approval_policy),
         model=spec.model,
-        effort=None if effort is None else str(effort),
+        effort=effort_of(effort),
         folders=(*spec.writable_roots, *spec.directories),
         system_prompt=spec.base_instructions,
         appended=spec.developer_instructions,
         has_tools=bool(spec.tools),
         is_ephemeral=spec.ephemeral,
     )
+
+
+def effort_of(asked: Any) -> str | None:
+    """The effort to think with; raises `EngineCannot` for one that there is not."""
+    if asked is None:
+        return None
+    effort = _NEAREST_EFFORT.get(str(asked), str(asked))
+    if effort not in EFFORTS:
+        what = f"think with the effort {code_label(effort)}"
+        raise EngineCannot(CLAUDE, what, f"Take {', '.join(EFFORTS[:-1])} or {EFFORTS[-1]}.")
+    return effort
 
 
 def arguments(launch: Launch, begin: Begin, thread_id: str, original_id: str | None = None) -> list[str]:

@@ -15,7 +15,7 @@ import msgspec
 
 from laneway.base.errors import BadCursor
 from laneway.claude.history import prompt_of
-from laneway.claude.transcript import TranscriptFiles, is_session_id
+from laneway.claude.transcript import TranscriptFiles, entry_of, is_session_id
 from laneway.core.ports import ThreadInfo, ThreadList
 
 PART_BYTES = 128 * 1024
@@ -100,9 +100,6 @@ def info_of(path: Path) -> ThreadInfo | None:
 
 def _entries(part: bytes) -> Iterator[dict[str, Any]]:
     for line in part.splitlines():
-        try:
-            entry = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            continue  # the part begins or ends in the middle of a line
-        if isinstance(entry, dict):
+        entry = entry_of(line)
+        if entry is not None:  # the part begins or ends in the middle of a line
             yield entry

@@ -11,7 +11,7 @@ import itertools
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -20,6 +20,9 @@ from laneway.base.errors import EngineLost, EngineRefused, EngineSilent
 from laneway.base.log import TRACE
 from laneway.wire.child import Child, Exit
 from laneway.wire.frames import LineDecoder, as_line
+from laneway.wire.messages import mend
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +62,19 @@ class StreamEvent(msgspec.Struct):
 
 
 _STREAM_START = b'{"type":"stream_event"'
-_decode_stream = msgspec.json.Decoder(StreamEvent).decode
-_decode = msgspec.json.Decoder().decode
+_stream_decoder = msgspec.json.Decoder(StreamEvent)
+_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+
+
+def decoded(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
+    """A line of Claude Code's, who cuts texts inside an emoji and writes half of it."""
+    try:
+        return decoder.decode(line)
+    except msgspec.DecodeError:
+        mended = mend(line)
+        if mended == line:
+            raise
+        return decoder.decode(mended)
 
 
 class Listener(Protocol):
@@ -165,6 +179,16 @@ class ClaudeProcess:
         request_id = f"laneway-{next(self._numbers)}"
         self._write({"type": "control_request", "request_id": request_id, "request": request})
 
+    async def interrupt(self, waiting: Sequence[str]) -> None:
+        """End what runs, and take these inputs back, with which it would go on."""
+        calls = [
+            *(self.control("cancel_async_message", message_uuid=uuid) for uuid in waiting),
+            self.control("interrupt"),
+        ]
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        if isinstance(answers[-1], BaseException):
+            raise answers[-1]
+
     async def control(self, subtype: str, **fields: Any) -> Response:
         """Send a control request and wait for its answer."""
         if not self.is_alive:
@@ -221,18 +245,22 @@ class ClaudeProcess:
 
     def _take(self, line: bytes) -> None:
         if line.startswith(_STREAM_START):
-            self._listener.on_stream(_decode_stream(line), line)
+            self._listener.on_stream(decoded(_stream_decoder, line), line)
             return
-        message = _decode(line)
+        message = decoded(_decoder, line)
         match message["type"]:
             case "control_response":
                 self._on_response(message["response"])
             case "control_request":
-                self._listener.on_request(str(message["request_id"]), message["request"])
+                request = message.get("request")
+                if isinstance(request, dict):
+                    self._listener.on_request(str(message["request_id"]), request)
+                else:
+                    self.refuse(str(message["request_id"]), "Laneway expects an object as a request")
             case "control_cancel_request":
                 self._listener.on_cancel(str(message["request_id"]))
             case "stream_event":
-                self._listener.on_stream(_decode_stream(line), line)
+                self._listener.on_stream(decoded(_stream_decoder, line), line)
             case kind:
                 if _HELLO in self._pending and kind == "result":
                     errors = message.get("errors")

@@ -48,8 +48,12 @@ class ThreadReader:
         respond: Respond,
         refuse: Callable[[str, str], None],
         on_end: Callable[[str], None],
+        on_session: Callable[[str], None],
     ) -> None:
-        """`respond` answers a request of Claude Code's, `refuse` one that nobody serves."""
+        """`respond` answers a request of Claude Code's, `refuse` one that nobody serves.
+
+        `on_session` hears the id of the session that it works in, before each answer.
+        """
         self.thread_id = thread_id
         self.recorded = recorded
         self.is_ephemeral = False
@@ -65,6 +69,7 @@ class ThreadReader:
         self._respond = respond
         self._refuse = refuse
         self._on_end = on_end
+        self._on_session = on_session
         self._watch: asyncio.Task[None] | None = None
         self._held: list[Callable[[], None]] | None = None
         """What has come since a result that is too early."""
@@ -121,6 +126,8 @@ class ThreadReader:
             tasks = message.get("tasks")
             listed = [task for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
             self.background = tuple(str(task.get("task_id")) for task in listed)
+        elif kind == "system" and subtype == "init":
+            self._on_session(str(message.get("session_id")))
         else:
             if kind == "assistant":
                 self.turns.ensure_turn()
@@ -220,7 +227,12 @@ class ThreadReader:
         return True
 
     def _give_up(self) -> None:
-        log.warning("an input does not stand in the transcript, long after its answer")
+        if not self.recorded.is_there:
+            log.warning("Claude Code writes no transcript here: this session cannot be resumed")
+            self.is_ephemeral = True
+            self._look()
+        else:
+            log.warning("an input does not stand in the transcript, long after its answer")
         for given in self.turns.unaccepted:
             self.turns.forget(given)
         self._release_held()

@@ -13,26 +13,37 @@ from uuid import uuid4
 
 from laneway.base.disk import is_disk_full
 from laneway.base.engines import CLAUDE
-from laneway.base.errors import DiskFull, EngineCannot, EngineLost, EngineSilent, NotLoggedIn, ThreadUnknown
+from laneway.base.errors import (
+    ActiveWriter,
+    DiskFull,
+    EngineCannot,
+    EngineLost,
+    EngineSilent,
+    NotLoggedIn,
+    ThreadUnknown,
+    UsageError,
+)
+from laneway.base.kinds import to_text
 from laneway.base.programs import Binary
 from laneway.claude import version
 from laneway.claude.access import READ_ONLY, access_of
 from laneway.claude.awake import AwakeThreads, Sleeper
 from laneway.claude.launching import Begin, Launch, arguments, initialize
 from laneway.claude.locate import claude_environment, config_home
-from laneway.claude.locks import HeldLock, SessionLocks
+from laneway.claude.locks import SessionLocks
+from laneway.claude.login import LOGIN_REMEDY, is_login_missing
 from laneway.claude.process import HANDSHAKE_S, ClaudeProcess, StreamEvent
 from laneway.claude.repo_trust import RepoTrust
+from laneway.claude.running import holder_of
 from laneway.claude.transcript import TranscriptFiles
 from laneway.core.model import Notice
 from laneway.core.ports import Page
 
 TAKE_S = 60.0
 """From an input to the report that it was taken, or that its turn began: milliseconds, unless it hangs."""
-LOGIN_REMEDY = "run `laneway login --engine claude`"
+FORGETS = "CLAUDE_CODE_SKIP_PROMPT_HISTORY"
 _UNKNOWN = "No conversation found"
 _NOT_FOR_ROOT = "cannot be used with root"
-_FIRST_PARTY = "firstParty"
 
 
 class ClaudeSetup:
@@ -58,6 +69,8 @@ class ClaudeSetup:
         """Of the last process that answered."""
         self.models: list[Any] = []
         """The models to choose from, as it listed them."""
+        self.writes_nothing = self.environment.get(FORGETS, "").lower() in ("1", "true", "yes", "on")
+        """Whether the user wants no transcripts: then nothing can be resumed."""
         self.take_s = take_s
         self._handshake_s = handshake_s
         self._trust = RepoTrust(environment, self.home)
@@ -77,6 +90,15 @@ class ClaudeSetup:
         folders = tuple(map(Path, launch.folders))
         return (await asyncio.to_thread(self._trust.verdict, cwd, folders)).sources == launch.sources
 
+    async def refuse_if_running(self, thread_id: str) -> None:
+        """Raise `ActiveWriter` if a Claude Code of the user's own has the session open.
+
+        Ours are known by their locks. This one may begin at any time, and then nothing stops it.
+        """
+        pid = await asyncio.to_thread(holder_of, self.home, thread_id)
+        if pid is not None:
+            raise ActiveWriter(thread_id, pid)
+
     def forget(self, thread: Sleeper) -> None:
         self.threads.discard(thread)
         self.awake.drop(thread)
@@ -89,16 +111,17 @@ class ClaudeSetup:
         thread_id: str,
         original_id: str | None,
         cwd: Path,
-        lock: HeldLock | None,
+        held: tuple[int, ...] = (),
         *,
         needs_login: bool = True,
     ) -> None:
-        """Start the process of a session. Raises what a person can do something about."""
+        """Start a process, which keeps its session's lock. Raises what a person can do something about."""
         argv = [self.binary.path, *arguments(launch, begin, thread_id, original_id)]
-        held = () if lock is None else (lock.fd,)
         try:
             await process.open(argv, self.environment, cwd, initialize(launch), held, self._handshake_s)
         except OSError as problem:
+            if not await asyncio.to_thread(cwd.is_dir):
+                raise UsageError(f"There is no folder {to_text(cwd)}.") from problem
             raise version.cannot_run(self.binary.path, problem) from problem
         except EngineSilent:
             raise
@@ -126,7 +149,7 @@ class ClaudeSetup:
         launch = Launch(access=access_of(READ_ONLY, None), is_ephemeral=True)
         folder = self.home if self.home.is_dir() else Path("/")
         process = ClaudeProcess(_Deaf())
-        await self.start(process, launch, "start", str(uuid4()), None, folder, None, needs_login=False)
+        await self.start(process, launch, "start", str(uuid4()), None, folder, needs_login=False)
         await process.aclose()
         return process.hello
 
@@ -172,11 +195,3 @@ class _Deaf:
     def on_cancel(self, request_id: str) -> None: ...
 
     def on_end(self, how: str) -> None: ...
-
-
-def is_login_missing(hello: dict[str, Any]) -> bool:
-    """Whether nobody is logged in, by the answer to the handshake: no model call is needed to know."""
-    account = hello.get("account")
-    if not isinstance(account, dict) or account.get("apiProvider", _FIRST_PARTY) != _FIRST_PARTY:
-        return False
-    return account.get("tokenSource") == "none" and not account.get("apiKeySource")

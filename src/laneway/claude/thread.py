@@ -25,14 +25,14 @@ from laneway.base.errors import (
     ThreadUnknown,
 )
 from laneway.claude.inputs import content_of, text_of
-from laneway.claude.launching import USER_SOURCES, Begin, Launch, launch_of
-from laneway.claude.locks import HeldLock
+from laneway.claude.launching import USER_SOURCES, Begin, Launch, effort_of, launch_of
+from laneway.claude.locks import OwnLock
 from laneway.claude.process import ClaudeProcess
 from laneway.claude.reader import ThreadReader
 from laneway.claude.setup import ClaudeSetup
 from laneway.claude.tool_server import ToolServer
-from laneway.claude.transcript import Recorded
-from laneway.claude.turns import Input
+from laneway.claude.transcript import Recorded, is_session_id
+from laneway.claude.turns import Input, input_of
 from laneway.core.model import (
     Answer,
     EngineGone,
@@ -41,9 +41,9 @@ from laneway.core.model import (
     ThreadKnown,
     TurnDone,
     TurnStarted,
+    Usage,
 )
-from laneway.core.offers import Compaction
-from laneway.core.ports import Host, Page, Part, TextPart, ThreadInfo, ThreadSpec, TurnSpec
+from laneway.core.ports import Host, Page, Part, ThreadInfo, ThreadSpec, TurnSpec
 from laneway.core.tools import ToolResult
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class ClaudeThread:
         self._asking: ClaudeProcess | None = None
         """The process that our answers go to: it asks for our tools before its handshake is done."""
         self._opening = asyncio.Lock()
-        self._lock: HeldLock | None = None
+        self._lock = OwnLock(setup.locks)
         self._loss: EngineLost | None = None
         self._resending: asyncio.Task[None] | None = None
         self._is_released = False
@@ -85,8 +85,11 @@ class ClaudeThread:
             self._respond,
             self._refuse,
             self._on_end,
+            self._on_session,
         )
-        self._reader.is_ephemeral = spec.ephemeral
+        self._reader.is_ephemeral = spec.ephemeral or setup.writes_nothing
+        self._has_history = False
+        """Whether the model remembers anything of this session."""
 
     @property
     def info(self) -> ThreadInfo:
@@ -102,7 +105,16 @@ class ClaudeThread:
 
     @property
     def is_idle(self) -> bool:
-        return self.is_awake and not self._opening.locked() and not self._reader.is_busy
+        return self._may_sleep and not self._opening.locked()
+
+    @property
+    def _may_sleep(self) -> bool:
+        """Not if it is all in the process's memory, and would be lost with it."""
+        return self.is_awake and not self._reader.is_busy and not self._is_volatile
+
+    @property
+    def _is_volatile(self) -> bool:
+        return self._reader.is_ephemeral and self._has_history
 
     @property
     def pid(self) -> int | None:
@@ -112,10 +124,11 @@ class ClaudeThread:
 
     async def open(self, begin: Begin, original_id: str | None = None) -> None:
         """Take the session's lock and start its first process."""
-        locks = self._setup.locks
-        if locks is not None:
-            self._lock = await asyncio.to_thread(locks.take, self.thread_id)
+        await self._lock.take(self.thread_id)
+        self._has_history = begin != "start"
         try:
+            if begin == "resume":
+                await self._setup.refuse_if_running(self.thread_id)
             async with self._opening:
                 await self._start_process(await self._vetted(self._wanted), begin, original_id)
         except BaseException:
@@ -129,7 +142,7 @@ class ClaudeThread:
         process = self._asking = ClaudeProcess(self._reader)
         try:
             await self._setup.start(
-                process, launch, begin, self.thread_id, original_id, self._cwd, self._lock
+                process, launch, begin, self.thread_id, original_id, self._cwd, self._lock.fds
             )
             self._refuse_if_over()
             await self._check_unchanged(launch)
@@ -169,6 +182,12 @@ class ClaudeThread:
                         "change its model, effort or schema while something else runs in the session",
                         "Wait until that has ended.",
                     )
+                if self._is_volatile:
+                    raise EngineCannot(
+                        CLAUDE,
+                        "change its model, effort or schema in a session of which nothing is written down",
+                        "Start another session.",
+                    )
                 await self._end_process()
             await self._resume(await self._vetted(launch))
             assert self._process is not None
@@ -176,12 +195,17 @@ class ClaudeThread:
 
     async def _resume(self, launch: Launch) -> None:
         """Start a process for what there is of the session; under `_opening`."""
+        await self._setup.refuse_if_running(self.thread_id)
         if self._setup.transcripts.has_messages(self.thread_id):
             try:
                 await self._start_process(launch, "resume")
                 return
             except ThreadUnknown:
+                if self._has_history:
+                    raise
                 log.info("nothing of session %s was written before its process ended", self.thread_id)
+        elif self._has_history:
+            raise ThreadUnknown(self.thread_id, engine=CLAUDE)  # its transcript was deleted
         if self._setup.transcripts.find(self.thread_id) is not None:
             await self._rename()  # Claude Code neither resumes an empty transcript nor starts it anew
         await self._start_process(launch, "start")
@@ -189,11 +213,21 @@ class ClaudeThread:
     async def _rename(self) -> None:
         """Go on under another id."""
         new_id = str(uuid4())
-        if self._setup.locks is not None:
-            lock = await asyncio.to_thread(self._setup.locks.take, new_id)
-            if self._lock is not None:
-                self._lock.release()
-            self._lock = lock
+        await self._lock.take(new_id)
+        self._be(new_id)
+
+    def _on_session(self, session_id: str) -> None:
+        """Claude Code works in this session: after `/clear` it is another one."""
+        if session_id == self.thread_id or not is_session_id(session_id):
+            return
+        self._lock.follow(session_id)
+        self._be(session_id)
+        self._has_history, self._sent_context = False, ("", 0)
+        text = f"{CLAUDE} began a new conversation: it remembers nothing of what was said before."
+        self._host.on_event(Notice(level="info", message=text, turn_id=self._reader.translator.turn_id))
+
+    def _be(self, new_id: str) -> None:
+        """Be the session of this id from now on."""
         self._info = msgspec.structs.replace(self._info, thread_id=new_id)
         self._reader.thread_id = new_id
         self._reader.recorded = Recorded(self._setup.transcripts, new_id)
@@ -209,7 +243,7 @@ class ClaudeThread:
         """End the process if it has nothing to do. The next turn starts another one."""
         async with self._opening:
             # Asked again: a turn may have come while this waited.
-            if self.is_awake and not self._reader.is_busy:
+            if self._may_sleep:
                 log.info("session %s sleeps", self.thread_id)
                 await self._end_process()
             elif self.is_awake:
@@ -233,15 +267,14 @@ class ClaudeThread:
             await self._asking.aclose()  # also one that is only being started
         await self._reader.aclose()
         await self._tools.aclose()
-        if self._lock is not None:
-            lock, self._lock = self._lock, None
-            await asyncio.to_thread(lock.release)
+        await asyncio.to_thread(self._lock.release)
         self._setup.forget(self)
 
     # ── called by the core ─────────────────────────────────────────────────
 
     async def start_turn(self, ticket: str, spec: TurnSpec) -> str:
-        given = self._input_of(ticket, spec)
+        is_new = (spec.context, self._reader.compactions) != self._sent_context
+        given = input_of(ticket, spec, spec.context if is_new else "")
         wanted = self._wanted_for(spec)
         process = await self._awake(msgspec.structs.replace(wanted, output_schema=spec.output_schema))
         self._wanted = wanted
@@ -259,26 +292,12 @@ class ClaudeThread:
             self._take_back(given)
             raise
 
-    def _input_of(self, ticket: str, spec: TurnSpec) -> Input:
-        if spec.permit is not None:
-            raise EngineCannot(CLAUDE, "change its access from turn to turn", "Start another session.")
-        match spec.special_turn:
-            case None:
-                is_new = (spec.context, self._reader.compactions) != self._sent_context
-                content = content_of(spec.parts, spec.context if is_new else "")
-                return Input(str(uuid4()), ticket, content, text_of(spec.parts), is_turn=True)
-            case Compaction():
-                command = "/compact"
-                return Input(str(uuid4()), ticket, content_of((TextPart(command),)), command, is_turn=True)
-            case _:
-                raise EngineCannot(CLAUDE, "review as Codex does", "Ask for a review in your own words.")
-
     def _wanted_for(self, spec: TurnSpec) -> Launch:
         """Model and effort stay for the turns after."""
         return msgspec.structs.replace(
             self._wanted,
             model=spec.model or self._wanted.model,
-            effort=spec.effort or self._wanted.effort,
+            effort=effort_of(spec.effort) or self._wanted.effort,
         )
 
     async def _until(self, done: asyncio.Future[T], given: Input, problem: str) -> T:
@@ -313,14 +332,7 @@ class ClaudeThread:
         if process is None or self._reader.translator.turn_id != turn_id:
             raise EngineRefused("the interrupt", 0, f"turn {turn_id} does not run", engine=CLAUDE)
         self._reader.translator.is_stopping = True
-        waiting = self._reader.turns.waiting
-        calls = [
-            *(process.control("cancel_async_message", message_uuid=given.uuid) for given in waiting),
-            process.control("interrupt"),
-        ]
-        answers = await asyncio.gather(*calls, return_exceptions=True)
-        if isinstance(answers[-1], BaseException):
-            raise answers[-1]
+        await process.interrupt([given.uuid for given in self._reader.turns.waiting])
 
     def answer(self, question_id: str, answer: Answer) -> None:
         self._reader.questions.answer(question_id, answer, self._respond)
@@ -333,6 +345,8 @@ class ClaudeThread:
     def _emit(self, event: Event) -> None:
         if type(event) in (TurnStarted, TurnDone):
             self._setup.awake.use(self)
+        elif type(event) is Usage:
+            self._has_history = True  # the model has answered
         self._host.on_event(event)
         if type(event) is TurnStarted and self._notice is not None:
             notice, self._notice = self._notice, None
@@ -389,6 +403,4 @@ class ClaudeThread:
         self._reader.lost(loss)
         self._host.on_event(EngineGone(how=loss.how, last_words=loss.last_words))
         self._setup.forget(self)
-        if self._lock is not None:
-            lock, self._lock = self._lock, None
-            lock.release()
+        self._lock.release()

@@ -10,18 +10,40 @@ import logging
 import os
 import re
 from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from laneway.wire.messages import UNREADABLE, mend
 
 log = logging.getLogger(__name__)
 
 _SESSION_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 MAX_READ_BYTES = 64 * 1024 * 1024
 """Read at once of what was added to a transcript: an image or a long result, not a whole conversation."""
+_UUIDS = (b'uuid":"%s"', b'"submitUuid":"%s"')
+"""How an input is named: as a message, or as the cause of a command that Claude Code does not have here."""
+_MERGED = re.compile(rb'"mergedSendUuids":\[([^\]]*)\]')
+"""Inputs that waited together become one message, under the uuid of the last."""
 _MESSAGES = (b'"type":"user"', b'"type":"assistant"')
 
 
 def is_session_id(text: str) -> bool:
     """Whether a text can be the id of a session; anything else would be a path or an option."""
     return _SESSION_ID.fullmatch(text) is not None
+
+
+def entry_of(line: bytes) -> dict[str, Any] | None:
+    """The object in a line; none if it cannot be read. A kill leaves lines that are cut anywhere."""
+    try:
+        entry = msgspec.json.decode(mend(line))
+    except UNREADABLE:
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _names(uuid: bytes, lines: bytes) -> bool:
+    return any(mark % uuid in lines for mark in _UUIDS)
 
 
 class TranscriptFiles:
@@ -58,6 +80,11 @@ class Recorded:
         self._path: Path | None = None
         self._offset = 0
 
+    @property
+    def is_there(self) -> bool:
+        """Whether Claude Code writes anything down of this session."""
+        return self._find() is not None
+
     def skip(self) -> None:
         """Look only at what is written from now on."""
         path = self._find()
@@ -71,6 +98,8 @@ class Recorded:
             return set()
         try:
             with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size < self._offset:
+                    self._offset = 0  # the file was removed, and begun anew
                 file.seek(self._offset)
                 data = file.read(MAX_READ_BYTES)
         except OSError as problem:
@@ -79,11 +108,12 @@ class Recorded:
         # A line that is not complete does not count, unless it is no input at all.
         whole = data if len(data) == MAX_READ_BYTES else data[: data.rfind(b"\n") + 1]
         # A text of the user's own cannot look like this: its quotation marks are escaped.
-        found = {uuid for uuid in uuids if b'uuid":"%s"' % uuid.encode() in whole}
+        merged = b"".join(_MERGED.findall(whole))
+        found = {uuid for uuid in uuids if _names(uuid.encode(), whole) or uuid.encode() in merged}
         self._offset += len(whole)
         return found
 
     def _find(self) -> Path | None:
-        if self._path is None:
+        if self._path is None or not self._path.exists():
             self._path = self._transcripts.find(self._session_id)
         return self._path

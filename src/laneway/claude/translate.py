@@ -19,6 +19,7 @@ from laneway.claude.activities import EDITORS, SILENT, ToolCall, ended, maybe, r
 from laneway.claude.background import BackgroundCalls
 from laneway.claude.checklist import TOOLS as CHECKLIST_TOOLS
 from laneway.claude.checklist import Checklist
+from laneway.claude.login import with_remedy
 from laneway.claude.process import StreamEvent
 from laneway.claude.tokens import ThreadTokens
 from laneway.claude.turn_diff import TurnDiff
@@ -51,6 +52,7 @@ _KNOWN = frozenset(
         ("system", "task_started"),
         ("system", "task_updated"),
         ("system", "thinking_tokens"),
+        ("conversation_reset", ""),
         ("keep_alive", ""),
     }
 )
@@ -178,9 +180,10 @@ class MessageTranslator:
         for block in answer["content"]:
             match block["type"]:
                 case "text" if message.get("is_api_error_message") is True:
+                    problem = str(message.get("error") or "other")
                     self._failure = Failure(
-                        kind=str(message.get("error") or "other"),
-                        message=str(block["text"]),
+                        kind=problem,
+                        message=with_remedy(problem, str(block["text"])),
                         http_status=maybe(message.get("api_error_status"), int),
                     )
                 case "text" | "thinking" as kind:

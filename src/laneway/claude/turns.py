@@ -13,12 +13,17 @@ from collections.abc import Callable
 from typing import Any, Literal
 from uuid import uuid4
 
+import msgspec
+
 from laneway.base.engines import CLAUDE
-from laneway.base.errors import EngineError, EngineRefused
-from laneway.claude.inputs import Content
+from laneway.base.errors import EngineCannot, EngineError, EngineRefused
+from laneway.claude.inputs import Content, content_of, text_of
 from laneway.claude.translate import MessageTranslator
 from laneway.core.model import Accepted, Event, Failure, Status, UserSaid
+from laneway.core.offers import Compaction
+from laneway.core.ports import TextPart, TurnSpec
 
+COMPACT = "/compact"
 _ABORTED = "aborted"
 
 
@@ -35,6 +40,8 @@ class Input:
         self.state: Literal["sent", "queued", "started"] = "sent"
         self.is_accepted = False
         self.has_been_said = False
+        self.echo: UserSaid | None = None
+        """How it came back, until that can be told."""
         self.resent = 0
         self.turn_id: str | None = None
         loop = asyncio.get_running_loop()
@@ -48,6 +55,21 @@ class Input:
             if not future.done():
                 future.set_exception(error)
                 future.exception()  # not everybody waits for both
+
+
+def input_of(ticket: str, spec: TurnSpec, context: str) -> Input:
+    """The input that asks for a turn. Raises what Claude Code cannot do."""
+    if spec.permit is not None:
+        raise EngineCannot(CLAUDE, "change its access from turn to turn", "Start another session.")
+    match spec.special_turn:
+        case None:
+            content = content_of(spec.parts, context)
+            return Input(str(uuid4()), ticket, content, text_of(spec.parts), is_turn=True)
+        case Compaction():
+            content = content_of((TextPart(COMPACT),))
+            return Input(str(uuid4()), ticket, content, COMPACT, is_turn=True)
+        case _:
+            raise EngineCannot(CLAUDE, "review as Codex does", "Ask for a review in your own words.")
 
 
 class ThreadTurns:
@@ -102,6 +124,7 @@ class ThreadTurns:
             ticket = given.ticket if given.is_turn else None
             self._translator.begin(given.uuid, ticket, frame)
         given.turn_id = self._translator.turn_id
+        self._tell_said(given)
         for future, value in ((given.taken, None), (given.begun, given.turn_id)):
             if not future.done():
                 future.set_result(value)  # type: ignore[arg-type]
@@ -114,13 +137,19 @@ class ThreadTurns:
         if given is None or given.has_been_said:
             return given is not None
         given.has_been_said = True
-        turn_id = given.turn_id or self._translator.turn_id or given.uuid
         said = message.get("message")
         content = said.get("content") if isinstance(said, dict) else None
-        self._emit(
-            UserSaid(turn_id=turn_id, item_id=given.uuid, text=given.text, content=content, frame=frame)
-        )
+        given.echo = UserSaid(turn_id="", item_id=given.uuid, text=given.text, content=content, frame=frame)
+        if given.turn_id is not None or self._translator.turn_id is not None:
+            self._tell_said(given)
         return True
+
+    def _tell_said(self, given: Input) -> None:
+        """What waits behind a turn comes back before it begins the next one: then this is told."""
+        said, given.echo = given.echo, None
+        if said is not None:
+            turn_id = str(given.turn_id or self._translator.turn_id)
+            self._emit(msgspec.structs.replace(said, turn_id=turn_id))
 
     def accept(self, uuids: set[str]) -> None:
         """These inputs stand in the transcript."""

@@ -16,7 +16,8 @@ from laneway.base.plain import plain
 from laneway.base.programs import Binary
 from laneway.base.settings import Settings
 from laneway.claude import locate, version
-from laneway.claude.setup import LOGIN_REMEDY, ClaudeSetup, is_login_missing
+from laneway.claude.login import LOGIN_REMEDY, is_login_missing
+from laneway.claude.setup import ClaudeSetup
 
 STATUS_S = 30.0
 """For `--status`: Claude Code answers in half a second."""

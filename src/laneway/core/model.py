@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from laneway.base.engines import CODEX
+from laneway.base.whole_text import whole, whole_text
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,6 +161,11 @@ class Answer(Value, frozen=True):
     values: dict[str, Any] = {}
     words: str = ""
     """What the person says with it; only where the choice `takes_words`."""
+
+    def __post_init__(self) -> None:
+        # As for `TextPart`: whoever asks could not be answered.
+        msgspec.structs.force_setattr(self, "values", whole(self.values))
+        msgspec.structs.force_setattr(self, "words", whole_text(self.words))
 
 
 DECLINE = Answer(choice_id="decline")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 
+from laneway.base.whole_text import is_whole, whole_text
 from laneway.core.model import Answer, Event
 from laneway.core.tools import Tool, ToolResult
 
@@ -27,6 +28,11 @@ FILE_MARK = "[ACP_RESOURCE"
 
 class TextPart(msgspec.Struct, frozen=True):
     text: str
+
+    def __post_init__(self) -> None:
+        # An argument of a shell, or what is typed, need not be UTF-8: no engine could be sent it.
+        if not is_whole(self.text):
+            msgspec.structs.force_setattr(self, "text", whole_text(self.text))
 
 
 class ImagePart(msgspec.Struct, frozen=True):

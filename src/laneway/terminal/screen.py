@@ -254,6 +254,7 @@ class Screen:
         if event.level == "error" and not event.will_retry:
             return  # the end of the turn says it
         if event.level == "info":
+            self.note(*fenced(event.message, width(self._side), mark="  · "))
             return
         again = f" ({self.engine} tries again)" if event.will_retry else ""
         self.note(*map(self._style.yellow, fenced(event.message + again, width(self._side), mark="  ! ")))

@@ -57,6 +57,13 @@ async def test_the_prompt_may_come_from_standard_input(words: list[str]) -> None
     assert (ran.code, ran.out) == (0, "piped\n")
 
 
+@pytest.mark.parametrize("engine", ["codex", "claude"])
+async def test_bytes_that_are_no_text_become_marks(engine: str) -> None:
+    """An argument may hold any bytes, and no engine can be sent them."""
+    ran = await laneway("ask", "--rehearse", "--engine", engine, os.fsdecode(b"%say caf\xe9 ok"))
+    assert (ran.code, ran.out) == (0, "caf\ufffd ok\n"), ran.err
+
+
 async def test_a_pipe_that_nobody_writes_to_is_said_to_be_waited_for() -> None:
     """Else it would look like a program that hangs."""
     async with asyncio.timeout(60):

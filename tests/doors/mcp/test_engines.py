@@ -153,6 +153,16 @@ async def test_what_the_engine_cannot_do_is_refused_in_a_sentence(
         assert (await here.client.tool("agent_sessions"))["sessions"] == []
 
 
+async def test_an_effort_means_the_same_to_every_engine(tmp_path: Path) -> None:
+    """The one key of Codex's config that a call may bring."""
+    async with scene(tmp_path) as here:
+        thread, call = await here.begin(config={"model_reasoning_effort": "low"})
+        (spec,) = here.claude.specs
+        assert spec.config == {"model_reasoning_effort": "low"}
+        thread.end()
+        await call
+
+
 async def test_what_is_meant_for_codex_does_not_reach_the_other_engine(tmp_path: Path) -> None:
     """Models, config and instructions of the server's own settings; what means the same everywhere does."""
     extra = tmp_path / "extra.md"

@@ -7,7 +7,8 @@ import time
 from laneway.base.engines import CLAUDE
 from laneway.base.errors import BinaryError, LanewayError
 from laneway.claude import locate, version
-from laneway.claude.setup import LOGIN_REMEDY, ClaudeSetup, is_login_missing
+from laneway.claude.login import LOGIN_REMEDY, is_login_missing
+from laneway.claude.setup import ClaudeSetup
 from laneway.cli.checks.model import Check, CheckContext, Severity, in_thread, sentence
 from laneway.cli.login_claude import way_of
 

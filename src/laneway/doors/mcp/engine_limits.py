@@ -16,6 +16,8 @@ from laneway.doors.mcp.presets import Preset, SessionDefaults
 
 CODEX_TERMS = ("config", "base-instructions", "compact-prompt", "profile", "include-plan-tool")
 """Arguments that only Codex understands."""
+_EVERYWHERE = frozenset({"model_reasoning_effort"})
+"""Keys of Codex's config that mean the same to every engine."""
 
 
 def check(engine: Engine, arguments: dict[str, Any]) -> None:
@@ -23,7 +25,10 @@ def check(engine: Engine, arguments: dict[str, Any]) -> None:
     if engine.offers.codex_config:
         return
     for name in CODEX_TERMS:
-        if arguments.get(name) is not None:
+        value = arguments.get(name)
+        if name == "config" and isinstance(value, dict) and _EVERYWHERE.issuperset(value):
+            continue
+        if value is not None:
             raise EngineCannot(engine.name, f"take `{name}`, which is Codex's own", "Leave it out.")
 
 
