@@ -265,6 +265,9 @@ class ScriptedLane:
         self.obeys = True
         """Whether an interrupt ends the turn at once; else the test does."""
         self.takes_steers = True
+        self.answers_steers = asyncio.Event()
+        """Cleared: whether words are taken is not said before it is set again."""
+        self.answers_steers.set()
         self.dies_at_open = False
         self.host: LaneHost | None = None
         self._thread_id = thread_id
@@ -342,6 +345,7 @@ class ScriptedLane:
             self.spawn(self.play(running))
 
     async def steer(self, turn: LaneTurn) -> bool:
+        await self.answers_steers.wait()
         if not self.turns or self.turn.is_done or not self.takes_steers:
             return False
         self.turn.steers.append(turn)
