@@ -17,6 +17,7 @@ from laneway.base.errors import ConversationUnknown, LanewayError, UsageError
 from laneway.core.background import TaskSet
 from laneway.doors.chat.messages import Incoming, Place, Sender, Tap
 from laneway.doors.chat.outputs import (
+    AnyOutput,
     InputReceipt,
     QuestionOver,
     QuestionShown,
@@ -33,8 +34,6 @@ RECALLED = 40
 """Outputs that are shown of a conversation that one goes on with: a screen or two."""
 LATEST = 200
 """Conversations among which the latest of a folder is looked for."""
-NOT_RECALLED = (QuestionShown, QuestionOver)
-"""Questions that are open are asked; the others are over."""
 _COMMAND = re.compile(r"/[^\s/]+(?=\s|\Z)")
 
 
@@ -50,6 +49,13 @@ class TerminalScreen(Paper, Protocol):
     def leave(self, code: int) -> None:
         """The conversation is to be left."""
         ...
+
+
+def _is_recalled(output: AnyOutput) -> bool:
+    """Questions that are open are asked; the others are over. That nobody can answer one any more is news."""
+    if isinstance(output, QuestionOver):
+        return output.how == "void"
+    return not isinstance(output, QuestionShown)
 
 
 def new_place() -> Place:
@@ -119,7 +125,7 @@ class ShownConversation:
             self.has_spoken = True
             shown = await self.chat.outputs(self.conversation_id, max(state.last_number - RECALLED, 0))
             for each in shown:
-                if not isinstance(each.output, NOT_RECALLED):
+                if _is_recalled(each.output):
                     self.transcript.show(each.output)
             self._release(shown[-1].number if shown else 0)
         for text in state.texts:
@@ -133,7 +139,7 @@ class ShownConversation:
         """Show what came meanwhile, and was not among what was read."""
         held, self._held = self._held or [], None
         for each in held:
-            if each.number > last or not each.number or isinstance(each.output, NOT_RECALLED):
+            if each.number > last or not each.number or not _is_recalled(each.output):
                 self.show(each)
 
     async def close(self) -> None:
