@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 from laneway.doors.chat.outputs import InputReceipt, Told, TurnBegan
@@ -100,6 +101,9 @@ async def test_attach_takes_an_image_by_its_path(tmp_path: Path) -> None:
     """With spaces, in quotes, relative to the conversation's folder; what is none is refused."""
     picture(tmp_path, "a b.png")
     (tmp_path / "notes.txt").write_text("no")
+    os.mkfifo(tmp_path / "pipe.png")
+    with (tmp_path / "large.png").open("wb") as large:
+        large.truncate(21 * 1024 * 1024)
     lanes = ScriptedLanes(play=echo)
     async with talking(tmp_path, lanes) as talk:
         for words in ("/attach a b.png", "/attach 'a b.png'", f"/attach {tmp_path}/a b.png"):
@@ -111,6 +115,8 @@ async def test_attach_takes_an_image_by_its_path(tmp_path: Path) -> None:
             ("/attach", "Usage: /attach PATH"),
             ("/attach notes.txt", "is no image"),
             ("/attach none.png", "There is no file"),
+            ("/attach pipe.png", "There is no file"),
+            ("/attach large.png", "`large.png` is too large: 20 MB at most."),
         ):
             refused = await talk.view.receipt(await talk.say(words))
             assert refused.kind == "refused"

@@ -1,7 +1,8 @@
 """One conversation at one terminal: takes what is typed, and draws what comes, for every kind of terminal.
 
-Typed lines are messages, or answers to the question in front: the oldest open one. Commands are messages
-always. What a secret question is answered with goes nowhere else.
+Typed lines are messages, or answers to the question in front: the oldest open one, unless a line begins with
+the number of another (`#2 blue`). Commands are messages always. What a secret question is answered with goes
+nowhere else.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ RECALLED = 40
 LATEST = 200
 """Conversations among which the latest of a folder is looked for."""
 _COMMAND = re.compile(r"/[^\s/]+(?=\s|\Z)")
+_NUMBERED = re.compile(r"\s*#(\d{1,6})(?:[\s:.)]+(.*))?", re.DOTALL)
 
 
 class TerminalScreen(Paper, Protocol):
@@ -193,7 +195,9 @@ class ShownConversation:
             await self.chat.quit(self.conversation_id)
             self._screen.leave(0)
         elif dialog is not None and (dialog.is_secret or not is_command):
-            await self._answer(dialog, text)
+            dialog, text = (dialog, text) if dialog.is_secret else self._named(dialog, text)
+            if text:
+                await self._answer(dialog, text)
         elif text.strip():
             await self.take(text)
 
@@ -230,6 +234,18 @@ class ShownConversation:
     def _forget(self, number: int) -> None:
         self.dialogs = [dialog for dialog in self.dialogs if dialog.shown.number != number]
         self._bring_front()
+
+    def _named(self, front: QuestionDialog, text: str) -> tuple[QuestionDialog, str]:
+        """The question that a line names by its number, brought to the front, and the rest of the line."""
+        match = _NUMBERED.fullmatch(text)
+        number, rest = (int(match[1]), (match[2] or "").strip()) if match is not None else (0, "")
+        named = next((dialog for dialog in self.dialogs if dialog.shown.number == number), None)
+        if named is None or (named is front and not rest):
+            return front, text
+        self.dialogs.remove(named)
+        self.dialogs.insert(0, named)
+        self._bring_front()
+        return named, "" if named.is_secret else rest
 
     def _bring_front(self) -> None:
         """Draw the oldest question, if it is not the one in front already."""
