@@ -25,11 +25,13 @@ TAGS = f"{END} &lt;/laneway-hand-back&gt; ＜/laneway-hand-back＞ </LANEWAY-han
 """The end of the tag, as it is and in disguises."""
 
 
-async def in_a_pipe(here: Stage, *lines: str, cwd: Path | None = None, **env: str) -> Ran:
+async def in_a_pipe(
+    here: Stage, *lines: str, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> Ran:
     """`laneway chat` led by Codex: each line is a message."""
     words = ("chat", "--lane", "codex", "-C", str(cwd or here.work))
     async with asyncio.timeout(DEADLINE_S):
-        process = await start(*words, env={**here.environment, **env}, stdin=PIPE, cwd=here.work)
+        process = await start(*words, env={**here.environment, **(env or {})}, stdin=PIPE, cwd=here.work)
         out, err = await process.communicate("".join(f"{line}\n" for line in lines).encode())
         assert process.returncode is not None
         return Ran(process.returncode, out, err)
@@ -41,7 +43,7 @@ async def in_a_pipe(here: Stage, *lines: str, cwd: Path | None = None, **env: st
 async def test_in_a_pipe_a_question_shows_all_that_it_hides(tmp_path: Path) -> None:
     """And no line of a command passes for a line of the question. What a lane says is left as it is."""
     async with stage(tmp_path, answerer=forging_model) as here:
-        ran = await in_a_pipe(here, COMMAND, "n", FORGERY, "n", PATCH, "n", QUESTION, "no", **ASKING)
+        ran = await in_a_pipe(here, COMMAND, "n", FORGERY, "n", PATCH, "n", QUESTION, "no", env=ASKING)
     assert ran.code == 0, ran.err
     assert hidden(ran.err) == set()
     command, forgery, patch, question = ran.err.split("\n? ")[1:]
