@@ -129,6 +129,8 @@ class ShownConversation:
             for each in shown:
                 if _is_recalled(each.output):
                     self.transcript.show(each.output)
+            if state.status.active_lane is None:
+                self.transcript.settle()
             self._release(shown[-1].number if shown else 0)
         for text in state.texts:
             if text.kind == "text":
@@ -157,6 +159,8 @@ class ShownConversation:
         match shown.output:
             case StatusNow() as status:
                 self.status = status
+                if status.active_lane is None:
+                    self.transcript.settle()
             case QuestionShown() as question:
                 self._ask(question)
             case QuestionOver(number=number):
@@ -177,6 +181,7 @@ class ShownConversation:
     async def _move(self, conversation_id: str) -> None:
         self.dialogs.clear()
         self._bring_front()
+        self.transcript.settle()
         try:
             state = await self.chat.state(conversation_id)
             self.transcript.note(f"conversation {conversation_id}")
