@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import pytest
-from msgspec.structs import replace
 from prompt_toolkit.history import InMemoryHistory
 
 from laneway.core.model import Failure, Field, FieldOption, Plan, PlanStep, Tokens
 from laneway.doors.chat.messages import Place, TapResult
 from laneway.doors.chat.outputs import (
-    AnyOutput,
     Button,
     InputReceipt,
     OutputDelta,
@@ -23,7 +21,6 @@ from laneway.doors.chat.outputs import (
     TextDelta,
     TextDone,
     Told,
-    TurnBegan,
     TurnEnded,
 )
 from laneway.doors.chat.platforms.terminal.typed_history import TypedHistory
@@ -597,56 +594,6 @@ async def test_quit_stops_every_lane_and_leaves() -> None:
         person.press("enter")
         assert await person.left() == 0
     assert person.chat.has_quit
-
-
-async def test_a_conversation_that_is_resumed_shows_its_latest_outputs() -> None:
-    chat = HandChat()
-    chat.show(*text("Earlier words."))
-    async with seat(chat, resume="c1") as person:
-        await person.see("Earlier words.")
-    assert chat.joined == "c1"
-
-
-def cut_work() -> list[AnyOutput]:
-    """A turn that has a plan, a text and a command, and no end."""
-    step = PlanStep(text="paint", status="running")
-    return [
-        TurnBegan(lane="codex", ticket="t1", task="task", has_banner=True),
-        PlanShown(lane="codex", ticket="t1", plan=Plan(turn_id="t1", steps=(step,))),
-        TextDelta(lane="codex", ticket="t1", part="p9", offset=0, text="half a sent"),
-        command("sleep 30"),
-    ]
-
-
-async def test_a_turn_that_was_cut_before_a_restart_is_not_shown_as_if_it_ran() -> None:
-    """Neither its plan nor its command; also not once another turn has run."""
-    chat = HandChat()
-    chat.show(*cut_work())
-    async with seat(chat, resume="c1") as person:
-        await person.see("sleep 30")
-        chat.begin("claude", "t2")
-        chat.show(*text("All done."))
-        chat.end(replace(done(), ticket="t2"))
-        await person.see("All done.")
-        await person.see_gone("Ctrl-C stops")
-        assert "paint" not in person.text
-        assert "sleep 30" not in person.status_row
-
-
-async def test_what_works_in_a_conversation_that_was_left_is_not_shown_in_the_next() -> None:
-    """Its command was in the status row for ever, its plan and its text above the input."""
-    async with seat() as person:
-        person.chat.show(*cut_work(), StatusNow(default_lane="claude", active_lane="codex"))
-        await person.see("half a sent")
-        await person.see("◐ paint")
-        person.chat.status = StatusNow(default_lane="claude", active_lane=None)
-        person.chat.shown.clear()
-        assert person.chat.view is not None
-        person.chat.view.on_moved("c2")
-        await person.see("conversation c2")
-        await person.see_gone("paint")
-        await person.see_gone("Ctrl-C stops")
-        assert "sleep 30" not in person.status_row
 
 
 async def test_no_color_leaves_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
