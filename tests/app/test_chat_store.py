@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+
+import pytest
 
 from laneway.app.chat_store import DAY_S, open_conversations
 from laneway.core.conversations import ConversationRecord
+from laneway.doors.chat.messages import Place
+from laneway.doors.chat.options import ChatOptions
+from laneway.doors.chat.outputs import Told
+from laneway.doors.chat.service import ChatService
+from laneway.testing.chat_script import ScriptedLanes
+from tests.doors.chat.chats import DEADLINE_S, Talk
 
 NOW = 1000 * DAY_S
 
@@ -54,6 +63,33 @@ async def test_a_conversation_that_is_open_stays(tmp_path: Path) -> None:
         assert await kept(path, NOW) == {"old"}
         release()
     assert await kept(path, NOW + DAY_S) == set()
+
+
+@pytest.mark.parametrize("keep_days", [0, 90])
+async def test_a_damaged_file_is_told_once_to_whoever_looks_first(tmp_path: Path, keep_days: int) -> None:
+    """Whichever has opened it first, the store or the cleaning: earlier conversations are missing."""
+    path = tmp_path / "laneway.db"
+    path.write_bytes(b"not a database " * 100)
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        open_conversations(keep_days, path=path) as opened,
+        ChatService(
+            ScriptedLanes(),
+            opened.store,
+            opened.locks,
+            ChatOptions(cwd=tmp_path),
+            reports=opened.reports,
+        ) as chat,
+    ):
+        one, two = Talk(chat), Talk(chat, Place("terminal", "two"))
+        await one.join()
+        told = await one.view.told("is damaged")
+        assert told.level == "warning"
+        assert ".corrupt-" in told.text
+        await two.join()
+        await two.say("/status")
+        await two.view.told("Nothing runs")
+        assert [each for each in two.view.all(Told) if "damaged" in each.text] == []
 
 
 async def test_a_store_that_cannot_be_cleaned_is_opened_all_the_same(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from laneway.doors.chat.messages import Incoming, Place, Sender
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.outputs import Shown
 from laneway.doors.chat.service import ChatService
+from laneway.lanes.contract import LaneTurn
 from laneway.store.conversation_locks import ConversationLockFiles
 from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
@@ -37,20 +38,18 @@ class Talker:
     async def play(self, turn: ScriptedTurn) -> None:
         """Some work, of which every part is an instant at which it can be killed."""
         self.note(turn.given.text)
-        seen = 0
         for number in range(self._chance.randrange(6)):
             if number == 1:
                 turn.accept()
             turn.text(f"part {number} ")
             await asyncio.sleep(0.001 * self._chance.randrange(4))
-            for words in turn.steers[seen:]:
-                seen += 1
-                self.note(words.text)
             if turn.is_done:
                 return
-        for words in turn.steers[seen:]:
-            self.note(words.text)
         turn.done("that is all")
+
+    def on_steer(self, words: LaneTurn) -> None:
+        """Its lane counts them as recorded next: noted later, a kill in between would look like a loss."""
+        self.note(words.text)
 
     def note(self, text: str) -> None:
         os.write(self._given, f"{text}\n".encode())
@@ -74,7 +73,8 @@ async def talk(folder: Path, commands: asyncio.StreamReader, report: TextIO) -> 
     with Database(folder / "laneway.db") as database:
         store = StoredConversations(database, locks)
         options = ChatOptions(cwd=folder)
-        async with ChatService(ScriptedLanes(play=talker.play), store, locks, options) as chat:
+        lanes = ScriptedLanes(play=talker.play, on_steer=talker.on_steer)
+        async with ChatService(lanes, store, locks, options) as chat:
             state = await chat.join(PLACE, talker)
             talker.say("up")
             while line := (await commands.readline()).decode().rstrip("\n"):

@@ -95,6 +95,32 @@ def test_a_module_that_fails_leaves_no_lane_and_keeps_no_other_from_loading(
     assert problem.startswith(f"The module {broken} cannot be imported: {why}")
 
 
+@pytest.mark.covers("003-lane.12")
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ("def __init__(self): raise RuntimeError('no key')", "RuntimeError: no key."),
+        ("abilities = property(lambda self: 1 / 0)", "ZeroDivisionError: division by zero."),
+        ("usage = 7", "its name, usage and description must be texts, and its abilities LaneAbilities."),
+        ("def __init__(self): self.name = 'other'", "it calls itself other."),
+    ],
+)
+def test_a_lane_that_cannot_be_made_is_a_problem_of_its_module(members: str, why: str, write: Write) -> None:
+    """Of the richer contract: every conversation makes one, so none could begin."""
+    name = write(
+        "from laneway.lanes import register_full_lane\n"
+        "from tests.lanes.test_lane_kit import NotingLane\n"
+        "@register_full_lane\n"
+        f"class Broken(NotingLane):\n    name = 'broken'\n    {members}\n"
+    )
+    whole = write(IMPORT_LINE + AIDER)
+    loaded = load_lanes([name, whole])
+    assert loaded.commands == {whole: ("aider",)}
+    assert loaded.problems == (
+        LaneProblem(name, f"The lane broken of the module {name} cannot be made: {why}"),
+    )
+
+
 def test_a_module_without_a_lane_is_a_problem(write: Write) -> None:
     """It is in the settings for a reason."""
     name = write("")

@@ -115,6 +115,14 @@ def test_usage_and_description_have_defaults() -> None:
     assert (cls.usage, cls.description) == ("Usage: /small <task>", "Says little.")
 
 
+@pytest.mark.parametrize("name", ["usage", "description"])
+def test_a_usage_that_only_an_instance_has_is_refused(name: str) -> None:
+    """Lists of lanes are made of classes; there it would be no text, and break whoever reads it."""
+    with pytest.raises(ValueError, match=f"{name} must be a text of the class"):
+        registered(Painter, **{name: property(lambda self: "Paint")})
+    assert get_all_lanes() == {}
+
+
 @pytest.mark.covers("003-lane.1")
 def test_what_a_class_inherits_from_the_protocol_is_replaced_by_defaults() -> None:
     """The protocol's members have no bodies."""

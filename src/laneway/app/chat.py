@@ -105,7 +105,9 @@ async def open_chat(
         options = chat_options(request.settings, request.cwd)
         if request.lane is not None:
             options = replace(options, default_lane=_lane_named(request.lane, lanes))
-        chat = await stack.enter_async_context(ChatService(lanes, opened.store, opened.locks, options))
+        chat = await stack.enter_async_context(
+            ChatService(lanes, opened.store, opened.locks, options, reports=opened.reports)
+        )
         controls = (ChatCommand(name, about) for name, about in CONTROLS.items())
         yield chat, opened, (*lanes.commands, *controls)
 

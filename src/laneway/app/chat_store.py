@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -33,6 +33,8 @@ class OpenConversations(msgspec.Struct, frozen=True):
 
     store: ConversationStore
     locks: ConversationLocks
+    reports: Callable[[], Sequence[str]]
+    """What was wrong with the file itself since it was opened, and done about it, for people to read."""
 
 
 @asynccontextmanager
@@ -46,20 +48,24 @@ async def open_conversations(
     """The store is opened by its first use. `keep_days` 0: nothing is ever deleted."""
     path = path or database_path()
     locks = ConversationLockFiles(path.parent / "conversations", program)
-    with Database(path) as database:
-        collecting = asyncio.create_task(_collect(path, locks, keep_days, wall()))
+    with Database(path) as database, Database(path) as collector:
+        collecting = asyncio.create_task(_collect(collector, locks, keep_days, wall()))
         try:
-            yield OpenConversations(StoredConversations(database, locks), locks)
+            yield OpenConversations(
+                StoredConversations(database, locks),
+                locks,
+                lambda: (*database.reports, *collector.reports),  # whichever was the first to open it
+            )
         finally:
             await collecting
 
 
-async def _collect(path: Path, locks: ConversationLocks, keep_days: int, now: float) -> None:
+async def _collect(database: Database, locks: ConversationLocks, keep_days: int, now: float) -> None:
     """Never raises: whatever hinders it now, it comes again."""
     if not keep_days:
         return
     try:
-        deleted = await asyncio.to_thread(_delete_old, path, locks, now - keep_days * DAY_S, now)
+        deleted = await asyncio.to_thread(_delete_old, database, locks, now - keep_days * DAY_S, now)
     except StoreError as problem:
         _log.warning("old conversations could not be deleted: %s", problem)
     else:
@@ -67,8 +73,8 @@ async def _collect(path: Path, locks: ConversationLocks, keep_days: int, now: fl
             _log.info("deleted %d conversations that were unused for %d days", deleted, keep_days)
 
 
-def _delete_old(path: Path, locks: ConversationLocks, before: float, now: float) -> int:
-    with Database(path) as database:
+def _delete_old(database: Database, locks: ConversationLocks, before: float, now: float) -> int:
+    with database:
         store = StoredConversations(database, locks)
         last = _seconds(store.cursor(COLLECTED))
         if last <= now < last + DAY_S:

@@ -18,7 +18,7 @@ import msgspec
 from laneway.base.plain import code_label
 from laneway.core.ports import Clock
 from laneway.lanes.adapter import PluginLane
-from laneway.lanes.contract import Lane
+from laneway.lanes.contract import Lane, LaneAbilities
 from laneway.lanes.registry import RegisteredLanes, get_all_lanes, get_full_lanes
 from laneway.lanes.words import words_of
 
@@ -88,7 +88,31 @@ def _load(module: str) -> str | None:
     commands = before.since()
     if not commands:
         return f"The module {shown} registers no lane."
+    for command in commands:
+        problem = _problem_of(command)
+        if problem is not None:
+            before.restore()
+            return f"The lane {command} of the module {shown} cannot be made: {problem}."
     _loaded[module] = commands
+    return None
+
+
+def _problem_of(command: str) -> str | None:
+    """Why a lane cannot be made, or shown in a list: each conversation makes its own, and could not go on.
+
+    A plugin is not made before its first turn, which fails alone; of it only its class is asked.
+    """
+    try:
+        lane = make_lane(command)
+        facts = (lane.name, lane.usage, lane.description)
+        abilities = lane.abilities
+    except (Exception, SystemExit) as error:  # noqa: BLE001  it is one lane's failure
+        _log.debug("the lane %s cannot be made", command, exc_info=error)
+        return f"{type(error).__name__}: {words_of(error)}"
+    if not all(isinstance(fact, str) for fact in facts) or not isinstance(abilities, LaneAbilities):
+        return "its name, usage and description must be texts, and its abilities LaneAbilities"
+    if lane.name.lower() != command:
+        return f"it calls itself {code_label(lane.name)}"
     return None
 
 

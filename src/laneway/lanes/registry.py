@@ -33,6 +33,9 @@ def register_lane(cls: C) -> C:
     for name, default in _defaults(cls, command).items():
         if _lacks(cls, name):
             setattr(cls, name, default)
+    for name in ("usage", "description"):  # read from the class: a list of lanes makes none
+        if not isinstance(getattr(cls, name), str):
+            raise ValueError(f"Lane '{command}' ({cls.__name__}): {name} must be a text of the class.")
     _plugins[command] = cast("type[LanePlugin]", cls)
     return cls
 

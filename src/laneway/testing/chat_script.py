@@ -240,6 +240,10 @@ def _nothing() -> None:
     """Nobody waits for a turn to begin."""
 
 
+def _nothing_of(words: LaneTurn) -> None:
+    """Nobody is told what is put into a turn."""
+
+
 class ScriptedLane:
     """A lane whose turns a test drives."""
 
@@ -265,10 +269,14 @@ class ScriptedLane:
         self.obeys = True
         """Whether an interrupt ends the turn at once; else the test does."""
         self.takes_steers = True
+        self.answers_steers = asyncio.Event()
+        """Cleared: whether words are taken is not said before it is set again."""
+        self.answers_steers.set()
         self.dies_at_open = False
         self.host: LaneHost | None = None
         self._thread_id = thread_id
         self.on_begun: Callable[[], None] = _nothing
+        self.on_steer: Callable[[LaneTurn], None] = _nothing_of
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Condition()
 
@@ -342,8 +350,10 @@ class ScriptedLane:
             self.spawn(self.play(running))
 
     async def steer(self, turn: LaneTurn) -> bool:
+        await self.answers_steers.wait()
         if not self.turns or self.turn.is_done or not self.takes_steers:
             return False
+        self.on_steer(turn)  # before they count as recorded
         self.turn.steers.append(turn)
         self.turn._wake()
         self.tell(Accepted(turn_id=self.turn.turn_id, client_id=turn.ticket))
@@ -387,13 +397,18 @@ class ScriptedLanes:
         play: Play | None = None,
         plays: dict[str, Play] | None = None,
         problems: tuple[str, ...] = (),
+        on_steer: Callable[[LaneTurn], None] = _nothing_of,
     ) -> None:
-        """`unusable` has what `probe` says, by lane. `plays` goes before `play`."""
+        """`unusable` has what `probe` says, by lane. `plays` goes before `play`.
+
+        `on_steer` is told of all words that are put into turns, before their lanes have recorded them.
+        """
         self._names = tuple(names)
         self._abilities = abilities or {}
         self._play, self._plays = play, plays or {}
         self.unusable = dict(unusable or {})
         self._problems = problems
+        self._on_steer = on_steer
         self.made: list[ScriptedLane] = []
         """All lanes so far, in order."""
         self._begun = asyncio.Event()
@@ -415,7 +430,7 @@ class ScriptedLanes:
             problem=self.unusable.get(name),
             play=self._plays.get(name, self._play),
         )
-        lane.on_begun = self._begun.set
+        lane.on_begun, lane.on_steer = self._begun.set, self._on_steer
         self.made.append(lane)
         return lane
 

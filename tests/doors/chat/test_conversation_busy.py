@@ -145,6 +145,20 @@ async def test_the_65th_message_that_waits_is_refused_aloud(tmp_path: Path) -> N
         assert len(talk.view.all(InputReceipt)) == 66
 
 
+async def test_words_on_their_way_into_a_turn_count_among_those_that_wait(tmp_path: Path) -> None:
+    """A lane that takes long to begin must not gather messages without end."""
+    lanes = ScriptedLanes(play=accepting)
+    async with talking(tmp_path, lanes, busy="steer") as talk:
+        await talk.say("one")
+        await lanes.lane("claude").begun()
+        lanes.lane("claude").answers_steers.clear()
+        steered = [await talk.say(f"more {number}") for number in range(65)]
+        refused = await talk.view.receipt(steered[-1])
+        assert (refused.kind, refused.text[:24]) == ("refused", "64 messages wait already")
+        lanes.lane("claude").answers_steers.set()
+        assert (await talk.view.receipt(steered[0])).kind == "steered"
+
+
 @pytest.mark.parametrize("busy", ["interrupt", "queue", "steer"])
 async def test_steer_and_queue_decide_for_one_message_whatever_the_setting(busy: str, tmp_path: Path) -> None:
     """Both with the lane that works, or with one that is named."""

@@ -96,16 +96,19 @@ async def test_a_lanes_command_alone_shows_its_usage(tmp_path: Path) -> None:
 
 
 async def test_an_unknown_command_is_answered_with_help_and_sent_nowhere(tmp_path: Path) -> None:
-    """Its text can be sent with two slashes; that of another bot is not ours at all."""
+    """Its text can be sent with two slashes; one with another bot's name is not ours, and that is told."""
     lanes = ScriptedLanes(play=echo)
     async with talking(tmp_path, lanes) as talk:
         refused = await talk.view.receipt(await talk.say("/deploy now"))
         assert refused.text == "/deploy is no command here: it was sent nowhere."
         assert "`/stop`" in (await talk.view.told("There is no command `/deploy`")).text
-        other = await talk.say("/codex@otherbot fix")
+        other = await talk.view.receipt(await talk.say("/codex@otherbot fix"))
+        assert (other.kind, other.text) == (
+            "refused",
+            "/codex@otherbot names another bot: it was sent nowhere.",
+        )
         await talk.say("//deploy now")
         assert (await talk.view.ended("claude")).text == "You said: /deploy now"
-        assert talk.view.receipts(other) == []
         assert len(talk.view.all(TurnBegan)) == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 from laneway.doors.chat.outputs import InputReceipt, Told, TurnBegan
@@ -55,6 +56,32 @@ async def test_an_image_alone_waits_for_its_senders_next_words(tmp_path: Path) -
         await talk.chat.wait_ready(await talk.conversation_id)
 
 
+async def test_an_image_that_comes_with_an_answer_waits_for_the_next_words(tmp_path: Path) -> None:
+    """No question takes an image: it is kept, not lost. Words that were no answer keep none."""
+
+    async def asking(turn: ScriptedTurn) -> None:
+        turn.accept()
+        if turn.given.text == "ask":
+            answer = await turn.answered(turn.approve())
+            turn.say(f"choice {answer.choice_id}")
+        else:
+            turn.say("seen")
+
+    lanes = ScriptedLanes(play=asking)
+    async with talking(tmp_path, lanes) as talk:
+        await talk.say("/codex ask")
+        await talk.view.question()
+        again = await talk.say("hm", images=(picture(tmp_path, "b.png"),))
+        await talk.view.receipt(again, "refused")
+        answer = await talk.say("yes", images=(picture(tmp_path),))
+        await talk.view.receipt(answer, "kept")
+        assert talk.view.receipts(answer) == ["answered", "kept"]
+        assert (await talk.view.ended("codex")).text == "choice accept"
+        assert talk.view.receipts(again) == ["refused"]
+        await talk.say("what is this?")
+        assert (await lanes.given("what is this?")).given.images == (tmp_path / "a.png",)
+
+
 async def test_an_image_that_nobody_says_anything_about_is_told_after_ten_minutes(tmp_path: Path) -> None:
     """It does not come along later."""
     clock, lanes = HandClock(), ScriptedLanes(play=echo)
@@ -74,6 +101,9 @@ async def test_attach_takes_an_image_by_its_path(tmp_path: Path) -> None:
     """With spaces, in quotes, relative to the conversation's folder; what is none is refused."""
     picture(tmp_path, "a b.png")
     (tmp_path / "notes.txt").write_text("no")
+    os.mkfifo(tmp_path / "pipe.png")
+    with (tmp_path / "large.png").open("wb") as large:
+        large.truncate(21 * 1024 * 1024)
     lanes = ScriptedLanes(play=echo)
     async with talking(tmp_path, lanes) as talk:
         for words in ("/attach a b.png", "/attach 'a b.png'", f"/attach {tmp_path}/a b.png"):
@@ -85,6 +115,8 @@ async def test_attach_takes_an_image_by_its_path(tmp_path: Path) -> None:
             ("/attach", "Usage: /attach PATH"),
             ("/attach notes.txt", "is no image"),
             ("/attach none.png", "There is no file"),
+            ("/attach pipe.png", "There is no file"),
+            ("/attach large.png", "`large.png` is too large: 20 MB at most."),
         ):
             refused = await talk.view.receipt(await talk.say(words))
             assert refused.kind == "refused"

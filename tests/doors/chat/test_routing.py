@@ -82,8 +82,8 @@ PLAIN = [
     ("a /stop", ToLane("claude", "a /stop")),
     # sent nowhere
     ("/deploy now", NotACommand("deploy")),
-    ("/codex@otherbot fix it", ForAnotherBot()),
-    ("/stop@otherbot", ForAnotherBot()),
+    ("/codex@otherbot fix it", ForAnotherBot("/codex@otherbot")),
+    ("/stop@otherbot", ForAnotherBot("/stop@otherbot")),
 ]
 
 
@@ -112,7 +112,7 @@ def test_every_control_command_goes_before_lane_reply_and_question() -> None:
 def test_our_own_name_behind_a_command_makes_it_ours() -> None:
     """In any case of letters; every other name does not."""
     assert routed("/codex@OurBot fix", own_names=("ourbot",)) == ToLane("codex", "fix", is_named=True)
-    assert routed("/codex@notours fix", own_names=("ourbot",)) == ForAnotherBot()
+    assert routed("/codex@notours fix", own_names=("ourbot",)) == ForAnotherBot("/codex@notours")
 
 
 def test_an_engines_command_goes_to_the_default_lane_else_to_the_only_lane_that_has_it() -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from laneway.base.plain import quoted
 
+MAX_IMAGE_BYTES = 20 * 1024 * 1024
+"""Models take less; an engine may read all of a file before it says so."""
 _IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 
 
@@ -29,4 +31,6 @@ def image_problem(path: Path) -> str | None:
         return f"{quoted(path.name)} is no image: PNG, JPEG, GIF and WebP are."
     if not path.is_file():
         return f"There is no file {quoted(str(path))}."
+    if path.stat().st_size > MAX_IMAGE_BYTES:
+        return f"{quoted(path.name)} is too large: {MAX_IMAGE_BYTES // 2**20} MB at most."
     return None

@@ -131,8 +131,8 @@ def _follow(draft: ConversationDraft, letter: InputTaken, decision: Route, busy:
         case NotACommand(word=word):
             draft.do(TellPlace(what="unknown", place=taken.place, subject=word))
             draft.refuse(taken, f"/{label(word, 40)} is no command here: it was sent nowhere.")
-        case ForAnotherBot():
-            draft.do(MarkInput(input_id=taken.input_id, state="void"))
+        case ForAnotherBot(command=command):  # platforms with other bots leave out what is for those
+            draft.refuse(taken, f"{label(command, 60)} names another bot: it was sent nowhere.")
 
 
 def _to_question(draft: ConversationDraft, taken: TakenInput, number: int, text: str) -> None:
@@ -142,7 +142,11 @@ def _to_question(draft: ConversationDraft, taken: TakenInput, number: int, text:
         who = "an owner" if entry.for_owners else "an owner, or who asked for this turn,"
         draft.refuse(taken, f"Only {who} may answer that.")
         return
+    was_open = entry is not None and not entry.is_answered
     question_rules.on_words(draft, taken, number, text)
+    answered = question_rules.find(draft, number)
+    if taken.images and was_open and answered is not None and answered.is_answered:
+        _keep(draft, taken)  # no question takes an image: it goes along with the next words
 
 
 # ── turns ──────────────────────────────────────────────────────────────────

@@ -30,7 +30,7 @@ async def _problem(name: str, lane_of: Callable[[str], Lane]) -> str | None:
         async with asyncio.timeout(PROBE_S):
             return await lane_of(name).probe()
     except KeyError:
-        return f"There is no lane {name}."
+        return f"There is no lane {name}: choose another as chat.default_lane."
     except TimeoutError:
         return f"{name} does not answer."
     except LanewayError as problem:

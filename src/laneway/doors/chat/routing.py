@@ -111,7 +111,10 @@ class NotACommand(msgspec.Struct, frozen=True, tag=True):
 
 
 class ForAnotherBot(msgspec.Struct, frozen=True, tag=True):
-    pass
+    """A command with the name of a bot that is not ours. Not for us, and nobody else of ours hears it."""
+
+    command: str
+    """With that name."""
 
 
 Route: TypeAlias = (
@@ -142,7 +145,7 @@ def route(
     if command is not None:
         name, bot, rest = command
         if bot is not None and bot.lower() not in facts.own_names:
-            return ForAnotherBot()
+            return ForAnotherBot(f"/{name}@{bot}")
         return _command(name, rest, facts, reply)
     if text.startswith("//"):
         text = text[1:]

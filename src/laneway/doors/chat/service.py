@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from laneway.base.clock import LoopClock
 from laneway.base.errors import ConversationUnknown
 from laneway.base.ids import new_id
+from laneway.base.plain import label
 from laneway.core.background import TaskSet
 from laneway.core.conversations import ConversationLocks, ConversationRecord, ConversationStore, InputState
 from laneway.core.ports import Clock
@@ -33,7 +34,7 @@ from laneway.doors.chat.messages import Incoming, Place, Tap, TapResult
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.ordered_store import OrderedStore
 from laneway.doors.chat.output_log import decoded
-from laneway.doors.chat.outputs import Shown
+from laneway.doors.chat.outputs import Shown, Told
 from laneway.doors.chat.ports import ChatCommand, ChatState, LaneFactory, View
 from laneway.doors.chat.restoring import encode_message, stored_cut, taken_of_new
 from laneway.doors.chat.routing import CONTROLS
@@ -66,13 +67,17 @@ class ChatService:
         *,
         clock: Clock | None = None,
         wall: Callable[[], float] = time.time,
+        reports: Callable[[], Sequence[str]] = tuple,
     ) -> None:
+        """`reports`: what was wrong with the store itself since it was opened; each is told once."""
         self._lanes = lanes
         self._port = store
         self._locks = locks
         self._options = options
         self._clock = clock or LoopClock()
         self._wall = wall
+        self._reports = reports
+        self._told_reports = 0
         self._held: dict[str, _Held] = {}
         self._gates: dict[str, asyncio.Lock] = {}
         """By conversation: one opens or closes it at a time."""
@@ -103,7 +108,16 @@ class ChatService:
         if self._places.get(place.key) != conversation.conversation_id:
             await self.set_place(place, conversation.conversation_id)
         self._viewers[place.key] = _Viewer(place, view, conversation.conversation_id)
-        return conversation.now()
+        state = conversation.now()
+        self._tell_reports(conversation)
+        return state
+
+    def _tell_reports(self, conversation: Conversation) -> None:
+        """Whoever looks first is told: conversations may be missing."""
+        reports = self._reports()
+        for report in reports[self._told_reports :]:
+            conversation.tell(Told(text=label(report, 600), level="warning"))
+        self._told_reports = len(reports)
 
     def leave(self, place: Place, view: View) -> None:
         viewer = self._viewers.get(place.key)

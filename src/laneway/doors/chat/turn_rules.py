@@ -53,10 +53,11 @@ def place_turn(draft: ConversationDraft, plan: PlannedTurn, busy: Busy) -> None:
     if active is None and not state.queue and not state.is_quitting:
         begin(draft, plan)
         return
-    if len(state.queue) >= state.options.max_queue:
+    waiting = len(state.queue) + len(state.steering)
+    if waiting >= state.options.max_queue:
         draft.refuse(
             plan.taken,
-            f"{len(state.queue)} messages wait already, and no more can: /stop drops them.",
+            f"{waiting} messages wait already, and no more can: /stop drops them.",
             lane=plan.lane,
         )
         return

@@ -93,6 +93,11 @@ class Seat:
     def text(self) -> str:
         return "\n".join(row for row in self.rows if row)
 
+    @property
+    def status_row(self) -> str:
+        """The last row that has anything."""
+        return next((row for row in reversed(self.rows) if row), "")
+
     async def see(self, text: str) -> None:
         await self.until(lambda: text in self.text, f"“{text}” on the screen")
 

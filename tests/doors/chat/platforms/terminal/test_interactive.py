@@ -495,7 +495,7 @@ async def test_of_several_questions_the_oldest_is_in_front() -> None:
     async with seat() as person:
         person.chat.ask(approval("first"), 1)
         person.chat.ask(approval("second"), 2, lane="claude")
-        await person.see("(1 more question)")
+        await person.see("(1 more question: #2)")
         assert "second" not in person.text
         person.type("y")
         person.press("enter")
@@ -505,6 +505,31 @@ async def test_of_several_questions_the_oldest_is_in_front() -> None:
         person.type("y")
         person.press("enter")
         assert (await person.chat.wait_tapped(2)).data == "q:2:0"
+
+
+async def test_a_number_answers_another_question_or_brings_it_to_the_front() -> None:
+    """A secret is never named: what is typed for it may begin in any way."""
+    async with seat() as person:
+        person.chat.ask(approval("first"), 1)
+        person.chat.ask(approval("second"), 2, lane="claude")
+        person.chat.ask(form(Field(field_id="k", header="Key", text="Key?", is_secret=True)), 3)
+        await person.see("(2 more questions: #2, #3)")
+        person.type("#2 y")
+        person.press("enter")
+        assert (await person.chat.wait_tapped(1)).data == "q:2:0"
+        person.chat.over(2)
+        await person.see("(1 more question: #3)")
+        person.type("#3 seen")
+        person.press("enter")
+        await person.see("Key?")
+        person.type("#1 y")
+        person.press("enter")
+        assert (await person.chat.wait_tapped(2)).values == {"k": "#1 y"}
+        person.chat.over(3)
+        await person.see_gone("more question")
+        person.type("#1: y")
+        person.press("enter")
+        assert (await person.chat.wait_tapped(3)).data == "q:1:0"
 
 
 async def test_a_command_is_no_answer_to_a_question() -> None:
@@ -569,14 +594,6 @@ async def test_quit_stops_every_lane_and_leaves() -> None:
         person.press("enter")
         assert await person.left() == 0
     assert person.chat.has_quit
-
-
-async def test_a_conversation_that_is_resumed_shows_its_latest_outputs() -> None:
-    chat = HandChat()
-    chat.show(*text("Earlier words."))
-    async with seat(chat, resume="c1") as person:
-        await person.see("Earlier words.")
-    assert chat.joined == "c1"
 
 
 async def test_no_color_leaves_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from laneway.codex import locate
+from laneway.rehearsal.answer import Piece, answer
+from laneway.testing.rehearse import rehearsal
+from laneway.testing.rehearse_claude import claude_rehearsal
 from tests.cli.support import Ran, start
 from tests.doors.chat.platforms.terminal.at_terminal import BEGUN, SOURCE, STREAM
 from tests.own_processes import OwnProcesses
@@ -123,6 +130,37 @@ async def test_a_signal_in_a_turn_is_exit_code_130_and_leaves_nothing(
         assert await process.wait() == 130
         assert b"Traceback" not in await process.stderr.read()
     assert processes.named("app-server") == []
+
+
+async def test_programs_homes_and_addresses_of_the_environment_are_used(tmp_path: Path) -> None:
+    """`ANTHROPIC_BASE_URL`, `CODEX_HOME` and `CODEX_BINARY`; and both threads go on with `--resume`."""
+    heard: list[dict[str, Any]] = []
+
+    def spy(request: dict[str, Any]) -> Iterator[Piece]:
+        heard.append(request)
+        return answer(request)
+
+    noted = tmp_path / "noted"
+    program = tmp_path / "codex"
+    program.write_text(f'#!/bin/sh\necho "$@" >> "{noted}"\nexec "{locate.find().path}" "$@"\n')
+    program.chmod(0o755)
+    async with claude_rehearsal() as claude, rehearsal(spy) as codex:
+        assert claude.environment["ANTHROPIC_BASE_URL"].startswith("http://127.0.0.1:")
+        env = {
+            **claude.environment,
+            "CODEX_HOME": str(codex.home),
+            "CODEX_BINARY": str(program),
+            "LANEWAY_CODEX_BIN": "",
+            "XDG_STATE_HOME": str(tmp_path / "state"),
+        }
+        ran = await chat(claude.work, stdin="%say I am Claude.\n/codex %say I am Codex.\n", **env)
+        assert (ran.code, ran.out) == (0, "I am Claude.\nI am Codex.\n"), ran.err
+        assert "app-server" in noted.read_text()
+        assert claude.model.requests
+        assert heard
+        again = await chat(claude.work, "--resume", stdin="/lane codex\nhello\n", **env)
+        assert "I am Claude.\nI am Codex.\n" in again.out
+        assert "I am Codex." in json.dumps(heard[-1]["input"])
 
 
 @pytest.mark.covers("003-case.12")

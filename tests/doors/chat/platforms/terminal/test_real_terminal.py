@@ -219,7 +219,8 @@ async def test_a_kill_in_the_middle_of_a_question_is_told_at_the_next_start(
         async with at_chat(stage.work, "--resume", **env) as person:
             await person.see(READY)
             await person.see("Laneway ended in the middle of this turn")
-            assert person.count("Laneway ended") == 1
+            assert person.count("Laneway ended in the middle") == 1
+            assert person.count("question 1: void: codex asked it before Laneway ended") == 1
             assert "Ctrl-C stops" not in person.text, "nothing is repeated by itself"
             assert "codex asks" not in person.text
             (offer,) = [row.strip() for row in person.rows if row.endswith(": Continue")]

@@ -213,7 +213,7 @@ def over_row(over: QuestionOver, canvas: RowCanvas) -> str:
         "declined": f"declined{by}{text}",
         "expired": "declined: no answer came in time",
         "withdrawn": "no answer is needed any more",
-        "void": "void: the process that asked has ended",
+        "void": f"void: {lane_name(over.lane)} asked it before Laneway ended",
     }[over.how]
     return canvas.style.dim(f"  ↳ {canvas.line(f'question {over.number}: {how}', 4)}")
 

@@ -38,6 +38,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style as PromptStyle
 
+from laneway.base.counting import counted
 from laneway.doors.chat.outputs import StatusNow
 from laneway.doors.chat.platforms.terminal.dialog import QuestionDialog
 from laneway.doors.chat.platforms.terminal.drawing import RowCanvas, lane_name
@@ -305,8 +306,8 @@ class InteractiveScreen:
         front = self._front
         if front is None or self._conversation is None:
             return ""
-        waiting = len(self._conversation.dialogs) - 1
-        more = f"   ({waiting} more question{'s' if waiting > 1 else ''})" if waiting else ""
+        others = [f"#{dialog.shown.number}" for dialog in self._conversation.dialogs if dialog is not front]
+        more = f"   ({counted(len(others), 'more question')}: {', '.join(others[:5])})" if others else ""
         return [("class:hint", f"  {lane_name(front.shown.lane)} asks: {front.hint}{more}")]
 
     def _prompt_text(self) -> AnyFormattedText:

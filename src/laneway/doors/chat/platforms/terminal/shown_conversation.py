@@ -1,7 +1,8 @@
 """One conversation at one terminal: takes what is typed, and draws what comes, for every kind of terminal.
 
-Typed lines are messages, or answers to the question in front: the oldest open one. Commands are messages
-always. What a secret question is answered with goes nowhere else.
+Typed lines are messages, or answers to the question in front: the oldest open one, unless a line begins with
+the number of another (`#2 blue`). Commands are messages always. What a secret question is answered with goes
+nowhere else.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from laneway.base.errors import ConversationUnknown, LanewayError, UsageError
 from laneway.core.background import TaskSet
 from laneway.doors.chat.messages import Incoming, Place, Sender, Tap
 from laneway.doors.chat.outputs import (
+    AnyOutput,
     InputReceipt,
     QuestionOver,
     QuestionShown,
@@ -33,9 +35,8 @@ RECALLED = 40
 """Outputs that are shown of a conversation that one goes on with: a screen or two."""
 LATEST = 200
 """Conversations among which the latest of a folder is looked for."""
-NOT_RECALLED = (QuestionShown, QuestionOver)
-"""Questions that are open are asked; the others are over."""
 _COMMAND = re.compile(r"/[^\s/]+(?=\s|\Z)")
+_NUMBERED = re.compile(r"\s*#(\d{1,6})(?:[\s:.)]+(.*))?", re.DOTALL)
 
 
 class TerminalScreen(Paper, Protocol):
@@ -50,6 +51,13 @@ class TerminalScreen(Paper, Protocol):
     def leave(self, code: int) -> None:
         """The conversation is to be left."""
         ...
+
+
+def _is_recalled(output: AnyOutput) -> bool:
+    """Questions that are open are asked; the others are over. That nobody can answer one any more is news."""
+    if isinstance(output, QuestionOver):
+        return output.how == "void"
+    return not isinstance(output, QuestionShown)
 
 
 def new_place() -> Place:
@@ -119,8 +127,10 @@ class ShownConversation:
             self.has_spoken = True
             shown = await self.chat.outputs(self.conversation_id, max(state.last_number - RECALLED, 0))
             for each in shown:
-                if not isinstance(each.output, NOT_RECALLED):
+                if _is_recalled(each.output):
                     self.transcript.show(each.output)
+            if state.status.active_lane is None:
+                self.transcript.settle()
             self._release(shown[-1].number if shown else 0)
         for text in state.texts:
             if text.kind == "text":
@@ -133,7 +143,7 @@ class ShownConversation:
         """Show what came meanwhile, and was not among what was read."""
         held, self._held = self._held or [], None
         for each in held:
-            if each.number > last or not each.number or isinstance(each.output, NOT_RECALLED):
+            if each.number > last or not each.number or not _is_recalled(each.output):
                 self.show(each)
 
     async def close(self) -> None:
@@ -149,6 +159,8 @@ class ShownConversation:
         match shown.output:
             case StatusNow() as status:
                 self.status = status
+                if status.active_lane is None:
+                    self.transcript.settle()
             case QuestionShown() as question:
                 self._ask(question)
             case QuestionOver(number=number):
@@ -169,6 +181,7 @@ class ShownConversation:
     async def _move(self, conversation_id: str) -> None:
         self.dialogs.clear()
         self._bring_front()
+        self.transcript.settle()
         try:
             state = await self.chat.state(conversation_id)
             self.transcript.note(f"conversation {conversation_id}")
@@ -187,7 +200,9 @@ class ShownConversation:
             await self.chat.quit(self.conversation_id)
             self._screen.leave(0)
         elif dialog is not None and (dialog.is_secret or not is_command):
-            await self._answer(dialog, text)
+            dialog, text = (dialog, text) if dialog.is_secret else self._named(dialog, text)
+            if text:
+                await self._answer(dialog, text)
         elif text.strip():
             await self.take(text)
 
@@ -224,6 +239,18 @@ class ShownConversation:
     def _forget(self, number: int) -> None:
         self.dialogs = [dialog for dialog in self.dialogs if dialog.shown.number != number]
         self._bring_front()
+
+    def _named(self, front: QuestionDialog, text: str) -> tuple[QuestionDialog, str]:
+        """The question that a line names by its number, brought to the front, and the rest of the line."""
+        match = _NUMBERED.fullmatch(text)
+        number, rest = (int(match[1]), (match[2] or "").strip()) if match is not None else (0, "")
+        named = next((dialog for dialog in self.dialogs if dialog.shown.number == number), None)
+        if named is None or (named is front and not rest):
+            return front, text
+        self.dialogs.remove(named)
+        self.dialogs.insert(0, named)
+        self._bring_front()
+        return named, "" if named.is_secret else rest
 
     def _bring_front(self) -> None:
         """Draw the oldest question, if it is not the one in front already."""

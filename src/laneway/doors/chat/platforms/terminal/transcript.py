@@ -185,6 +185,17 @@ class Transcript:
             self._diff(ended.diff)
         self._rows(*drawing.ended_rows(ended, self._paper.canvas, tells_counts=not self._is_live))
 
+    def settle(self) -> None:
+        """Nothing works any more, or another conversation is shown: what was begun changes no more.
+
+        A turn may have no end: Laneway ended in its middle, or it goes on where nobody looks.
+        """
+        for text in self._texts.values():
+            text.writer.end()
+        for live in (self._texts, self._turns, self._outputs, self._doing):
+            live.clear()
+        self._newest = ""
+
     def _diff(self, diff: str) -> None:
         canvas = self._paper.canvas
         rows = diff_rows(diff, canvas.style, canvas.columns)
