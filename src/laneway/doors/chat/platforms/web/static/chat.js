@@ -9,6 +9,7 @@ const NEAR_END_PX = 80;
 const NOTIFY_MS = 600;
 const FRESH_S = 30;
 const MAX_OUTBOX = 20;
+const UNNAMED = "New conversation";
 
 export async function mount(main, page) {
   const chat = new ChatView(main, page);
@@ -30,6 +31,9 @@ class ChatView {
     this.folder = el("p", { class: "soft small" });
     this.lines = el("div", { class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Messages" });
     this.earlier = button("Show earlier", () => this.showEarlier(), { class: "quiet earlier", hidden: true });
+    this.leads = el("b", {});
+    this.welcome = el("div", { class: "welcome soft" }, el("p", {}, "Say what to do: plain words go to ", this.leads, "."),
+      el("p", {}, el("code", {}, "/"), " lists commands, and the other lanes to give a task to. Files can be pasted or dropped."));
     this.down = button("↓ Newest", () => this.toEnd(), { class: "down", hidden: true });
     this.status = el("p", { class: "status small", role: "status" });
     this.asked = el("div", { class: "questions", role: "group", "aria-label": "Open questions", hidden: true });
@@ -39,7 +43,7 @@ class ChatView {
     this.composer = new Composer({ ...page, keep: (text) => this.keepDraft(text) },
       { send: (text, files) => this.send(text, files), commands: () => this.commands(), stop: () => this.send("/stop", []) });
     this.side = el("aside", { class: "side", "aria-label": "Conversations" },
-      el("p", { class: "buttons" }, button("New conversation", () => this.begin(), { class: "primary" })), this.list);
+      el("p", { class: "buttons" }, button(UNNAMED, () => this.begin(), { class: "primary" })), this.list);
     this.talk = el("section", { class: "talk", "aria-label": "Conversation", hidden: true },
       el("div", { class: "talk-head" },
         button(page.icon("M4 7h16M4 12h16M4 17h16"), () => this.toggleSide(), { class: "quiet only-narrow", "aria-label": "All conversations" }),
@@ -47,7 +51,7 @@ class ChatView {
         el("div", { class: "tools" },
           button("Search", () => this.toggleSearch()), button("Export", () => this.export()),
           "Notification" in window && button("Notify me", (event) => this.askToNotify(event.target), { class: "notify" }))),
-      this.found, el("div", { class: "log-frame" }, this.earlier, this.lines, this.down),
+      this.found, el("div", { class: "log-frame" }, this.earlier, this.lines, this.welcome, this.down),
       this.asked, this.status, this.composer.node);
     this.empty = el("p", { class: "none-open soft" }, "No conversation is open. Begin a new one, or choose one from the list.");
     main.append(el("div", { class: "chat" }, this.side, this.talk, this.empty));
@@ -75,8 +79,16 @@ class ChatView {
   async readList() {
     const { cwd, conversations } = await this.page.get(`${API}/conversations`);
     this.cwd = cwd;
+    const shown = this.known.get(this.shown);
     this.known = new Map(conversations.map((each) => [each.id, each]));
+    // Where nothing was said yet is in nobody's list but ours.
+    if (shown && !this.known.has(this.shown)) this.known.set(this.shown, shown);
     this.showList();
+  }
+
+  // For news that nobody waits for: without a connection the page says so itself, and reads all anew later.
+  refreshList() {
+    this.readList().catch((problem) => { if (problem.status) this.page.problem(problem.message); });
   }
 
   showList() {
@@ -158,9 +170,7 @@ class ChatView {
       this.last = state.last;
       this.stated.set(conversation, state.status);
       this.known.set(conversation, { ...this.known.get(conversation), ...state, items: undefined, live: undefined });
-      this.title.textContent = state.title;
-      this.folder.textContent = state.cwd;
-      this.page.title(state.title);
+      this.head(state);
       this.talk.hidden = false;
       this.empty.hidden = true;
       this.resend(conversation);
@@ -208,7 +218,7 @@ class ChatView {
       return;
     }
     if (topic === "began") {
-      this.readList();
+      this.refreshList();
       return;
     }
     if (topic === "status") {
@@ -216,6 +226,7 @@ class ChatView {
       this.showList();
     }
     if (topic === "item") this.consider(data);
+    if (topic === "item" && data.kind === "said") this.noteUse(data);
     if (data.conversation !== this.shown) return;
     if (this.buffer) {
       this.buffer.push(event);
@@ -243,19 +254,27 @@ class ChatView {
       this.page.announce(`${item.asker} asks: ${item.title}`);
     }
     if (item.kind === "question_over") this.questions.over(item.number);
-    if (item.kind === "said" && !this.known.get(this.shown)?.named) this.name(item.text);
     if (item.kind === "text") this.page.announce(`${item.lane}: ${this.log.keyed.get(`part ${item.part}`)?.textContent ?? ""}`.slice(0, 600));
     if (item.kind === "told") this.page.announce(this.lines.lastElementChild?.textContent ?? "");
   }
 
-  name(text) {
-    const known = this.known.get(this.shown);
-    if (!known) return;
-    known.named = true;
-    if (known.title === "New conversation" && text) known.title = text.split("\n")[0].slice(0, 80);
-    this.title.textContent = known.title;
-    this.page.title(known.title);
+  // Somebody spoke: this conversation is the latest, and its first words are its title.
+  noteUse({ conversation, at, text }) {
+    const known = this.known.get(conversation);
+    if (!known) {
+      this.refreshList();
+      return;
+    }
+    known.used_at = at;
+    if (known.title === UNNAMED && text) known.title = text.trim().replace(/\s+/g, " ").slice(0, 80);
+    if (conversation === this.shown) this.head(known);
     this.showList();
+  }
+
+  head({ title, cwd }) {
+    this.title.textContent = title;
+    this.folder.textContent = cwd;
+    this.page.title(title);
   }
 
   // A notice for what just happened, if it still matters in a moment and nobody looks.
@@ -280,6 +299,7 @@ class ChatView {
       return;
     }
     this.composer.working(Boolean(status.active_lane));
+    this.leads.textContent = status.default_lane;
     const since = status.working_since ? Math.max(0, Math.round(Date.now() / 1000 - status.working_since)) : 0;
     const parts = [
       status.is_waiting ? "A question is open" : status.active_lane ? `${status.active_lane} works${since ? ` ${since} s` : ""}` : `${status.default_lane} is next`,
