@@ -19,6 +19,16 @@ from laneway.doors.console.page_server import serve_page
 
 TOKEN = "browser-token-0123456789"
 
+RENDERED_TEXTS = """
+(selector) => {
+  const entries = [...document.querySelectorAll(".entry")];
+  for (const each of entries) each.style.contentVisibility = "visible";
+  const texts = [...document.querySelectorAll(selector)].map((each) => each.innerText);
+  for (const each of entries) each.style.contentVisibility = "";
+  return texts;
+}
+"""
+
 DEADLINE_MS = 20_000
 expect.set_options(timeout=DEADLINE_MS)
 
@@ -62,11 +72,15 @@ class Tab:
 
     async def shown(self) -> str:
         """The messages, and the open questions."""
-        parts = self.page.locator(".log, .questions:not([hidden]), .none-open:not([hidden])")
-        return "\n".join(await parts.all_inner_texts())
+        return "\n".join(await self._texts(".log, .questions:not([hidden]), .none-open:not([hidden])"))
 
     async def offers(self) -> list[str]:
-        return await self.page.locator(".questions button, .log button").all_inner_texts()
+        return await self._texts(".questions button, .log button")
+
+    async def _texts(self, selector: str) -> list[str]:
+        """As `all_inner_texts`; also of what the browser has not yet drawn, or would only after scrolling."""
+        texts: list[str] = await self.page.evaluate(RENDERED_TEXTS, selector)
+        return texts
 
 
 @asynccontextmanager

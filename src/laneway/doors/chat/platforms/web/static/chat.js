@@ -29,7 +29,8 @@ class ChatView {
     this.list = el("ul", { class: "conversations" });
     this.title = el("h1", {});
     this.folder = el("p", { class: "soft small" });
-    this.lines = el("div", { class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Messages" });
+    this.entries = el("div", { class: "entries" });
+    this.lines = el("div", { class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Messages" }, this.entries);
     this.earlier = button("Show earlier", () => this.showEarlier(), { class: "quiet earlier", hidden: true });
     this.leads = el("b", {});
     this.welcome = el("div", { class: "welcome soft" }, el("p", {}, "Say what to do: plain words go to ", this.leads, "."),
@@ -38,15 +39,19 @@ class ChatView {
     this.status = el("p", { class: "status small", role: "status" });
     this.asked = el("div", { class: "questions", role: "group", "aria-label": "Open questions", hidden: true });
     this.found = el("section", { class: "found", "aria-label": "Search in this conversation", hidden: true });
-    this.log = new Log(page, this.lines, this);
+    this.log = new Log(page, this.entries, this);
     this.questions = new Questions(page, this.asked, this);
     this.composer = new Composer({ ...page, keep: (text) => this.keepDraft(text) },
       { send: (text, files) => this.send(text, files), commands: () => this.commands(), stop: () => this.send("/stop", []) });
     this.side = el("aside", { class: "side", "aria-label": "Conversations" },
+      el("p", { class: "only-narrow" }, button("Close", () => this.toggleSide(), { class: "quiet" })),
       el("p", { class: "buttons" }, button(UNNAMED, () => this.begin(), { class: "primary" })), this.list);
+    this.opener = button(page.icon("M4 7h16M4 12h16M4 17h16"), () => this.toggleSide(), { class: "quiet only-narrow", "aria-label": "All conversations" });
+    this.side.addEventListener("click", (event) => { if (event.target.closest("a")) this.side.classList.remove("open"); });
+    this.side.addEventListener("keydown", (event) => { if (event.key === "Escape" && this.side.classList.contains("open")) this.toggleSide(); });
     this.talk = el("section", { class: "talk", "aria-label": "Conversation", hidden: true },
       el("div", { class: "talk-head" },
-        button(page.icon("M4 7h16M4 12h16M4 17h16"), () => this.toggleSide(), { class: "quiet only-narrow", "aria-label": "All conversations" }),
+        this.opener,
         el("div", { class: "names" }, this.title, this.folder),
         el("div", { class: "tools" },
           button("Search", () => this.toggleSearch()), button("Export", () => this.export()),
@@ -56,11 +61,20 @@ class ChatView {
     this.empty = el("p", { class: "none-open soft" }, "No conversation is open. Begin a new one, or choose one from the list.");
     main.append(el("div", { class: "chat" }, this.side, this.talk, this.empty));
     this.composer.takeDrops(this.talk);
+    this.talk.addEventListener("click", (event) => {
+      if (!this.side.classList.contains("open")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.toggleSide();
+    }, true);
     this.sticks = true;
+    this.top = 0;
     this.lines.addEventListener("scroll", () => this.scrolled());
-    // A question that opens, a keyboard, a picture: whoever looked at the end still does.
+    // A question that opens, a keyboard, a picture, an entry that gets its real height when it is first on the
+    // screen: whoever looked at the end still does.
     this.sized = new ResizeObserver(() => { if (this.sticks) this.toEnd(); });
     this.sized.observe(this.lines);
+    this.sized.observe(this.entries);
     this.off = [
       page.on("chat", (event) => this.hear(event)),
       page.onReset(() => this.reload()),
@@ -103,9 +117,11 @@ class ChatView {
     }));
   }
 
+  // On a narrow screen the list lies above the conversation, until one is chosen or somebody presses beside it.
   toggleSide() {
-    this.side.classList.toggle("open");
-    if (this.side.classList.contains("open")) (this.list.querySelector("a") ?? this.side.querySelector("button")).focus();
+    const isOpen = this.side.classList.toggle("open");
+    if (isOpen) (this.list.querySelector("a") ?? this.side.querySelector("button")).focus();
+    else this.opener.focus();
   }
 
   async begin() {
@@ -199,9 +215,9 @@ class ChatView {
 
   async showEarlier() {
     const { items, first } = await this.page.get(`${API}/conversations/${encodeURIComponent(this.shown)}?before=${this.first}`);
-    const before = this.lines.firstChild;
     const height = this.lines.scrollHeight;
-    for (const item of items.reverse()) this.log.add(item, before === null ? null : this.lines.firstChild);
+    const before = this.entries.firstChild;
+    for (const item of items) this.log.add(item, before);
     this.first = first;
     this.earlier.hidden = first <= 1;
     this.lines.scrollTop += this.lines.scrollHeight - height;
@@ -255,7 +271,7 @@ class ChatView {
     }
     if (item.kind === "question_over") this.questions.over(item.number);
     if (item.kind === "text") this.page.announce(`${item.lane}: ${this.log.keyed.get(`part ${item.part}`)?.textContent ?? ""}`.slice(0, 600));
-    if (item.kind === "told") this.page.announce(this.lines.lastElementChild?.textContent ?? "");
+    if (item.kind === "told") this.page.announce(this.entries.lastElementChild?.textContent ?? "");
   }
 
   // Somebody spoke: this conversation is the latest, and its first words are its title.
@@ -472,7 +488,7 @@ class ChatView {
 
   async reveal(number) {
     while (this.first > number) await this.showEarlier();
-    const entries = [...this.lines.querySelectorAll("[data-n]")].filter((each) => Number(each.dataset.n) <= number);
+    const entries = [...this.entries.querySelectorAll("[data-n]")].filter((each) => Number(each.dataset.n) <= number);
     const entry = entries.sort((a, b) => Number(b.dataset.n) - Number(a.dataset.n))[0];
     if (!entry) return;
     for (const each of entry.querySelectorAll("details")) each.open = true;
@@ -488,15 +504,17 @@ class ChatView {
   toEnd() {
     this.sticks = true;
     this.lines.scrollTop = this.lines.scrollHeight;
+    this.top = this.lines.scrollTop;
     this.down.hidden = true;
-    // What was never on the screen has its real height only now.
-    requestAnimationFrame(() => {
-      if (this.sticks) this.lines.scrollTop = this.lines.scrollHeight;
-    });
   }
 
+  // Only a way up is a person's: what grows below the end is followed.
   scrolled() {
-    this.sticks = this.isAtEnd();
-    if (this.sticks) this.down.hidden = true;
+    const { scrollTop } = this.lines;
+    if (this.isAtEnd()) {
+      this.sticks = true;
+      this.down.hidden = true;
+    } else if (scrollTop < this.top) this.sticks = false;
+    this.top = scrollTop;
   }
 }

@@ -9,10 +9,10 @@ function option(page, field, each, type, id) {
     each.text && page.el("span", { class: "soft small" }, ` – ${each.text}`));
 }
 
-// One field of a form: its element, and what reads its value into `values`.
-function control(page, field, id) {
+// One field of a form: its element, and what reads its value into `values`. A hint that repeats `title` is left out.
+function control(page, field, id, title) {
   const { el } = page;
-  const hint = field.text && el("p", { class: "soft small", id: `${id}-hint` }, field.text);
+  const hint = field.text && field.text !== title && el("p", { class: "soft small", id: `${id}-hint` }, field.text);
   if (field.options.length) {
     const several = field.type === "array";
     const boxes = field.options.map((each) => option(page, field, each, several ? "checkbox" : "radio", id));
@@ -129,7 +129,7 @@ export class Questions {
 
   form(question, id, send) {
     const { el, button } = this.page;
-    const controls = question.fields.map((field, at) => control(this.page, field, `${id}-${at}`));
+    const controls = question.fields.map((field, at) => control(this.page, field, `${id}-${at}`, question.title));
     return el("form", {
       on: {
         async submit(event) {
