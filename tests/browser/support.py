@@ -101,6 +101,7 @@ class ServedChat:
         self.uploads = uploads
         self.cwd = cwd
         self.feed = EventFeed()
+        self.token = TOKEN
         self.port = 0
         self.address = ""
         self._serving: asyncio.Task[None] | None = None
@@ -109,7 +110,9 @@ class ServedChat:
         """On the same port as before; with the same feed, as if only connections had been lost."""
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         part = ChatPart(self.chat, self.uploads, cwd=self.cwd)
-        serve = serve_page([part], token=TOKEN, on_ready=ready.set_result, port=self.port, feed=self.feed)
+        serve = serve_page(
+            [part], token=self.token, on_ready=ready.set_result, port=self.port, feed=self.feed
+        )
         self._serving = asyncio.create_task(serve)
         waited: set[asyncio.Future[Any]] = {self._serving, ready}
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)

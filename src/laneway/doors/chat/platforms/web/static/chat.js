@@ -362,9 +362,13 @@ class ChatView {
   async post(conversation, key, message) {
     try {
       await this.page.post(`${API}/conversations/${encodeURIComponent(conversation)}/messages`, message, { key });
-    } finally {
+    } catch (problem) {
+      // Without a valid token nothing was decided: it is sent again once there is one.
+      if (problem.status === 401) return;
       this.outbox(conversation, (kept) => kept.filter((each) => each.key !== key));
+      throw problem;
     }
+    this.outbox(conversation, (kept) => kept.filter((each) => each.key !== key));
   }
 
   // What was being sent when the page was closed or reloaded: the key lets it arrive once.
@@ -376,8 +380,10 @@ class ChatView {
   }
 
   async upload(file) {
+    // Read here: a folder, or a file that is gone, would look like a lost connection.
+    const body = await file.arrayBuffer().catch(() => { throw new Error(`${file.name} cannot be read`); });
     const headers = { "content-type": "application/octet-stream", "x-file-name": encodeURIComponent(file.name || "pasted") };
-    return this.page.post(`${API}/uploads`, null, { body: file, headers });
+    return this.page.post(`${API}/uploads`, null, { body, headers });
   }
 
   async commands() {
