@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from playwright.async_api import Browser, expect
 
 from laneway.core.model import Activity, FileChange, Plan, PlanStep
@@ -180,4 +181,64 @@ async def test_files_below_the_folder_are_named_as_they_are_there_and_a_hint_is_
         question = form(field("colour", "Which colour?", ("red", "blue")), message="Which colour?")
         chat.ask(conversation, question)
         await expect(tab.page.locator(".question").get_by_text("Which colour?")).to_have_count(1)
+        assert tab.faults == []
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (360, 740)], ids=["wide", "narrow"])
+async def test_the_buttons_of_a_question_are_on_the_screen_however_much_it_shows(
+    browser: Browser, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    """A new file of a thousand lines, or a command of a hundred. A new file has no empty left side."""
+    chat = HandChat(cwd=str(tmp_path))
+    width, height = size
+    async with (
+        chat_page(chat, tmp_path / "uploads") as served,
+        window(browser, viewport={"width": width, "height": height}) as context,
+    ):
+        tab = Tab(await context.new_page())
+        await tab.open(served.address)
+        conversation = conversation_of(tab.page)
+        change = FileChange(path="big.txt", kind="add", diff="".join(f"line {n}\n" for n in range(1000)))
+        chat.ask(conversation, replace(approval("make big"), kind="patch", changes=(change,)))
+        question = tab.page.locator(".question")
+        await expect(question.locator(".new.code").first).to_have_text("line 0")
+        await expect(question.locator(".old")).to_have_count(0)
+        buttons = question.get_by_role("button")
+        for at in range(await buttons.count()):
+            await expect(buttons.nth(at)).to_be_in_viewport(ratio=1)
+        chat.show(conversation, QuestionOver(number=1, lane="claude", how="declined"))
+        chat.ask(conversation, approval("\n".join(f"echo {n}" for n in range(100))))
+        await expect(question).to_contain_text("echo 99")
+        for at in range(await buttons.count()):
+            await expect(buttons.nth(at)).to_be_in_viewport(ratio=1)
+        assert tab.faults == []
+
+
+async def test_a_diff_on_a_telephone_has_the_width_of_the_screen(browser: Browser, tmp_path: Path) -> None:
+    """Before and after stand below each other; a line of usual length is one line."""
+    chat = HandChat(cwd=str(tmp_path))
+    async with (
+        chat_page(chat, tmp_path / "uploads") as served,
+        window(browser, viewport={"width": 360, "height": 740}) as context,
+    ):
+        tab = Tab(await context.new_page())
+        await tab.open(served.address)
+        conversation = conversation_of(tab.page)
+        changed = "@@ -1,2 +1,2 @@\n one line of text\n-another line\n+a new line\n"
+        changes = (
+            FileChange(path="a.py", kind="update", diff=changed),
+            FileChange(path="b.py", kind="add", diff="the only line\n"),
+        )
+        edit = Activity(
+            turn_id="t1", item_id="e1", kind="edit", title="Edit", status="completed", changes=changes
+        )
+        chat.show(conversation, ActivityShown(lane="codex", ticket="t1", activity=edit))
+        await tab.page.get_by_text("Changes: ").click()
+        for text in ("one line of text", "another line", "a new line", "the only line"):
+            cell = tab.page.locator(".diff .code:visible", has_text=text)
+            await expect(cell).to_have_count(1)
+            box = await cell.bounding_box()
+            assert box
+            assert box["width"] > 240, text
+            assert box["height"] < 30, text
         assert tab.faults == []

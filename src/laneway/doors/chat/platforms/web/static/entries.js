@@ -189,7 +189,7 @@ export class Log {
   on_activity(item) {
     const { el, button } = this.page;
     const name = (this.banners.get(item.ticket) ?? item.lane !== this.defaultLane) ? `${item.lane}::${item.title}` : item.title;
-    const state = { running: "▶", completed: "✓", failed: "✗", declined: "✗", interrupted: "■", detached: "…" }[item.status];
+    const state = { running: "", completed: "✓", failed: "✗", declined: "✗", interrupted: "■", detached: "…" }[item.status];
     const key = `activity ${item.ticket} ${item.item}`;
     const known = this.keyed.get(key);
     const details = el("details", { open: known?.querySelector("details")?.open },

@@ -124,7 +124,7 @@ export class Questions {
       && el("input", { type: "text", id: `${id}-words`, placeholder: "Why not, or what instead (for a no)", "aria-label": "Words that go with a no" });
     const buttons = question.buttons.map((each) =>
       button(each.label, () => send(each.data, { words: words && each.style === "no" ? words.value : "" }), { class: each.style }));
-    return el("div", {}, words && el("div", { class: "field" }, words), el("p", { class: "buttons" }, buttons));
+    return el("div", { class: "choices" }, words && el("div", { class: "field" }, words), el("p", { class: "buttons" }, buttons));
   }
 
   form(question, id, send) {
