@@ -30,8 +30,8 @@ const page = {
   },
   // A sentence about something that did not work, for the person at the page.
   problem(text) {
-    for (const each of problems()) if (each.firstChild.textContent === text) each.remove();
-    const note = el("div", { class: "problem", role: "alert" }, el("span", {}, text),
+    for (const each of problems()) if (each.dataset.text === text) each.remove();
+    const note = el("div", { class: "problem", role: "alert", "data-text": text }, el("span", {}, dom.sentence(text)),
       button("Close", () => note.remove()));
     main.before(note);
   },
