@@ -120,6 +120,7 @@ recording: setup
 
 pictures: setup
 	$(BIN)/python -m scripts.picture_page
+	$(BIN)/python -m scripts.picture_console
 
 protocol: setup
 	$(BIN)/python scripts/generate_protocol.py

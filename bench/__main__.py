@@ -33,6 +33,7 @@ from bench import (
     mcp_start,
     mcp_turns,
     memory,
+    page,
     startup,
     stream,
 )
@@ -60,6 +61,7 @@ SUBJECTS = {
     "claude-memory": claude_memory.run,
     "chat-turns": chat_turns.run,
     "chat-memory": chat_memory.run,
+    "page": page.run,
     "listing": listing.run,
     "mail": mail.run,
     "jobs-queue": jobs_queue.run,

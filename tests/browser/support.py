@@ -19,6 +19,16 @@ from laneway.doors.console.page_server import serve_page
 
 TOKEN = "browser-token-0123456789"
 
+RENDERED_TEXTS = """
+(selector) => {
+  const entries = [...document.querySelectorAll(".entry")];
+  for (const each of entries) each.style.contentVisibility = "visible";
+  const texts = [...document.querySelectorAll(selector)].map((each) => each.innerText);
+  for (const each of entries) each.style.contentVisibility = "";
+  return texts;
+}
+"""
+
 DEADLINE_MS = 20_000
 expect.set_options(timeout=DEADLINE_MS)
 
@@ -62,11 +72,15 @@ class Tab:
 
     async def shown(self) -> str:
         """The messages, and the open questions."""
-        parts = self.page.locator(".log, .questions:not([hidden]), .none-open:not([hidden])")
-        return "\n".join(await parts.all_inner_texts())
+        return "\n".join(await self._texts(".log, .questions:not([hidden]), .none-open:not([hidden])"))
 
     async def offers(self) -> list[str]:
-        return await self.page.locator(".questions button, .log button").all_inner_texts()
+        return await self._texts(".questions button, .log button")
+
+    async def _texts(self, selector: str) -> list[str]:
+        """As `all_inner_texts`; also of what the browser has not yet drawn, or would only after scrolling."""
+        texts: list[str] = await self.page.evaluate(RENDERED_TEXTS, selector)
+        return texts
 
 
 @asynccontextmanager
@@ -87,6 +101,7 @@ class ServedChat:
         self.uploads = uploads
         self.cwd = cwd
         self.feed = EventFeed()
+        self.token = TOKEN
         self.port = 0
         self.address = ""
         self._serving: asyncio.Task[None] | None = None
@@ -95,7 +110,9 @@ class ServedChat:
         """On the same port as before; with the same feed, as if only connections had been lost."""
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         part = ChatPart(self.chat, self.uploads, cwd=self.cwd)
-        serve = serve_page([part], token=TOKEN, on_ready=ready.set_result, port=self.port, feed=self.feed)
+        serve = serve_page(
+            [part], token=self.token, on_ready=ready.set_result, port=self.port, feed=self.feed
+        )
         self._serving = asyncio.create_task(serve)
         waited: set[asyncio.Future[Any]] = {self._serving, ready}
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)

@@ -11,11 +11,12 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, expect
 
 from laneway.base.clock import LoopClock
+from laneway.base.errors import LanewayError
 from laneway.core.model import Activity, Asked, Output, Text, TurnStarted, UserSaid
 from laneway.doors.console.panels.health import HealthPart
 from laneway.doors.console.panels.jobs import JobsPart
 from laneway.doors.console.panels.mail import MailPart
-from laneway.doors.console.panels.ports import LiveSessionRow
+from laneway.doors.console.panels.ports import CheckRow, LiveSessionRow
 from laneway.doors.console.panels.sessions import SessionsPart
 from tests.browser.support import Tab, window
 from tests.doors.console.panels.support import (
@@ -182,6 +183,21 @@ async def test_mail_is_written_and_what_is_refused_is_said(browser: Browser) -> 
         assert [(team, letter.sender, letter.text) for team, letter in here.desk.sent] == [
             ("crew", "ann", "hi")
         ]
+
+
+async def test_commands_in_what_laneway_says_stand_out(browser: Browser) -> None:
+    """In checks and in refusals; a backtick that is never closed is itself."""
+    async with console(browser) as (here, tab):
+        here.checks.rows = [
+            CheckRow("login", "warning", "Nobody is logged in.", "Run `laneway login`, or `x")
+        ]
+        await go(tab, "health")
+        await tab.press("Run the checks")
+        await expect(tab.page.locator(".card code")).to_have_text(["laneway login"])
+        await tab.see("Run laneway login, or `x")
+        here.checks.problem = LanewayError("It broke: run `laneway doctor`.")
+        await tab.press("Run the checks")
+        await expect(tab.page.get_by_role("status").locator("code")).to_have_text("laneway doctor")
 
 
 async def test_what_is_not_there_is_said_once_at_its_place(browser: Browser) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, expect
+from playwright.async_api import Browser, BrowserContext, Locator, expect
 
 from laneway.core.model import PlanStep
 from laneway.doors.chat.service import ChatService
@@ -283,3 +283,46 @@ async def test_a_secret_is_neither_shown_nor_stored(browser: Browser, tmp_path: 
 
 def everything_below(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+async def test_a_conversation_stands_in_every_list_by_its_first_words(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """From the start where it is shown; elsewhere as soon as something was said; the latest is first."""
+    async with desk(browser, tmp_path) as here:
+        heading = here.tab.page.get_by_role("heading", level=1)
+        mine, theirs = (each.get_by_role("link") for each in (lists(here.tab), lists(await here.open())))
+        await expect(mine).to_have_count(1)
+        await expect(mine.first).to_contain_text("New conversation")
+        await here.tab.say("mend the\nroof")
+        await expect(heading).to_have_text("mend the roof")
+        await expect(mine.first).to_contain_text("mend the roof")
+        await expect(theirs.filter(has_text="mend the roof")).to_have_count(1)
+
+        await here.tab.press("New conversation")
+        await expect(heading).to_have_text("New conversation")
+        await here.tab.say("paint the door")
+        await expect(heading).to_have_text("paint the door")
+        await expect(theirs.first).to_contain_text("paint the door")
+        await mine.filter(has_text="mend the roof").click()
+        await expect(heading).to_have_text("mend the roof")
+        await here.tab.say("and the gutter")
+        await expect(theirs.first).to_contain_text("mend the roof")
+
+
+def lists(tab: Tab) -> Locator:
+    return tab.page.get_by_role("complementary", name="Conversations")
+
+
+async def test_the_field_for_messages_has_room_for_a_line_and_for_a_draft(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Also where it was filled before it came to the screen."""
+    async with desk(browser, tmp_path) as here:
+        box = here.tab.page.get_by_label("Message", exact=True)
+        assert await box.evaluate("(box) => box.clientHeight >= box.scrollHeight")
+        await box.fill("one\ntwo\nthree")
+        await here.tab.page.reload()
+        await expect(box).to_have_value("one\ntwo\nthree")
+        await expect(box).to_be_focused()
+        assert await box.evaluate("(box) => box.clientHeight >= box.scrollHeight")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 from pathlib import Path
@@ -9,8 +10,8 @@ from pathlib import Path
 from laneway.core.conversations import ConversationRecord
 from laneway.doors.chat.messages import Place
 from laneway.doors.chat.outputs import Said, StatusNow, Told, TurnBegan
-from laneway.lanes.contract import LaneAbilities, LaneCommand
-from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn, echo
+from laneway.lanes.contract import Lane, LaneAbilities, LaneCommand
+from laneway.testing.chat_script import ScriptedLane, ScriptedLanes, ScriptedTurn, echo
 from tests.doors.chat.chats import BEN, HERE, Talk, chatting, talking
 
 NO_CLAUDE = "Claude not authenticated. Run 'laneway login --engine claude' in terminal to log in."
@@ -52,6 +53,37 @@ async def test_without_a_login_of_claudes_codex_leads_with_one_notice(tmp_path: 
         await talk.say("again")
         await talk.view.ended("codex")
         assert not talk.view.all(Told)
+
+
+class SlowLane(ScriptedLane):
+    """Says whether it can be used when the test lets it."""
+
+    may_tell: asyncio.Event
+
+    async def probe(self) -> str | None:
+        await self.may_tell.wait()
+        return await super().probe()
+
+
+class SlowLanes(ScriptedLanes):
+    def __init__(self, *, unusable: dict[str, str]) -> None:
+        super().__init__(unusable=unusable)
+        self.may_tell = asyncio.Event()
+
+    def make(self, name: str, cwd: Path) -> Lane:
+        lane = SlowLane(name, problem=self.unusable.get(name), play=echo)
+        lane.may_tell = self.may_tell
+        self.made.append(lane)
+        return lane
+
+
+async def test_who_leads_instead_is_in_the_status_before_anybody_says_anything(tmp_path: Path) -> None:
+    """Else a page or a terminal names a lane that will not answer."""
+    lanes = SlowLanes(unusable={"claude": NO_CLAUDE})
+    async with talking(tmp_path, lanes) as talk:
+        lanes.may_tell.set()
+        await talk.view.told("codex leads")
+        await talk.view.wait(StatusNow, lambda status: status.default_lane == "codex")
 
 
 async def test_with_neither_login_the_rehearsal_leads(tmp_path: Path) -> None:

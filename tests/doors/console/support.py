@@ -89,7 +89,11 @@ class PageWithoutSocket:
         self.feed = feed or EventFeed("run")
         hosts = host_names("127.0.0.1", PORT)
         self.app = PageApp(
-            parts, self.feed, Gate([TOKEN], hosts, own_origins(hosts)), own_origins(hosts), ping_s=ping_s
+            parts,
+            self.feed,
+            Gate([TOKEN], hosts, own_origins(hosts, PORT)),
+            own_origins(hosts, PORT),
+            ping_s=ping_s,
         )
 
     async def ask(

@@ -195,6 +195,7 @@ class Conversation:
         if notice:
             self.keep(replace(self.record, default_lane=lane))
             self._decide(LeadChosen(lane))
+            self._show_status()
             self.outputs.put(Told(text=notice, level="warning"))
 
     async def _numbered(self, lane: str, asked: Asked) -> LaneAsked:

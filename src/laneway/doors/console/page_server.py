@@ -19,6 +19,10 @@ from laneway.doors.http.serving import MAX_CONNECTIONS, http_library, limits_of,
 from laneway.doors.listening import bind
 from laneway.doors.page_parts import BODY_S, Announce, PagePart
 
+HTTP_PORT = 80
+ALL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
+"""Addresses that mean all of them, which no browser has to open, and what is printed instead."""
+
 
 async def serve_page(
     parts: Sequence[PagePart],
@@ -39,25 +43,40 @@ async def serve_page(
     listening = bind(host, port, remote_flag="the setting page.remote", may_leave_machine=may_leave_machine)
     with listening:
         address, bound = listening.getsockname()[:2]
-        names = host_names(host, bound, hosts) | host_names(address, bound)
+        shown, names = _names(address, bound, host, tuple(hosts))
         clock = clock or LoopClock()
         feed = feed or EventFeed()
-        gate = Gate([token], names, origins=own_origins(names))
-        app = PageApp(parts, feed, gate, own_origins(names), ping_s=ping_s)
+        gate = Gate([token], names, origins=own_origins(names, bound))
+        app = PageApp(parts, feed, gate, own_origins(names, bound), ping_s=ping_s)
         limits = limits_of(clock, "The page", max_connections=max_connections)
         async with AsyncExitStack() as stack:
             for part in parts:
                 await stack.enter_async_context(part.running(feed.of(part.name)))
             async with served(library, app, listening, limits, clock, body_s=BODY_S):
-                host_in_url = f"[{address}]" if ":" in address else address
                 # After the # it is sent to no server, and stands in no log.
-                on_ready(f"http://{host_in_url}:{bound}/#token={quote(token, safe='')}")
+                on_ready(f"http://{shown}:{bound}/#token={quote(token, safe='')}")
                 try:
                     await asyncio.get_running_loop().create_future()
                 finally:
                     feed.end()
 
 
-def own_origins(hosts: Iterable[str]) -> frozenset[str]:
-    """A further name may be that of a proxy with TLS in front of us."""
-    return frozenset(f"{scheme}://{host}" for host in hosts for scheme in ("http", "https"))
+def _names(address: str, port: int, host: str, further: tuple[str, ...]) -> tuple[str, frozenset[str]]:
+    """The name to print, and what is ours in `Host`."""
+    names = host_names(host, port, further) | host_names(address, port)
+    # A proxy with TLS in front of us is called by its name alone.
+    names |= {name.lower() for name in further}
+    if address in ALL_ADDRESSES:
+        loopback = ALL_ADDRESSES[address]
+        return (further or (loopback,))[0], names | host_names(loopback.strip("[]"), port)
+    return f"[{address}]" if ":" in address else address, names
+
+
+def own_origins(hosts: Iterable[str], port: int) -> frozenset[str]:
+    """With TLS, a proxy is in front of us. Without it, a name alone is that of another server, on port 80."""
+    return frozenset(
+        f"{scheme}://{host}"
+        for host in hosts
+        for scheme in ("http", "https")
+        if scheme == "https" or host.endswith(f":{port}") or port == HTTP_PORT
+    )

@@ -205,6 +205,7 @@ class HandChecks:
 
     def __init__(self) -> None:
         self.problem: LanewayError | None = None
+        self.rows = [CheckRow("codex", "warning", HOSTILE, "install it")]
         self.runs = 0
         self.may_end = asyncio.Event()
 
@@ -214,7 +215,7 @@ class HandChecks:
         await self.may_end.wait()
         if self.problem is not None:
             raise self.problem
-        done([CheckRow("codex", "warning", HOSTILE, "install it")])
+        done(self.rows)
 
 
 class Panel:

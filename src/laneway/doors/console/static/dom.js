@@ -17,6 +17,11 @@ export function button(label, pressed, props = {}) {
   return el("button", { type: "button", ...props, on: { click: pressed } }, label);
 }
 
+// A sentence of ours, in which commands stand between backticks.
+export function sentence(text) {
+  return text.split(/`([^`]+)`/).map((part, at) => (at % 2 ? el("code", {}, part) : part));
+}
+
 // A picture of lines, 24 by 24. No font has to have it.
 export function icon(lines) {
   const space = "http://www.w3.org/2000/svg";

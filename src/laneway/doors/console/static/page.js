@@ -30,7 +30,8 @@ const page = {
   },
   // A sentence about something that did not work, for the person at the page.
   problem(text) {
-    const note = el("div", { class: "problem", role: "alert" }, el("span", {}, text),
+    for (const each of problems()) if (each.dataset.text === text) each.remove();
+    const note = el("div", { class: "problem", role: "alert", "data-text": text }, el("span", {}, dom.sentence(text)),
       button("Close", () => note.remove()));
     main.before(note);
   },
@@ -42,6 +43,8 @@ const page = {
   },
 };
 
+const problems = () => document.querySelectorAll(".problem");
+
 function place() {
   const [part, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   return { part, rest };
@@ -49,6 +52,7 @@ function place() {
 
 async function show() {
   if (location.hash === "#main") return;
+  for (const each of problems()) each.remove();
   const { part, rest } = place();
   const known = about.parts.find((each) => each.name === part) ?? about.parts[0];
   if (!known) return;
@@ -78,29 +82,41 @@ function navigation() {
   }
 }
 
-function askToken(text) {
+function tokenForm(...above) {
   const input = el("input", { type: "password", id: "token", autocomplete: "off", required: true });
-  main.replaceChildren(el("form", {
-    class: "token",
-    on: {
-      submit(event) {
-        event.preventDefault();
-        const typed = input.value.trim();
-        wire.useToken(/#token=([^&\s]+)/.exec(typed) ? decodeURIComponent(/#token=([^&\s]+)/.exec(typed)[1]) : typed);
-        location.reload();
-      },
-    },
-  },
-  el("h1", {}, "Laneway"),
-  el("p", {}, text),
-  el("label", { for: "token" }, "Token, or the whole address"), input,
-  el("button", { class: "primary" }, "Open")));
-  input.focus();
+  function submit(event) {
+    event.preventDefault();
+    const typed = input.value.trim();
+    const token = /#token=([^&\s]+)/.exec(typed)?.[1];
+    const address = token && URL.canParse(typed) ? new URL(typed) : location;
+    // It is at another port now.
+    if (address.hostname === location.hostname && address.origin !== location.origin) {
+      location.assign(address);
+      return;
+    }
+    wire.useToken(token ? decodeURIComponent(token) : typed);
+    location.reload();
+  }
+  return el("form", { class: "token", on: { submit } }, above,
+    el("label", { for: "token" }, "Token, or the whole address"), input, el("button", { class: "primary" }, "Open"));
+}
+
+function askToken(text) {
+  main.replaceChildren(tokenForm(el("h1", {}, "Laneway"), el("p", {}, text)));
+  document.getElementById("token").focus();
+}
+
+// While the page is shown: what is written and waits in it stays.
+function askTokenAgain() {
+  if (document.getElementById("token")) return;
+  main.before(el("div", { class: "locked", role: "alert" },
+    tokenForm(el("p", {}, "Laneway was started anew, with another token. Paste the address that it printed: what you wrote here is kept."))));
 }
 
 wire.onState((state) => {
   connection.textContent = WORDS[state];
   document.body.dataset.connection = state;
+  if (state === "locked" && about) askTokenAgain();
 });
 
 addEventListener("hashchange", () => {

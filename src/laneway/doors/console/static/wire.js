@@ -113,7 +113,8 @@ export function isLeader() {
 }
 
 function setState(now) {
-  if (leads) channel.postMessage({ state: now });
+  // Another tab may have the token that is valid now.
+  if (leads && now !== "locked") channel.postMessage({ state: now });
   if (now === state) return;
   state = now;
   for (const act of states) act(now);
@@ -183,23 +184,20 @@ async function lead() {
     try {
       await readOnce();
     } catch (problem) {
-      if (problem instanceof PageError && problem.status === 401) await unlocked();
+      if (problem instanceof PageError && problem.status === 401) {
+        leads = false; // and the lock goes to the next tab
+        return;
+      }
     }
     if (last !== before) tries = 0;
-    if (state !== "locked") setState("lost");
+    setState("lost");
     await pause(RETRY_MS[Math.min(tries, RETRY_MS.length - 1)]);
   }
 }
 
-function unlocked() {
-  return new Promise((done) => {
-    addEventListener("laneway-token", done, { once: true });
-  });
-}
-
 channel.addEventListener("message", ({ data }) => {
   if (data.asks && leads) channel.postMessage({ state });
-  if (leads) return;
+  if (leads || state === "locked") return;
   if (data.state) setState(data.state);
   if (data.event) take(data.event);
 });

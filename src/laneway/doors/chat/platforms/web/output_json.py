@@ -31,6 +31,7 @@ from laneway.rendering.activities import outcome
 from laneway.rendering.as_code import as_code
 from laneway.rendering.lane_titles import call_title
 from laneway.rendering.outputs import shortened
+from laneway.rendering.titles import relative_to
 
 MAX_OUTPUT_CHARS = 60_000
 """Of one command in an event; the whole can be asked for."""
@@ -175,7 +176,7 @@ def _activity(lane: str, ticket: str, activity: Activity, cwd: str) -> dict[str,
         "is_whole": len(output) <= MAX_OUTPUT_CHARS,
         "lines": output.count("\n") + (not output.endswith("\n")) if output else 0,
         "input": _input(activity),
-        "diffs": diffs_json(activity.changes),
+        "diffs": diffs_json(activity.changes, cwd),
     }
 
 
@@ -186,8 +187,14 @@ def _input(activity: Activity) -> list[Any]:
     return list(markdown_tree(as_code(activity.input)))
 
 
-def diffs_json(changes: tuple[FileChange, ...]) -> list[Any]:
-    return [msgspec.to_builtins(change_diff(change)) for change in changes]
+def diffs_json(changes: tuple[FileChange, ...], cwd: str) -> list[Any]:
+    """Files below the folder are named as they are there."""
+    return [msgspec.to_builtins(change_diff(_below(change, cwd))) for change in changes]
+
+
+def _below(change: FileChange, cwd: str) -> FileChange:
+    move_path = relative_to(change.move_path, cwd) if change.move_path else None
+    return msgspec.structs.replace(change, path=relative_to(change.path, cwd), move_path=move_path)
 
 
 def _plan(plan: Plan) -> dict[str, Any]:
@@ -232,7 +239,7 @@ def question_json(shown: QuestionShown, cwd: str) -> dict[str, Any]:
             for paragraph in question_texts.explanation(question, question.cwd or cwd)
             for node in markdown_tree(paragraph)
         ],
-        "diffs": diffs_json(question.changes),
+        "diffs": diffs_json(question.changes, question.cwd or cwd),
         "url": question.url if question.url and question_texts.is_web(question.url) else "",
         "fields": [_field(field) for field in fields or ()],
         "is_form": bool(fields),

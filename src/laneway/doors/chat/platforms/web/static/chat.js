@@ -9,6 +9,7 @@ const NEAR_END_PX = 80;
 const NOTIFY_MS = 600;
 const FRESH_S = 30;
 const MAX_OUTBOX = 20;
+const UNNAMED = "New conversation";
 
 export async function mount(main, page) {
   const chat = new ChatView(main, page);
@@ -28,35 +29,52 @@ class ChatView {
     this.list = el("ul", { class: "conversations" });
     this.title = el("h1", {});
     this.folder = el("p", { class: "soft small" });
-    this.lines = el("div", { class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Messages" });
+    this.entries = el("div", { class: "entries" });
+    this.lines = el("div", { class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Messages" }, this.entries);
     this.earlier = button("Show earlier", () => this.showEarlier(), { class: "quiet earlier", hidden: true });
+    this.leads = el("b", {});
+    this.welcome = el("div", { class: "welcome soft" }, el("p", {}, "Say what to do: plain words go to ", this.leads, "."),
+      el("p", {}, el("code", {}, "/"), " lists commands, and the other lanes to give a task to. Files can be pasted or dropped."));
     this.down = button("↓ Newest", () => this.toEnd(), { class: "down", hidden: true });
     this.status = el("p", { class: "status small", role: "status" });
     this.asked = el("div", { class: "questions", role: "group", "aria-label": "Open questions", hidden: true });
     this.found = el("section", { class: "found", "aria-label": "Search in this conversation", hidden: true });
-    this.log = new Log(page, this.lines, this);
+    this.log = new Log(page, this.entries, this);
     this.questions = new Questions(page, this.asked, this);
     this.composer = new Composer({ ...page, keep: (text) => this.keepDraft(text) },
       { send: (text, files) => this.send(text, files), commands: () => this.commands(), stop: () => this.send("/stop", []) });
     this.side = el("aside", { class: "side", "aria-label": "Conversations" },
-      el("p", { class: "buttons" }, button("New conversation", () => this.begin(), { class: "primary" })), this.list);
+      el("p", { class: "only-narrow" }, button("Close", () => this.toggleSide(), { class: "quiet" })),
+      el("p", { class: "buttons" }, button(UNNAMED, () => this.begin(), { class: "primary" })), this.list);
+    this.opener = button(page.icon("M4 7h16M4 12h16M4 17h16"), () => this.toggleSide(), { class: "quiet only-narrow", "aria-label": "All conversations" });
+    this.side.addEventListener("click", (event) => { if (event.target.closest("a")) this.side.classList.remove("open"); });
+    this.side.addEventListener("keydown", (event) => { if (event.key === "Escape" && this.side.classList.contains("open")) this.toggleSide(); });
     this.talk = el("section", { class: "talk", "aria-label": "Conversation", hidden: true },
       el("div", { class: "talk-head" },
-        button(page.icon("M4 7h16M4 12h16M4 17h16"), () => this.toggleSide(), { class: "quiet only-narrow", "aria-label": "All conversations" }),
+        this.opener,
         el("div", { class: "names" }, this.title, this.folder),
         el("div", { class: "tools" },
           button("Search", () => this.toggleSearch()), button("Export", () => this.export()),
           "Notification" in window && button("Notify me", (event) => this.askToNotify(event.target), { class: "notify" }))),
-      this.found, el("div", { class: "log-frame" }, this.earlier, this.lines, this.down),
+      this.found, el("div", { class: "log-frame" }, this.earlier, this.lines, this.welcome, this.down),
       this.asked, this.status, this.composer.node);
     this.empty = el("p", { class: "none-open soft" }, "No conversation is open. Begin a new one, or choose one from the list.");
     main.append(el("div", { class: "chat" }, this.side, this.talk, this.empty));
     this.composer.takeDrops(this.talk);
+    this.talk.addEventListener("click", (event) => {
+      if (!this.side.classList.contains("open")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.toggleSide();
+    }, true);
     this.sticks = true;
+    this.top = 0;
     this.lines.addEventListener("scroll", () => this.scrolled());
-    // A question that opens, a keyboard, a picture: whoever looked at the end still does.
+    // A question that opens, a keyboard, a picture, an entry that gets its real height when it is first on the
+    // screen: whoever looked at the end still does.
     this.sized = new ResizeObserver(() => { if (this.sticks) this.toEnd(); });
     this.sized.observe(this.lines);
+    this.sized.observe(this.entries);
     this.off = [
       page.on("chat", (event) => this.hear(event)),
       page.onReset(() => this.reload()),
@@ -75,8 +93,16 @@ class ChatView {
   async readList() {
     const { cwd, conversations } = await this.page.get(`${API}/conversations`);
     this.cwd = cwd;
+    const shown = this.known.get(this.shown);
     this.known = new Map(conversations.map((each) => [each.id, each]));
+    // Where nothing was said yet is in nobody's list but ours.
+    if (shown && !this.known.has(this.shown)) this.known.set(this.shown, shown);
     this.showList();
+  }
+
+  // For news that nobody waits for: without a connection the page says so itself, and reads all anew later.
+  refreshList() {
+    this.readList().catch((problem) => { if (problem.status) this.page.problem(problem.message); });
   }
 
   showList() {
@@ -91,9 +117,11 @@ class ChatView {
     }));
   }
 
+  // On a narrow screen the list lies above the conversation, until one is chosen or somebody presses beside it.
   toggleSide() {
-    this.side.classList.toggle("open");
-    if (this.side.classList.contains("open")) (this.list.querySelector("a") ?? this.side.querySelector("button")).focus();
+    const isOpen = this.side.classList.toggle("open");
+    if (isOpen) (this.list.querySelector("a") ?? this.side.querySelector("button")).focus();
+    else this.opener.focus();
   }
 
   async begin() {
@@ -158,9 +186,7 @@ class ChatView {
       this.last = state.last;
       this.stated.set(conversation, state.status);
       this.known.set(conversation, { ...this.known.get(conversation), ...state, items: undefined, live: undefined });
-      this.title.textContent = state.title;
-      this.folder.textContent = state.cwd;
-      this.page.title(state.title);
+      this.head(state);
       this.talk.hidden = false;
       this.empty.hidden = true;
       this.resend(conversation);
@@ -189,9 +215,9 @@ class ChatView {
 
   async showEarlier() {
     const { items, first } = await this.page.get(`${API}/conversations/${encodeURIComponent(this.shown)}?before=${this.first}`);
-    const before = this.lines.firstChild;
     const height = this.lines.scrollHeight;
-    for (const item of items.reverse()) this.log.add(item, before === null ? null : this.lines.firstChild);
+    const before = this.entries.firstChild;
+    for (const item of items) this.log.add(item, before);
     this.first = first;
     this.earlier.hidden = first <= 1;
     this.lines.scrollTop += this.lines.scrollHeight - height;
@@ -208,7 +234,7 @@ class ChatView {
       return;
     }
     if (topic === "began") {
-      this.readList();
+      this.refreshList();
       return;
     }
     if (topic === "status") {
@@ -216,6 +242,7 @@ class ChatView {
       this.showList();
     }
     if (topic === "item") this.consider(data);
+    if (topic === "item" && data.kind === "said") this.noteUse(data);
     if (data.conversation !== this.shown) return;
     if (this.buffer) {
       this.buffer.push(event);
@@ -243,19 +270,27 @@ class ChatView {
       this.page.announce(`${item.asker} asks: ${item.title}`);
     }
     if (item.kind === "question_over") this.questions.over(item.number);
-    if (item.kind === "said" && !this.known.get(this.shown)?.named) this.name(item.text);
     if (item.kind === "text") this.page.announce(`${item.lane}: ${this.log.keyed.get(`part ${item.part}`)?.textContent ?? ""}`.slice(0, 600));
-    if (item.kind === "told") this.page.announce(this.lines.lastElementChild?.textContent ?? "");
+    if (item.kind === "told") this.page.announce(this.entries.lastElementChild?.textContent ?? "");
   }
 
-  name(text) {
-    const known = this.known.get(this.shown);
-    if (!known) return;
-    known.named = true;
-    if (known.title === "New conversation" && text) known.title = text.split("\n")[0].slice(0, 80);
-    this.title.textContent = known.title;
-    this.page.title(known.title);
+  // Somebody spoke: this conversation is the latest, and its first words are its title.
+  noteUse({ conversation, at, text }) {
+    const known = this.known.get(conversation);
+    if (!known) {
+      this.refreshList();
+      return;
+    }
+    known.used_at = at;
+    if (known.title === UNNAMED && text) known.title = text.trim().replace(/\s+/g, " ").slice(0, 80);
+    if (conversation === this.shown) this.head(known);
     this.showList();
+  }
+
+  head({ title, cwd }) {
+    this.title.textContent = title;
+    this.folder.textContent = cwd;
+    this.page.title(title);
   }
 
   // A notice for what just happened, if it still matters in a moment and nobody looks.
@@ -280,6 +315,7 @@ class ChatView {
       return;
     }
     this.composer.working(Boolean(status.active_lane));
+    this.leads.textContent = status.default_lane;
     const since = status.working_since ? Math.max(0, Math.round(Date.now() / 1000 - status.working_since)) : 0;
     const parts = [
       status.is_waiting ? "A question is open" : status.active_lane ? `${status.active_lane} works${since ? ` ${since} s` : ""}` : `${status.default_lane} is next`,
@@ -326,9 +362,13 @@ class ChatView {
   async post(conversation, key, message) {
     try {
       await this.page.post(`${API}/conversations/${encodeURIComponent(conversation)}/messages`, message, { key });
-    } finally {
+    } catch (problem) {
+      // Without a valid token nothing was decided: it is sent again once there is one.
+      if (problem.status === 401) return;
       this.outbox(conversation, (kept) => kept.filter((each) => each.key !== key));
+      throw problem;
     }
+    this.outbox(conversation, (kept) => kept.filter((each) => each.key !== key));
   }
 
   // What was being sent when the page was closed or reloaded: the key lets it arrive once.
@@ -340,8 +380,10 @@ class ChatView {
   }
 
   async upload(file) {
+    // Read here: a folder, or a file that is gone, would look like a lost connection.
+    const body = await file.arrayBuffer().catch(() => { throw new Error(`${file.name} cannot be read`); });
     const headers = { "content-type": "application/octet-stream", "x-file-name": encodeURIComponent(file.name || "pasted") };
-    return this.page.post(`${API}/uploads`, null, { body: file, headers });
+    return this.page.post(`${API}/uploads`, null, { body, headers });
   }
 
   async commands() {
@@ -452,7 +494,7 @@ class ChatView {
 
   async reveal(number) {
     while (this.first > number) await this.showEarlier();
-    const entries = [...this.lines.querySelectorAll("[data-n]")].filter((each) => Number(each.dataset.n) <= number);
+    const entries = [...this.entries.querySelectorAll("[data-n]")].filter((each) => Number(each.dataset.n) <= number);
     const entry = entries.sort((a, b) => Number(b.dataset.n) - Number(a.dataset.n))[0];
     if (!entry) return;
     for (const each of entry.querySelectorAll("details")) each.open = true;
@@ -468,15 +510,17 @@ class ChatView {
   toEnd() {
     this.sticks = true;
     this.lines.scrollTop = this.lines.scrollHeight;
+    this.top = this.lines.scrollTop;
     this.down.hidden = true;
-    // What was never on the screen has its real height only now.
-    requestAnimationFrame(() => {
-      if (this.sticks) this.lines.scrollTop = this.lines.scrollHeight;
-    });
   }
 
+  // Only a way up is a person's: what grows below the end is followed.
   scrolled() {
-    this.sticks = this.isAtEnd();
-    if (this.sticks) this.down.hidden = true;
+    const { scrollTop } = this.lines;
+    if (this.isAtEnd()) {
+      this.sticks = true;
+      this.down.hidden = true;
+    } else if (scrollTop < this.top) this.sticks = false;
+    this.top = scrollTop;
   }
 }

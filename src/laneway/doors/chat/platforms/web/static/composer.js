@@ -41,6 +41,7 @@ export class Composer {
   }
 
   focus() {
+    this.grow();
     this.text.focus();
   }
 
@@ -139,7 +140,8 @@ export class Composer {
 
   grow() {
     this.text.style.height = "auto";
-    this.text.style.height = `${Math.min(this.text.scrollHeight + 2, 260)}px`;
+    // Where it is not on the screen yet, it has no height to go by.
+    if (this.text.scrollHeight) this.text.style.height = `${Math.min(this.text.scrollHeight + 2, 260)}px`;
   }
 
   // ── files ──────────────────────────────────────────────────────────────

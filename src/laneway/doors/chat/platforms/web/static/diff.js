@@ -9,13 +9,22 @@ function cell(page, number, text, side, marked) {
   ];
 }
 
-function row(page, [sign, oldNumber, oldText, newNumber, newText]) {
+// `sides` are those that have anything: a new file has no left.
+function row(page, [sign, oldNumber, oldText, newNumber, newText], sides) {
   if (sign === "@") {
-    return page.el("tr", { class: "hunk" }, page.el("td", { colspan: "4" }, oldText ? `⋯ ${oldText}` : "⋯"));
+    return page.el("tr", { class: "hunk" }, page.el("td", { colspan: 2 * sides.length }, oldText ? `⋯ ${oldText}` : "⋯"));
   }
-  return page.el("tr", { class: SIGNS[sign] },
-    cell(page, oldNumber, oldText, "old", sign === "-" || sign === "~"),
-    cell(page, newNumber, newText, "new", sign === "+" || sign === "~"));
+  const cells = {
+    old: () => cell(page, oldNumber, oldText, "old", sign === "-" || sign === "~"),
+    new: () => cell(page, newNumber, newText, "new", sign === "+" || sign === "~"),
+  };
+  return page.el("tr", { class: SIGNS[sign] }, sides.map((side) => cells[side]()));
+}
+
+function sidesOf(rows) {
+  const lines = rows.filter(([sign]) => sign !== "@");
+  if (lines.length && lines.every(([sign]) => sign === "+")) return ["new"];
+  return lines.length && lines.every(([sign]) => sign === "-") ? ["old"] : ["old", "new"];
 }
 
 export function counts(diff) {
@@ -26,10 +35,12 @@ export function counts(diff) {
 
 export function diffTable(page, diff) {
   const name = diff.move_path ? `${diff.path} → ${diff.move_path}` : diff.path;
+  const sides = sidesOf(diff.rows);
+  const order = { old: "all of it is removed", new: "all of it is new" }[sides.length === 1 ? sides[0] : ""] ?? "before on the left, after on the right";
   const table = page.el("table", { class: "diff" },
-    page.el("caption", { class: "unseen" }, `Changes of ${name}: before on the left, after on the right`),
-    page.el("colgroup", {}, ["line", "", "line", ""].map((kind) => page.el("col", { class: kind }))),
-    page.el("tbody", {}, diff.rows.map((each) => row(page, each))));
+    page.el("caption", { class: "unseen" }, `Changes of ${name}: ${order}`),
+    page.el("colgroup", {}, sides.map(() => ["line", ""].map((kind) => page.el("col", { class: kind })))),
+    page.el("tbody", {}, diff.rows.map((each) => row(page, each, sides))));
   return page.el("div", { class: "file-diff" },
     page.el("div", { class: "file-name" }, page.el("code", {}, name), ` ${counts(diff)}`),
     page.el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Changes of ${name}` }, table),

@@ -39,7 +39,9 @@ export class Log {
     this.keyed = new Map();
     this.banners = new Map();
     this.defaultLane = "";
-    this.numbers = { first: Infinity, last: 0 };
+    this.numbers = new Set();
+    // What changes an entry that is not here yet: it is among the earlier ones.
+    this.late = new Map();
     this.root.replaceChildren();
   }
 
@@ -47,8 +49,8 @@ export class Log {
 
   // Whether it was new. `before` is where older entries go.
   add(item, before = null) {
-    if (this.numbers.first <= item.n && item.n <= this.numbers.last) return false;
-    this.numbers = { first: Math.min(this.numbers.first, item.n), last: Math.max(this.numbers.last, item.n) };
+    if (this.numbers.has(item.n)) return false;
+    this.numbers.add(item.n);
     const known = this[`on_${item.kind}`];
     const entry = known?.call(this, item);
     if (entry) {
@@ -117,12 +119,26 @@ export class Log {
     this.keyed.set(`message ${item.message}`, entry);
     this.keyed.set(`input ${item.input}`, entry);
     sent?.remove();
+    this.after(`input ${item.input}`);
     return entry;
+  }
+
+  // Applies what came before the entry that it changes.
+  after(key) {
+    const late = this.late.get(key);
+    this.late.delete(key);
+    if (late) this[`on_${late.kind}`](late);
   }
 
   on_receipt(item) {
     const entry = this.keyed.get(`message ${item.message}`) ?? this.keyed.get(`input ${item.input}`);
-    if (!entry) return null;
+    if (!entry) {
+      this.late.set(`input ${item.input}`, item);
+      return null;
+    }
+    // Of earlier ones that are read later.
+    if (entry.receiptNumber > item.n) return null;
+    entry.receiptNumber = item.n;
     const place = item.receipt === "queued" && item.position ? ` (number ${item.position})` : "";
     const words = item.text || (RECEIPTS[item.receipt] ?? "") + place;
     const line = entry.querySelector(".receipt");
@@ -173,7 +189,7 @@ export class Log {
   on_activity(item) {
     const { el, button } = this.page;
     const name = (this.banners.get(item.ticket) ?? item.lane !== this.defaultLane) ? `${item.lane}::${item.title}` : item.title;
-    const state = { running: "▶", completed: "✓", failed: "✗", declined: "✗", interrupted: "■", detached: "…" }[item.status];
+    const state = { running: "", completed: "✓", failed: "✗", declined: "✗", interrupted: "■", detached: "…" }[item.status];
     const key = `activity ${item.ticket} ${item.item}`;
     const known = this.keyed.get(key);
     const details = el("details", { open: known?.querySelector("details")?.open },
@@ -200,7 +216,7 @@ export class Log {
       details.append(entry.pre);
     }
     if (!item.output && !entry.lines && details.children.length === 1 && item.status !== "running") details.classList.add("empty");
-    return this.replaced(key, known, entry);
+    return this.replaced(key, known, entry, item.n);
   }
 
   on_plan(item) {
@@ -210,7 +226,7 @@ export class Log {
       item.explanation && el("p", {}, item.explanation),
       el("ul", {}, item.steps.map((step) => el("li", { class: step.status },
         el("span", { role: "img", "aria-label": PLAN_WORDS[step.status] ?? step.status }, MARKS[step.status] ?? "☐"), ` ${step.text}`))));
-    return this.replaced(key, this.keyed.get(key), entry);
+    return this.replaced(key, this.keyed.get(key), entry, item.n);
   }
 
   // ── questions, and Laneway itself ──────────────────────────────────────
@@ -220,13 +236,15 @@ export class Log {
     const entry = el("div", { class: `entry asked ${laneClass(item.lane)}` },
       el("p", {}, el("b", {}, `${item.asker} asks (#${item.number}): `), item.title), el("p", { class: "answer-given soft" }));
     this.keyed.set(`question ${item.number}`, entry);
+    this.after(`question ${item.number}`);
     return entry;
   }
 
   on_question_over(item) {
     const line = this.keyed.get(`question ${item.number}`)?.querySelector(".answer-given");
     const by = item.by ? ` by ${item.by}` : "";
-    if (line) line.textContent = `${HOW[item.how] ?? item.how}${by}${item.text ? `: ${item.text}` : ""}`;
+    if (!line) this.late.set(`question ${item.number}`, item);
+    else line.textContent = `${HOW[item.how] ?? item.how}${by}${item.text ? `: ${item.text}` : ""}`;
     return null;
   }
 
@@ -263,11 +281,13 @@ export class Log {
     const key = `part ${item.part}`;
     const known = this.keyed.get(key);
     if (known?.querySelector("details")?.open) entry.querySelector("details").open = true;
-    return this.replaced(key, known, entry);
+    return this.replaced(key, known, entry, item.n);
   }
 
-  // In the place of what was shown before.
-  replaced(key, known, entry) {
+  // In the place of what was shown before. An earlier state that is read later changes nothing.
+  replaced(key, known, entry, number) {
+    if (known?.number > number) return null;
+    entry.number = number;
     this.keyed.set(key, entry);
     if (!known?.isConnected) return entry;
     entry.dataset.n = known.dataset.n ?? "";

@@ -9,10 +9,10 @@ function option(page, field, each, type, id) {
     each.text && page.el("span", { class: "soft small" }, ` – ${each.text}`));
 }
 
-// One field of a form: its element, and what reads its value into `values`.
-function control(page, field, id) {
+// One field of a form: its element, and what reads its value into `values`. A hint that repeats `title` is left out.
+function control(page, field, id, title) {
   const { el } = page;
-  const hint = field.text && el("p", { class: "soft small", id: `${id}-hint` }, field.text);
+  const hint = field.text && field.text !== title && el("p", { class: "soft small", id: `${id}-hint` }, field.text);
   if (field.options.length) {
     const several = field.type === "array";
     const boxes = field.options.map((each) => option(page, field, each, several ? "checkbox" : "radio", id));
@@ -124,12 +124,12 @@ export class Questions {
       && el("input", { type: "text", id: `${id}-words`, placeholder: "Why not, or what instead (for a no)", "aria-label": "Words that go with a no" });
     const buttons = question.buttons.map((each) =>
       button(each.label, () => send(each.data, { words: words && each.style === "no" ? words.value : "" }), { class: each.style }));
-    return el("div", {}, words && el("div", { class: "field" }, words), el("p", { class: "buttons" }, buttons));
+    return el("div", { class: "choices" }, words && el("div", { class: "field" }, words), el("p", { class: "buttons" }, buttons));
   }
 
   form(question, id, send) {
     const { el, button } = this.page;
-    const controls = question.fields.map((field, at) => control(this.page, field, `${id}-${at}`));
+    const controls = question.fields.map((field, at) => control(this.page, field, `${id}-${at}`, question.title));
     return el("form", {
       on: {
         async submit(event) {

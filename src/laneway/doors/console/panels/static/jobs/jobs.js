@@ -43,7 +43,7 @@ export async function mount(main, page) {
       for (const job of told.jobs) older.delete(job.jobId);
       lives = told.jobs.some((job) => !ENDED.has(job.status));
       refill(rows, [...told.jobs, ...older.values()].map(row));
-      if (!told.jobs.length) fill(rows, el("li", { class: "soft" }, "There are no jobs. `laneway jobs spawn`, or an agent with the tool codex_spawn, starts one."));
+      if (!told.jobs.length) fill(rows, el("li", { class: "soft" }, "There are no jobs. ", el("code", {}, "laneway jobs spawn"), ", or an agent with the tool ", el("code", {}, "codex_spawn"), ", starts one."));
       if (!older.size) next(told.nextCursor);
     });
     function next(cursor) {

@@ -10,7 +10,7 @@ const DOORS = { mcp: "MCP server", "mcp-server": "codex mcp-server", acp: "edito
 export async function mount(main, page) {
   const { el } = page;
   // Sessions of editors and chats have no name.
-  const title = (row) => row.name || (row.cwd ? `${DOORS[row.door] ?? row.door} in ${row.cwd.split("/").pop()}` : row.agent_id);
+  const title = (row) => row.name || (row.cwd ? `${row.engine || "Session"} in ${row.cwd.split("/").pop()}` : row.agent_id);
   const at = (agentId, verb) => `/api/sessions/${encodeURIComponent(agentId)}/${verb}`;
   let before = new Map();
 
@@ -27,7 +27,7 @@ export async function mount(main, page) {
       const busy = sessions.filter((row) => row.state === "busy").length;
       const waiting = sessions.filter((row) => row.open_questions > 0).length;
       fill(summary, sessions.length ? [count(sessions.length, "session"), `${busy} busy`, waiting && `${waiting} waiting for an answer`].filter(Boolean).join(", ")
-        : "Nothing runs. `laneway mcp`, an editor, `laneway chat` or `laneway ask` would show here.");
+        : ["Nothing runs. ", el("code", {}, "laneway mcp"), ", an editor, ", el("code", {}, "laneway chat"), " or ", el("code", {}, "laneway ask"), " would show here."]);
       fill(problems, silent.map((each) => el("p", { class: "warn small" }, `Process ${each.pid}: ${each.why}`)));
       refill(rows, sessions.map(card));
       tell(sessions);
@@ -42,9 +42,9 @@ export async function mount(main, page) {
     return el("li", { class: waits ? "card waits" : "card" },
       el("p", {}, el("a", { href: `#/sessions/${encodeURIComponent(row.agent_id)}`, class: "name" }, title(row)), " ", badge(waits ? "waits" : row.state),
         waits && el("span", { class: "warn" }, " for an answer")),
-      el("p", { class: "soft small" }, [DOORS[row.door] ?? row.door, row.engine, row.model, row.team && `team ${row.team}`].filter(Boolean).join(" · ")),
+      el("p", { class: "soft small" }, [DOORS[row.door] ?? row.door, row.name && row.engine, row.model, row.team && `team ${row.team}`].filter(Boolean).join(" · ")),
       el("p", { class: "soft small" }, [row.cwd, row.branch].filter(Boolean).join(" · ")),
-      el("p", { class: "soft small" }, `${count(row.turns, "turn")} · ${number(row.tokens)} tokens · process ${row.pid} · `, time(row.last_active)),
+      el("p", { class: "soft small" }, `${count(row.turns, "turn")} · ${number(row.tokens)} tokens · process ${row.pid}`, row.last_active && [" · ", time(row.last_active)]),
       row.last_text && el("blockquote", { class: "last" }, row.last_text));
   }
 
