@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,10 +59,24 @@ def files_folder(platform: str) -> Path:
     return state_home() / FILES / platform
 
 
-def bot_locks() -> ConversationLocks:
+def bot_locks(program: str = "laneway chat") -> ConversationLocks:
+    """`program`: how the holder calls itself."""
     from laneway.store.conversation_locks import ConversationLockFiles
 
-    return ConversationLockFiles(state_home() / "bots")
+    return ConversationLockFiles(state_home() / "bots", program)
+
+
+def lock_name(platform: str, token: str) -> str:
+    """One for each bot; says nothing of the token."""
+    return f"{platform}-{hashlib.sha256(token.encode()).hexdigest()[:24]}"
+
+
+def hold_bot(platform: str, token: str, locks: ConversationLocks) -> Callable[[], None]:
+    """Take the bot for this process, until the result is called. Raises `UsageError` if another has it."""
+    try:
+        return locks.hold(lock_name(platform, token))
+    except ConversationHeld as held:
+        raise UsageError(f"The bot for {platform} is run by {held.holder}: end that first.") from None
 
 
 class SoleBot:
@@ -71,18 +85,14 @@ class SoleBot:
     def __init__(self, platform: ChatPlatform, token: str, locks: ConversationLocks) -> None:
         self._platform = platform
         self._locks = locks
-        digest = hashlib.sha256(token.encode()).hexdigest()[:24]
-        self._key = f"{platform.name}-{digest}"
+        self._token = token
 
     @property
     def name(self) -> str:
         return self._platform.name
 
     async def run(self, chat: Chat) -> int:
-        try:
-            release = await asyncio.to_thread(self._locks.hold, self._key)
-        except ConversationHeld as held:
-            raise UsageError(f"The bot for {self.name} is run by {held.holder}: end that first.") from None
+        release = await asyncio.to_thread(hold_bot, self.name, self._token, self._locks)
         try:
             return await self._platform.run(chat)
         finally:
