@@ -1,4 +1,4 @@
-"""`laneway setup service`: a file that systemd or launchd takes, whatever the paths; it starts, and it goes."""
+"""`laneway setup service`: a file that systemd or launchd takes, whatever its paths; it starts and goes."""
 
 from __future__ import annotations
 
