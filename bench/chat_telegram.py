@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bench.rig import Rig
 from bench.table import Goal, Row, Section
 from bench.telegram_calls import WORD_S
@@ -14,7 +16,7 @@ NONE = Goal(0.0, of="ours")
 
 def run(rig: Rig, *, quick: bool = False) -> Section:
     words, chats, chat_words = (1_000, 5, 100) if quick else (WORDS, CHATS, CHAT_WORDS)
-    samples = {
+    samples: dict[str, Any] = {
         "private": rig.measure("bench.telegram_calls", "private", 1, words, 20),
         "group": rig.measure("bench.telegram_calls", "group", 1, words, 20),
         "many": rig.measure("bench.telegram_calls", "private", chats, chat_words, 1),
