@@ -54,6 +54,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         """By how much the goal was missed, in words."""
         assert self.goal is not None
         assert self.judged is not None
+        if not self.goal.bound:
+            return f"{self.judged:g} instead of none"
         over = abs(self.judged / self.goal.bound - 1)
         side = "below" if self.goal.at_least else "above"
         return f"{over:.0%} {side} the goal ({self._goal()})"

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from laneway.app.chat_lanes import CODEX_LOGIN, ChatLanes, ChosenEngines
+from laneway.app.chat_lanes import CODEX_LOGIN, ChatLanes, ChosenEngines, codex_kind
 from laneway.app.options import ClaudeChoice, CodexChoice
 from laneway.base.settings import Settings, load
 from laneway.testing.lane_host import HeardLane
 from laneway.wire.guardian import descendants
+from tests.base.folders import Folders
 
 DEADLINE_S = 90
 
@@ -74,3 +75,32 @@ async def test_a_codex_that_is_not_there_is_told_by_its_lanes_and_by_no_other(tm
             assert problem is not None
             assert "none" in problem
     assert CODEX_LOGIN == "Codex not authenticated. Run 'codex' in terminal to log in."
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_remote", "expected"),
+    [
+        ({}, True, None),
+        ({"chat.codex_approvals": "never"}, True, "never"),
+        ({"chat.codex_approvals": "never"}, False, "never"),
+        ({"approval_policy": "never"}, True, "never"),
+    ],
+)
+def test_what_the_user_has_said_about_approvals_holds_everywhere(
+    tmp_path: Path, flags: dict[str, object], is_remote: bool, expected: str | None
+) -> None:
+    """Their own word is a flag, the environment or their own file."""
+    kind = codex_kind(settings(tmp_path, **flags), is_rehearsal=False, is_remote=is_remote)
+    assert kind.approval_policy == expected
+
+
+@pytest.mark.parametrize(("is_remote", "expected"), [(True, "on-request"), (False, "never")])
+def test_a_trusted_repository_cannot_keep_codex_from_asking_where_others_write(
+    tmp_path: Path, *, is_remote: bool, expected: str
+) -> None:
+    folders = Folders(tmp_path)
+    folders.own_repo_file.write_text('[laneway]\napproval_policy = "never"\n')
+    folders.trust()
+    trusted = folders.load()
+    assert trusted.approval_policy == "never"
+    assert codex_kind(trusted, is_rehearsal=False, is_remote=is_remote).approval_policy == expected

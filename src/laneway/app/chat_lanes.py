@@ -83,7 +83,7 @@ class ChatLanes:
         self._engines: dict[str, tuple[LaneKind, SharedEngine]] = {
             CLAUDE.name: (_claude_kind(is_rehearsal=is_rehearsal), _claude(chosen.claude, chosen.retry_s)),
             CODEX.name: (
-                _codex_kind(settings, is_rehearsal=is_rehearsal, is_remote=is_remote),
+                codex_kind(settings, is_rehearsal=is_rehearsal, is_remote=is_remote),
                 rehearsing if is_rehearsal else _codex(chosen.codex, chosen.retry_s),
             ),
             REHEARSE.name: (REHEARSE, rehearsing),
@@ -119,7 +119,7 @@ class ChatLanes:
     def make(self, name: str, cwd: Path) -> Lane:
         if name in self._engines:
             kind, engine = self._engines[name]
-            if name == CODEX.name and self._is_remote and kind.approval_policy is None:
+            if self._is_remote and kind.approval_policy is None:
                 kind = _asking(kind, cwd)
             return EngineLane(kind, engine)
         if name not in self.names:
@@ -131,7 +131,7 @@ def _claude_kind(*, is_rehearsal: bool) -> LaneKind:
     return msgspec.structs.replace(CLAUDE, resumes=False) if is_rehearsal else CLAUDE
 
 
-def _codex_kind(settings: Settings, *, is_rehearsal: bool, is_remote: bool) -> LaneKind:
+def codex_kind(settings: Settings, *, is_rehearsal: bool, is_remote: bool) -> LaneKind:
     if is_rehearsal:
         return msgspec.structs.replace(REHEARSE, name=CODEX.name, description=CODEX.description)
     config: dict[str, Any] = {}
@@ -154,12 +154,19 @@ def _is_own_word(settings: Settings) -> bool:
 
 
 def _asking(kind: LaneKind, cwd: Path) -> LaneKind:
-    from laneway.codex.locate import codex_home
-    from laneway.codex.repo_approvals import ON_REQUEST, repository_asks_less
+    """The lane, told to ask where a repository would have it ask less than its user."""
+    policy: str | None = None
+    if kind.name == CODEX.name:
+        from laneway.codex import repo_approvals as of_codex
+        from laneway.codex.locate import codex_home
 
-    if repository_asks_less(str(cwd), codex_home(os.environ)):
-        return msgspec.structs.replace(kind, approval_policy=ON_REQUEST)
-    return kind
+        policy = of_codex.policy_against(str(cwd), codex_home(os.environ))
+    elif kind.name == CLAUDE.name:
+        from laneway.claude import repo_approvals as of_claude
+        from laneway.claude.locate import config_home
+
+        policy = of_claude.policy_against(str(cwd), config_home(os.environ))
+    return kind if policy is None else msgspec.structs.replace(kind, approval_policy=policy)
 
 
 # ── engines ────────────────────────────────────────────────────────────────

@@ -117,7 +117,7 @@ async def _open_case(options: argparse.Namespace, stack: AsyncExitStack) -> Chec
 
 
 def _probes() -> list[Probe]:
-    from laneway.cli.checks import claude, clients, codex, folders, lanes, machine, sandbox, settings
+    from laneway.cli.checks import bots, claude, clients, codex, folders, lanes, machine, sandbox, settings
     from laneway.cli.checks.model import Probe
     from laneway.codex.binary import PROBE_S
 
@@ -136,6 +136,7 @@ def _probes() -> list[Probe]:
         Probe("claude", "trying Claude Code", claude.look),
         Probe("lanes", "importing lane plugins", lanes.look),
         Probe("chat", "asking the lanes of `laneway chat`", lanes.look_at_chat),
+        Probe("bots", "asking Telegram and Discord about your bots", bots.look, 3 * bots.ANSWER_S),
         Probe("registrations", "reading other programs' configs", clients.look),
     ]
 

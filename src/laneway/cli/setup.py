@@ -1,6 +1,7 @@
 """`laneway setup`: registers Laneway in a client's config, and proves it by starting what was registered.
 
-Owns the flags and the output; `laneway.cli.clients.registering` does the work.
+Owns the flags and the output; `laneway.cli.clients.registering` does the work. Bots and the service that
+runs them are `laneway.cli.bots`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ CLIENT_NAMES = (
     "generic",
     "jetbrains",
 )
+BOT_NAMES = ("telegram", "discord")
+SERVICE_NAME = "service"
 DEADLINE_S = 30.0
 """For the handshake; see `laneway.cli.handshake`."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
@@ -69,20 +72,34 @@ back, byte for byte; a copy of the old file is kept for that in Laneway's state 
   laneway setup claude --remove               take it out again
   laneway setup --undo                        take the last setup back
 
+Bots: you are led through the token, which is never shown, and a code that you send to the bot, so that it
+knows its owner. Both are stored in your own settings, which only you can read. A second run adds the person
+who types the code; --force makes them the only one, and --remove takes the bot out again.
+
+  laneway setup telegram
+  laneway setup discord
+  printenv MY_TOKEN | laneway setup telegram --token-stdin    without a terminal; the code is printed
+  laneway setup service -C ~/work      a systemd unit or launchd file that runs all bots that are set up
+  laneway setup service --start        the same, and start it now
+
 exit codes of this command:
   0    registered and proved, or there already, or removed, or taken back
-  1    it does not answer, or the file cannot be edited: nothing was changed
+  1    it does not answer, nobody typed the code, or the file cannot be edited: nothing was changed
   2    the command line is wrong
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Register Laneway in a client, and prove it by a handshake."
+    parser.description = "Register Laneway in a client, and prove it by a handshake; or set up a bot."
     parser.epilog = EPILOG
-    parser.usage = "laneway setup CLIENT [options] [-- FLAG …]\n       laneway setup --undo [CLIENT]"
-    parser.add_argument(
-        "client", nargs="?", choices=CLIENT_NAMES, metavar="CLIENT", help=", ".join(CLIENT_NAMES)
+    parser.usage = (
+        "laneway setup CLIENT [options] [-- FLAG …]\n"
+        "       laneway setup telegram|discord [--token-stdin] [--force] [--remove]\n"
+        "       laneway setup service [--platform NAME] [-C DIR] [--start] [--remove]\n"
+        "       laneway setup --undo [CLIENT]"
     )
+    every = (*CLIENT_NAMES, *BOT_NAMES, SERVICE_NAME)
+    parser.add_argument("client", nargs="?", choices=every, metavar="CLIENT", help=", ".join(every))
     parser.add_argument("--name", metavar="NAME", help="the server's name there (default: codex; see below)")
     parser.add_argument(
         "--door", choices=("mcp", "mcp-server", "acp"), help="what is started (default: mcp; jetbrains: acp)"
@@ -100,11 +117,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="replace another server of that name; keep what does not answer; undo in a changed file",
     )
     parser.add_argument(
-        "--deadline", type=seconds_of, default=DEADLINE_S, metavar="S", help="for the handshake (default: 30)"
+        "--deadline",
+        type=seconds_of,
+        metavar="S",
+        help="for the handshake (default: 30), or for the code to be typed (600)",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object, for programs")
+    _add_bot_flags(parser)
     parser.set_defaults(run=run)
     _split_at_dashes(parser)
+
+
+def _add_bot_flags(parser: argparse.ArgumentParser) -> None:
+    bots = parser.add_argument_group("for telegram and discord")
+    bots.add_argument("--token-stdin", action="store_true", help="read the token from standard input")
+    service = parser.add_argument_group("for service")
+    service.add_argument(
+        "--platform",
+        action="append",
+        choices=BOT_NAMES,
+        metavar="NAME",
+        help="only this bot, repeatable (default: all that are set up)",
+    )
+    service.add_argument(
+        "-C",
+        "--cwd",
+        type=Path,
+        metavar="DIR",
+        help="the folder of new conversations (default: the current one)",
+    )
+    service.add_argument("--start", action="store_true", help="start it now, and at each login")
 
 
 def _split_at_dashes(parser: argparse.ArgumentParser) -> None:
@@ -135,6 +177,14 @@ def run(options: argparse.Namespace) -> int:
         from laneway.cli.undo import undo
 
         return undo("setup", options.client or "", is_forced=options.force, has_json=options.json)
+    if options.client in BOT_NAMES:
+        from laneway.cli.bots import setup_bot
+
+        return setup_bot.run(options)
+    if options.client == SERVICE_NAME:
+        from laneway.cli.bots import setup_service
+
+        return setup_service.run(options)
     job, command = _job(options)
     if options.print or job is None:
         return _print(options, command)
@@ -154,11 +204,37 @@ def _check(options: argparse.Namespace) -> None:
             raise UsageError("--undo takes the last setup back as a whole: it goes with a client at most.")
         return
     if options.client is None:
-        raise UsageError(f"Name the client: {', '.join(CLIENT_NAMES)}.")
+        every = (*CLIENT_NAMES, *BOT_NAMES, SERVICE_NAME)
+        raise UsageError(f"Name the client: {', '.join(every)}.")
     if options.name is not None and not options.remove and not _NAME.match(options.name):
         raise UsageError("A server's name has letters, digits, - and _, at most 64 of them: see --name.")
     if options.remove and (options.flags is not None or options.print):
         raise UsageError("--remove goes with neither --print nor flags for the server.")
+    _check_flags(options)
+
+
+def _check_flags(options: argparse.Namespace) -> None:
+    """Refuse what another kind of setup would have used."""
+    of_clients = {
+        "--name": options.name,
+        "--door": options.door,
+        "--scope": options.scope,
+        "--file": options.file,
+        "-- FLAG": options.flags is not None,
+    }
+    of_bots = {"--token-stdin": options.token_stdin}
+    of_service = {"--platform": options.platform, "-C": options.cwd, "--start": options.start}
+    if options.client in BOT_NAMES:
+        foreign = {**of_clients, **of_service, "--print": options.print}
+    elif options.client == SERVICE_NAME:
+        foreign = {**of_clients, **of_bots, "--deadline": options.deadline}
+        options.cwd = options.cwd or Path()
+    else:
+        foreign = {**of_bots, **of_service}
+        options.deadline = options.deadline or DEADLINE_S
+    for flag, given in foreign.items():
+        if given:
+            raise UsageError(f"`laneway setup {options.client}` does not take {flag}.")
 
 
 def _job(options: argparse.Namespace) -> tuple[SetupJob | None, LaunchCommand]:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Looks for Laneway's entries in the clients that `laneway setup` knows, yours and those of this
-project, in teams, and for its own state, caches, copies and sessions' records. What others share
-stays, and is named with the way to remove it. Codex's transcripts are never touched.
+project, in teams, for the service of your bots, and for its own state, caches, copies and sessions'
+records. What others share stays, and is named with the way to remove it. Codex's transcripts are
+never touched.
 
   laneway uninstall --dry-run      only show it
   laneway uninstall                show it, ask, remove it
@@ -93,10 +94,10 @@ def run(options: argparse.Namespace) -> int:
 
 def find(around: Surroundings) -> list[Remnant]:
     """All remnants, in the order in which they are removed."""
-    from laneway.cli.uninstalling import clients, folders, teams
+    from laneway.cli.uninstalling import clients, folders, services, teams
     from laneway.cli.uninstalling.model import TITLES
 
-    remnants = [*clients.find(around), *teams.find(around), *folders.find(around)]
+    remnants = [*services.find(around), *clients.find(around), *teams.find(around), *folders.find(around)]
     order = list(TITLES)
     return sorted(remnants, key=lambda remnant: order.index(remnant.kind))
 

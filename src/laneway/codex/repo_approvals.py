@@ -1,7 +1,7 @@
-"""Whether a repository's own `.codex/config.toml` makes Codex ask less than on request.
+"""How Codex must be told to ask where other people can write to a conversation: at least on request.
 
-Codex reads that file in repositories that its user trusts. Where other people can write to a conversation,
-only what the user has said themselves may keep Codex from asking. Blocking.
+Codex reads a repository's `.codex/config.toml` if its user trusts that, and there it goes before the user's
+own. In such a conversation only what the user has said themselves may keep Codex from asking. Blocking.
 """
 
 from __future__ import annotations
@@ -18,15 +18,31 @@ ON_REQUEST = "on-request"
 _ASKING = ("untrusted", ON_REQUEST)
 
 
-def repository_asks_less(cwd: str, codex_home: str, *, system_file: str = SYSTEM_FILE) -> bool:
-    own = [_table(path) for path in (system_file, os.path.join(codex_home, "config.toml"))]
-    if any("approval_policy" in table or "profile" in table for table in own if table is not None):
-        return False
+def policy_against(cwd: str, codex_home: str, *, system_file: str = SYSTEM_FILE) -> str | None:
+    """The approval policy that a thread needs, as its repository would have Codex ask less. None if that does
+    not, or if the user has said themselves that Codex asks less."""
+    own = _own_policy([system_file, os.path.join(codex_home, "config.toml")])
+    if own is not None and own not in _ASKING:
+        return None
     for level in levels(cwd):
         table = _table(os.path.join(level, ".codex", "config.toml"))
-        if table is None or table.get("approval_policy", ON_REQUEST) not in _ASKING:
-            return True
-    return False
+        is_asking = table is not None and table.get("approval_policy", ON_REQUEST) in _ASKING
+        if not is_asking or "profile" in (table or {}):
+            return ON_REQUEST if own is None else str(own)
+    return None
+
+
+def _own_policy(paths: list[str]) -> Any:
+    """As the user has set it, in a profile or outside of one; none if nowhere. The later file wins."""
+    own: Any = None
+    for path in paths:
+        table = _table(path) or {}
+        profiles = table.get("profiles")
+        profile = profiles.get(str(table.get("profile"))) if isinstance(profiles, dict) else None
+        for each in (table, profile):
+            if isinstance(each, dict):
+                own = each.get("approval_policy", own)
+    return own
 
 
 def _table(path: str) -> dict[str, Any] | None:

@@ -235,3 +235,11 @@ def test_any_text_is_edited_or_refused(text: str) -> None:
             assert look(parse(put(text, file, keys, ENTRY), file), keys) == ENTRY
         except ValueError:
             pass
+
+
+def test_tables_around_the_last_one_go_with_it_if_they_have_no_header_of_their_own() -> None:
+    """`[laneway.chat.telegram]` alone makes three tables."""
+    alone = '# mine\n[laneway.chat.telegram]\ntoken = "x"\n'
+    assert drop(alone, TOML, ("laneway", "chat", "telegram")).strip() == "# mine"
+    beside = f"[laneway]\n\n{alone}"
+    assert parse(drop(beside, TOML, ("laneway", "chat", "telegram")), TOML) == {"laneway": {}}

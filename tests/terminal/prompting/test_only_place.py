@@ -10,6 +10,7 @@ import laneway
 SOURCE = Path(laneway.__file__).parent
 READS_PIPES = {
     "cli/ask/inputs.py",
+    "cli/bots/setup_bot.py",
     "cli/config_edit.py",
     "cli/jobs/node.py",
     "cli/mail.py",

@@ -61,7 +61,7 @@ def drop(text: str, file: Path, keys: Keys) -> str:
     del table[keys[-1]]
     new = toml_text.drop(text, keys) if file.suffix == ".toml" else json_text.drop(text, keys)
     if file.suffix == ".toml":
-        # A table without a header of its own disappears with the last table in it.
+        # A table without a header of its own disappears with the last table in it, and so on outwards.
         expected = _pruned(expected, _tree(new, file))
     return _checked(new, file, expected)
 
@@ -69,11 +69,8 @@ def drop(text: str, file: Path, keys: Keys) -> str:
 def _pruned(expected: Any, actual: Any) -> Any:
     if not isinstance(expected, dict) or not isinstance(actual, dict):
         return expected
-    return {
-        key: _pruned(value, actual.get(key))
-        for key, value in expected.items()
-        if key in actual or value != {}
-    }
+    pruned = {key: _pruned(value, actual.get(key, {})) for key, value in expected.items()}
+    return {key: value for key, value in pruned.items() if key in actual or value != {}}
 
 
 def _tree(text: str, file: Path) -> Any:

@@ -9,10 +9,11 @@ from typing import Literal, TypeAlias
 import msgspec
 
 Kind: TypeAlias = Literal[
-    "registrations", "teams", "sessions", "state", "caches", "copies", "settings", "shell"
+    "service", "registrations", "teams", "sessions", "state", "caches", "copies", "settings", "shell"
 ]
 
 TITLES: dict[Kind, str] = {
+    "service": "The service that runs your bots",
     "registrations": "Registrations in other programs",
     "teams": "Entries in teams",
     "sessions": "Records of sessions and mail (Codex's own transcripts are not touched)",

@@ -45,10 +45,11 @@ class Keyboard:
     async def read_line(self, prompt: str, *, is_hidden: bool = False) -> str | None:
         """The line that is typed from now on; `None` at the end of input (Ctrl-D, or hung up)."""
         self.discard_typed()
-        self.write(prompt)
         if not is_hidden:
+            self.write(prompt)
             return await self._line()
         with self._echo_off():
+            self.write(prompt)  # only now: a secret that is pasted at once would be shown, and discarded
             line = await self._line()
         self.write("\n")
         return line

@@ -86,6 +86,8 @@ class TelegramIntake:
                 await self._tap(update.callback_query)
             elif update.stopped_message_generation is not None:
                 await self._stopped(update.stopped_message_generation, update.update_id)
+            else:
+                log.warning("update %d of Telegram is not understood, and passed over", update.update_id)
 
     # ── messages ───────────────────────────────────────────────────────────
 

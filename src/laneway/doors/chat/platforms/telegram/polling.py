@@ -100,8 +100,8 @@ class TelegramPolling:
                 failures += 1
 
     async def _ask(self, offset: int) -> list[TelegramUpdate]:
-        # After trouble an answer shows at once that all is well again.
-        is_urgent = bool(self._album[0]) or (self._health.line is not None and not self._health.line.is_well)
+        # At the start, and after trouble, an answer shows at once that all is well.
+        is_urgent = bool(self._album[0]) or self._health.line is None or not self._health.line.is_well
         params = {
             "offset": offset,
             "timeout": 0 if is_urgent else POLL_S,
