@@ -10,6 +10,7 @@ from pathlib import Path
 from laneway.base.clock import LoopClock
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.platforms.bots.access import BotAccess
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures
 from laneway.doors.chat.platforms.discord.platform import DiscordOptions, DiscordPlatform
 from laneway.doors.chat.ports import ChatCommand, LaneFactory
 from laneway.doors.chat.routing import CONTROLS
@@ -82,7 +83,12 @@ class Scene:
 
     @asynccontextmanager
     async def running(
-        self, lanes: LaneFactory | None = None, *, token: str = "", **options: object
+        self,
+        lanes: LaneFactory | None = None,
+        *,
+        token: str = "",
+        pictures: DiffPictures | None = None,
+        **options: object,
     ) -> AsyncIterator[Process]:
         """One process of Laneway, which ends with a cancel."""
         lanes = lanes or ScriptedLanes()
@@ -97,6 +103,7 @@ class Scene:
                         access=self.access,
                         files=self.folder / "files",
                         commands=COMMANDS,
+                        pictures=pictures,
                         api_url=self.discord.api_url,
                         gateway_url=self.discord.gateway_url,
                     ),

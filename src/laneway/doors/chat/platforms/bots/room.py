@@ -13,12 +13,15 @@ import logging
 from collections import deque
 
 import msgspec
+from msgspec.structs import replace
 
 from laneway.base.errors import StoreError
 from laneway.core.conversations import ConversationStore, DeliveryRecord
 from laneway.doors.chat.messages import Place
 from laneway.doors.chat.outbox_runner import MessageOutbox
 from laneway.doors.chat.outputs import VOLATILE, Shown
+from laneway.doors.chat.platforms.bots import words
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures, gallery_of, whole_diff
 from laneway.doors.chat.platforms.bots.pieces import pieces
 from laneway.doors.chat.platforms.bots.posts import BotPost, BotWriter, decode_post, encode_post
 from laneway.doors.chat.platforms.bots.presenter import BotPresenter
@@ -46,13 +49,22 @@ class BotRoom:
     """One place, and the conversation that it shows now."""
 
     def __init__(
-        self, place: Place, chat: Chat, store: ConversationStore, writer: BotWriter, outbox: MessageOutbox
+        self,
+        place: Place,
+        chat: Chat,
+        store: ConversationStore,
+        writer: BotWriter,
+        outbox: MessageOutbox,
+        pictures: DiffPictures | None = None,
     ) -> None:
+        """`pictures`: what shows diffs; without it they are text."""
         self.place = place
         self._chat = chat
         self._store = store
         self._writer = writer
         self._outbox = outbox
+        self._pictures = pictures
+        self._drawing: set[asyncio.Task[None]] = set()
         self._shown: deque[Shown] = deque()
         self._has_news = asyncio.Event()
         self._has_missed = False
@@ -141,10 +153,15 @@ class BotRoom:
     @property
     def is_idle(self) -> bool:
         """Whether everything that came was handed to the outbox."""
-        return self._idle.is_set()
+        return self._idle.is_set() and not self._drawing
 
     async def wait_idle(self) -> None:
         await self._idle.wait()
+        await asyncio.gather(*self._drawing)
+
+    def close(self) -> None:
+        for task in self._drawing:
+            task.cancel()  # what is not drawn yet is stored, and drawn by the next process
 
     async def _present(self, batch: list[Shown], *, is_restart: bool = False) -> None:
         newest: dict[str, BotPost] = {}
@@ -179,6 +196,15 @@ class BotRoom:
     # ── sending ────────────────────────────────────────────────────────────
 
     async def _send(self, posts: list[BotPost]) -> None:
+        pictures = self._pictures
+        galleries = [gallery_of(post) for post in posts if pictures and post.kind == "diff" and post.diff]
+        await self._send_texts(
+            [post for post in posts if not (pictures and post.kind == "diff" and post.diff)]
+        )
+        for gallery in galleries:
+            await self._send_gallery(gallery)
+
+    async def _send_texts(self, posts: list[BotPost]) -> None:
         cut = [piece for post in posts for piece in pieces(post, self._writer.limits)]
         contents = [encode_post(post) if post.is_stored else b"" for post in cut]
         try:
@@ -190,6 +216,31 @@ class BotRoom:
         for post, delivery_id, content in zip(cut, ids, contents, strict=True):
             if not (delivery_id and self._done.get(post.key) == content):
                 self._put(post, delivery_id, content, self._refs.get(post.key, ""))
+
+    async def _send_gallery(self, post: BotPost) -> None:
+        """Stored at once, drawn beside everything else, and shown when that is done."""
+        content = encode_post(post)
+        try:
+            (delivery_id,) = await asyncio.to_thread(self._store_all, [post], [content])
+        except StoreError as problem:
+            log.warning("messages of %s could not be stored: %s", self.place.platform, problem)
+            delivery_id = 0
+        if delivery_id and self._done.get(post.key) == content:
+            return
+        task = asyncio.create_task(self._draw(post, delivery_id, content))
+        self._drawing.add(task)
+        task.add_done_callback(self._drawing.discard)
+
+    async def _draw(self, post: BotPost, delivery_id: int, content: bytes) -> None:
+        assert self._pictures is not None
+        drawn = await self._pictures.draw(post.diff)
+        if not drawn.pictures:
+            text = replace(post, kind="diff", text=words.diff_text(post.diff))
+            await self._send_texts([text])  # takes the place of what is stored
+            return
+        self._put(post, delivery_id, content, self._refs.get(post.key, ""))
+        if not drawn.is_whole:
+            await self._send_texts([whole_diff(post)])
 
     def _store_all(self, posts: list[BotPost], contents: list[bytes]) -> list[int]:
         return [

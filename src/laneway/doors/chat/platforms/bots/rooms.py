@@ -20,6 +20,7 @@ from laneway.doors.chat.outbox import PostJob, PostOutcome
 from laneway.doors.chat.outbox_runner import MessageOutbox
 from laneway.doors.chat.platforms.bots.access import BotAccess
 from laneway.doors.chat.platforms.bots.inbound import BotMessage, BotTap, incoming
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures
 from laneway.doors.chat.platforms.bots.posts import STOP_DATA, BotPost, BotWriter
 from laneway.doors.chat.platforms.bots.room import BotRoom, Sending, seen_cursor, seen_number
 from laneway.doors.chat.ports import Chat
@@ -46,8 +47,10 @@ class BotRooms:
         tasks: asyncio.TaskGroup,
         *,
         any_call_s: float,
+        pictures: DiffPictures | None,
     ) -> None:
         self._chat = chat
+        self._pictures = pictures
         self._store = store
         self._writer = writer
         self._access = access
@@ -94,7 +97,7 @@ class BotRooms:
             return self._rooms[place]
         async with self._joining:
             if place not in self._rooms:
-                room = BotRoom(place, self._chat, self._store, self._writer, self.outbox)
+                room = BotRoom(place, self._chat, self._store, self._writer, self.outbox, self._pictures)
                 state = await self._chat.join(place, room)
                 await room.begin(state)
                 self._rooms[place] = room
@@ -111,6 +114,7 @@ class BotRooms:
     def close(self) -> None:
         for place, room in self._rooms.items():
             self._chat.leave(place, room)
+            room.close()
         for task in self._running:
             task.cancel()
 
@@ -229,9 +233,11 @@ async def open_rooms(
     clock: Clock,
     *,
     any_call_s: float = 0.0,
+    pictures: DiffPictures | None = None,
 ) -> AsyncIterator[BotRooms]:
+    """`pictures`: what draws the changes of turns; without it they are shown as text."""
     async with asyncio.TaskGroup() as tasks:
-        rooms = BotRooms(chat, store, writer, access, clock, tasks, any_call_s=any_call_s)
+        rooms = BotRooms(chat, store, writer, access, clock, tasks, any_call_s=any_call_s, pictures=pictures)
         async with rooms.outbox:
             try:
                 await rooms.restore()

@@ -111,12 +111,17 @@ def plan_text(plan: Plan, lane: str) -> str:
 
 def diff_text(diff: str) -> str:
     """A summary, and the diff as a code block."""
+    return f"{diff_summary(diff)}\n{fenced(plain_code(diff), 'diff')}"
+
+
+def diff_summary(diff: str) -> str:
+    """How much has changed, in one line."""
     lines = diff.splitlines()
     files = sum(line.startswith("+++ ") for line in lines)
     added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
     removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
     count = f"{files} file{'' if files == 1 else 's'}" if files else "Files"
-    return f"✏️ **{count} changed** (+{added} −{removed})\n{fenced(plain_code(diff), 'diff')}"
+    return f"✏️ **{count} changed** (+{added} −{removed})"
 
 
 def _tail(output: str) -> str:

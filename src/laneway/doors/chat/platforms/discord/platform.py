@@ -28,6 +28,7 @@ from laneway.core.ports import Clock
 from laneway.doors.chat.outbox import BACKOFF_S
 from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.health import BotHealth
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures
 from laneway.doors.chat.platforms.bots.received_files import ReceivedFiles
 from laneway.doors.chat.platforms.bots.rooms import BotRooms, open_rooms
 from laneway.doors.chat.platforms.discord.api import ANY_CALL_S, CallPace, DiscordApi, pause
@@ -75,6 +76,8 @@ class DiscordOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The slash commands; those of lanes begin a conversation where there is none."""
     api_url: str = API_URL
     gateway_url: str = GATEWAY_URL
+    pictures: DiffPictures | None = None
+    """What draws the changes of turns; without it they are shown as text."""
 
     def __repr__(self) -> str:
         return "DiscordOptions(…)"
@@ -173,13 +176,14 @@ class DiscordPlatform:
         bot_id: int,
         pace: CallPace,
     ) -> int:
-        access = self._options.access
+        options = self._options
+        access = options.access
         files = ReceivedFiles(self._options.files, self._wall)
         bot_name = code_label(client.user.name if client.user is not None else "", 40)
         line = BotHealth(NAME, self._store, self._tell, self._wall)
         health = ConnectionHealth(line, self._clock, well=f"ready as {bot_name}")
         strangers = Strangers(NAME, self._clock, self._tell)
-        writer = DiscordWriter(api, access)
+        writer = DiscordWriter(api, access, options.pictures)
 
         async def history(channel_id: str, limit: int) -> list[discord.Message]:
             await pace.turn()
@@ -187,7 +191,15 @@ class DiscordPlatform:
 
         refused: UsageError | None = None
         async with (
-            open_rooms(chat, self._store, writer, access, self._clock, any_call_s=ANY_CALL_S) as rooms,
+            open_rooms(
+                chat,
+                self._store,
+                writer,
+                access,
+                self._clock,
+                any_call_s=ANY_CALL_S,
+                pictures=options.pictures,
+            ) as rooms,
             asyncio.TaskGroup() as tasks,
         ):
             intake = DiscordIntake(
@@ -204,7 +216,7 @@ class DiscordPlatform:
                 may_show=writer.may_show,
                 tasks=tasks,
             )
-            lanes = frozenset(each.name for each in self._options.commands if each.kind == "lane")
+            lanes = frozenset(each.name for each in options.commands if each.kind == "lane")
             interactions = DiscordInteractions(rooms, chat, access, strangers, api, tasks, lanes)
             self.rooms, self.intake = rooms, intake
             await intake.prime(sorted(access.chats))

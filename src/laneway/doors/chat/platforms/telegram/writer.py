@@ -28,7 +28,9 @@ from laneway.doors.chat.outbox import (
 )
 from laneway.doors.chat.outputs import Button
 from laneway.doors.chat.platforms.bots.access import BotAccess
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures, instead_of_pictures
 from laneway.doors.chat.platforms.bots.posts import STOP_DATA, BotPost, PostLimits
+from laneway.doors.chat.platforms.telegram.albums import send_album
 from laneway.doors.chat.platforms.telegram.api import (
     TelegramApi,
     TelegramOffline,
@@ -38,6 +40,7 @@ from laneway.doors.chat.platforms.telegram.api import (
 from laneway.doors.chat.platforms.telegram.entities import EntityText, entity_text
 from laneway.doors.chat.platforms.telegram.rich import rich_message
 from laneway.doors.chat.splitting import head_of, utf16_units
+from laneway.rendering.diff_images.drawn import DrawnDiff
 
 log = logging.getLogger(__name__)
 
@@ -79,8 +82,14 @@ class TelegramWriter:
     """The `BotWriter` of Telegram."""
 
     def __init__(
-        self, api: TelegramApi, access: BotAccess, on_unauthorized: Callable[[], None] = lambda: None
+        self,
+        api: TelegramApi,
+        access: BotAccess,
+        on_unauthorized: Callable[[], None] = lambda: None,
+        *,
+        pictures: DiffPictures | None = None,
     ) -> None:
+        self._pictures = pictures
         self._api = api
         self._access = access
         self._on_unauthorized = on_unauthorized
@@ -120,6 +129,8 @@ class TelegramWriter:
                 return await self._unbutton(place, post)
             case "file":
                 return PostSent(ref) if ref else await self._send_file(place, post)
+            case "gallery":
+                return PostSent(ref) if ref else await self._send_gallery(place, post)
             case _ if post.is_partial and is_private(place) and self._has_drafts and _is_no_message(ref):
                 return await self._draft(place, post)
             case _:
@@ -248,6 +259,15 @@ class TelegramWriter:
                 if index == len(kinds) - 1 or refused.code != 400 or _is_gone(refused):
                     raise
         raise AssertionError("there is always a way to send it")
+
+    async def _send_gallery(self, place: Place, post: BotPost) -> PostOutcome:
+        drawn = await self._pictures.draw(post.diff) if self._pictures is not None else DrawnDiff()
+        if not drawn.pictures:
+            return await self._send_file(place, instead_of_pictures(post))
+        caption = entity_text(post.text)
+        sent = await send_album(self._api, _address(place), caption, drawn.pictures)
+        # Telegram counts each of them.
+        return PostSent(sent, rest_s=(len(drawn.pictures) - 1) * self.pace(place).call_s)
 
     # ── outcomes ───────────────────────────────────────────────────────────
 
