@@ -95,7 +95,7 @@ class Scene:
         locks = ConversationLockFiles(self.folder / "conversations")
         with Database(self.folder / "laneway.db") as database:
             store = StoredConversations(database, locks)
-            settings = ChatOptions(cwd=self.folder, **options)  # type: ignore[arg-type]
+            settings = ChatOptions(**{"cwd": self.folder, **options})  # type: ignore[arg-type]
             async with ChatService(lanes, store, locks, settings) as chat:
                 platform = DiscordPlatform(
                     DiscordOptions(

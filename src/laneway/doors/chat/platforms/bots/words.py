@@ -140,10 +140,12 @@ def question_text(shown: QuestionShown, cwd: str) -> str:
     if controls and question.kind in ("input", "elicitation"):
         paragraphs = [head, questions_in_text.ask(question, controls).text]
     else:
-        title = quoted(question_title(question))
         base = question.cwd or cwd
+        explained = explanation(question, base)
+        has_command = question.kind == "command" and any(each.startswith("```") for each in explained)
+        title = [] if has_command else [quoted(question_title(question))]
         changes = [_change(change, base) for change in question.changes]
-        paragraphs = [head, title, *explanation(question, base), *changes]
+        paragraphs = [head, *title, *explained, *changes]
     if shown.for_owners:
         paragraphs.append("Only owners of this bot can answer.")
     return "\n\n".join(paragraphs)
