@@ -18,6 +18,7 @@ from laneway.rendering.question_texts import explanation, question_title
 BADGES = {"codex": "🔶", "claude": "🔷"}
 PLAIN_BADGE = "🔹"
 RULE = "━━━"
+EDITED = "✏️ I have taken this message as it was. Send the new words as a message of their own."
 MAX_TASK_CHARS = 120
 """Of the task, in the banner of a turn."""
 MAX_THOUGHT_CHARS = 300

@@ -44,6 +44,7 @@ from laneway.doors.chat.platforms.discord.gateway import (
 )
 from laneway.doors.chat.platforms.discord.intake import DiscordIntake
 from laneway.doors.chat.platforms.discord.interactions import DiscordInteractions
+from laneway.doors.chat.platforms.discord.private_chats import PrivateChats
 from laneway.doors.chat.platforms.discord.writer import NAME, DiscordWriter
 from laneway.doors.chat.ports import Chat, ChatCommand
 
@@ -183,7 +184,8 @@ class DiscordPlatform:
         line = BotHealth(NAME, self._store, self._tell, self._wall)
         health = ConnectionHealth(line, self._clock, well=f"ready as {bot_name}")
         strangers = Strangers(NAME, self._clock, self._tell)
-        writer = DiscordWriter(api, access, options.pictures)
+        private = PrivateChats(self._store)
+        writer = DiscordWriter(api, access, private, options.pictures)
 
         async def history(channel_id: str, limit: int) -> list[discord.Message]:
             await pace.turn()
@@ -209,6 +211,7 @@ class DiscordPlatform:
                 strangers,
                 api,
                 Downloads(session, files),
+                private=private,
                 bot_id=bot_id,
                 history=history,
                 clock=self._clock,
@@ -217,7 +220,7 @@ class DiscordPlatform:
                 tasks=tasks,
             )
             lanes = frozenset(each.name for each in options.commands if each.kind == "lane")
-            interactions = DiscordInteractions(rooms, chat, access, strangers, api, tasks, lanes)
+            interactions = DiscordInteractions(rooms, chat, access, strangers, api, tasks, lanes, private)
             self.rooms, self.intake = rooms, intake
             await intake.prime(sorted(access.chats))
             await asyncio.to_thread(_delete_old, files)
@@ -229,6 +232,7 @@ class DiscordPlatform:
             client.hand_to(
                 GatewayHandlers(
                     on_message=intake.on_message,
+                    on_edit=intake.on_edit,
                     on_interaction=interactions.on_interaction,
                     on_new_session=on_new_session,
                     on_lost=health.lost,

@@ -43,6 +43,7 @@ from laneway.doors.chat.platforms.discord.api import (
 )
 from laneway.doors.chat.platforms.discord.components import rows
 from laneway.doors.chat.platforms.discord.markdown import for_discord
+from laneway.doors.chat.platforms.discord.private_chats import PrivateChats
 from laneway.rendering.diff_images.drawn import DrawnDiff
 
 log = logging.getLogger(__name__)
@@ -78,9 +79,16 @@ WHY_GONE = {
 class DiscordWriter:
     """The port `BotWriter`."""
 
-    def __init__(self, api: DiscordApi, access: BotAccess, pictures: DiffPictures | None = None) -> None:
+    def __init__(
+        self,
+        api: DiscordApi,
+        access: BotAccess,
+        private: PrivateChats,
+        pictures: DiffPictures | None = None,
+    ) -> None:
         self._api = api
         self._access = access
+        self._private = private
         self._pictures = pictures
         self._told_gone: set[str] = set()
         """Threads of which their channel was told that they cannot be written to."""
@@ -100,8 +108,9 @@ class DiscordWriter:
         return PACE
 
     def may_show(self, place: Place) -> bool:
-        # A place without a thread is a private chat, which only its user sees.
-        return not place.topic or bool({place.chat, place.topic} & self._access.chats)
+        if not place.topic:
+            return self._private.user_of(place.chat) in self._access.users
+        return bool({place.chat, place.topic} & self._access.chats)
 
     async def deliver(self, place: Place, post: BotPost, ref: str) -> PostOutcome:
         match post.kind:
