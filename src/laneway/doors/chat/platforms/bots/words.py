@@ -28,6 +28,8 @@ MAX_TAIL_CHARS = 500
 MAX_CHANGE_CHARS = 2500
 """Of one file's changes in a question."""
 MAX_TITLE_CHARS = 160
+MAX_WHY_CHARS = 200
+"""Of the reason that a service gives."""
 
 _TOOLS = {
     "command": "Bash",
@@ -123,6 +125,12 @@ def diff_summary(diff: str) -> str:
     removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
     count = f"{files} file{'' if files == 1 else 's'}" if files else "Files"
     return f"✏️ **{count} changed** (+{added} −{removed})"
+
+
+def refused(service: str, why: str) -> str:
+    """Instead of a message that a service takes in no form."""
+    reason = escaped(code_label(why, MAX_WHY_CHARS))
+    return f"⚠️ A message cannot be shown here: {service.capitalize()} refused it ({reason})."
 
 
 def _tail(output: str) -> str:

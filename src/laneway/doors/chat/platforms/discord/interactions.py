@@ -42,6 +42,7 @@ LOOK_S = 2.0
 _DEFERRED_UPDATE, _MODAL = 6, 9
 NOT_HERE = "Conversations live in threads. Mention me here, or use the command of a lane, to begin one."
 NO_FORM = "Please answer it by a message that replies to the question."
+FAILED = "⚠️ That did not work. The log of Laneway says why."
 BUSY = "That took too long: please press it again."
 
 
@@ -92,6 +93,8 @@ class DiscordInteractions:
                 await self._respond(interaction, MESSAGE, private_message(text))
         except Exception:  # a door's request: one odd tap must not end the platform
             log.exception("an interaction could not be handled")
+            if interaction.id not in self._answered:
+                await self._respond(interaction, MESSAGE, private_message(FAILED))
         finally:
             self._answered.discard(interaction.id)
 
