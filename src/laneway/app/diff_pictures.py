@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from laneway.base.installed import installed_how
+from laneway.base.programs import child_environment
 from laneway.rendering.diff_images.drawn import DRAW_S, MAX_DIFF_CHARS, DrawnDiff
 
 if TYPE_CHECKING:
@@ -78,6 +80,7 @@ class DiffDrawer:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            env=child_environment(os.environ),
         )
         try:
             async with asyncio.timeout(self._most_s):

@@ -55,6 +55,7 @@ class BotRoom:
         store: ConversationStore,
         writer: BotWriter,
         outbox: MessageOutbox,
+        tasks: asyncio.TaskGroup,
         pictures: DiffPictures | None = None,
     ) -> None:
         """`pictures`: what shows diffs; without it they are text."""
@@ -63,6 +64,7 @@ class BotRoom:
         self._store = store
         self._writer = writer
         self._outbox = outbox
+        self._tasks = tasks
         self._pictures = pictures
         self._drawing: set[asyncio.Task[None]] = set()
         self._shown: deque[Shown] = deque()
@@ -227,7 +229,7 @@ class BotRoom:
             delivery_id = 0
         if delivery_id and self._done.get(post.key) == content:
             return
-        task = asyncio.create_task(self._draw(post, delivery_id, content))
+        task = self._tasks.create_task(self._draw(post, delivery_id, content))
         self._drawing.add(task)
         task.add_done_callback(self._drawing.discard)
 

@@ -98,7 +98,9 @@ class BotRooms:
             return self._rooms[place]
         async with self._joining:
             if place not in self._rooms:
-                room = BotRoom(place, self._chat, self._store, self._writer, self.outbox, self._pictures)
+                room = BotRoom(
+                    place, self._chat, self._store, self._writer, self.outbox, self._tasks, self._pictures
+                )
                 state = await self._chat.join(place, room)
                 await room.begin(state)
                 self._rooms[place] = room
