@@ -191,6 +191,13 @@ def test_no_picture_is_larger_than_what_telegram_shows_unchanged() -> None:
     assert sum(map(len, result.pictures)) < 8 * 1024 * 1024
 
 
+def test_no_picture_is_too_flat_for_telegram() -> None:
+    name = "folder/" * 12
+    (png,) = drawn(f"diff --git a/x b/{name}x\nrename from x\nrename to {name}x\n").pictures
+    wide, high = picture(png).size
+    assert wide < 20 * high
+
+
 def test_letters_that_no_font_has_are_not_drawn_as_boxes() -> None:
     """The whole diff is text then: a box in place of a letter would hide what was changed."""
     assert drawn("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+\U00012000\U00012001\n") == DrawnDiff()

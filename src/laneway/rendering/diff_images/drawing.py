@@ -15,6 +15,8 @@ from laneway.rendering.diff_images.layout import PictureRow, StyledText, width
 SIZE, LINE, MARGIN = 20, 27, 12
 """In pixels: the font, a row, and around them."""
 MIN_COLUMNS = 56
+MAX_RATIO = 16
+"""Of width to height: Telegram takes no photo beyond 20."""
 COLOURS = 64
 FONTS = (
     "DejaVuSansMono.ttf",
@@ -79,7 +81,8 @@ class DiffDrawing:
         return [self._png(rows) for rows in self._pictures]
 
     def _png(self, rows: Sequence[PictureRow]) -> bytes:
-        image = Image.new("RGB", (self._width, len(rows) * LINE + 2 * MARGIN), BACK)
+        height = max(len(rows) * LINE + 2 * MARGIN, self._width // MAX_RATIO + 1)
+        image = Image.new("RGB", (self._width, height), BACK)
         draw = ImageDraw.Draw(image)
         for index, row in enumerate(rows):
             self._row(draw, row, MARGIN + index * LINE)

@@ -55,6 +55,20 @@ async def test_a_small_change_is_one_photo(tmp_path: Path) -> None:
         assert (photo.now.is_photo, photo.album, place.telegram.refused) == (True, "", [])
 
 
+async def test_pictures_that_telegram_refuses_are_a_file(tmp_path: Path) -> None:
+    lanes = ScriptedLanes()
+    pictures = HandDrawn(DrawnDiff(pictures=(b"no picture", b"at all"), is_whole=True))
+    pictures.may_draw.set()
+    async with scene(tmp_path) as place, place.running(lanes, pictures=pictures) as process:
+        place.ada.write(place.home, "/codex write it")
+        turn = await begun(lanes, "codex")
+        turn.diff(ONE)
+        turn.done("written")
+        shown = await place.telegram.message_with(place.home, "1 file changed")
+        await process.settled()
+        assert place.telegram.world.files[shown.now.file].content.decode() == ONE
+
+
 async def test_pictures_that_the_next_process_cannot_draw_are_a_file(tmp_path: Path) -> None:
     """Stored for its pictures, sent without them: the extra was removed meanwhile."""
     lanes = ScriptedLanes()

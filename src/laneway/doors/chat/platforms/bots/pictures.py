@@ -26,6 +26,11 @@ def gallery_of(post: BotPost) -> BotPost:
     return replace(post, kind="gallery", text=words.diff_summary(post.diff))
 
 
+def as_text(post: BotPost) -> BotPost:
+    """In place of a gallery: the diff as a code block."""
+    return replace(post, kind="diff", text=words.diff_text(post.diff))
+
+
 def whole_diff(post: BotPost) -> BotPost:
     """The file with the diff that its pictures show only a part of; it has a key of its own."""
     key = f"{post.key}+file"

@@ -13,15 +13,13 @@ import logging
 from collections import deque
 
 import msgspec
-from msgspec.structs import replace
 
 from laneway.base.errors import StoreError
 from laneway.core.conversations import ConversationStore, DeliveryRecord
 from laneway.doors.chat.messages import Place
 from laneway.doors.chat.outbox_runner import MessageOutbox
 from laneway.doors.chat.outputs import VOLATILE, Shown
-from laneway.doors.chat.platforms.bots import words
-from laneway.doors.chat.platforms.bots.pictures import DiffPictures, gallery_of, whole_diff
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures, as_text, gallery_of, whole_diff
 from laneway.doors.chat.platforms.bots.pieces import pieces
 from laneway.doors.chat.platforms.bots.posts import BotPost, BotWriter, decode_post, encode_post
 from laneway.doors.chat.platforms.bots.presenter import BotPresenter
@@ -32,7 +30,9 @@ log = logging.getLogger(__name__)
 MAX_SHOWN = 2000
 """Outputs that a place may fall behind by; beyond it they are read again from the store."""
 MAX_KNOWN = 2000
-"""Posts of a place that are remembered by key and by the service's id."""
+"""Posts of an earlier process that are remembered by their keys."""
+MAX_POSTS = 300
+"""Posts of a place that are kept in memory; older ones are looked up in the store."""
 PAGE = 500
 
 
@@ -237,8 +237,7 @@ class BotRoom:
         assert self._pictures is not None
         drawn = await self._pictures.draw(post.diff)
         if not drawn.pictures:
-            text = replace(post, kind="diff", text=words.diff_text(post.diff))
-            await self._send_texts([text])  # takes the place of what is stored
+            await self._send_texts([as_text(post)])  # takes the place of what is stored
             return
         self._put(post, delivery_id, content, self._refs.get(post.key, ""))
         if not drawn.is_whole:
@@ -275,7 +274,7 @@ class BotRoom:
     def on_sent(self, post: BotPost, ref: str) -> None:
         self._by_ref.pop(ref, None)
         self._by_ref[ref] = post
-        while len(self._by_ref) > MAX_KNOWN:
+        while len(self._by_ref) > MAX_POSTS:
             del self._by_ref[next(iter(self._by_ref))]
 
     async def find(self, ref: str) -> BotPost | None:

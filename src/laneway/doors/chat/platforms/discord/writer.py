@@ -24,7 +24,8 @@ from laneway.doors.chat.outbox import (
     ServiceOffline,
 )
 from laneway.doors.chat.platforms.bots.access import BotAccess
-from laneway.doors.chat.platforms.bots.pictures import DiffPictures, instead_of_pictures
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures, as_text, instead_of_pictures
+from laneway.doors.chat.platforms.bots.pieces import pieces
 from laneway.doors.chat.platforms.bots.posts import BotPost, PostLimits
 from laneway.doors.chat.platforms.discord.api import (
     HAS_THREAD,
@@ -34,6 +35,7 @@ from laneway.doors.chat.platforms.discord.api import (
     NO_MENTIONS,
     THREAD_ARCHIVED,
     THREAD_LOCKED,
+    TOO_LARGE,
     UNKNOWN_CHANNEL,
     UNKNOWN_MESSAGE,
     DiscordAnswer,
@@ -70,6 +72,7 @@ REACTIONS = {
 }
 GONE = frozenset({UNKNOWN_CHANNEL, MISSING_ACCESS, MISSING_RIGHTS, THREAD_LOCKED})
 """Refusals that hold for everything in a channel."""
+NO_FILES = "I have no permission to attach files here"
 WHY_GONE = {
     UNKNOWN_CHANNEL: "it was deleted",
     THREAD_LOCKED: "it is locked",
@@ -173,7 +176,7 @@ class DiscordWriter:
             size = f"{len(data) / 1024 / 1024:,.0f} MB are more than Discord takes"
             return await self._send(place, _without_file(post, size))
         upload = DiscordUpload(post.name or Path(post.path).name or "file", data)
-        return await self._send_uploads(place, post, [upload])
+        return await self._send_uploads(place, post, [upload], _without_file(post, NO_FILES))
 
     async def _send_gallery(self, place: Place, post: BotPost) -> PostOutcome:
         """Discord shows the pictures of one message side by side."""
@@ -181,14 +184,21 @@ class DiscordWriter:
         if not drawn.pictures:
             return await self._send_file(place, instead_of_pictures(post))
         uploads = [DiscordUpload(f"changes-{at}.png", data) for at, data in enumerate(drawn.pictures, 1)]
-        return await self._send_uploads(place, post, uploads)
+        text = pieces(as_text(post), self.limits)[0]
+        return await self._send_uploads(place, post, uploads, text)
 
-    async def _send_uploads(self, place: Place, post: BotPost, uploads: list[DiscordUpload]) -> PostOutcome:
+    async def _send_uploads(
+        self, place: Place, post: BotPost, uploads: list[DiscordUpload], without: BotPost
+    ) -> PostOutcome:
+        """`without`: what is shown where files may not be attached."""
         body = _body(post)
         flags = NO_PREVIEWS | (SILENT if post.kind in SILENT_KINDS else 0)
         body |= {"flags": flags, "nonce": _nonce(place, post.key), "enforce_nonce": True}
         path = f"/channels/{self.rate_key(place)}/messages"
-        return await self._done(place, await self._api.call("POST", path, body, files=uploads))
+        answer = await self._api.call("POST", path, body, files=uploads)
+        if answer.code in (MISSING_RIGHTS, TOO_LARGE) or answer.status == 413:
+            return await self._send(place, without)
+        return await self._done(place, answer)
 
     async def _react(self, place: Place, post: BotPost, ref: str) -> PostOutcome:
         emoji = REACTIONS[post.receipt]

@@ -265,7 +265,12 @@ class TelegramWriter:
         if not drawn.pictures:
             return await self._send_file(place, instead_of_pictures(post))
         caption = entity_text(post.text)
-        sent = await send_album(self._api, _address(place), caption, drawn.pictures)
+        try:
+            sent = await send_album(self._api, _address(place), caption, drawn.pictures)
+        except TelegramRefused as refused:
+            if refused.code != 400 or _is_gone(refused):
+                raise
+            return await self._send_file(place, instead_of_pictures(post))
         # Telegram counts each of them.
         return PostSent(sent, rest_s=(len(drawn.pictures) - 1) * self.pace(place).call_s)
 
