@@ -55,6 +55,26 @@ async def test_a_small_change_is_one_photo(tmp_path: Path) -> None:
         assert (photo.now.is_photo, photo.album, place.telegram.refused) == (True, "", [])
 
 
+async def test_in_a_group_without_photos_and_files_the_diff_and_the_reason_are_text(tmp_path: Path) -> None:
+    """And the group is not taken for one in which nothing may be written."""
+    lanes = ScriptedLanes()
+    async with scene(tmp_path) as place, place.running(lanes, pictures=DiffDrawer()) as process:
+        telegram = place.telegram
+        for method, what in (("sendPhoto", "photos"), ("sendDocument", "documents")):
+            why = f"Bad Request: not enough rights to send {what} to the chat"
+            telegram.faults.fail(method, 400, description=why)
+        place.ben.write(place.team, "/codex write it")
+        turn = await begun(lanes, "codex")
+        turn.diff(ONE)
+        turn.done("x" * 25_000)
+        shown = await telegram.message_with(place.team, "1 file changed")
+        assert "+two = 2" in shown.text
+        told = await telegram.message_with(place.team, "cannot be shown here")
+        assert "not enough rights to send documents" in told.text
+        await process.settled()
+        assert "CODEX COMPLETED" in telegram.text(place.team)
+
+
 async def test_pictures_that_telegram_refuses_are_a_file(tmp_path: Path) -> None:
     lanes = ScriptedLanes()
     pictures = HandDrawn(DrawnDiff(pictures=(b"no picture", b"at all"), is_whole=True))

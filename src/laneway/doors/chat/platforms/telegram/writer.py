@@ -28,7 +28,8 @@ from laneway.doors.chat.outbox import (
 )
 from laneway.doors.chat.outputs import Button
 from laneway.doors.chat.platforms.bots.access import BotAccess
-from laneway.doors.chat.platforms.bots.pictures import DiffPictures, instead_of_pictures
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures, as_text, instead_of_pictures
+from laneway.doors.chat.platforms.bots.pieces import pieces
 from laneway.doors.chat.platforms.bots.posts import STOP_DATA, BotPost, PostLimits
 from laneway.doors.chat.platforms.telegram.albums import send_album
 from laneway.doors.chat.platforms.telegram.api import (
@@ -270,6 +271,8 @@ class TelegramWriter:
         except TelegramRefused as refused:
             if refused.code != 400 or _is_gone(refused):
                 raise
+            if _may_not_attach(refused):
+                return await self._write(place, pieces(as_text(post), self.limits)[0], "")
             return await self._send_file(place, instead_of_pictures(post))
         # Telegram counts each of them.
         return PostSent(sent, rest_s=(len(drawn.pictures) - 1) * self.pace(place).call_s)
@@ -361,5 +364,12 @@ def _is_message_gone(refused: TelegramRefused) -> bool:
     return refused.code == 400 and any(text in refused.description for text in texts)
 
 
+def _may_not_attach(refused: TelegramRefused) -> bool:
+    """Whether a group takes words, but no photos or no files."""
+    return "not enough rights to send" in refused.description and "text messages" not in refused.description
+
+
 def _is_gone(refused: TelegramRefused) -> bool:
+    if _may_not_attach(refused):
+        return False
     return refused.code == 403 or any(text in refused.description for text in _GONE)
