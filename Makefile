@@ -32,7 +32,7 @@ help:
 	@echo "make man         write the man page anew from the command line"
 	@echo "make modules     write the index of modules anew from their docstrings"
 	@echo "make recording   record the pictures of the README anew, with the real Claude Code and Codex"
-	@echo "make pictures    make the pictures of docs/page.md anew, with Chromium"
+	@echo "make pictures    make the pictures of docs/page.md, telegram.md and discord.md anew, with Chromium"
 	@echo "make lock        resolve the dependencies anew"
 
 setup: $(VENV)/.installed
@@ -121,6 +121,7 @@ recording: setup
 pictures: setup
 	$(BIN)/python -m scripts.picture_page
 	$(BIN)/python -m scripts.picture_console
+	$(BIN)/python -m scripts.picture_bots
 
 protocol: setup
 	$(BIN)/python scripts/generate_protocol.py

@@ -35,7 +35,7 @@ ONLY_WHAT_HOLDS_ANYWAY = {
         "audit_max_bytes",
     ),
     *("audit_files", "audit_age_days", "chat.keep_days", "log_level", "log_format"),
-    *("chat.default_lane", "chat.busy", "chat.codex_approvals"),
+    *("chat.default_lane", "chat.busy", "chat.codex_approvals", "chat.diff_images"),
 }
 FREE = {"reasoning_effort", "mail_poll_interval_ms"}
 # Neither trusted nor narrower than the user's own: a value, as in a file.
@@ -195,6 +195,7 @@ SAMPLES = {
     "log_format": "json",
     "chat.default_lane": "codex",
     "chat.busy": "queue",
+    "chat.diff_images": False,
     "chat.codex_approvals": "never",
 }
 

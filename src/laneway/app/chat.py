@@ -20,6 +20,7 @@ from laneway.app.bots import BOTS
 from laneway.app.chat_lanes import ChatLanes, ChosenEngines
 from laneway.app.chat_platforms import TERMINAL, PlatformContext, make_platforms, require
 from laneway.app.chat_store import OpenConversations, open_conversations
+from laneway.app.diff_pictures import diff_pictures
 from laneway.base.errors import UsageError
 from laneway.base.plain import quoted
 from laneway.base.settings import Settings
@@ -80,6 +81,7 @@ async def serve(request: ChatRequest) -> int:
                 is_rehearsal=request.chosen.is_rehearsal,
                 signals=signals,
                 commands=commands,
+                pictures=diff_pictures(request.settings),
             )
             return await run_platforms(make_platforms(request.platforms, context), chat, signals.received)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from laneway.base.settings import Settings
     from laneway.core.conversations import ConversationStore
     from laneway.doors.chat.platform import ChatPlatform
+    from laneway.doors.chat.platforms.bots.pictures import DiffPictures
     from laneway.doors.chat.platforms.terminal.platform import TerminalInterrupts
     from laneway.doors.chat.ports import ChatCommand
     from laneway.doors.page_parts import PagePart
@@ -38,6 +39,8 @@ class PlatformContext(msgspec.Struct, frozen=True, kw_only=True):
     store: ConversationStore
     environment: MutableMapping[str, str]
     """Whoever reads a token removes it: what we start must not see it."""
+    pictures: DiffPictures | None = None
+    """What draws the changes of turns, for all bots the same."""
     resume: str | None = None
     """For the terminal: the conversation to go on with; empty for the latest of this folder."""
     is_rehearsal: bool = False
@@ -97,6 +100,7 @@ def _telegram(context: PlatformContext) -> ChatPlatform:
         files=files_folder("telegram"),
         commands=context.commands,
         api_url=settings.chat_telegram_api_url or API_URL,
+        pictures=context.pictures,
     )
     return SoleBot(TelegramPlatform(options, context.store), options.token, bot_locks())
 
@@ -114,6 +118,7 @@ def _discord(context: PlatformContext) -> ChatPlatform:
         commands=context.commands,
         api_url=settings.chat_discord_api_url or API_URL,
         gateway_url=settings.chat_discord_gateway_url or GATEWAY_URL,
+        pictures=context.pictures,
     )
     return SoleBot(DiscordPlatform(options, context.store), options.token, bot_locks())
 

@@ -205,6 +205,7 @@ RULES: dict[str, Rule] = {
     "chat.catch_up_secs": at_most("runs messages that are older than you allow"),
     "chat.keep_days": unchanged(_KEPT),
     "chat.lanes": never("runs any Python code as you, outside any sandbox"),
+    "chat.diff_images": unchanged("shows changes in a form that you did not choose"),
     # Bots
     "chat.telegram.token": never(_BOT_TOKEN),
     "chat.telegram.api_url": never(_BOT_ADDRESS),

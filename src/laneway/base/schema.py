@@ -364,6 +364,13 @@ class Settings(msgspec.Struct, frozen=True):
         table=CHAT,
     )
 
+    chat_diff_images = Key[bool](
+        kinds.switch(),
+        True,
+        "bots show the changes of a turn as pictures, if `laneway[images]` is installed",
+        table=CHAT,
+    )
+
     # Bots: see `laneway.doors.chat.platforms.bots`
     chat_telegram_token = Key[str | None](
         kinds.text(),

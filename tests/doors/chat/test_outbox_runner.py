@@ -6,7 +6,15 @@ import asyncio
 
 from laneway.base.clock import LoopClock
 from laneway.base.errors import StoreError
-from laneway.doors.chat.outbox import ChatPace, PostJob, PostOutcome, PostRefused, PostSent, ServiceOffline
+from laneway.doors.chat.outbox import (
+    ChatPace,
+    PostDropped,
+    PostJob,
+    PostOutcome,
+    PostRefused,
+    PostSent,
+    ServiceOffline,
+)
 from laneway.doors.chat.outbox_runner import MessageOutbox
 from laneway.testing.clock import HandClock
 
@@ -33,8 +41,8 @@ class Service:
         if self.note_fails:
             raise StoreError("the disk is full")
 
-    def on_dropped(self, chat: str, job: PostJob, why: str) -> None:
-        self.dropped.append(f"{job.post}: {why}")
+    def on_dropped(self, dropped: PostDropped) -> None:
+        self.dropped.append(f"{dropped.job.post}: {dropped.why}")
 
     def outbox(self, clock: HandClock | LoopClock) -> MessageOutbox:
         return MessageOutbox(clock, self.deliver, on_sent=self.on_sent, on_dropped=self.on_dropped)

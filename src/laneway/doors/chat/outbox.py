@@ -166,6 +166,8 @@ class PostDropped(msgspec.Struct, frozen=True, kw_only=True):
     chat: str
     job: PostJob
     why: str
+    is_chat_gone: bool = False
+    """Whether its chat takes nothing else either."""
 
 
 OutboxEffect: TypeAlias = PostCall | OutboxWake | PostDropped
@@ -250,7 +252,9 @@ def _done(state: OutboxState, done: PostCallDone) -> tuple[OutboxState, list[Out
         case PostRefused(why, is_chat_gone):
             state = msgspec.structs.replace(state, failures=0)
             lost = (job, *queue.waiting) if is_chat_gone else (job,)
-            effects = [PostDropped(chat=done.chat, job=each, why=why) for each in lost]
+            effects = [
+                PostDropped(chat=done.chat, job=each, why=why, is_chat_gone=is_chat_gone) for each in lost
+            ]
             if is_chat_gone:
                 queue = msgspec.structs.replace(queue, waiting=())
     return _with_queue(state, done.chat, queue), effects

@@ -50,7 +50,7 @@ class MessageOutbox:
         deliver: Deliver,
         *,
         on_sent: Callable[[str, PostJob, str], Awaitable[None]],
-        on_dropped: Callable[[str, PostJob, str], None],
+        on_dropped: Callable[[PostDropped], None],
         any_call_s: float = 0.0,
     ) -> None:
         """`on_sent` notes the chat, the job and its new id, before anything else is sent there."""
@@ -151,8 +151,8 @@ class MessageOutbox:
                     self._cancel_timer()
                 delay_s = max(0.0, at - self._clock.now())
                 self._cancel_timer = self._clock.after(delay_s, self._tick)
-            case PostDropped(chat=chat, job=job, why=why):
-                self._on_dropped(chat, job, why)
+            case PostDropped():
+                self._on_dropped(effect)
 
     def _tick(self) -> None:
         self._cancel_timer = None

@@ -46,8 +46,8 @@ class BotApiLimits:
         """The next call for that chat gets 429, whatever its rate."""
         self._scripted.append((chat_id, retry_after_s))
 
-    def check(self, chat_id: int) -> int:
-        """Count a call. Returns for how many seconds the caller must wait; 0 if it may pass."""
+    def check(self, chat_id: int, messages: int = 1) -> int:
+        """Count a call that sends so many messages. Returns how long it must wait; 0 if it may pass."""
         now = self._clock.now()
         until = max(self._held.get(chat_id, -math.inf), self._all_held)
         if now < until:
@@ -66,8 +66,9 @@ class BotApiLimits:
             wait = self._told(self._all[0] + self.everything.window_s - now)
             self._all_held = now + wait
             return wait
-        self._called[chat_id] = [*called, now]
-        self._all.append(now)
+        # An album is taken as a whole, and all of it counts.
+        self._called[chat_id] = [*called, *[now] * messages]
+        self._all += [now] * messages
         return 0
 
     def _hold(self, chat_id: int, wait_s: float) -> int:

@@ -124,7 +124,7 @@ class BotApiServer:
         if method == "getUpdates":
             return await self._updates(params)
         if method in PACED:
-            wait = self.limits.check(int(params.get("chat_id", 0)))
+            wait = self.limits.check(int(params.get("chat_id", 0)), len(params.get("media") or "1"))
             if wait:
                 text = f"Too Many Requests: retry after {wait}"
                 raise BotApiRefusal(429, text, {"retry_after": wait})

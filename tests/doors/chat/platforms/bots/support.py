@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,10 +12,12 @@ from laneway.core.ports import Clock
 from laneway.doors.chat.messages import Place
 from laneway.doors.chat.outbox import ChatPace, PostOutcome, PostSent
 from laneway.doors.chat.platforms.bots.access import BotAccess, bot_access
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures
 from laneway.doors.chat.platforms.bots.posts import BotPost, PostLimits
 from laneway.doors.chat.platforms.bots.rooms import BotRooms, open_rooms
 from laneway.doors.chat.ports import Chat
 from laneway.doors.chat.splitting import utf16_units
+from laneway.rendering.diff_images.drawn import DrawnDiff
 
 DEADLINE_S = 20.0
 PLACE = Place(platform="telegram", chat="100")
@@ -63,6 +66,20 @@ class BotService:
         return [post.text for post in self.messages.values() if post.kind != "receipt"]
 
 
+class HandDrawn:
+    """A `DiffPictures` that draws when the test says so."""
+
+    def __init__(self, drawn: DrawnDiff) -> None:
+        self.drawn = drawn
+        self.asked: list[str] = []
+        self.may_draw = asyncio.Event()
+
+    async def draw(self, diff: str) -> DrawnDiff:
+        self.asked.append(diff)
+        await self.may_draw.wait()
+        return self.drawn
+
+
 @asynccontextmanager
 async def rooms_of(
     chat: Chat,
@@ -70,6 +87,7 @@ async def rooms_of(
     service: BotService,
     access: BotAccess = ACCESS,
     clock: Clock | None = None,
+    pictures: DiffPictures | None = None,
 ) -> AsyncIterator[BotRooms]:
-    async with open_rooms(chat, store, service, access, clock or LoopClock()) as rooms:
+    async with open_rooms(chat, store, service, access, clock or LoopClock(), pictures=pictures) as rooms:
         yield rooms

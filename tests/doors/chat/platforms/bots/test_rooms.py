@@ -337,6 +337,18 @@ async def test_what_the_service_refuses_for_good_is_not_tried_for_ever() -> None
     assert len(bot.service.calls) == 1
 
 
+async def test_what_the_service_refuses_in_every_form_is_told_instead() -> None:
+    """A final answer that vanished would be waited for; a receipt that did is no loss."""
+    bot = Bot()
+    bot.service.outcomes = [PostRefused("blocked by *automatic* moderation")]
+    await bot.show(Told(text="hello"), Told(text="and on"))
+    refused = "⚠️ A message cannot be shown here: Telegram refused it (blocked by \\*automatic\\* moderation)."
+    assert bot.service.texts == ["and on", refused]
+    bot.service.outcomes = [PostRefused("no reactions here")]
+    await bot.show(InputReceipt(input_id=1, message_id="m1", kind="done", place=PLACE))
+    assert bot.service.texts == ["and on", refused]
+
+
 async def test_a_place_moves_to_another_conversation_and_keys_stay_apart() -> None:
     bot = Bot()
     async with asyncio.timeout(DEADLINE_S), rooms_of(bot.chat, bot.store, bot.service) as rooms:

@@ -8,8 +8,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from laneway.base.clock import LoopClock
+from laneway.core.conversations import DeliveryRecord
+from laneway.doors.chat.messages import Place
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.platforms.bots.access import BotAccess
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures
 from laneway.doors.chat.platforms.discord.platform import DiscordOptions, DiscordPlatform
 from laneway.doors.chat.ports import ChatCommand, LaneFactory
 from laneway.doors.chat.routing import CONTROLS
@@ -63,6 +66,7 @@ class Scene:
         self.ada = discord.person("ada")
         self.ben = discord.person("ben")
         self.eve = discord.person("eve")
+        self.allows_ben = True
         self.told: list[str] = []
         """What was written to standard error about strangers …"""
         self.health: list[str] = []
@@ -71,7 +75,7 @@ class Scene:
     @property
     def access(self) -> BotAccess:
         return BotAccess(
-            users=frozenset({self.ada.user_id, self.ben.user_id}),
+            users=frozenset({self.ada.user_id, *([self.ben.user_id] if self.allows_ben else [])}),
             owners=frozenset({self.ada.user_id}),
             chats=frozenset({self.general.channel_id}),
         )
@@ -82,14 +86,19 @@ class Scene:
 
     @asynccontextmanager
     async def running(
-        self, lanes: LaneFactory | None = None, *, token: str = "", **options: object
+        self,
+        lanes: LaneFactory | None = None,
+        *,
+        token: str = "",
+        pictures: DiffPictures | None = None,
+        **options: object,
     ) -> AsyncIterator[Process]:
         """One process of Laneway, which ends with a cancel."""
         lanes = lanes or ScriptedLanes()
         locks = ConversationLockFiles(self.folder / "conversations")
         with Database(self.folder / "laneway.db") as database:
             store = StoredConversations(database, locks)
-            settings = ChatOptions(cwd=self.folder, **options)  # type: ignore[arg-type]
+            settings = ChatOptions(**{"cwd": self.folder, **options})  # type: ignore[arg-type]
             async with ChatService(lanes, store, locks, settings) as chat:
                 platform = DiscordPlatform(
                     DiscordOptions(
@@ -97,6 +106,7 @@ class Scene:
                         access=self.access,
                         files=self.folder / "files",
                         commands=COMMANDS,
+                        pictures=pictures,
                         api_url=self.discord.api_url,
                         gateway_url=self.discord.gateway_url,
                     ),
@@ -137,6 +147,10 @@ class Process:
         self, scene: Scene, platform: DiscordPlatform, chat: ChatService, store: StoredConversations
     ) -> None:
         self.scene, self.platform, self.chat, self.store = scene, platform, chat, store
+
+    def deliveries(self, private: DiscordChannel) -> list[DeliveryRecord]:
+        """What is stored for a private chat and was not sent yet."""
+        return self.store.deliveries(Place(platform="discord", chat=private.channel_id).key)
 
     async def has_told(self, count: int) -> None:
         """Wait for so many lines on standard error."""

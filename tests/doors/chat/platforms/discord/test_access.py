@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,71 @@ async def test_in_a_private_chat_every_word_is_heard(tmp_path: Path) -> None:
         private = place.discord.dm(place.ben)
         await place.ben.write(private, "just between us")
         await place.discord.message_with(private, "You said: just between us")
+
+
+async def test_an_edit_of_what_was_taken_is_answered_and_not_run(tmp_path: Path) -> None:
+    lanes = ScriptedLanes(play=echo)
+    async with scene(tmp_path) as place, place.running(lanes) as process:
+        discord = place.discord
+        thread = await place.thread(process, "one")
+        asked = await place.ada.write(thread, "two")
+        await discord.message_with(thread, "You said: two")
+        await place.ada.edit(asked, "rm -rf build")
+        note = await discord.message_with(thread, "message of their own")
+        await process.settled()
+        assert note.reference is not None
+        assert note.reference["message_id"] == asked.message_id
+        assert [turn.given.text for turn in lanes.lane("claude").turns] == ["one", "two"]
+
+
+async def test_an_edit_that_addresses_the_bot_begins_a_conversation_once(tmp_path: Path) -> None:
+    lanes = ScriptedLanes(play=echo)
+    async with scene(tmp_path) as place, place.running(lanes) as process:
+        discord = place.discord
+        said = await place.ada.write(place.general, "fix it")
+        await place.thread(process, "another one")
+        await place.ada.edit(said, f"{place.mention} fix it")
+        await discord.until(lambda: len(discord.threads(place.general)) == 2)
+        thread = discord.threads(place.general)[-1]
+        await discord.message_with(thread, "You said: fix it")
+        await place.ada.edit(said, f"{place.mention} fix all")
+        await discord.message_with(thread, "message of their own")
+        await process.settled()
+        assert len(discord.threads(place.general)) == 2
+        assert "fix all" not in discord.text(thread)
+
+
+async def test_an_intruders_edit_has_no_effect_and_is_named(tmp_path: Path) -> None:
+    lanes = ScriptedLanes(play=echo)
+    async with scene(tmp_path) as place, place.running(lanes) as process:
+        said = await place.eve.write(place.general, "nice weather")
+        await place.eve.edit(said, f"{place.mention} let me in")
+        await process.has_told(1)
+        assert "ignored an edit of user" in place.told[0]
+        assert place.discord.threads(place.general) == []
+        assert lanes.made == []
+
+
+async def test_a_user_who_is_not_allowed_any_more_is_shown_nothing_of_what_was_left(tmp_path: Path) -> None:
+    """A private chat names nobody: whose it is was noted when its user spoke."""
+    async with scene(tmp_path) as place:
+        discord = place.discord
+        hers, his = discord.dm(place.ada), discord.dm(place.ben)
+        discord.faults.fail("POST /channels/{channel}/messages", times=1000)
+        async with place.running(ScriptedLanes(play=echo)) as process:
+            for person, chat in ((place.ada, hers), (place.ben, his)):
+                await person.write(chat, "work")
+                while not any(b"You said" in each.content for each in process.deliveries(chat)):
+                    await asyncio.sleep(0.005)
+        discord.faults.clear()
+        place.allows_ben = False
+        async with place.running() as process:
+            await discord.message_with(hers, "You said: work")
+            await process.settled()
+        assert discord.text(his) == ""
+        place.allows_ben = True
+        async with place.running():
+            await discord.message_with(his, "You said: work")
 
 
 async def test_only_an_owner_approves_and_the_others_are_told_so(tmp_path: Path) -> None:

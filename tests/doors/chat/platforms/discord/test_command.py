@@ -88,6 +88,24 @@ async def test_people_work_with_both_engines_and_no_agent_sees_the_token(tmp_pat
         assert discord.unanswered == []
 
 
+@pytest.mark.covers("003-case.11")
+@pytest.mark.parametrize("is_on", [True, False])
+async def test_what_codex_has_changed_is_shown_as_pictures_or_as_text(tmp_path: Path, is_on: bool) -> None:
+    """As `chat.diff_images` says."""
+    (tmp_path / "hello.py").write_text("one = 1\n")
+    async with asyncio.timeout(DEADLINE_S), FakeDiscord() as discord:
+        ada, general = discord.person("ada"), discord.channel("general")
+        chosen = {"LANEWAY_CHAT_DIFF_IMAGES": str(is_on).lower()}
+        async with serving(discord, tmp_path, "--rehearse", **chosen):
+            mention = f"<@{discord.world.bot.user_id}>"
+            await ada.write(general, f"{mention} /codex greet\n%edit hello.py one = 1 => one = 2\n%say Done.")
+            thread = await discord.thread_in(general)
+            shown = await discord.message_with(thread, "1 file changed")
+            assert [file.data[:4] for file in shown.files] == [b"\x89PNG"] * is_on
+            assert ("+one = 2" in shown.content) is not is_on
+        assert discord.refused == []
+
+
 async def test_a_second_process_with_the_same_token_is_refused(tmp_path: Path) -> None:
     async with asyncio.timeout(DEADLINE_S), FakeDiscord() as discord:
         discord.channel("general")

@@ -250,6 +250,20 @@ async def test_rates_far_below_discords_only_slow_it_down(tmp_path: Path) -> Non
         assert discord.limits.broken == 0
 
 
+async def test_fifty_threads_at_once_are_all_served_and_no_limit_is_broken(tmp_path: Path) -> None:
+    lanes = ScriptedLanes(play=echo)
+    async with scene(tmp_path) as place, place.running(lanes) as process:
+        discord = place.discord
+        for number in range(50):
+            await place.ada.write(place.general, f"{place.mention} task {number}.")
+        await discord.until(lambda: len(discord.threads(place.general)) == 50)
+        for thread in discord.threads(place.general):
+            await discord.message_with(thread, f"You said: {thread.name}")
+        await process.settled()
+        assert (discord.limits.broken, discord.refused, discord.unanswered) == (0, [], [])
+        assert all(len(discord.shown(thread)) == 1 for thread in discord.threads(place.general))
+
+
 async def test_two_users_in_two_threads_do_not_touch_each_other(tmp_path: Path) -> None:
     lanes = ScriptedLanes()
     async with scene(tmp_path) as place, place.running(lanes) as process:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from laneway.core.model import Choice, Field, Question
 from laneway.doors.chat.platforms.bots.rooms import STALE
 from laneway.doors.chat.platforms.discord.interactions import NO_FORM, NOT_HERE
-from laneway.testing.chat_script import ScriptedLanes
+from laneway.testing.chat_script import ScriptedLanes, echo
 from tests.doors.chat.platforms.discord.scene import begun, scene
 
 YES = Choice(choice_id="accept", label="Allow once", grants="once")
@@ -29,6 +31,30 @@ async def test_a_slash_command_begins_a_conversation_with_a_lane(tmp_path: Path)
         banner = await discord.message_with(thread, "STARTED")
         assert "**CODEX STARTED**" in banner.content
         assert (discord.unanswered, discord.refused) == ([], [])
+
+
+CALLBACK = "POST /interactions/{interaction}/{token}/callback"
+
+
+@pytest.mark.parametrize("takes_effect", [False, True])
+async def test_a_first_answer_that_gets_lost_is_given_again_in_time(
+    tmp_path: Path, takes_effect: bool
+) -> None:
+    """Once: if Discord had it, the conversation begins at the message that it has made."""
+    lanes = ScriptedLanes(play=echo)
+    async with scene(tmp_path) as place, place.running(lanes) as process:
+        discord = place.discord
+        discord.faults.cut(CALLBACK, takes_effect=takes_effect)
+        started = await (await place.ada.command(place.general, "codex", text="fix it")).answered()
+        await discord.until(lambda: bool(discord.threads(place.general)))
+        (thread,) = discord.threads(place.general)
+        await discord.message_with(thread, "You said: fix it")
+        assert thread.channel_id == started.responses[0].message_id
+        discord.faults.cut(CALLBACK, takes_effect=takes_effect)
+        stopped = await (await place.ada.command(thread, "stop")).answered()
+        await process.settled()
+        assert [started.is_late, stopped.is_late] == [False, False]
+        assert discord.unanswered == []
 
 
 async def test_a_slash_command_without_its_task_shows_the_usage(tmp_path: Path) -> None:

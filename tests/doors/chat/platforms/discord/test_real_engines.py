@@ -131,9 +131,9 @@ async def test_a_task_for_codex_is_shown_and_claude_leads_without_banners(tmp_pa
         await here.see("It is **done**.")
         work = await here.see("codex::Bash `cat hello.txt; exit 3` ✗ Exit code 3.\n```\nhello\n")
         assert "💭 *Reading the file*" in work.content
-        assert not work.buttons
+        await here.discord.until(lambda: not work.buttons)
         plan = await here.see("**CODEX plan**")
-        assert plan.content == "🔶 **CODEX plan**\n🔄 Change it\n⬜ Say so"
+        await here.discord.until(lambda: plan.content == "🔶 **CODEX plan**\n🔄 Change it\n⬜ Say so")
         diff = await here.see("**1 file changed** (+1 −1)")
         assert "-hello\n+goodbye" in diff.content
         assert (tmp_path / "hello.txt").read_text() == "goodbye\n"

@@ -10,6 +10,7 @@ from typing import Any
 
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.platforms.bots.access import BotAccess
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures
 from laneway.doors.chat.platforms.telegram.platform import TelegramOptions, TelegramPlatform
 from laneway.doors.chat.ports import ChatCommand, LaneFactory
 from laneway.doors.chat.routing import CONTROLS
@@ -64,7 +65,12 @@ class Scene:
 
     @asynccontextmanager
     async def running(
-        self, lanes: LaneFactory | None = None, *, token: str = "", **options: Any
+        self,
+        lanes: LaneFactory | None = None,
+        *,
+        token: str = "",
+        pictures: DiffPictures | None = None,
+        **options: Any,
     ) -> AsyncIterator[Process]:
         """One process of Laneway, which ends with a cancel."""
         lanes = lanes or ScriptedLanes()
@@ -80,6 +86,7 @@ class Scene:
                         access=self.access,
                         files=self.folder / "files",
                         commands=COMMANDS,
+                        pictures=pictures,
                         api_url=self.telegram.api_url,
                     ),
                     store,

@@ -90,7 +90,7 @@ async def test_a_kill_with_an_open_question_voids_it_and_input_that_waits_is_run
         bot.ada.write(bot.chat, "/queue then go on")
         await bot.telegram.wait_polled()
         await bot.kill()
-        bot.ada.write(bot.chat, "while you were away")
+        bot.ada.write(bot.chat, "/queue while you were away")  # alone it would stop the other one
         tap = bot.ada.press(asked, "Allow once")
         await bot.start()
         await bot.telegram.until(lambda: not asked.labels)

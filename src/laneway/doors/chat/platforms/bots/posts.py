@@ -20,11 +20,11 @@ STOP_DATA = "bot:stop"
 STOP = Button(data=STOP_DATA, label="⏹ Stop", style="no")
 
 PostKind: TypeAlias = Literal[
-    "text", "work", "plan", "banner", "question", "receipt", "told", "diff", "file", "unbutton"
+    "text", "work", "plan", "banner", "question", "receipt", "told", "diff", "gallery", "file", "unbutton"
 ]
 """A lane's words; what it does; its plan; the frame of a turn; a question; what became of a message, as a
-reaction to it; words of Laneway or of other people; a turn's edits; a file; a message that loses
-its buttons."""
+reaction to it; words of Laneway or of other people; a turn's edits as text, or as pictures; a file; a
+message that loses its buttons."""
 
 
 class BotPost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -61,7 +61,7 @@ class BotPost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     body: str = ""
     """A file's content, instead of a path."""
     diff: str = ""
-    """Of kind `diff`: the unified diff, for platforms that draw it."""
+    """Of kinds `diff` and `gallery`: the unified diff."""
 
 
 class PostLimits(msgspec.Struct, frozen=True, kw_only=True):

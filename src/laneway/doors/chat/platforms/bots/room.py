@@ -19,6 +19,7 @@ from laneway.core.conversations import ConversationStore, DeliveryRecord
 from laneway.doors.chat.messages import Place
 from laneway.doors.chat.outbox_runner import MessageOutbox
 from laneway.doors.chat.outputs import VOLATILE, Shown
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures, as_text, gallery_of, whole_diff
 from laneway.doors.chat.platforms.bots.pieces import pieces
 from laneway.doors.chat.platforms.bots.posts import BotPost, BotWriter, decode_post, encode_post
 from laneway.doors.chat.platforms.bots.presenter import BotPresenter
@@ -29,7 +30,9 @@ log = logging.getLogger(__name__)
 MAX_SHOWN = 2000
 """Outputs that a place may fall behind by; beyond it they are read again from the store."""
 MAX_KNOWN = 2000
-"""Posts of a place that are remembered by key and by the service's id."""
+"""Posts of an earlier process that are remembered by their keys."""
+MAX_POSTS = 300
+"""Posts of a place that are kept in memory; older ones are looked up in the store."""
 PAGE = 500
 
 
@@ -46,13 +49,24 @@ class BotRoom:
     """One place, and the conversation that it shows now."""
 
     def __init__(
-        self, place: Place, chat: Chat, store: ConversationStore, writer: BotWriter, outbox: MessageOutbox
+        self,
+        place: Place,
+        chat: Chat,
+        store: ConversationStore,
+        writer: BotWriter,
+        outbox: MessageOutbox,
+        tasks: asyncio.TaskGroup,
+        pictures: DiffPictures | None = None,
     ) -> None:
+        """`pictures`: what shows diffs; without it they are text."""
         self.place = place
         self._chat = chat
         self._store = store
         self._writer = writer
         self._outbox = outbox
+        self._tasks = tasks
+        self._pictures = pictures
+        self._drawing: set[asyncio.Task[None]] = set()
         self._shown: deque[Shown] = deque()
         self._has_news = asyncio.Event()
         self._has_missed = False
@@ -141,10 +155,15 @@ class BotRoom:
     @property
     def is_idle(self) -> bool:
         """Whether everything that came was handed to the outbox."""
-        return self._idle.is_set()
+        return self._idle.is_set() and not self._drawing
 
     async def wait_idle(self) -> None:
         await self._idle.wait()
+        await asyncio.gather(*self._drawing)
+
+    def close(self) -> None:
+        for task in self._drawing:
+            task.cancel()  # what is not drawn yet is stored, and drawn by the next process
 
     async def _present(self, batch: list[Shown], *, is_restart: bool = False) -> None:
         newest: dict[str, BotPost] = {}
@@ -179,6 +198,15 @@ class BotRoom:
     # ── sending ────────────────────────────────────────────────────────────
 
     async def _send(self, posts: list[BotPost]) -> None:
+        pictures = self._pictures
+        galleries = [gallery_of(post) for post in posts if pictures and post.kind == "diff" and post.diff]
+        await self._send_texts(
+            [post for post in posts if not (pictures and post.kind == "diff" and post.diff)]
+        )
+        for gallery in galleries:
+            await self._send_gallery(gallery)
+
+    async def _send_texts(self, posts: list[BotPost]) -> None:
         cut = [piece for post in posts for piece in pieces(post, self._writer.limits)]
         contents = [encode_post(post) if post.is_stored else b"" for post in cut]
         try:
@@ -190,6 +218,30 @@ class BotRoom:
         for post, delivery_id, content in zip(cut, ids, contents, strict=True):
             if not (delivery_id and self._done.get(post.key) == content):
                 self._put(post, delivery_id, content, self._refs.get(post.key, ""))
+
+    async def _send_gallery(self, post: BotPost) -> None:
+        """Stored at once, drawn beside everything else, and shown when that is done."""
+        content = encode_post(post)
+        try:
+            (delivery_id,) = await asyncio.to_thread(self._store_all, [post], [content])
+        except StoreError as problem:
+            log.warning("messages of %s could not be stored: %s", self.place.platform, problem)
+            delivery_id = 0
+        if delivery_id and self._done.get(post.key) == content:
+            return
+        task = self._tasks.create_task(self._draw(post, delivery_id, content))
+        self._drawing.add(task)
+        task.add_done_callback(self._drawing.discard)
+
+    async def _draw(self, post: BotPost, delivery_id: int, content: bytes) -> None:
+        assert self._pictures is not None
+        drawn = await self._pictures.draw(post.diff)
+        if not drawn.pictures:
+            await self._send_texts([as_text(post)])  # takes the place of what is stored
+            return
+        self._put(post, delivery_id, content, self._refs.get(post.key, ""))
+        if not drawn.is_whole:
+            await self._send_texts([whole_diff(post)])
 
     def _store_all(self, posts: list[BotPost], contents: list[bytes]) -> list[int]:
         return [
@@ -222,7 +274,7 @@ class BotRoom:
     def on_sent(self, post: BotPost, ref: str) -> None:
         self._by_ref.pop(ref, None)
         self._by_ref[ref] = post
-        while len(self._by_ref) > MAX_KNOWN:
+        while len(self._by_ref) > MAX_POSTS:
             del self._by_ref[next(iter(self._by_ref))]
 
     async def find(self, ref: str) -> BotPost | None:

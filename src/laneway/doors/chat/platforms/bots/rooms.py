@@ -16,10 +16,12 @@ from laneway.base.errors import ConversationHeld, ConversationUnknown, StoreErro
 from laneway.core.conversations import ConversationStore
 from laneway.core.ports import Clock
 from laneway.doors.chat.messages import Incoming, Place, Sender, Tap, TapResult
-from laneway.doors.chat.outbox import PostJob, PostOutcome
+from laneway.doors.chat.outbox import PostDropped, PostJob, PostOutcome
 from laneway.doors.chat.outbox_runner import MessageOutbox
+from laneway.doors.chat.platforms.bots import words
 from laneway.doors.chat.platforms.bots.access import BotAccess
 from laneway.doors.chat.platforms.bots.inbound import BotMessage, BotTap, incoming
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures
 from laneway.doors.chat.platforms.bots.posts import STOP_DATA, BotPost, BotWriter
 from laneway.doors.chat.platforms.bots.room import BotRoom, Sending, seen_cursor, seen_number
 from laneway.doors.chat.ports import Chat
@@ -46,8 +48,10 @@ class BotRooms:
         tasks: asyncio.TaskGroup,
         *,
         any_call_s: float,
+        pictures: DiffPictures | None,
     ) -> None:
         self._chat = chat
+        self._pictures = pictures
         self._store = store
         self._writer = writer
         self._access = access
@@ -94,7 +98,9 @@ class BotRooms:
             return self._rooms[place]
         async with self._joining:
             if place not in self._rooms:
-                room = BotRoom(place, self._chat, self._store, self._writer, self.outbox)
+                room = BotRoom(
+                    place, self._chat, self._store, self._writer, self.outbox, self._tasks, self._pictures
+                )
                 state = await self._chat.join(place, room)
                 await room.begin(state)
                 self._rooms[place] = room
@@ -111,6 +117,7 @@ class BotRooms:
     def close(self) -> None:
         for place, room in self._rooms.items():
             self._chat.leave(place, room)
+            room.close()
         for task in self._running:
             task.cancel()
 
@@ -170,14 +177,11 @@ class BotRooms:
 
     def say(self, place: Place, text: str, *, reply_to: str) -> None:
         """Answer a message that was not taken: there may be no conversation to say it in."""
-        post = BotPost(
-            key=f"answer:{reply_to}",
-            kind="told",
-            conversation_id="",
-            text=text,
-            target=reply_to,
-            is_stored=False,
-        )
+        self._tell(place, f"answer:{reply_to}", text, target=reply_to)
+
+    def _tell(self, place: Place, key: str, text: str, *, target: str = "") -> None:
+        """Not stored: a second one with this key takes the place of one that waits."""
+        post = BotPost(key=key, kind="told", conversation_id="", text=text, target=target, is_stored=False)
         pace, chat = self._writer.pace(place), self._writer.rate_key(place)
         self.outbox.put(chat, pace, f"{place.key}|{post.key}", Sending(place=place, post=post))
 
@@ -207,17 +211,22 @@ class BotRooms:
         if job.delivery_id:
             await asyncio.to_thread(self._store.mark_delivered, job.delivery_id, ref, sending.content)
 
-    def _on_dropped(self, chat: str, job: PostJob, why: str) -> None:
-        sending: Sending = job.post
-        log.warning("%s: a message to %s was not sent: %s", self._writer.name, sending.place.key, why)
-        if job.delivery_id:
-            self._tasks.create_task(self._forget(job.delivery_id))
+    def _on_dropped(self, dropped: PostDropped) -> None:
+        place = dropped.job.post.place
+        log.warning("%s: a message to %s was not sent: %s", self._writer.name, place.key, dropped.why)
+        if dropped.job.delivery_id:
+            self._tasks.create_task(self._forget(dropped))
 
-    async def _forget(self, delivery_id: int) -> None:
+    async def _forget(self, dropped: PostDropped) -> None:
+        """What will never arrive is not kept; whoever waits for it is told, if the place takes anything."""
         try:
-            await asyncio.to_thread(self._store.drop_delivery, delivery_id)
+            await asyncio.to_thread(self._store.drop_delivery, dropped.job.delivery_id)
         except StoreError as problem:
             log.warning("a message that cannot be sent is still stored: %s", problem)
+        sending: Sending = dropped.job.post
+        if sending.post.kind != "receipt" and not dropped.is_chat_gone:
+            text = words.refused(self._writer.name, dropped.why)
+            self._tell(sending.place, f"refused:{sending.post.key}", text)
 
 
 @asynccontextmanager
@@ -229,9 +238,11 @@ async def open_rooms(
     clock: Clock,
     *,
     any_call_s: float = 0.0,
+    pictures: DiffPictures | None = None,
 ) -> AsyncIterator[BotRooms]:
+    """`pictures`: what draws the changes of turns; without it they are shown as text."""
     async with asyncio.TaskGroup() as tasks:
-        rooms = BotRooms(chat, store, writer, access, clock, tasks, any_call_s=any_call_s)
+        rooms = BotRooms(chat, store, writer, access, clock, tasks, any_call_s=any_call_s, pictures=pictures)
         async with rooms.outbox:
             try:
                 await rooms.restore()

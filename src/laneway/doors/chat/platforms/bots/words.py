@@ -18,6 +18,7 @@ from laneway.rendering.question_texts import explanation, question_title
 BADGES = {"codex": "🔶", "claude": "🔷"}
 PLAIN_BADGE = "🔹"
 RULE = "━━━"
+EDITED = "✏️ I have taken this message as it was. Send the new words as a message of their own."
 MAX_TASK_CHARS = 120
 """Of the task, in the banner of a turn."""
 MAX_THOUGHT_CHARS = 300
@@ -27,6 +28,8 @@ MAX_TAIL_CHARS = 500
 MAX_CHANGE_CHARS = 2500
 """Of one file's changes in a question."""
 MAX_TITLE_CHARS = 160
+MAX_WHY_CHARS = 200
+"""Of the reason that a service gives."""
 
 _TOOLS = {
     "command": "Bash",
@@ -111,12 +114,23 @@ def plan_text(plan: Plan, lane: str) -> str:
 
 def diff_text(diff: str) -> str:
     """A summary, and the diff as a code block."""
+    return f"{diff_summary(diff)}\n{fenced(plain_code(diff), 'diff')}"
+
+
+def diff_summary(diff: str) -> str:
+    """How much has changed, in one line."""
     lines = diff.splitlines()
     files = sum(line.startswith("+++ ") for line in lines)
     added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
     removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
     count = f"{files} file{'' if files == 1 else 's'}" if files else "Files"
-    return f"✏️ **{count} changed** (+{added} −{removed})\n{fenced(plain_code(diff), 'diff')}"
+    return f"✏️ **{count} changed** (+{added} −{removed})"
+
+
+def refused(service: str, why: str) -> str:
+    """Instead of a message that a service takes in no form."""
+    reason = escaped(code_label(why, MAX_WHY_CHARS))
+    return f"⚠️ A message cannot be shown here: {service.capitalize()} refused it ({reason})."
 
 
 def _tail(output: str) -> str:
@@ -135,10 +149,12 @@ def question_text(shown: QuestionShown, cwd: str) -> str:
     if controls and question.kind in ("input", "elicitation"):
         paragraphs = [head, questions_in_text.ask(question, controls).text]
     else:
-        title = quoted(question_title(question))
         base = question.cwd or cwd
+        explained = explanation(question, base)
+        has_command = question.kind == "command" and any(each.startswith("```") for each in explained)
+        title = [] if has_command else [quoted(question_title(question))]
         changes = [_change(change, base) for change in question.changes]
-        paragraphs = [head, title, *explanation(question, base), *changes]
+        paragraphs = [head, *title, *explained, *changes]
     if shown.for_owners:
         paragraphs.append("Only owners of this bot can answer.")
     return "\n\n".join(paragraphs)

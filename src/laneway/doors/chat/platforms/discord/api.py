@@ -34,6 +34,9 @@ EPHEMERAL = 64
 UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, UNKNOWN_INTERACTION = 10003, 10008, 10062
 MISSING_ACCESS, MISSING_RIGHTS, INVALID_FORM = 50001, 50013, 50035
 THREAD_ARCHIVED, THREAD_LOCKED, HAS_THREAD = 50083, 160005, 160004
+ACKNOWLEDGED, TOO_LARGE = 40060, 40005
+MESSAGE = 4
+"""The kind of an answer that is a message of its own."""
 
 Json = dict[str, Any]
 
@@ -149,14 +152,35 @@ class DiscordApi:
         return answer
 
     async def respond(
-        self, interaction_id: int | str, token: str, kind: int, data: Json | None = None
-    ) -> DiscordAnswer:
-        """The first answer to an interaction, with the message that it may have made."""
+        self,
+        application_id: int | str,
+        interaction_id: int | str,
+        token: str,
+        kind: int,
+        data: Json | None = None,
+    ) -> str:
+        """The first answer to an interaction; returns the id of the message that it has made, if any.
+
+        Tried once more within Discord's three seconds, if the first try came to nothing.
+        """
         body: Json = {"type": kind}
         if data is not None:
             body["data"] = data
         path = f"/interactions/{interaction_id}/{token}/callback?with_response=1"
-        return await self._logged(await self.call("POST", path, body, timeout_s=ANSWER_S, is_free=True))
+        answer = DiscordAnswer(status=0, why="no answer in time")
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                answer = await self.call("POST", path, body, is_free=True)
+                if answer.is_down:
+                    answer = await self.call("POST", path, body, is_free=True)
+        except TimeoutError:
+            pass  # what was answered last is logged
+        if answer.code == ACKNOWLEDGED:  # it took effect, and only its answer was lost
+            made = await self.call("GET", f"/webhooks/{application_id}/{token}/messages/@original")
+            return str(made.body["id"]) if made.is_done and kind == MESSAGE else ""
+        await self._logged(answer)
+        callback = answer.body.get("interaction", {}) if isinstance(answer.body, dict) else {}
+        return str(callback.get("response_message_id") or "")
 
     async def tell(self, application_id: int | str, token: str, text: str) -> DiscordAnswer:
         """A message for the person of an interaction alone, after its first answer."""

@@ -31,6 +31,8 @@ class GatewayHandlers(msgspec.Struct, frozen=True, kw_only=True):
     """The connection has ended; discord.py makes another one."""
     on_back: Callable[[], None]
     """There is a connection."""
+    on_edit: Callable[[discord.Message], None] = lambda message: None
+    """Somebody has changed the words of a message."""
 
 
 class GatewayClient(discord.Client):
@@ -70,6 +72,11 @@ class GatewayClient(discord.Client):
     async def on_message(self, message: discord.Message) -> None:
         if self._hands is not None:
             self._hands.on_message(message)
+
+    async def on_raw_message_edit(self, edit: discord.RawMessageUpdateEvent) -> None:
+        # Without a time nobody has changed it: a link was looked at, or a message was pinned.
+        if self._hands is not None and edit.message.edited_at is not None:
+            self._hands.on_edit(edit.message)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         if self._hands is not None:

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import aiohttp
 import discord
+from msgspec.structs import replace
 
 from laneway.base.errors import ConversationHeld, ConversationUnknown, StoreError
 from laneway.base.plain import code_label
@@ -26,9 +27,11 @@ from laneway.doors.chat.outbox import BACKOFF_S
 from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.inbound import BotMessage
 from laneway.doors.chat.platforms.bots.rooms import BotRooms, place_of
+from laneway.doors.chat.platforms.bots.words import EDITED
 from laneway.doors.chat.platforms.discord.api import NO_MENTIONS, DiscordAnswer, DiscordApi, pause
 from laneway.doors.chat.platforms.discord.downloads import Downloads
 from laneway.doors.chat.platforms.discord.places import ChannelFacts, facts_from_json
+from laneway.doors.chat.platforms.discord.private_chats import PrivateChats
 from laneway.doors.chat.platforms.discord.seen import SeenMessage, seen, thread_name
 from laneway.doors.chat.platforms.discord.writer import NAME, open_thread
 
@@ -42,6 +45,8 @@ MAX_CONVERSATIONS = 200
 """Whose threads are read after a pause: those that were used last."""
 MAX_WAITING = 200
 """Messages of one channel that wait to be taken. When there are more, the channel is read again later."""
+FRESH_S = 300.0
+"""Age of an edit; the event comes again when somebody pins a message that was edited long ago."""
 EPOCH_MS = 1_420_070_400_000
 NO_THREAD = (
     "I cannot open a thread here, and every conversation has one: "
@@ -65,6 +70,7 @@ class DiscordIntake:
         api: DiscordApi,
         downloads: Downloads,
         *,
+        private: PrivateChats,
         bot_id: int,
         history: History,
         clock: Clock,
@@ -74,6 +80,7 @@ class DiscordIntake:
     ) -> None:
         self._rooms, self._store, self._access, self._strangers = rooms, store, access, strangers
         self._api, self._downloads, self._bot_id = api, downloads, bot_id
+        self._private = private
         self._history, self._clock, self._wall = history, clock, wall
         self._may_show, self._tasks = may_show, tasks
         self._waiting: dict[str, asyncio.Queue[SeenMessage | None]] = {}
@@ -93,8 +100,16 @@ class DiscordIntake:
 
     def on_message(self, message: discord.Message) -> None:
         known = seen(message, self._bot_id)
-        if known is None:
-            return
+        if known is not None:
+            self._come(known)
+
+    def on_edit(self, message: discord.Message) -> None:
+        known = seen(message, self._bot_id)
+        is_fresh = message.edited_at is not None and self._wall() - message.edited_at.timestamp() < FRESH_S
+        if known is not None and is_fresh:
+            self._come(replace(known, is_edit=True))
+
+    def _come(self, known: SeenMessage) -> None:
         if self._listing and len(self._held) < MAX_WAITING:
             self._held.append(known)
         else:
@@ -205,15 +220,21 @@ class DiscordIntake:
         if not addresses_us:
             return
         if not facts.may_speak(self._access, message.user_id):
-            self._strangers.turned_away(message.user_id, message.name, facts.chat_id)
+            what = "an edit" if message.is_edit else "a message"
+            self._strangers.turned_away(message.user_id, message.name, facts.chat_id, what=what)
             return
-        if await self._was_read(message):
+        if not message.is_edit and await self._was_read(message):
             return
+        if facts.kind == "private":
+            await self._private.note(facts.channel_id, message.user_id)
         place = facts.place or await self._new_thread(message)
         if place is None:
             return
-        await self._rooms.take(await self._as_bot_message(message, place))
-        await self._note(message.channel_id, message.message_id)
+        taken = await self._rooms.take(await self._as_bot_message(message, place))
+        if not message.is_edit:
+            await self._note(message.channel_id, message.message_id)
+        elif taken is None:
+            self._rooms.say(place, EDITED, reply_to=message.message_id)
 
     async def _facts(self, message: SeenMessage) -> ChannelFacts | None:
         known = message.channel or self._known.get(message.channel_id)

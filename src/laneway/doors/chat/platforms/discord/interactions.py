@@ -19,7 +19,7 @@ from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.inbound import BotMessage, BotTap
 from laneway.doors.chat.platforms.bots.rooms import STALE, BotRooms
 from laneway.doors.chat.platforms.bots.words import escaped
-from laneway.doors.chat.platforms.discord.api import NO_MENTIONS, DiscordApi, Json, private_message
+from laneway.doors.chat.platforms.discord.api import MESSAGE, NO_MENTIONS, DiscordApi, Json, private_message
 from laneway.doors.chat.platforms.discord.commands import PRIVATE, words_of
 from laneway.doors.chat.platforms.discord.components import (
     DIALOG,
@@ -30,6 +30,7 @@ from laneway.doors.chat.platforms.discord.components import (
     words_dialog,
 )
 from laneway.doors.chat.platforms.discord.places import ChannelFacts, facts_of
+from laneway.doors.chat.platforms.discord.private_chats import PrivateChats
 from laneway.doors.chat.platforms.discord.seen import thread_name
 from laneway.doors.chat.platforms.discord.writer import MAX_MESSAGE_CHARS, NAME, NO_PREVIEWS, open_thread
 from laneway.doors.chat.ports import Chat
@@ -38,9 +39,10 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 2.0
 """For looking up a question before its dialog is opened: a dialog must be the first answer."""
-_MESSAGE, _DEFERRED_UPDATE, _MODAL = 4, 6, 9
+_DEFERRED_UPDATE, _MODAL = 6, 9
 NOT_HERE = "Conversations live in threads. Mention me here, or use the command of a lane, to begin one."
 NO_FORM = "Please answer it by a message that replies to the question."
+FAILED = "⚠️ That did not work. The log of Laneway says why."
 BUSY = "That took too long: please press it again."
 
 
@@ -54,10 +56,11 @@ class DiscordInteractions:
         api: DiscordApi,
         tasks: asyncio.TaskGroup,
         lanes: frozenset[str],
+        private: PrivateChats,
     ) -> None:
         """`lanes`: the names of commands that begin a conversation where there is none."""
         self._rooms, self._chat, self._access, self._strangers = rooms, chat, access, strangers
-        self._api, self._tasks, self._lanes = api, tasks, lanes
+        self._api, self._tasks, self._lanes, self._private = api, tasks, lanes, private
         self._answered: set[int] = set()
 
     def on_interaction(self, interaction: discord.Interaction) -> None:
@@ -87,9 +90,11 @@ class DiscordInteractions:
             if interaction.id in self._answered:
                 await self._tell(interaction, text)
             else:
-                await self._respond(interaction, _MESSAGE, private_message(text))
+                await self._respond(interaction, MESSAGE, private_message(text))
         except Exception:  # a door's request: one odd tap must not end the platform
             log.exception("an interaction could not be handled")
+            if interaction.id not in self._answered:
+                await self._respond(interaction, MESSAGE, private_message(FAILED))
         finally:
             self._answered.discard(interaction.id)
 
@@ -140,10 +145,10 @@ class DiscordInteractions:
                 async with asyncio.timeout(LOOK_S):
                     shown = await self._question(place, str(message.id))
             except TimeoutError:
-                await self._respond(interaction, _MESSAGE, private_message(BUSY))
+                await self._respond(interaction, MESSAGE, private_message(BUSY))
                 return
         if shown is None or place is None or message is None:
-            await self._respond(interaction, _MESSAGE, private_message(STALE))
+            await self._respond(interaction, MESSAGE, private_message(STALE))
             if place is not None and message is not None:
                 (await self._rooms.room(place)).remove_buttons(str(message.id))
             return
@@ -151,7 +156,7 @@ class DiscordInteractions:
         is_form = data.count(":") == 1
         dialog = form_dialog(data, title, shown.question) if is_form else words_dialog(data, title)
         if dialog is None:
-            await self._respond(interaction, _MESSAGE, private_message(NO_FORM))
+            await self._respond(interaction, MESSAGE, private_message(NO_FORM))
         else:
             await self._respond(interaction, _MODAL, dialog)
 
@@ -168,7 +173,7 @@ class DiscordInteractions:
     async def _command(self, interaction: discord.Interaction, facts: ChannelFacts, data: Any) -> None:
         words, name = words_of(data), str(data.get("name"))
         if facts.place is None and name not in self._lanes:
-            await self._respond(interaction, _MESSAGE, private_message(NOT_HERE))
+            await self._respond(interaction, MESSAGE, private_message(NOT_HERE))
             return
         echo: Json = {
             "content": f"› {escaped(words)}"[:MAX_MESSAGE_CHARS],
@@ -177,12 +182,14 @@ class DiscordInteractions:
         }
         if name in PRIVATE:
             echo = private_message(f"› /{name}")
-        message_id = await self._respond(interaction, _MESSAGE, echo)
+        message_id = await self._respond(interaction, MESSAGE, echo)
         place = facts.place
         if place is None:
             place = await self._new_thread(interaction, facts.channel_id, message_id, words)
         if place is None:
             return
+        if facts.kind == "private":
+            await self._private.note(facts.channel_id, str(interaction.user.id))
         await self._rooms.take(
             BotMessage(
                 place=place,
@@ -209,9 +216,9 @@ class DiscordInteractions:
     async def _respond(self, interaction: discord.Interaction, kind: int, data: Json | None = None) -> str:
         """The first answer; returns the id of the message that it has made, if any."""
         self._answered.add(interaction.id)
-        answer = await self._api.respond(interaction.id, interaction.token, kind, data)
-        made = answer.body.get("interaction", {}) if isinstance(answer.body, dict) else {}
-        return str(made.get("response_message_id") or "")
+        return await self._api.respond(
+            interaction.application_id, interaction.id, interaction.token, kind, data
+        )
 
     async def _tell(self, interaction: discord.Interaction, text: str) -> None:
         await self._api.tell(interaction.application_id, interaction.token, text)

@@ -28,6 +28,7 @@ from laneway.core.ports import Clock
 from laneway.doors.chat.outbox import BACKOFF_S
 from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.health import BotHealth
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures
 from laneway.doors.chat.platforms.bots.received_files import ReceivedFiles
 from laneway.doors.chat.platforms.bots.rooms import BotRooms, open_rooms
 from laneway.doors.chat.platforms.discord.api import ANY_CALL_S, CallPace, DiscordApi, pause
@@ -43,6 +44,7 @@ from laneway.doors.chat.platforms.discord.gateway import (
 )
 from laneway.doors.chat.platforms.discord.intake import DiscordIntake
 from laneway.doors.chat.platforms.discord.interactions import DiscordInteractions
+from laneway.doors.chat.platforms.discord.private_chats import PrivateChats
 from laneway.doors.chat.platforms.discord.writer import NAME, DiscordWriter
 from laneway.doors.chat.ports import Chat, ChatCommand
 
@@ -75,6 +77,8 @@ class DiscordOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The slash commands; those of lanes begin a conversation where there is none."""
     api_url: str = API_URL
     gateway_url: str = GATEWAY_URL
+    pictures: DiffPictures | None = None
+    """What draws the changes of turns; without it they are shown as text."""
 
     def __repr__(self) -> str:
         return "DiscordOptions(…)"
@@ -173,13 +177,15 @@ class DiscordPlatform:
         bot_id: int,
         pace: CallPace,
     ) -> int:
-        access = self._options.access
+        options = self._options
+        access = options.access
         files = ReceivedFiles(self._options.files, self._wall)
         bot_name = code_label(client.user.name if client.user is not None else "", 40)
         line = BotHealth(NAME, self._store, self._tell, self._wall)
         health = ConnectionHealth(line, self._clock, well=f"ready as {bot_name}")
         strangers = Strangers(NAME, self._clock, self._tell)
-        writer = DiscordWriter(api, access)
+        private = PrivateChats(self._store)
+        writer = DiscordWriter(api, access, private, options.pictures)
 
         async def history(channel_id: str, limit: int) -> list[discord.Message]:
             await pace.turn()
@@ -187,7 +193,15 @@ class DiscordPlatform:
 
         refused: UsageError | None = None
         async with (
-            open_rooms(chat, self._store, writer, access, self._clock, any_call_s=ANY_CALL_S) as rooms,
+            open_rooms(
+                chat,
+                self._store,
+                writer,
+                access,
+                self._clock,
+                any_call_s=ANY_CALL_S,
+                pictures=options.pictures,
+            ) as rooms,
             asyncio.TaskGroup() as tasks,
         ):
             intake = DiscordIntake(
@@ -197,6 +211,7 @@ class DiscordPlatform:
                 strangers,
                 api,
                 Downloads(session, files),
+                private=private,
                 bot_id=bot_id,
                 history=history,
                 clock=self._clock,
@@ -204,8 +219,8 @@ class DiscordPlatform:
                 may_show=writer.may_show,
                 tasks=tasks,
             )
-            lanes = frozenset(each.name for each in self._options.commands if each.kind == "lane")
-            interactions = DiscordInteractions(rooms, chat, access, strangers, api, tasks, lanes)
+            lanes = frozenset(each.name for each in options.commands if each.kind == "lane")
+            interactions = DiscordInteractions(rooms, chat, access, strangers, api, tasks, lanes, private)
             self.rooms, self.intake = rooms, intake
             await intake.prime(sorted(access.chats))
             await asyncio.to_thread(_delete_old, files)
@@ -217,6 +232,7 @@ class DiscordPlatform:
             client.hand_to(
                 GatewayHandlers(
                     on_message=intake.on_message,
+                    on_edit=intake.on_edit,
                     on_interaction=interactions.on_interaction,
                     on_new_session=on_new_session,
                     on_lost=health.lost,

@@ -38,6 +38,8 @@ class SeenMessage(msgspec.Struct, frozen=True, kw_only=True):
     quote_name: str = ""
     origin: str = ""
     files: tuple[SeenFile, ...] = ()
+    is_edit: bool = False
+    """Whether it was there before, with other words."""
 
 
 def seen(message: discord.Message, bot_id: int) -> SeenMessage | None:

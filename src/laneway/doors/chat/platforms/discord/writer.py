@@ -24,6 +24,8 @@ from laneway.doors.chat.outbox import (
     ServiceOffline,
 )
 from laneway.doors.chat.platforms.bots.access import BotAccess
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures, as_text, instead_of_pictures
+from laneway.doors.chat.platforms.bots.pieces import pieces
 from laneway.doors.chat.platforms.bots.posts import BotPost, PostLimits
 from laneway.doors.chat.platforms.discord.api import (
     HAS_THREAD,
@@ -33,6 +35,7 @@ from laneway.doors.chat.platforms.discord.api import (
     NO_MENTIONS,
     THREAD_ARCHIVED,
     THREAD_LOCKED,
+    TOO_LARGE,
     UNKNOWN_CHANNEL,
     UNKNOWN_MESSAGE,
     DiscordAnswer,
@@ -42,6 +45,8 @@ from laneway.doors.chat.platforms.discord.api import (
 )
 from laneway.doors.chat.platforms.discord.components import rows
 from laneway.doors.chat.platforms.discord.markdown import for_discord
+from laneway.doors.chat.platforms.discord.private_chats import PrivateChats
+from laneway.rendering.diff_images.drawn import DrawnDiff
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +58,7 @@ PACE = ChatPace(edit_s=1.2, call_s=1.0, burst=4)
 """Five messages and five edits in five seconds are allowed in one channel; when they are used up, the
 answers say so, and the outbox waits."""
 NO_PREVIEWS, SILENT = 1 << 2, 1 << 12
-SILENT_KINDS = frozenset({"work", "plan", "banner", "diff"})
+SILENT_KINDS = frozenset({"work", "plan", "banner", "diff", "gallery"})
 """Kinds that make no sound."""
 REACTIONS = {
     "begun": "👀",
@@ -67,6 +72,7 @@ REACTIONS = {
 }
 GONE = frozenset({UNKNOWN_CHANNEL, MISSING_ACCESS, MISSING_RIGHTS, THREAD_LOCKED})
 """Refusals that hold for everything in a channel."""
+NO_FILES = "I have no permission to attach files here"
 WHY_GONE = {
     UNKNOWN_CHANNEL: "it was deleted",
     THREAD_LOCKED: "it is locked",
@@ -76,9 +82,17 @@ WHY_GONE = {
 class DiscordWriter:
     """The port `BotWriter`."""
 
-    def __init__(self, api: DiscordApi, access: BotAccess) -> None:
+    def __init__(
+        self,
+        api: DiscordApi,
+        access: BotAccess,
+        private: PrivateChats,
+        pictures: DiffPictures | None = None,
+    ) -> None:
         self._api = api
         self._access = access
+        self._private = private
+        self._pictures = pictures
         self._told_gone: set[str] = set()
         """Threads of which their channel was told that they cannot be written to."""
 
@@ -97,8 +111,9 @@ class DiscordWriter:
         return PACE
 
     def may_show(self, place: Place) -> bool:
-        # A place without a thread is a private chat, which only its user sees.
-        return not place.topic or bool({place.chat, place.topic} & self._access.chats)
+        if not place.topic:
+            return self._private.user_of(place.chat) in self._access.users
+        return bool({place.chat, place.topic} & self._access.chats)
 
     async def deliver(self, place: Place, post: BotPost, ref: str) -> PostOutcome:
         match post.kind:
@@ -108,6 +123,8 @@ class DiscordWriter:
                 return await self._remove_buttons(place, post.target)
             case "file":
                 return PostSent(ref) if ref else await self._send_file(place, post)
+            case "gallery":
+                return PostSent(ref) if ref else await self._send_gallery(place, post)
             case _:
                 return await self._edit(place, post, ref) if ref else await self._send(place, post)
 
@@ -158,14 +175,29 @@ class DiscordWriter:
         if len(data) > MAX_UPLOAD_BYTES:
             size = f"{len(data) / 1024 / 1024:,.0f} MB are more than Discord takes"
             return await self._send(place, _without_file(post, size))
+        upload = DiscordUpload(post.name or Path(post.path).name or "file", data)
+        return await self._send_uploads(place, post, [upload], _without_file(post, NO_FILES))
+
+    async def _send_gallery(self, place: Place, post: BotPost) -> PostOutcome:
+        """Discord shows the pictures of one message side by side."""
+        drawn = await self._pictures.draw(post.diff) if self._pictures is not None else DrawnDiff()
+        if not drawn.pictures:
+            return await self._send_file(place, instead_of_pictures(post))
+        uploads = [DiscordUpload(f"changes-{at}.png", data) for at, data in enumerate(drawn.pictures, 1)]
+        text = pieces(as_text(post), self.limits)[0]
+        return await self._send_uploads(place, post, uploads, text)
+
+    async def _send_uploads(
+        self, place: Place, post: BotPost, uploads: list[DiscordUpload], without: BotPost
+    ) -> PostOutcome:
+        """`without`: what is shown where files may not be attached."""
         body = _body(post)
-        body |= {"flags": NO_PREVIEWS, "nonce": _nonce(place, post.key), "enforce_nonce": True}
-        answer = await self._api.call(
-            "POST",
-            f"/channels/{self.rate_key(place)}/messages",
-            body,
-            files=[DiscordUpload(post.name or Path(post.path).name or "file", data)],
-        )
+        flags = NO_PREVIEWS | (SILENT if post.kind in SILENT_KINDS else 0)
+        body |= {"flags": flags, "nonce": _nonce(place, post.key), "enforce_nonce": True}
+        path = f"/channels/{self.rate_key(place)}/messages"
+        answer = await self._api.call("POST", path, body, files=uploads)
+        if answer.code in (MISSING_RIGHTS, TOO_LARGE) or answer.status == 413:
+            return await self._send(place, without)
         return await self._done(place, answer)
 
     async def _react(self, place: Place, post: BotPost, ref: str) -> PostOutcome:

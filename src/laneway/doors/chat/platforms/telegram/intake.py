@@ -18,6 +18,7 @@ from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.inbound import BotMessage, BotTap
 from laneway.doors.chat.platforms.bots.received_files import ReceivedFiles
 from laneway.doors.chat.platforms.bots.rooms import STALE, BotRooms
+from laneway.doors.chat.platforms.bots.words import EDITED
 from laneway.doors.chat.platforms.telegram.api import (
     MAX_FILE_BYTES,
     TelegramApi,
@@ -47,7 +48,6 @@ FETCH_S = 30.0
 """For all files of a message: those that take longer are left out, and the model is told."""
 MAX_ANSWER_CHARS = 200
 """That Telegram shows to whoever pressed a button."""
-EDITED = "I have taken this message as it was. Send the new words as a message of their own."
 
 
 class TelegramIntake:
@@ -107,7 +107,7 @@ class TelegramIntake:
             self._rooms.say(first.place, f"⚠️ {problem}", reply_to=str(first.message_id))
             return
         if is_edit and message_id is None:
-            self._rooms.say(first.place, f"✏️ {EDITED}", reply_to=str(first.message_id))
+            self._rooms.say(first.place, EDITED, reply_to=str(first.message_id))
 
     async def _read(self, album: list[TelegramMessage], user: TelegramUser, said: list[str]) -> BotMessage:
         first = album[0]

@@ -24,6 +24,7 @@ from laneway.core.ports import Clock
 from laneway.doors.chat.outbox import BACKOFF_S
 from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.health import BotHealth
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures
 from laneway.doors.chat.platforms.bots.received_files import ReceivedFiles
 from laneway.doors.chat.platforms.bots.rooms import BotRooms, open_rooms
 from laneway.doors.chat.platforms.telegram.api import (
@@ -55,6 +56,8 @@ class TelegramOptions(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[ChatCommand, ...] = ()
     """For the list that clients complete."""
     api_url: str = API_URL
+    pictures: DiffPictures | None = None
+    """What draws the changes of turns; without it they are shown as text."""
 
     def __repr__(self) -> str:
         return "TelegramOptions(…)"
@@ -95,11 +98,17 @@ class TelegramPlatform:
         refused: UsageError | None = None
         async with TelegramApi(options.token, options.api_url) as api:
             bot = await self._log_in(api, health)
-            writer = TelegramWriter(api, options.access)
+            writer = TelegramWriter(api, options.access, pictures=options.pictures)
             files = ReceivedFiles(options.files, self._wall)
             strangers = Strangers(NAME, self._clock, self._tell)
             async with open_rooms(
-                chat, self._store, writer, options.access, self._clock, any_call_s=ANY_CALL_S
+                chat,
+                self._store,
+                writer,
+                options.access,
+                self._clock,
+                any_call_s=ANY_CALL_S,
+                pictures=options.pictures,
             ) as rooms:
                 intake = TelegramIntake(rooms, options.access, strangers, api, files, bot)
                 polling = TelegramPolling(

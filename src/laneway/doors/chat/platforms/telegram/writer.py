@@ -28,7 +28,10 @@ from laneway.doors.chat.outbox import (
 )
 from laneway.doors.chat.outputs import Button
 from laneway.doors.chat.platforms.bots.access import BotAccess
+from laneway.doors.chat.platforms.bots.pictures import DiffPictures, as_text, instead_of_pictures
+from laneway.doors.chat.platforms.bots.pieces import pieces
 from laneway.doors.chat.platforms.bots.posts import STOP_DATA, BotPost, PostLimits
+from laneway.doors.chat.platforms.telegram.albums import send_album
 from laneway.doors.chat.platforms.telegram.api import (
     TelegramApi,
     TelegramOffline,
@@ -38,6 +41,7 @@ from laneway.doors.chat.platforms.telegram.api import (
 from laneway.doors.chat.platforms.telegram.entities import EntityText, entity_text
 from laneway.doors.chat.platforms.telegram.rich import rich_message
 from laneway.doors.chat.splitting import head_of, utf16_units
+from laneway.rendering.diff_images.drawn import DrawnDiff
 
 log = logging.getLogger(__name__)
 
@@ -80,8 +84,14 @@ class TelegramWriter:
     """The `BotWriter` of Telegram."""
 
     def __init__(
-        self, api: TelegramApi, access: BotAccess, on_unauthorized: Callable[[], None] = lambda: None
+        self,
+        api: TelegramApi,
+        access: BotAccess,
+        on_unauthorized: Callable[[], None] = lambda: None,
+        *,
+        pictures: DiffPictures | None = None,
     ) -> None:
+        self._pictures = pictures
         self._api = api
         self._access = access
         self._on_unauthorized = on_unauthorized
@@ -121,6 +131,8 @@ class TelegramWriter:
                 return await self._unbutton(place, post)
             case "file":
                 return PostSent(ref) if ref else await self._send_file(place, post)
+            case "gallery":
+                return PostSent(ref) if ref else await self._send_gallery(place, post)
             case _ if post.is_partial and is_private(place) and self._has_drafts and _is_no_message(ref):
                 return await self._draft(place, post)
             case _:
@@ -250,6 +262,22 @@ class TelegramWriter:
                     raise
         raise AssertionError("there is always a way to send it")
 
+    async def _send_gallery(self, place: Place, post: BotPost) -> PostOutcome:
+        drawn = await self._pictures.draw(post.diff) if self._pictures is not None else DrawnDiff()
+        if not drawn.pictures:
+            return await self._send_file(place, instead_of_pictures(post))
+        caption = entity_text(post.text)
+        try:
+            sent = await send_album(self._api, _address(place), caption, drawn.pictures)
+        except TelegramRefused as refused:
+            if refused.code != 400 or _is_gone(refused):
+                raise
+            if _may_not_attach(refused):
+                return await self._write(place, pieces(as_text(post), self.limits)[0], "")
+            return await self._send_file(place, instead_of_pictures(post))
+        # Telegram counts each of them.
+        return PostSent(sent, rest_s=(len(drawn.pictures) - 1) * self.pace(place).call_s)
+
     # ── outcomes ───────────────────────────────────────────────────────────
 
     def _outcome(self, refused: TelegramRefused) -> PostOutcome:
@@ -337,5 +365,12 @@ def _is_message_gone(refused: TelegramRefused) -> bool:
     return refused.code == 400 and any(text in refused.description for text in texts)
 
 
+def _may_not_attach(refused: TelegramRefused) -> bool:
+    """Whether a group takes words, but no photos or no files."""
+    return "not enough rights to send" in refused.description and "text messages" not in refused.description
+
+
 def _is_gone(refused: TelegramRefused) -> bool:
+    if _may_not_attach(refused):
+        return False
     return refused.code == 403 or any(text in refused.description for text in _GONE)
