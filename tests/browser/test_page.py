@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, BrowserContext, FilePayload, expect
+from playwright.async_api import Browser, BrowserContext, FilePayload, Route, expect
 
 from laneway.core.model import Activity, FileChange, Plan, PlanStep
 from laneway.doors.chat.outputs import (
@@ -36,6 +36,11 @@ NOTICES = """
   Notification.permission = "granted";
   document.hasFocus = () => false;
 """
+
+RESET = """
+  new BroadcastChannel("laneway.events").postMessage({ event: { id: null, kind: "reset", data: "{}" } })
+"""
+"""What the tab that reads the stream tells the others when too much was missed."""
 
 
 def saved(path: Path) -> bytes:
@@ -294,6 +299,45 @@ async def test_eight_tabs_share_one_stream_and_another_takes_over(browser: Brows
             assert (await tab.shown()).count("For all of you.") == 1
         assert len(here.served.feed._readers) == 1
         here.tab = tabs[1]
+
+
+async def test_an_answer_that_comes_late_takes_nothing_newer_away(browser: Browser, tmp_path: Path) -> None:
+    """A conversation is read twice at once; what was said between the two answers stays."""
+    async with visit(browser, tmp_path) as here:
+        await here.tab.say("hello")
+        tab = await here.open(here.conversation_id)
+        await tab.see("hello")
+        both, first = asyncio.Event(), asyncio.Event()
+        released = [asyncio.Event(), asyncio.Event()]
+        held: list[Route] = []
+
+        async def hold(route: Route) -> None:
+            number = len(held)
+            held.append(route)
+            answer = await route.fetch()
+            if len(held) == 2:
+                both.set()
+            await released[number].wait()
+            await route.fulfill(response=answer)
+            if number == 0:
+                first.set()
+
+        await tab.page.route(re.compile(rf"/conversations/{here.conversation_id}$"), hold)
+        sibling = await here.context.new_page()
+        await sibling.goto(f"{here.served.origin}/static/index.html")
+        for _ in range(2):
+            await sibling.evaluate(RESET)
+        async with asyncio.timeout(DEADLINE_MS / 1000):
+            await both.wait()
+            released[0].set()
+            await first.wait()
+            here.text("Said between the two.")
+            await here.tab.see("Said between the two.")
+            async with tab.page.expect_event("requestfinished"):
+                released[1].set()
+        await tab.see("Said between the two.")
+        await tab.page.evaluate("fetch(location.pathname).then((answer) => answer.text())")
+        assert (await tab.shown()).count("Said between the two.") == 1
 
 
 async def test_a_lost_connection_keeps_what_is_shown_and_goes_on_by_number(

@@ -169,12 +169,15 @@ class ChatView {
     }
   }
 
-  // Reads it as of now. What happens meanwhile waits in a buffer and follows.
+  // Reads it as of now. What happens meanwhile waits in a buffer and follows. Of several that overlap only the one
+  // that was asked for last is shown: an earlier answer, or one that comes late, would take away what is newer.
   async read(conversation) {
+    const reading = Symbol("read");
+    this.reading = reading;
     this.buffer = [];
     try {
       const state = await this.page.get(`${API}/conversations/${encodeURIComponent(conversation)}`);
-      if (conversation !== this.shown) return;
+      if (reading !== this.reading) return;
       this.log.clear();
       this.log.defaultLane = state.lane;
       this.questions.clear();
@@ -191,14 +194,16 @@ class ChatView {
       this.empty.hidden = true;
       this.resend(conversation);
     } catch (problem) {
-      if (conversation !== this.shown) return;
+      if (reading !== this.reading) return;
       this.talk.hidden = true;
       this.empty.hidden = false;
       this.empty.textContent = problem.message;
     } finally {
-      const waiting = this.buffer ?? [];
-      this.buffer = null;
-      for (const event of waiting) this.hear(event);
+      if (reading === this.reading) {
+        const waiting = this.buffer ?? [];
+        this.buffer = null;
+        for (const event of waiting) this.hear(event);
+      }
     }
     this.showList();
     this.showStatus();
