@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from laneway.cli import tour_acp, tour_chat, tour_jobs, tour_mail
 from laneway.cli.command_settings import codex_choice, settings_for
 from laneway.cli.main import add_common
 from laneway.cli.tour_mcp import demo_client
+from laneway.codex.binary import Feature, missing_features, parse_version
 from laneway.core.model import DECLINE, Activity, Answer, Asked, Diff, Event, Text, UserSaid
 from laneway.core.ports import TextPart, ThreadSpec, TurnSpec
 from laneway.core.session import Session
@@ -78,7 +79,8 @@ async def tour(options: argparse.Namespace) -> int:
                 config={"sandbox_workspace_write": _NO_TEMP},
             ),
         )
-        context = TourContext(runtime, session, guide, options.codex_bin)
+        missing = missing_features(parse_version(version) or ())
+        context = TourContext(runtime, session, guide, options.codex_bin, missing)
         reports = [await guide.run_stop(title, stop, context) for title, stop in STOPS]
     is_good = all(report.ok for report in reports)
     guide.close(version, reports)
@@ -88,8 +90,17 @@ async def tour(options: argparse.Namespace) -> int:
 class TourContext:
     """What the stops share: one session, and methods to run its turns."""
 
-    def __init__(self, runtime: Runtime, session: Session, guide: _Guide, codex_bin: str | None) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        session: Session,
+        guide: _Guide,
+        codex_bin: str | None,
+        missing: Sequence[Feature],
+    ) -> None:
         self.session = session
+        self.missing = missing
+        """What this version of Codex does not have."""
         self.codex_bin = codex_bin
         self.note = guide.note
         self.engine = runtime.engine
@@ -259,13 +270,18 @@ async def acp(context: TourContext) -> str:
 
 async def chat(context: TourContext) -> str:
     flags = ("--codex-bin", context.codex_bin) if context.codex_bin else ()
-    shown, end = await tour_chat.run_demo(context.work, context.note, *flags)
+    asks = "user_questions" not in {feature.name for feature in context.missing}
+    shown, end = await tour_chat.run_demo(context.work, context.note, *flags, asks=asks)
     check(end == "exit code 0", f"the conversation ended with {end}")
     rows = shown.splitlines()
-    check("▸ codex::Bash(seq 3 | wc -l)" in rows and "  │ 3" in rows, "the command of Codex was not shown")
-    check(any("answered by you: blue" in row for row in rows), "the answer did not reach Codex")
-    check(shown.count("CODEX COMPLETED") == 2, "Codex did not complete its two turns")
+    # Not its output: before 0.163 a Codex on a busy machine may tell nothing of what a command printed.
+    check("▸ codex::Bash(seq 3 | wc -l)" in rows, "the command of Codex was not shown")
+    check(not asks or any("answered by you: blue" in row for row in rows), "the answer did not reach Codex")
+    tasks = 2 if asks else 1
+    check(shown.count("CODEX COMPLETED") == tasks, f"Codex did not complete its turns ({tasks})")
     check(tour_chat.SAID in rows, f"{tour_chat.lead()} did not answer")
+    if not asks:
+        return f"{tour_chat.lead()} leads, and Codex did the task that it was given; this Codex cannot ask"
     return f"{tour_chat.lead()} leads; Codex was given two tasks, and its question was answered"
 
 

@@ -13,13 +13,9 @@ from laneway.base.errors import BinaryError
 from laneway.wire.child import Child
 
 SAID = "Blue it is."
-LINES = (
-    "/codex %run seq 3 | wc -l",
-    "/codex %ask Which colour? red | blue",
-    "blue",
-    f"%say {SAID}",
-)
-"""What is typed, a message each; `blue` answers the question of Codex."""
+COMMAND = "/codex %run seq 3 | wc -l"
+QUESTION = ("/codex %ask Which colour? red | blue", "blue")
+"""`blue` answers the question of Codex."""
 INTO_ONE = 'exec "$@" 2>&1'
 """Answers and work go to two streams: here they are shown in their order."""
 
@@ -35,23 +31,24 @@ def lead() -> str:
     return "claude"
 
 
-async def run_demo(folder: Path, note: Callable[[str], None], *flags: str) -> tuple[str, str]:
-    """Run it to its end; what was shown, and how the process ended."""
+async def run_demo(folder: Path, note: Callable[[str], None], *flags: str, asks: bool) -> tuple[str, str]:
+    """Run it to its end; what was shown, and how the process ended. `asks`: whether this Codex can."""
+    lines = (COMMAND, *(QUESTION if asks else ()), f"%say {SAID}")
     shown = bytearray()
     rest = bytearray()
 
     def on_stdout(data: bytes) -> None:
         nonlocal rest
         shown.extend(data)
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            note(line.decode("utf-8", "replace"))
+        *whole, rest = (rest + data).split(b"\n")
+        for row in whole:
+            note(row.decode("utf-8", "replace"))
 
     chat = [sys.executable, "-m", "laneway", "chat", "--rehearse", "--lane", lead(), *flags]
     child = await Child.spawn(["/bin/sh", "-c", INTO_ONE, "sh", *chat], on_stdout=on_stdout, cwd=folder)
     try:
         note("laneway chat --rehearse <<MESSAGES")
-        for line in LINES:
+        for line in lines:
             note(line)
             child.write(f"{line}\n".encode())
         note("MESSAGES")
