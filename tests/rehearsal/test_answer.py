@@ -44,6 +44,13 @@ def test_the_newest_words_of_a_person_count_and_what_codex_adds_does_not() -> No
     assert prompt_and_calls(conversation) == (SCRIPT, 1)
 
 
+def test_a_warning_of_an_old_codex_is_no_new_prompt() -> None:
+    """It stands between a patch by the shell and its result, in the user's name (0.104)."""
+    warning = "Warning: apply_patch was requested via exec_command. Use the apply_patch tool instead."
+    result = {"type": "function_call_output", "call_id": "call_1", "output": "ok"}
+    assert prompt_and_calls([user(SCRIPT), user(warning), result]) == (SCRIPT, 1)
+
+
 def test_a_plain_prompt_gets_a_short_sensible_answer() -> None:
     """Streamed word by word between the frame that Codex expects."""
     kinds = [event["type"] for event in events({"input": [user("hi there")]})]

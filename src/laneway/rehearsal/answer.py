@@ -50,6 +50,8 @@ class JsonReply(msgspec.Struct, frozen=True):
 Piece: TypeAlias = bytes | Pause | Refuse | JsonReply | Forever | Cut
 
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_OF_CODEX = ("<", "Warning: apply_patch was requested via ")
+"""How texts begin that Codex adds in the user's name; the second one only in old versions (0.104)."""
 _ids = itertools.count(1)
 
 
@@ -70,7 +72,7 @@ def prompt_and_calls(items: list[dict[str, Any]]) -> tuple[str, int]:
             texts = [part.get("text", "") for part in item.get("content", []) if isinstance(part, dict)]
             # Codex wraps its own additions (environment, context, hints) in tags, and so do we.
             spoken = [words for text in texts if (words := without_hand_back(text))]
-            own_words = [words for words in spoken if not words.lstrip().startswith("<")]
+            own_words = [words for words in spoken if not words.lstrip().startswith(_OF_CODEX)]
             if own_words or not any(texts):
                 prompt, done = "\n".join(own_words), 0
         elif item.get("type") in _OUTPUTS:
