@@ -198,6 +198,10 @@ class DiscordPerson:
         }
         return await self._interact(COMMAND, channel, data)
 
+    async def odd_command(self, channel: DiscordChannel, data: Json) -> DiscordInteraction:
+        """A command such as no client sends."""
+        return await self._interact(COMMAND, channel, data)
+
     async def _interact(
         self, kind: int, channel: DiscordChannel, data: Json, message: DiscordMessage | None = None
     ) -> DiscordInteraction:

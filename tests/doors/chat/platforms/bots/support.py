@@ -10,7 +10,7 @@ from laneway.base.clock import LoopClock
 from laneway.core.conversations import ConversationStore
 from laneway.core.ports import Clock
 from laneway.doors.chat.messages import Place
-from laneway.doors.chat.outbox import ChatPace, PostOutcome, PostSent
+from laneway.doors.chat.outbox import ChatPace, PostHeld, PostOutcome, PostSent
 from laneway.doors.chat.platforms.bots.access import BotAccess, bot_access
 from laneway.doors.chat.platforms.bots.pictures import DiffPictures
 from laneway.doors.chat.platforms.bots.posts import BotPost, PostLimits
@@ -37,6 +37,8 @@ class BotService:
         self.outcomes: list[PostOutcome] = []
         """What the next calls lead to; then everything is taken."""
         self._edit_s = edit_s
+        self.holds = False
+        """Whether it wants no call for an hour."""
 
     @property
     def name(self) -> str:
@@ -55,6 +57,8 @@ class BotService:
         self.calls.append((post.key.partition("/")[2], ref))
         if self.outcomes:
             return self.outcomes.pop(0)
+        if self.holds:
+            return PostHeld(3600.0)
         if post.kind in ("receipt", "unbutton"):
             ref = f"{post.kind}-{post.target}"
         ref = ref or f"m{len(self.messages) + 1}"

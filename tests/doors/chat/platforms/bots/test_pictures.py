@@ -68,6 +68,28 @@ async def test_a_process_that_ends_while_it_draws_leaves_the_pictures_to_the_nex
         assert here.kinds.count("gallery") == 1
 
 
+async def test_the_file_of_all_changes_is_not_lost_with_the_process_that_drew_them() -> None:
+    here, pictures = Drawn(), HandDrawn(DrawnDiff(pictures=(b"1",), is_whole=False))
+    pictures.may_draw.set()
+    here.service.holds = True
+    async with asyncio.timeout(DEADLINE_S):
+        async with rooms_of(here.chat, here.store, here.service, pictures=pictures) as rooms:
+            await rooms.room(PLACE)
+            here.chat.show(PLACE, ENDED)
+            while not any(key.endswith("+file") for key in stored(here)):
+                await asyncio.sleep(0.002)
+        assert here.kinds == []
+        here.service.holds = False
+        async with rooms_of(here.chat, here.store, here.service, pictures=pictures) as rooms:
+            await rooms.wait_idle()
+        assert sorted(here.kinds) == ["banner", "file", "gallery"]
+
+
+def stored(here: Drawn) -> list[str]:
+    """Keys of what was not sent yet."""
+    return [record.key for record in here.store.deliveries(PLACE.key)]
+
+
 async def test_what_cannot_be_drawn_is_shown_as_text() -> None:
     here, pictures = Drawn(), HandDrawn(DrawnDiff())
     pictures.may_draw.set()

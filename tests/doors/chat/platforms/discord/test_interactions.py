@@ -8,7 +8,7 @@ import pytest
 
 from laneway.core.model import Choice, Field, Question
 from laneway.doors.chat.platforms.bots.rooms import STALE
-from laneway.doors.chat.platforms.discord.interactions import NO_FORM, NOT_HERE
+from laneway.doors.chat.platforms.discord.interactions import FAILED, NO_FORM, NOT_HERE
 from laneway.testing.chat_script import ScriptedLanes, echo
 from tests.doors.chat.platforms.discord.scene import begun, scene
 
@@ -31,6 +31,17 @@ async def test_a_slash_command_begins_a_conversation_with_a_lane(tmp_path: Path)
         banner = await discord.message_with(thread, "STARTED")
         assert "**CODEX STARTED**" in banner.content
         assert (discord.unanswered, discord.refused) == ([], [])
+
+
+async def test_a_command_that_makes_no_sense_is_answered_and_ends_nothing(tmp_path: Path) -> None:
+    lanes = ScriptedLanes(play=echo)
+    async with scene(tmp_path) as place, place.running(lanes) as process:
+        thread = await place.thread(process, "one")
+        odd = await place.ada.odd_command(thread, {"id": "1", "type": 1})
+        assert await odd.told() == FAILED
+        await place.ada.write(thread, "two")
+        await place.discord.message_with(thread, "You said: two")
+        assert place.discord.unanswered == []
 
 
 CALLBACK = "POST /interactions/{interaction}/{token}/callback"

@@ -107,7 +107,11 @@ class BotRoom:
         self._know(records[-MAX_KNOWN:])
         for record in records:
             post = decode_post(record.content)
-            if not record.is_sent and post is not None:
+            if record.is_sent or post is None:
+                continue
+            if post.kind == "gallery" and self._pictures is not None:
+                self._begin_drawing(post, record.delivery_id, record.content)
+            else:
                 self._put(post, record.delivery_id, record.content, record.ref)
         seen = seen_number(cursor, conversation_id)
         if seen is not None:
@@ -198,37 +202,27 @@ class BotRoom:
     # ── sending ────────────────────────────────────────────────────────────
 
     async def _send(self, posts: list[BotPost]) -> None:
-        pictures = self._pictures
-        galleries = [gallery_of(post) for post in posts if pictures and post.kind == "diff" and post.diff]
-        await self._send_texts(
-            [post for post in posts if not (pictures and post.kind == "diff" and post.diff)]
-        )
-        for gallery in galleries:
-            await self._send_gallery(gallery)
+        drawn = [post for post in posts if self._pictures is not None and post.kind == "diff" and post.diff]
+        await self._send_texts([post for post in posts if post not in drawn])
+        for post in drawn:
+            await self._send_gallery(gallery_of(post))
 
     async def _send_texts(self, posts: list[BotPost]) -> None:
         cut = [piece for post in posts for piece in pieces(post, self._writer.limits)]
         contents = [encode_post(post) if post.is_stored else b"" for post in cut]
-        try:
-            ids = await asyncio.to_thread(self._store_all, cut, contents)
-        except StoreError as problem:
-            # Without a disk the people are told nevertheless.
-            log.warning("messages of %s could not be stored: %s", self.place.platform, problem)
-            ids = [0] * len(cut)
+        ids = await self._stored(cut, contents)
         for post, delivery_id, content in zip(cut, ids, contents, strict=True):
             if not (delivery_id and self._done.get(post.key) == content):
                 self._put(post, delivery_id, content, self._refs.get(post.key, ""))
 
     async def _send_gallery(self, post: BotPost) -> None:
-        """Stored at once, drawn beside everything else, and shown when that is done."""
         content = encode_post(post)
-        try:
-            (delivery_id,) = await asyncio.to_thread(self._store_all, [post], [content])
-        except StoreError as problem:
-            log.warning("messages of %s could not be stored: %s", self.place.platform, problem)
-            delivery_id = 0
-        if delivery_id and self._done.get(post.key) == content:
-            return
+        (delivery_id,) = await self._stored([post], [content])
+        if not (delivery_id and self._done.get(post.key) == content):
+            self._begin_drawing(post, delivery_id, content)
+
+    def _begin_drawing(self, post: BotPost, delivery_id: int, content: bytes) -> None:
+        """Drawn beside everything else, and shown when that is done."""
         task = self._tasks.create_task(self._draw(post, delivery_id, content))
         self._drawing.add(task)
         task.add_done_callback(self._drawing.discard)
@@ -239,9 +233,21 @@ class BotRoom:
         if not drawn.pictures:
             await self._send_texts([as_text(post)])  # takes the place of what is stored
             return
+        file = whole_diff(post)
+        if not drawn.is_whole:
+            await self._stored([file], [encode_post(file)])  # before the pictures can be noted as sent
         self._put(post, delivery_id, content, self._refs.get(post.key, ""))
         if not drawn.is_whole:
-            await self._send_texts([whole_diff(post)])
+            await self._send_texts([file])
+
+    async def _stored(self, posts: list[BotPost], contents: list[bytes]) -> list[int]:
+        """Their ids; 0 for what is not to be stored, and for all where that fails."""
+        try:
+            return await asyncio.to_thread(self._store_all, posts, contents)
+        except StoreError as problem:
+            # Without a disk the people are told nevertheless.
+            log.warning("messages of %s could not be stored: %s", self.place.platform, problem)
+            return [0] * len(posts)
 
     def _store_all(self, posts: list[BotPost], contents: list[bytes]) -> list[int]:
         return [
