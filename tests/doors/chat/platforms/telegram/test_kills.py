@@ -88,7 +88,7 @@ async def test_a_kill_with_an_open_question_voids_it_and_input_that_waits_is_run
         bot.ada.write(bot.chat, "/codex ask me")
         asked = await bot.telegram.message_with(bot.chat, "make all")
         queued = bot.ada.write(bot.chat, "/queue then go on")
-        # A call of its chat after the question: that this was sent is noted by then, so it comes no second time.
+        # A later call of that chat: by then it is noted that the question was sent, so it is not sent again.
         await bot.telegram.until(lambda: bool(queued.reactions))
         await bot.telegram.wait_polled()
         await bot.kill()
