@@ -9,6 +9,9 @@ import pytest
 
 from laneway.claude.access import access_of
 from laneway.claude.repo_approvals import policy_against
+from laneway.core.model import Answer, Question
+from tests.claude.support import real, tool
+from tests.codex.support import play
 
 
 def settings(mode: str | None) -> str:
@@ -48,3 +51,23 @@ def test_a_file_that_cannot_be_read_may_say_anything(tmp_path: Path) -> None:
 
 def test_on_request_is_the_mode_in_which_claude_asks() -> None:
     assert access_of(None, "on-request").mode == "default"
+
+
+async def test_the_real_claude_asks_on_request_whatever_mode_its_settings_have() -> None:
+    """What we ask for goes before every file."""
+    async with real() as here:
+        (here.rehearsal.folder.config / "settings.json").write_text(settings("acceptEdits"))
+        write = tool("Write", file_path=str(here.work / "a.txt"), content="a")
+        asked: list[Question] = []
+
+        def decide(question: Question) -> Answer:
+            asked.append(question)
+            return Answer(choice_id="decline")
+
+        free = await here.session()
+        await play(free, write, "%say done", decide=decide)
+        assert asked == []
+        told_to_ask = await here.session(approval_policy="on-request")
+        await play(told_to_ask, write.replace("a.txt", "b.txt"), "%say done", decide=decide)
+        assert len(asked) == 1
+        assert sorted(path.name for path in here.work.glob("*.txt")) == ["a.txt"]

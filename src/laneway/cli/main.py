@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "chat": ("laneway.cli.chat", "talk with Claude and Codex in one conversation"),
     "doctor": ("laneway.cli.doctor", "check that everything Laneway needs works here"),
     "login": ("laneway.cli.login", "log in to Codex"),
-    "setup": ("laneway.cli.setup", "register Laneway in Claude, Codex, Cursor, Zed, …; set up a bot"),
+    "setup": ("laneway.cli.setup", "register Laneway in Claude, Cursor, Zed, …; set up a bot"),
     "migrate": ("laneway.cli.migrate", "replace the removed `codex mcp-server` in clients' configs"),
     "uninstall": ("laneway.cli.uninstall", "show what Laneway has left on this machine, and remove it"),
     "config": ("laneway.cli.config", "show and change settings, or trust a repository's settings"),

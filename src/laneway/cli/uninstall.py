@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     goes = any(each.goes for each in remnants)
     if goes and not options.dry_run:
         if running:
-            raise LanewayError(f"Nothing was removed: {_running(running)}")
+            raise LanewayError(f"Nothing was removed: {_running(running, outcomes)}")
         if jobs := _unfinished_jobs(around.environment):
             what = counted(jobs, "background job has", "background jobs have")
             raise LanewayError(f"Nothing was removed: {what} not ended. `laneway jobs` shows them.")
@@ -147,10 +147,14 @@ def _remove(remnants: list[Remnant], outcomes: list[RemovalOutcome]) -> None:
 # ── output ─────────────────────────────────────────────────────────────────
 
 
-def _running(running: list[int]) -> str:
+def _running(running: list[int], outcomes: list[RemovalOutcome]) -> str:
     pids = ", ".join(map(str, running))
     processes = "process" if len(running) == 1 else "processes"
-    return f"Laneway is still running ({processes} {pids}). End the programs that use it, then try again."
+    service = any(each.kind == "service" and each.goes for each in outcomes)
+    bots = " `laneway setup service --remove` ends your bots." if service else ""
+    return (
+        f"Laneway is still running ({processes} {pids}). End the programs that use it, then try again.{bots}"
+    )
 
 
 def _show(outcomes: list[RemovalOutcome], running: list[int]) -> None:
@@ -169,7 +173,7 @@ def _show(outcomes: list[RemovalOutcome], running: list[int]) -> None:
     if not outcomes:
         print("Laneway has left nothing on this machine.")
     elif running:
-        print(_running(running))
+        print(_running(running, outcomes))
 
 
 def _report(

@@ -245,7 +245,10 @@ async def test_print_shows_it_and_writes_nothing(tmp_path: Path) -> None:
 async def test_what_a_service_could_not_run_is_refused(tmp_path: Path) -> None:
     """No bot, nobody who may speak, a token that only this terminal has, a unit of somebody else's."""
     here = ServiceHome(tmp_path)
+    stored = settings_file(tmp_path).read_text()
+    settings_file(tmp_path).write_text('[laneway.chat.telegram]\nallowed_users = ["1"]\n')
     in_environment = await here.run("setup", "service", LANEWAY_TELEGRAM_TOKEN=TOKEN)
+    settings_file(tmp_path).write_text(stored)
     assert in_environment.code == 2
     assert "which a service does not have" in in_environment.err
     assert TOKEN not in in_environment.err
@@ -260,7 +263,7 @@ async def test_what_a_service_could_not_run_is_refused(tmp_path: Path) -> None:
     assert here.unit.read_text() == "[Unit]\n"
     assert (await here.run("setup", "service", "--force")).code == 0
     settings_file(tmp_path).write_text(f'[laneway.chat.telegram]\ntoken = "{TOKEN}"\n')
-    nobody = await here.run("setup", "service")
+    nobody = await here.run("setup", "service", LANEWAY_CHAT_TELEGRAM_ALLOWED_USERS="1")
     assert nobody.code == 2
     assert "has no allowed_users" in nobody.err
     settings_file(tmp_path).write_text("")

@@ -294,8 +294,8 @@ def _lines(platform: str, result: BotSetupResult) -> list[str]:
     lines += [f"  {note}" for note in result.notes]
     if result.action in ("added", "replaced", "unchanged"):
         lines += [
-            f"  laneway chat --platform {platform}      start it",
-            "  laneway setup service               have it run without a terminal",
+            f"  laneway chat --platform {platform:<10} starts it",
+            "  laneway setup service             has it run without a terminal",
         ]
     if result.can_undo:
         lines.append("  `laneway setup --undo` takes this back.")

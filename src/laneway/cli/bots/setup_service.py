@@ -22,7 +22,7 @@ from laneway.app.chat_platforms import require
 from laneway.base.errors import LanewayError, UsageError
 from laneway.base.paths import state_home
 from laneway.base.plain import plain
-from laneway.base.settings import Settings
+from laneway.base.settings import Settings, load
 from laneway.cli.bots import service_files
 from laneway.cli.bots.service_files import ServicePlace
 from laneway.cli.bots.service_unit import ServiceWords, service_text, service_words
@@ -30,7 +30,6 @@ from laneway.cli.clients import files
 from laneway.cli.clients.command import choose
 from laneway.cli.clients.show import short
 from laneway.cli.codex_flags import folder
-from laneway.cli.command_settings import settings_in
 from laneway.store.files import make_folder
 
 CLIENT = "service"
@@ -72,8 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _set_up(options: argparse.Namespace, service: ServicePlace) -> ServiceSetupResult:
     cwd = folder(options.cwd).absolute()
-    settings = settings_in({}, cwd)
-    platforms = _platforms(options.platform, settings)
+    platforms = _platforms(options.platform, _settings_of_service(cwd))
     command = choose(shared=False, environment=os.environ)
     words = _words(command.words, platforms, cwd)
     text = service_text(service.kind, words)
@@ -108,36 +106,46 @@ def _words(laneway: tuple[str, ...], platforms: Sequence[str], cwd: Path) -> Ser
     return service_words(laneway, platforms, cwd, os.environ, state_home() / LOG)
 
 
+def _settings_of_service(cwd: Path) -> Settings:
+    """As the service will find them: without the variables of this terminal that are settings."""
+    kept = {
+        name: text for name, text in os.environ.items() if not name.startswith(("LANEWAY_", "ATM_CONFIG"))
+    }
+    return load({}, kept, cwd, Path.home())
+
+
 def _platforms(chosen: Sequence[str] | None, settings: Settings) -> list[str]:
     """Those that were asked for, or all that are set up. Raises `UsageError` for one that could not start."""
     found = [name for name in BOTS if settings.value(f"chat.{name}.token")]
     platforms = list(dict.fromkeys(chosen or found))
-    if not platforms:
+    if not platforms and not any(_variable(name) for name in BOTS):
         raise UsageError(
             "No bot is set up yet: run `laneway setup telegram` or `laneway setup discord` first."
         )
-    require(platforms)
-    for name in platforms:
-        access_of(name, settings)
-        source = settings.values[("chat", name, "token")].source
-        if source.kind == "environment":
-            raise UsageError(
-                f"The token for {name} comes from {source}, which a service does not have: "
-                f"store it by `printenv {source} | laneway config set chat.{name}.token -`."
-            )
+    for name in platforms or [each for each in BOTS if _variable(each)]:
         if not settings.value(f"chat.{name}.token"):
+            if variable := _variable(name):
+                raise UsageError(
+                    f"The token for {name} comes from {variable}, which a service does not have: "
+                    f"store it by `printenv {variable} | laneway config set chat.{name}.token -`."
+                )
             raise UsageError(f"There is no token for {name}: run `laneway setup {name}` first.")
+        access_of(name, settings)
+    require(platforms)
     return platforms
+
+
+def _variable(platform: str) -> str:
+    """The variable of this terminal that has the token; empty if none has."""
+    return next((name for name in variables(platform) if os.environ.get(name, "").strip()), "")
 
 
 def _notes(service: ServicePlace) -> list[str]:
     notes = []
     if any(os.environ.get(name) for name in PROXIES):
         notes.append("The proxy of this terminal is not written, as it may hold a password: add it yourself.")
-    if any(os.environ.get(name) for platform in BOTS for name in variables(platform)):
-        notes.append(
-            "Tokens in this terminal's environment are not written; the service uses the stored ones."
-        )
+    if any(name.startswith("LANEWAY_") for name in os.environ):
+        notes.append("Laneway's variables of this terminal are not written; your settings files count.")
     if service.kind == "systemd":
         notes.append("It runs while you are logged in; `loginctl enable-linger` has it run always.")
     return notes

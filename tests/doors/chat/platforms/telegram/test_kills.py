@@ -87,7 +87,9 @@ async def test_a_kill_with_an_open_question_voids_it_and_input_that_waits_is_run
         await bot.start()
         bot.ada.write(bot.chat, "/codex ask me")
         asked = await bot.telegram.message_with(bot.chat, "make all")
-        bot.ada.write(bot.chat, "/queue then go on")
+        queued = bot.ada.write(bot.chat, "/queue then go on")
+        # A later call of that chat: by then it is noted that the question was sent, so it is not sent again.
+        await bot.telegram.until(lambda: bool(queued.reactions))
         await bot.telegram.wait_polled()
         await bot.kill()
         bot.ada.write(bot.chat, "/queue while you were away")  # alone it would stop the other one
