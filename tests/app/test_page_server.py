@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -35,7 +36,8 @@ async def served(folder: Path, **settings: str) -> AsyncIterator[str]:
     serving = asyncio.create_task(server.serve([]))
     try:
         async with asyncio.timeout(DEADLINE_S):
-            await asyncio.wait({serving, ready}, return_when=asyncio.FIRST_COMPLETED)
+            waited: set[asyncio.Future[Any]] = {serving, ready}
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         if serving.done():
             await serving
         yield ready.result()
