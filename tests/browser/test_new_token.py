@@ -79,3 +79,33 @@ async def test_a_problem_is_said_once_and_only_where_it_is(browser: Browser, tmp
         await tab.page.evaluate("location.hash = '#/chat'")
         await expect(tab.page.get_by_role("alert")).to_have_count(0)
         assert tab.faults == []
+
+
+async def test_what_cannot_be_asked_for_now_is_said_and_can_be_tried_again(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Search, commands, exports and earlier messages need the server: without it nothing fails silently."""
+    chat = HandChat(cwd=str(tmp_path))
+    async with chat_page(chat, tmp_path / "uploads") as served, window(browser) as context:
+        tab = Tab(await context.new_page())
+        await tab.open(served.address)
+        await tab.say("find me")
+        await tab.see("find me")
+        await tab.press("Search")
+        await served.stop()
+        await expect(tab.page.locator("#connection")).to_contain_text("Connection lost")
+        words = tab.page.get_by_role("searchbox")
+        await words.fill("find me")
+        await words.press("Enter")
+        await expect(tab.page.get_by_role("alert")).to_contain_text("cannot be reached now")
+        await tab.press("Export")
+        await expect(tab.page.get_by_role("alert")).to_have_count(1)
+        box = tab.page.get_by_label("Message", exact=True)
+        await box.press_sequentially("/")
+        await served.start()
+        await expect(tab.page.locator("#connection")).to_have_text("Connected")
+        await words.press("Enter")
+        await tab.see("Found once.")
+        await box.press_sequentially("s")
+        await expect(tab.page.get_by_role("option").first).to_contain_text("/s")
+        assert tab.faults == []

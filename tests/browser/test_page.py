@@ -447,6 +447,10 @@ async def test_what_is_too_much_for_a_message_is_said_before_it_is_sent(
         await picker.set_input_files(some)
         await here.tab.see("A message has at most 10 files.")
         await expect(here.tab.page.locator(".chips li")).to_have_count(10)
+        await here.tab.say("x" * 400_001)
+        await here.tab.see("A message has at most 400,000 characters: add a longer text as a file.")
+        await expect(here.tab.page.get_by_label("Message", exact=True)).to_have_value("x" * 400_001)
+        assert here.chat.taken == []
 
 
 async def test_a_file_of_a_lane_is_saved_and_one_that_is_ignored_only_after_a_yes(

@@ -74,9 +74,9 @@ class PageRequest:
             raise PageRefused(400, f"{name} is a whole number")
         return int(text)
 
-    async def value(self, shape: type[T]) -> T:
+    async def value(self, shape: type[T], max_bytes: int = MAX_JSON_BYTES) -> T:
         """The JSON body, which has to be of this shape."""
-        body = await self._exchange.body(BODY_S, MAX_JSON_BYTES)
+        body = await self._exchange.body(BODY_S, max_bytes)
         try:
             return msgspec.json.decode(body, type=shape)
         except (msgspec.DecodeError, UnicodeDecodeError):

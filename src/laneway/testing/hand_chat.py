@@ -216,7 +216,8 @@ class HandChat:
         return self._state(conversation)
 
     async def outputs(self, conversation_id: str, after: int, limit: int = 500) -> list[Shown]:
-        return [each for each in self._known(conversation_id).outputs if each.number > after][:limit]
+        known = self.conversations.get(conversation_id)  # as in the store: what is not known has none
+        return [each for each in known.outputs if each.number > after][:limit] if known else []
 
     async def latest(self, limit: int = 50) -> list[ConversationRecord]:
         records = [each.record for each in self.conversations.values()]

@@ -16,7 +16,7 @@ import pytest
 from laneway.core.model import Activity
 from laneway.doors.chat.messages import Place, TapResult
 from laneway.doors.chat.outputs import ActivityShown, FileShown, TextDone, Told
-from laneway.doors.chat.platforms.web.chat_part import MAX_TEXT_CHARS, ChatPart
+from laneway.doors.chat.platforms.web.chat_part import MAX_MESSAGE_BYTES, MAX_TEXT_CHARS, ChatPart
 from laneway.doors.console.event_feed import EventFeed
 from laneway.testing.hand_chat import HandChat, approval
 from tests.doors.console.support import TOKEN, Answered, PageWithoutSocket, served_page
@@ -92,11 +92,20 @@ async def test_what_cannot_be_a_message_is_refused_and_nothing_is_taken(tmp_path
             ({"text": "x", "owner": True}, 400),
             (b"\xff\xfe", 400),
             (b"[" * 200_000, 400),
-            (b"x" * (1024 * 1024 + 1), 413),
+            (b"x" * (MAX_MESSAGE_BYTES + 1), 413),
         ):
             answer = await http.post(path, value)
             assert (answer.status, "error" in answer.json()) == (status, True), value
         assert http.chat.taken == []
+
+
+async def test_the_longest_message_is_taken_whatever_its_characters(tmp_path: Path) -> None:
+    """As JSON, a control character takes six bytes, and one that is written as two escapes twelve."""
+    async with client(tmp_path) as http:
+        path = f"{LIST}/{await http.begin()}/messages"
+        for letter in ("\x01", "語", "🦀"):
+            assert (await http.post(path, {"text": letter * MAX_TEXT_CHARS})).status == 200
+        assert len(http.chat.taken) == 3
 
 
 async def test_a_message_that_is_sent_again_is_taken_once(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ from laneway.doors.page_parts import PageFeed, PageRefused, PageReply, PageReque
 
 MAX_TEXT_CHARS = 400_000
 """Of one message."""
+MAX_MESSAGE_BYTES = 5 * 1024 * 1024
+"""Of the same as JSON, in which a character takes up to twelve bytes."""
 MAX_FOUND = 200
 """Places that a search shows."""
 AROUND_CHARS = 60
@@ -187,6 +189,7 @@ class ChatPart:
         )
 
     async def _search(self, conversation_id: str, words: str) -> PageReply:
+        await self._shown.open(conversation_id)
         wanted = words.strip().casefold()
         found: list[dict[str, Any]] = []
         if wanted:
@@ -229,7 +232,7 @@ class ChatPart:
     # ── what people send ───────────────────────────────────────────────────
 
     async def _take(self, conversation_id: str, request: PageRequest) -> PageReply:
-        message = await request.value(NewMessage)
+        message = await request.value(NewMessage, MAX_MESSAGE_BYTES)
         if len(message.text) > MAX_TEXT_CHARS:
             raise PageRefused(413, f"A message has at most {MAX_TEXT_CHARS:,} characters")
         if len(message.uploads) > MAX_UPLOADS:

@@ -2,13 +2,15 @@
 
 import { Composer } from "./composer.js";
 import { Log, laneClass } from "./entries.js";
+import { Files } from "./files.js";
+import { Outbox } from "./outbox.js";
 import { Questions } from "./questions.js";
+import { Search } from "./search.js";
 
 const API = "/api/chat";
 const NEAR_END_PX = 80;
 const NOTIFY_MS = 600;
 const FRESH_S = 30;
-const MAX_OUTBOX = 20;
 const UNNAMED = "New conversation";
 
 export async function mount(main, page) {
@@ -31,15 +33,17 @@ class ChatView {
     this.folder = el("p", { class: "soft small" });
     this.entries = el("div", { class: "entries" });
     this.lines = el("div", { class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Messages" }, this.entries);
-    this.earlier = button("Show earlier", () => this.showEarlier(), { class: "quiet earlier", hidden: true });
+    this.earlier = button("Show earlier", () => this.attempt(() => this.showEarlier()), { class: "quiet earlier", hidden: true });
     this.leads = el("b", {});
     this.welcome = el("div", { class: "welcome soft" }, el("p", {}, "Say what to do: plain words go to ", this.leads, "."),
       el("p", {}, el("code", {}, "/"), " lists commands, and the other lanes to give a task to. Files can be pasted or dropped."));
     this.down = button("↓ Newest", () => this.toEnd(), { class: "down", hidden: true });
     this.status = el("p", { class: "status small", role: "status" });
     this.asked = el("div", { class: "questions", role: "group", "aria-label": "Open questions", hidden: true });
-    this.found = el("section", { class: "found", "aria-label": "Search in this conversation", hidden: true });
+    this.search = new Search(page, this);
     this.log = new Log(page, this.entries, this);
+    this.files = new Files(page);
+    this.outbox = new Outbox(page, this.log);
     this.questions = new Questions(page, this.asked, this);
     this.composer = new Composer({ ...page, keep: (text) => this.keepDraft(text) },
       { send: (text, files) => this.send(text, files), commands: () => this.commands(), stop: () => this.send("/stop", []) });
@@ -54,9 +58,9 @@ class ChatView {
         this.opener,
         el("div", { class: "names" }, this.title, this.folder),
         el("div", { class: "tools" },
-          button("Search", () => this.toggleSearch()), button("Export", () => this.export()),
-          "Notification" in window && button("Notify me", (event) => this.askToNotify(event.target), { class: "notify" }))),
-      this.found, el("div", { class: "log-frame" }, this.earlier, this.lines, this.welcome, this.down),
+          button("Search", () => this.search.toggle()), button("Export", () => this.export()),
+          "Notification" in window && Notification.permission !== "granted" && this.notifyButton())),
+      this.search.node, el("div", { class: "log-frame" }, this.earlier, this.lines, this.welcome, this.down),
       this.asked, this.status, this.composer.node);
     this.empty = el("p", { class: "none-open soft" }, "No conversation is open. Begin a new one, or choose one from the list.");
     main.append(el("div", { class: "chat" }, this.side, this.talk, this.empty));
@@ -86,6 +90,21 @@ class ChatView {
     for (const each of this.off) each();
     clearInterval(this.timer);
     this.sized.disconnect();
+  }
+
+  // The address of something of the conversation that is shown.
+  at(path) {
+    return `${API}/conversations/${encodeURIComponent(this.shown)}/${path}`;
+  }
+
+  // Does what a person asked for, and says it if it did not work.
+  async attempt(work) {
+    try {
+      return await work();
+    } catch (problem) {
+      this.page.problem(problem.status ? problem.message : "Laneway cannot be reached now: try again in a moment.");
+      return null;
+    }
   }
 
   // ── the list ───────────────────────────────────────────────────────────
@@ -125,13 +144,10 @@ class ChatView {
   }
 
   async begin() {
-    try {
-      const made = await this.page.post(`${API}/conversations`);
-      this.known.set(made.id, made);
-      this.page.go("chat", made.id);
-    } catch (problem) {
-      this.page.problem(problem.message);
-    }
+    const made = await this.attempt(() => this.page.post(`${API}/conversations`));
+    if (!made) return;
+    this.known.set(made.id, made);
+    this.page.go("chat", made.id);
   }
 
   // ── one conversation ───────────────────────────────────────────────────
@@ -152,7 +168,7 @@ class ChatView {
     }
     if (conversation === this.shown) return;
     this.shown = conversation;
-    this.found.hidden = true;
+    this.search.node.hidden = true;
     this.known_commands = null;
     this.composer.value = sessionStorage.getItem(`laneway.draft.${conversation}`) ?? "";
     await this.read(conversation);
@@ -192,7 +208,7 @@ class ChatView {
       this.head(state);
       this.talk.hidden = false;
       this.empty.hidden = true;
-      this.resend(conversation);
+      this.outbox.resend(conversation);
     } catch (problem) {
       if (reading !== this.reading) return;
       this.talk.hidden = true;
@@ -332,80 +348,37 @@ class ChatView {
     this.status.className = `status small ${laneClass(status.active_lane ?? status.default_lane)}${status.active_lane ? " working" : ""}`;
   }
 
-  // ── sending ────────────────────────────────────────────────────────────
+  // ── what people send ───────────────────────────────────────────────────
 
   keepDraft(text) {
     if (text) sessionStorage.setItem(`laneway.draft.${this.shown}`, text);
     else sessionStorage.removeItem(`laneway.draft.${this.shown}`);
   }
 
-  outbox(conversation, change) {
-    const name = `laneway.outbox.${conversation}`;
-    const kept = change(JSON.parse(sessionStorage.getItem(name) ?? "[]"));
-    if (kept.length) sessionStorage.setItem(name, JSON.stringify(kept.slice(-MAX_OUTBOX)));
-    else sessionStorage.removeItem(name);
-    return kept;
-  }
-
-  async send(text, files) {
-    const conversation = this.shown;
-    const key = this.page.newKey();
+  send(text, files) {
     if (/^\/(new|resume|join)\b/.test(text)) this.movesUntil = Date.now() + 30_000;
-    this.log.pending(key, text, files.length);
+    this.outbox.send(this.shown, text, files);
     this.toEnd();
-    try {
-      const uploads = [];
-      for (const file of files) uploads.push(await this.upload(file));
-      const message = { text, uploads: uploads.map((each) => each.id), names: uploads.map((each) => each.name) };
-      this.outbox(conversation, (kept) => [...kept, { key, message }]);
-      await this.post(conversation, key, message);
-    } catch (problem) {
-      this.log.refuse(key, problem.message);
-    }
-  }
-
-  async post(conversation, key, message) {
-    try {
-      await this.page.post(`${API}/conversations/${encodeURIComponent(conversation)}/messages`, message, { key });
-    } catch (problem) {
-      // Without a valid token nothing was decided: it is sent again once there is one.
-      if (problem.status === 401) return;
-      this.outbox(conversation, (kept) => kept.filter((each) => each.key !== key));
-      throw problem;
-    }
-    this.outbox(conversation, (kept) => kept.filter((each) => each.key !== key));
-  }
-
-  // What was being sent when the page was closed or reloaded: the key lets it arrive once.
-  resend(conversation) {
-    for (const { key, message } of this.outbox(conversation, (kept) => kept)) {
-      if (!this.log.keyed.has(`message ${key}`)) this.log.pending(key, message.text, message.uploads.length);
-      this.post(conversation, key, message).catch((problem) => this.log.refuse(key, problem.message));
-    }
-  }
-
-  async upload(file) {
-    // Read here: a folder, or a file that is gone, would look like a lost connection.
-    const body = await file.arrayBuffer().catch(() => { throw new Error(`${file.name} cannot be read`); });
-    const headers = { "content-type": "application/octet-stream", "x-file-name": encodeURIComponent(file.name || "pasted") };
-    return this.page.post(`${API}/uploads`, null, { body, headers });
   }
 
   async commands() {
-    this.known_commands ??= this.page.get(`${API}/conversations/${encodeURIComponent(this.shown)}/commands`).catch(() => []);
+    this.known_commands ??= this.page.get(this.at("commands")).catch(() => {
+      this.known_commands = null; // asked for again with the next letter
+      return [];
+    });
     return this.known_commands;
   }
 
   // ── what entries and questions do ──────────────────────────────────────
 
   async tap(data, more = {}) {
-    const result = await this.page.post(`${API}/conversations/${encodeURIComponent(this.shown)}/taps`, { data, ...more });
+    const result = await this.page.post(this.at("taps"), { data, ...more });
     if (!result.done) this.page.announce(result.text);
     return result;
   }
 
   async skip(number) {
-    await this.page.post(`${API}/conversations/${encodeURIComponent(this.shown)}/messages`, { text: "skip", question: number });
+    await this.attempt(() => this.page.post(this.at("messages"), { text: "skip", question: number }));
   }
 
   focus() {
@@ -413,89 +386,35 @@ class ChatView {
   }
 
   async output(number) {
-    return (await this.page.get(`${API}/conversations/${encodeURIComponent(this.shown)}/outputs/${number}`)).text;
+    return this.attempt(async () => (await this.page.get(this.at(`outputs/${number}`))).text);
   }
 
-  async file(item, entry) {
-    const path = `${API}/conversations/${encodeURIComponent(this.shown)}/files/${item.n}`;
-    try {
-      return await (await this.page.request(path)).blob();
-    } catch (problem) {
-      entry.querySelector(".asks-first")?.remove();
-      const note = this.page.el("div", { class: "asks-first", role: "alert" }, this.page.el("p", {}, problem.message));
-      if (problem.detail?.needs_approval) {
-        note.append(this.page.button("Send it anyway", async () => {
-          await this.page.post(`${path}/approve`);
-          note.remove();
-          this.download(item, entry);
-        }, { class: "no" }));
-      }
-      entry.append(note);
-      return null;
+  download(item, entry) {
+    return this.files.download(this.at(`files/${item.n}`), item, entry);
+  }
+
+  picture(item, entry) {
+    return this.files.picture(this.at(`files/${item.n}`), item, entry);
+  }
+
+  export() {
+    return this.attempt(async () => {
+      const response = await this.page.request(this.at("export"));
+      this.files.save(await response.blob(), `conversation-${this.shown}.html`);
+    });
+  }
+
+  notifyButton() {
+    const made = this.page.button("Notify me", async () => tell(await Notification.requestPermission()), { class: "notify" });
+    function tell(answer) {
+      if (answer !== "default") made.textContent = answer === "granted" ? "You are notified" : "Notices are blocked";
+      made.disabled = answer !== "default";
     }
+    tell(Notification.permission);
+    return made;
   }
 
-  async download(item, entry) {
-    const blob = await this.file(item, entry);
-    if (blob) this.save(blob, item.name);
-  }
-
-  async picture(item, entry) {
-    const blob = await this.file(item, entry);
-    if (!blob || entry.querySelector("img")) return;
-    const kind = `image/${/jpe?g$/i.test(item.name) ? "jpeg" : item.name.split(".").pop().toLowerCase()}`;
-    entry.append(this.page.el("img", { src: URL.createObjectURL(new Blob([blob], { type: kind })), alt: item.caption || item.name }));
-  }
-
-  save(blob, name) {
-    const link = this.page.el("a", { href: URL.createObjectURL(blob), download: name });
-    document.body.append(link);
-    link.click();
-    link.remove();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-  }
-
-  async export() {
-    try {
-      const response = await this.page.request(`${API}/conversations/${encodeURIComponent(this.shown)}/export`);
-      this.save(await response.blob(), `conversation-${this.shown}.html`);
-    } catch (problem) {
-      this.page.problem(problem.message);
-    }
-  }
-
-  async askToNotify(button) {
-    const answer = await Notification.requestPermission();
-    button.textContent = answer === "granted" ? "You are notified" : "Notices are blocked";
-    button.disabled = answer !== "default";
-  }
-
-  // ── search and scrolling ───────────────────────────────────────────────
-
-  toggleSearch() {
-    const { el, button } = this.page;
-    this.found.hidden = !this.found.hidden;
-    if (this.found.hidden) {
-      this.focus();
-      return;
-    }
-    const results = el("ul", { class: "results" });
-    const count = el("p", { class: "soft small", role: "status" });
-    const input = el("input", { type: "search", id: "search", "aria-label": "Search in this conversation", placeholder: "Search" });
-    this.found.replaceChildren(el("form", {
-      on: { submit: (event) => { event.preventDefault(); this.search(input.value, results, count); } },
-    }, input, " ", el("button", { class: "primary" }, "Search"), " ", button("Close", () => this.toggleSearch(), { class: "quiet" })), count, results);
-    this.found.onkeydown = (event) => { if (event.key === "Escape") this.toggleSearch(); };
-    input.focus();
-  }
-
-  async search(words, results, count) {
-    const path = `${API}/conversations/${encodeURIComponent(this.shown)}/search?q=${encodeURIComponent(words)}`;
-    const { found, count: all } = await this.page.get(path);
-    count.textContent = all === 0 ? "Nothing was found." : all === 1 ? "Found once." : `Found in ${all} places.`;
-    results.replaceChildren(...found.reverse().map((each) => this.page.el("li", {},
-      this.page.button(each.text, () => this.reveal(each.n), { class: "quiet" }), this.page.clock(each.at))));
-  }
+  // ── scrolling ───────────────────────────────────────────────
 
   async reveal(number) {
     while (this.first > number) await this.showEarlier();

@@ -1,6 +1,7 @@
 // The field for messages: words, commands that complete themselves, and files (chosen, pasted, dropped).
 
 const MAX_FILES = 10;
+const MAX_CHARS = 400_000;
 const MAX_BYTES = 20 * 1024 * 1024;
 const CLIP = "M20 11.5 12.4 19a5 5 0 0 1-7.1-7.1l7.8-7.7a3.3 3.3 0 0 1 4.7 4.7l-7.7 7.7a1.7 1.7 0 0 1-2.4-2.4l7-7";
 
@@ -61,6 +62,11 @@ export class Composer {
   submit() {
     const text = this.text.value.trim();
     if (!text && !this.files.length) return;
+    if (text.length > MAX_CHARS) {
+      this.note.textContent = `A message has at most ${MAX_CHARS.toLocaleString()} characters: add a longer text as a file.`;
+      return;
+    }
+    this.note.textContent = "";
     const files = this.files;
     this.files = [];
     this.value = "";

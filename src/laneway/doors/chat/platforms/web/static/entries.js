@@ -27,7 +27,7 @@ function duration(seconds) {
 }
 
 export class Log {
-  // `act` has what entries can do: tap(data), download(number, name), output(number).
+  // `act` has what entries can do: attempt(work), tap(data), download(item, entry), picture(item, entry), output(number).
   constructor(page, root, act) {
     this.page = page;
     this.root = root;
@@ -168,7 +168,7 @@ export class Log {
     const words = { completed: "is done", failed: "failed", interrupted: "was stopped" }[item.status] ?? item.status;
     const facts = [duration(item.seconds), item.tokens ? `${item.tokens.toLocaleString()} tokens` : ""].filter(Boolean);
     const diffs = foldedDiffs(this.page, item.diffs);
-    const buttons = item.buttons.map((each) => button(each.label, () => this.act.tap(each.data), { class: each.style }));
+    const buttons = item.buttons.map((each) => button(each.label, () => this.act.attempt(() => this.act.tap(each.data)), { class: each.style }));
     if (!item.banner && item.status === "completed" && !diffs && !buttons.length) return null;
     return el("div", { class: `entry banner ends ${laneClass(item.lane)}` },
       (item.banner || item.status !== "completed") && el("h2", { class: item.status === "failed" ? "bad" : "" },
@@ -207,7 +207,10 @@ export class Log {
       if (!item.is_whole) {
         details.append(button("Show all of it", async (event) => {
           event.target.disabled = true;
-          entry.pre.textContent = await this.act.output(item.n);
+          const text = await this.act.output(item.n);
+          event.target.disabled = false;
+          if (text === null) return;
+          entry.pre.textContent = text;
           event.target.remove();
         }));
       }
@@ -250,7 +253,7 @@ export class Log {
 
   on_told(item) {
     const { el, button } = this.page;
-    const buttons = item.buttons.map((each) => button(each.label, () => this.act.tap(each.data), { class: each.style }));
+    const buttons = item.buttons.map((each) => button(each.label, () => this.act.attempt(() => this.act.tap(each.data)), { class: each.style }));
     return el("div", { class: `entry told ${item.level}`, role: item.level === "error" ? "alert" : null },
       this.page.trees(item.tree), buttons.length > 0 && el("p", { class: "buttons" }, buttons));
   }
