@@ -139,9 +139,7 @@ async def test_sessions_of_every_front_end_are_listed_and_stopped(tmp_path: Path
     """An editor, a chat, `laneway ask`, and the server that replaces Codex's own."""
     async with desk(tmp_path, run) as at, AsyncExitStack() as stack:
         console = await stack.enter_async_context(at.console())
-        asking = await stack.enter_async_context(
-            running(at, "ask", "-s", "workspace-write", "%run sleep 600")
-        )
+        asking = await stack.enter_async_context(running(at, "ask", "-s", "workspace-write", "%hang"))
         await stack.enter_async_context(
             running(at, "chat", typed="%say from the chat\n", LANEWAY_CHAT_DEFAULT_LANE="codex")
         )
