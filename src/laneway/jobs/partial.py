@@ -36,7 +36,7 @@ def _judged(jobs: Jobs, job: Job) -> Judged | None:
     if run is None:
         return None
     try:
-        return TreeRuns(jobs.places, jobs.ledger, run.tree).judge(run)
+        return TreeRuns(jobs.places, jobs.ledger, run.tree, jobs.defaults.codex_home).judge(run)
     except LanewayError:
         return None  # the tree is gone, or is none any more
 

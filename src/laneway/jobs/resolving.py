@@ -61,7 +61,7 @@ def resolve(jobs: Jobs, owner: str, request: Resolution) -> dict[str, Any]:
     if jobs.defaults.is_read_only and request.action in WRITING:
         raise UsageError(f"This server was started with --readonly: it does not {_verb(request.action)}.")
     run = _run_of(jobs, request)
-    runs = TreeRuns(jobs.places, jobs.ledger, run.tree)
+    runs = TreeRuns(jobs.places, jobs.ledger, run.tree, jobs.defaults.codex_home)
     finish_if_quiet(runs)
     judged = runs.judge(run)
     _check_owner(judged, owner)

@@ -205,7 +205,18 @@ class JobTools:
         return {"position": position, "is_unreachable": self._is_unreachable(job)}
 
     def _is_unreachable(self, job: Job) -> bool:
-        return job.is_elsewhere and not job.has_ended and self.remote.problem_of(job) is not None
+        return bool(self._problem_of(job))
+
+    def _problem_of(self, job: Job) -> str:
+        """Why nothing new can be said of a job on another machine, as a sentence; empty if it can."""
+        if not job.is_elsewhere or job.has_ended:
+            return ""
+        problem = self.remote.problem_of(job)
+        return f"{problem}." if problem is not None else ""
+
+    def problem_of(self, job_id: str) -> str:
+        """The same, by the job's id. Blocking."""
+        return self._problem_of(self.jobs.get(job_id))
 
     async def _result(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
         job = await asyncio.to_thread(self.jobs.get, arguments["jobId"], owner_of(caller))
@@ -322,7 +333,10 @@ class JobTools:
     def _list_now(self, caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
         self.jobs.look()
         page = listed(self.jobs, owner_of(caller), converted(arguments, JobFilter))
-        more = {"nextCursor": page.next_cursor} if page.next_cursor else {}
+        more: dict[str, Any] = {"nextCursor": page.next_cursor} if page.next_cursor else {}
+        unreachable = {job.node: why for job in page.jobs if (why := self._problem_of(job))}
+        if unreachable:
+            more["unreachable"] = unreachable
         return {
             "jobs": [self.row_of(job) for job in page.jobs],
             "slots": page.slots,
@@ -365,10 +379,9 @@ def converted(arguments: Mapping[str, Any], kind: type[T]) -> T:
     try:
         return msgspec.convert(dict(arguments), kind)
     except msgspec.ValidationError as problem:
-        where = str(problem).rpartition(" - at `$.")[2].rstrip("`")
-        raise UsageError(
-            f"{where or 'An argument'} is not of the form that the tool's schema says."
-        ) from problem
+        _, is_named, where = str(problem).rpartition(" - at `$.")
+        what = where.rstrip("`") if is_named else "An argument"
+        raise UsageError(f"{what} is not of the form that the tool's schema says.") from problem
 
 
 def strings(name: str, values: Any) -> list[str]:

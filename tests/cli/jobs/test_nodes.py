@@ -69,6 +69,21 @@ async def person(tmp_path: Path) -> AsyncIterator[tuple[Person, Homes]]:
         yield Person(both, tmp_path), both
 
 
+async def test_a_machine_out_of_reach_is_named_with_the_reason(tmp_path: Path) -> None:
+    """By what starts a job for it, lists it, or shows one; the job waits."""
+    async with person(tmp_path) as (ann, both):
+        both.up.unlink()
+        ran = await ann.run("spawn", "--node", NODE, "-C", str(ann.site), "%say x")
+        job_id = ran.out.strip()
+        why = "gpu1 is out of reach: its command ended (exit code 255): no route to gpu1."
+        assert (ran.code, ran.err) == (0, f"laneway: {why} The job waits here until it is back.\n")
+        assert why in (await ann.out("list")).splitlines()
+        assert f"  ! {why}" in (await ann.out("status", job_id)).splitlines()
+        both.up.touch()
+        assert "succeeded" in await ann.out("wait", job_id)
+        assert "out of reach" not in await ann.out("list")
+
+
 async def test_a_job_on_another_machine_is_like_any_other(tmp_path: Path) -> None:
     """Spawned, listed, waited for, shown, continued; by the commands that all jobs have."""
     async with person(tmp_path) as (ann, both):
@@ -94,8 +109,8 @@ async def test_one_sentence_says_what_is_wrong(tmp_path: Path) -> None:
         assert nowhere.code == 2
         assert "is in no repository of jobs.repositories" in nowhere.err
         both.up.unlink()
-        job_id = await ann.spawn("%say x")
-        (line,) = (await ann.out("status", job_id)).splitlines()
+        job_id = (await ann.run("spawn", "--node", NODE, "-C", str(ann.site), "%say x")).out.strip()
+        line, _ = (await ann.out("status", job_id)).splitlines()
         assert line == f"{job_id}  unreachable  was queued when last heard of"
         events = await ann.run("events", job_id)
         assert (events.code, events.out) == (0, "It has done nothing so far.\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,9 @@ async def test_a_job_for_a_machine_out_of_reach_waits_here_and_is_sent_when_it_i
             assert sorted(waited["unreachable"]) == sorted([first, second])
             (page, result) = await near.ask("events", jobId=first), await near.ask("result", jobId=first)
             assert (page["events"], page["done"], result["isPartial"]) == ([], False, True)
+            (warning,) = result["warnings"]
+            assert warning.startswith("gpu1 is out of reach: ")
+            assert (await near.ask("list"))["unreachable"] == {NODE: f"{warning}."}
             cancelled = await near.ask("cancel", jobId=second)
             assert cancelled["status"] == "cancelled"
             assert [event["type"] for event in await near.events(second)] == ["final"]
@@ -135,6 +139,17 @@ async def test_a_job_for_a_machine_out_of_reach_waits_here_and_is_sent_when_it_i
         async with both.near() as near:
             assert await near.ended(first, second) == {first: "succeeded", second: "cancelled"}
         assert [job.job_id for job in both.far.ledger.listed()] == [first]
+
+
+async def test_nobody_begins_to_follow_a_machine_while_a_process_is_ending(tmp_path: Path) -> None:
+    """As a tick that had begun before: it would be followed until the machine is back, and the end waited."""
+    async with homes(tmp_path) as both:
+        both.up.unlink()
+        async with both.near() as near:
+            await near.spawn("%say x")
+            await near.tools.remote.close()
+            await near.tools.remote.follow()
+            assert f"jobs on {NODE}" not in {task.get_name() for task in asyncio.all_tasks()}
 
 
 @pytest.mark.covers("J-nodes.5")

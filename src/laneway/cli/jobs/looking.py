@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from laneway.base.errors import NodeUnreachable
+from laneway.base.plain import plain
 from laneway.cli.jobs.calls import JobCalls, add_job, add_json, print_json, print_rows, run_verb
 from laneway.cli.jobs.names import find_ids, find_job, find_run
 from laneway.cli.jobs.show import event_rows, result_rows, status_row, total_rows
@@ -94,7 +95,12 @@ def status(options: argparse.Namespace) -> int:
     async def work(calls: JobCalls) -> int:
         for job_id in find_ids(calls.tools.jobs, options.jobs):
             answer = await calls.answer(tool_schemas.STATUS.name, {"jobId": job_id})
-            print_json(answer) if options.json else print_rows([status_row(answer, Style(sys.stdout))])
+            if options.json:
+                print_json(answer)
+                continue
+            problem = await asyncio.to_thread(calls.tools.problem_of, job_id)
+            rows = [f"  ! {plain(problem)}"] if problem else []
+            print_rows([status_row(answer, Style(sys.stdout)), *rows])
         return 0
 
     return run_verb(options, work)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from laneway.base.counting import counted
-from laneway.base.plain import code_label
+from laneway.base.plain import code_label, plain
 from laneway.cli.jobs.table import coloured, note_text, status_text
 from laneway.codex.exec.shell_line import without_shell
 from laneway.terminal.foreign import fenced, label
@@ -56,6 +56,7 @@ def total_rows(answer: Data) -> list[str]:
         runs = [f"{run} {count(number)}" for run, number in list(tokens["byRun"].items())[:MAX_RUNS]]
         more = [f"{len(tokens['byRun']) - MAX_RUNS} more"] if len(tokens["byRun"]) > MAX_RUNS else []
         rows.append(f"tokens by run: {', '.join((*runs, *more))}")
+    rows += map(plain, answer.get("unreachable", {}).values())
     return rows
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import sys
 from typing import Any, get_args
 
 from laneway.base.errors import UsageError
+from laneway.base.plain import plain
 from laneway.base.schema import SANDBOXES
 from laneway.cli.ask.inputs import FROM_STDIN, is_terminal, read_stdin, schema_of
 from laneway.cli.jobs.calls import JobCalls, add_cwd, add_job, add_json, print_json, run_verb
@@ -170,6 +173,9 @@ async def _begin(calls: JobCalls, tool: str, arguments: dict[str, Any], options:
         print_json(answer)
     else:
         print(answer["jobId"], flush=True)
+    problem = await asyncio.to_thread(calls.tools.problem_of, answer["jobId"])
+    if problem:
+        print(f"laneway: {plain(problem)} The job waits here until it is back.", file=sys.stderr)
     if not options.wait:
         return 0
     await wait_for(calls, "all", [answer["jobId"]])

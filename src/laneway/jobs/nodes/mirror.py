@@ -161,7 +161,7 @@ class Mirror:
 
     async def refresh(self, only: Collection[str] = (), timeout_s: float = CALL_S) -> None:
         """Send what was ordered, and learn how unfinished jobs stand: all, or only these."""
-        await self._deliver_all()
+        await self._deliver_all(timeout_s)
         there = await self._there()
         await self._look([each for each in there if not only or each[0].job_id in only], timeout_s)
 
@@ -208,35 +208,35 @@ class Mirror:
 
     # ── sending ────────────────────────────────────────────────────────────
 
-    async def _deliver_all(self) -> None:
+    async def _deliver_all(self, timeout_s: float = CALL_S) -> None:
         for job, known in await self._load():
             if known.state != "sent" and job.job_id not in self.being_sent:
-                await self._deliver(job, known)
+                await self._deliver(job, known, timeout_s)
 
-    async def _deliver(self, job: Job, known: RemoteJob) -> None:
+    async def _deliver(self, job: Job, known: RemoteJob, timeout_s: float) -> None:
         """Send an order that may have been sent before; what cannot be done ends the job."""
         if known.state == "withdrawn":
             await asyncio.to_thread(self._orders.end, job, JobFailure("cancelled", "Cancelled."))
             return
         try:
-            await self.send_order(job, known)
+            await self.send_order(job, known, timeout_s)
         except NodeUnreachable:
             raise
         except LanewayError as refusal:
             await asyncio.to_thread(self._end, job, JobFailure("refused", str(refusal)))
 
-    async def send_order(self, job: Job, known: RemoteJob) -> None:
+    async def send_order(self, job: Job, known: RemoteJob, timeout_s: float = CALL_S) -> None:
         """`NodeUnreachable` if nobody knows whether it arrived; any other error is the machine's refusal."""
         order = await asyncio.to_thread(self._orders.read, job.job_id)
         if order is None:
             raise UsageError("What was ordered is not known any more: the job's folder is gone.")
         if known.state == "unsent" and not self._has_answered:
             # Whoever cancels it knows for sure then that it was never sent.
-            await self.call("hello", {})
+            await self.call("hello", {}, timeout_s=timeout_s)
         if not await asyncio.to_thread(self._orders.remote.begin, job.job_id):
             return  # sent by somebody else, or withdrawn
         params = {**order.params, "cancel": known.cancel}
-        answer = self._read(await self.call(order.method, params))
+        answer = self._read(await self.call(order.method, params, timeout_s=timeout_s))
         if job.job_id not in {each.job_id for each in answer.jobs}:
             raise self._nonsense()
         await asyncio.to_thread(self._orders.remote.sent, job.job_id, answer.home)

@@ -52,6 +52,7 @@ class RemoteJobs:
         self._mirrors: dict[str, Mirror] = {}
         self._tasks = TaskSet()
         self._following: dict[str, asyncio.Task[None]] = {}
+        self._is_closing = False
 
     def _mirror(self, name: str) -> Mirror:
         if name not in self._mirrors:
@@ -75,7 +76,8 @@ class RemoteJobs:
         """From now on, keep up with every machine that has unfinished jobs."""
         for job in await asyncio.to_thread(self._jobs.ledger.elsewhere):
             running = self._following.get(job.node)
-            if running is None or running.done():
+            # Whoever was about to follow while we are closed would never be cancelled.
+            if (running is None or running.done()) and not self._is_closing:
                 work = self._mirror(job.node).follow()
                 self._following[job.node] = self._tasks.spawn(work, f"jobs on {job.node}")
 
@@ -93,9 +95,8 @@ class RemoteJobs:
             pass  # `problem_of` says it
 
     async def close(self) -> None:
-        for task in self._following.values():
-            task.cancel()
-        await self._tasks.wait()
+        self._is_closing = True
+        await self._tasks.cancel()
         await self._nodes.close()
 
     # ── starting ───────────────────────────────────────────────────────────
@@ -188,7 +189,9 @@ class RemoteJobs:
     async def result(self, job: Job) -> dict[str, Any]:
         """Of an ended job also when its machine is gone: as it was when it ended."""
         if not await asyncio.to_thread(self._is_there, job):
-            return result_json(job, Result(failure=job.failure), (), self._jobs.ledger.now())
+            problem = self.problem_of(job)
+            found = Result(failure=job.failure, warnings=(str(problem),) if problem is not None else ())
+            return result_json(job, found, (), self._jobs.ledger.now())
         try:
             return await self._ask(job, "result", {"jobId": job.job_id})
         except (NodeUnreachable, JobUnknown):
