@@ -25,7 +25,7 @@ from tests.claude.test_real_lives import is_alive, prompts
 from tests.codex.support import only, play, say
 from tests.core.support import until
 
-ROUNDS = 200 if os.environ.get("LANEWAY_CHAOS") else 10
+ROUNDS = 200 if os.environ.get("LANEWAY_CHAOS") else 20
 KEEPER = """
 import os, sys, time
 began = open("/proc/self/stat").read().rpartition(")")[2].split()[19]

@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 
 from laneway import __version__
-from laneway.base.errors import RemoteError, WireBroken, WireError
+from laneway.base.errors import RemoteError, WireError
 from laneway.base.plain import code_label, plain, quoted
 from laneway.base.redact import redact
 from laneway.cli.clients.entry import EntryStart
-from laneway.wire.child import Child, Exit
-from laneway.wire.peer import METHOD_NOT_FOUND, Peer, Raw
+from laneway.cli.rpc_program import RpcProgram
+from laneway.wire.peer import METHOD_NOT_FOUND, Raw
 
 DEADLINE_S = 30.0
 """For all of it. Clients give a server 10 to 30 seconds; ours needs half of one."""
@@ -73,14 +73,14 @@ async def shake(
     if start.problem:
         return HandshakeResult(problem=start.problem, remedy="Try it in the client itself.")
     began = time.monotonic()
-    connection = _Connection()
+    handshake = _ServerHandshake()
     try:
         async with asyncio.timeout(deadline_s):
-            await connection.open(start)
-            proof = await (connection.ask_agent() if is_agent else connection.ask())
+            await handshake.open(start)
+            proof = await (handshake.ask_agent() if is_agent else handshake.ask())
     except TimeoutError:
         waited = f"It did not answer within {deadline_s:g} seconds"
-        doing = f" ({connection.doing} was open)." if connection.doing else "."
+        doing = f" ({handshake.doing} was open)." if handshake.doing else "."
         proof = HandshakeResult(
             problem=waited + doing, remedy="Give it more with --deadline, or run it by hand."
         )
@@ -89,11 +89,12 @@ async def shake(
     except _Broken as broken:
         proof = HandshakeResult(problem=broken.problem, remedy=broken.remedy)
     finally:
-        await connection.close()
-    tail = "" if proof.is_good or connection.child is None else _last_words(connection.child.stderr_tail)
+        await handshake.server.aclose()
+    child = handshake.server.child
+    tail = "" if proof.is_good or child is None else _last_words(child.stderr_tail)
     seconds = round(time.monotonic() - began, 3)
     return msgspec.structs.replace(
-        proof, seconds=seconds, strange_lines=connection.strange_lines, stderr=tail
+        proof, seconds=seconds, strange_lines=handshake.server.strange_lines, stderr=tail
     )
 
 
@@ -108,30 +109,16 @@ def _unstartable(start: EntryStart, problem: OSError | ValueError) -> str:
     return f"{quoted(start.words[0])} cannot be started: {why or 'the system refused'}."
 
 
-class _Connection:
-    """The connection to one server, for one handshake."""
+class _ServerHandshake:
+    """One handshake with one server."""
 
     def __init__(self) -> None:
-        self.child: Child | None = None
         self.doing = ""
-        self.strange_lines = 0
-        self._exit: Exit | None = None
-        self._peer = Peer(
-            self._write,
-            on_request=self._on_request,
-            on_notification=_ignore,
-            on_garbage=self._on_garbage,
-        )
+        self.server = RpcProgram("server", _serve, _ignore)
 
     async def open(self, start: EntryStart) -> None:
         # `execvp` searches the PATH of its caller: the guardian's, which is the entry's.
-        self.child = await Child.spawn(
-            start.words,
-            on_stdout=self._peer.feed,
-            on_end=self._on_end,
-            env=start.environment,
-            cwd=start.folder,
-        )
+        await self.server.open(start.words, start.environment, start.folder)
 
     async def ask(self) -> HandshakeResult:
         hello = await self._request(
@@ -144,7 +131,7 @@ class _Connection:
         )
         info = hello.get("serverInfo")
         info = info if isinstance(info, dict) else {}
-        self._peer.notify("notifications/initialized", may_drop=False)
+        self.server.peer.notify("notifications/initialized", may_drop=False)
         capabilities = hello.get("capabilities")
         has_tools = isinstance(capabilities, dict) and "tools" in capabilities
         return HandshakeResult(
@@ -183,7 +170,7 @@ class _Connection:
     async def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self.doing = method
         try:
-            result = await self._peer.call(method, params)
+            result = await self.server.peer.call(method, params)
         except RemoteError as refusal:
             words = _short(refusal.message)
             raise _Broken(f"It refused {method}: {words} ({refusal.code}).") from refusal
@@ -194,30 +181,14 @@ class _Connection:
         return result
 
     def _how_it_ended(self) -> tuple[str, str]:
-        how = f"It ended before it answered {self.doing}: {self._exit or 'it vanished'}."
+        how = f"It ended before it answered {self.doing}: {self.server.exit or 'it vanished'}."
         return how, "Its last words say why; run the command by hand to see more."
 
-    async def close(self) -> None:
-        """End the server, whatever happened, also when we are cancelled."""
-        await self._peer.aclose()
-        if self.child is not None:
-            await self.child.stop()
 
-    def _write(self, data: bytes) -> None:
-        if self.child is not None:
-            self.child.write(data)
-
-    def _on_end(self, how: Exit) -> None:
-        self._exit = how
-        self._peer.feed_eof(WireBroken(f"The server ended: {how}"))
-
-    def _on_garbage(self, frame: bytes, problem: str) -> None:
-        self.strange_lines += 1
-
-    async def _on_request(self, method: str, params: Raw, request_id: bytes) -> Any:
-        if method == "ping":
-            return {}
-        raise RemoteError(METHOD_NOT_FOUND, f"A handshake offers no {method[:MAX_NAME_CHARS]}")
+async def _serve(method: str, params: Raw, request_id: bytes) -> Any:
+    if method == "ping":
+        return {}
+    raise RemoteError(METHOD_NOT_FOUND, f"A handshake offers no {method[:MAX_NAME_CHARS]}")
 
 
 def _ignore(method: str, params: Raw, frame: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ import msgspec
 
 from laneway import __version__
 from laneway.base.plain import label, plain
-from laneway.cli.tour_server import TourServer
+from laneway.cli.rpc_program import RpcProgram
 from laneway.wire.peer import Raw
 
 Note = Callable[[str], None]
@@ -38,11 +39,11 @@ class Editor:
         self.offered: list[str] = []
         """The kinds of options of the last permission request."""
         self._has_text = asyncio.Event()
-        self._server = TourServer("acp", "agent", self._on_request, self._on_notification)
+        self._server = RpcProgram("agent", self._on_request, self._on_notification)
         self._peer = self._server.peer
 
     async def open(self, *flags: str) -> None:
-        await self._server.open(*flags)
+        await self._server.open([sys.executable, "-m", "laneway", "acp", "--rehearse", *flags])
         about = {"name": "laneway-tour", "version": __version__}
         hello = {"protocolVersion": 1, "clientCapabilities": {}, "clientInfo": about}
         info = (await self._peer.call("initialize", hello)).get("agentInfo", {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,7 +13,7 @@ import msgspec
 
 from laneway import __version__
 from laneway.base.plain import plain
-from laneway.cli.tour_server import TourServer
+from laneway.cli.rpc_program import RpcProgram
 from laneway.wire.peer import Raw
 
 Note = Callable[[str], None]
@@ -26,11 +27,11 @@ class DemoClient:
         self.events = 0
         self.question_agents: list[str] = []
         self._updated: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
-        self._server = TourServer("mcp", "server", self._on_request, self._on_notification)
+        self._server = RpcProgram("server", self._on_request, self._on_notification)
         self._peer = self._server.peer
 
     async def open(self, *flags: str) -> None:
-        await self._server.open(*flags)
+        await self._server.open([sys.executable, "-m", "laneway", "mcp", "--rehearse", *flags])
         about = {"name": "laneway-tour", "version": __version__}
         hello = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": about}
         await self._peer.call("initialize", hello)
