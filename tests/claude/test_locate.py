@@ -106,6 +106,7 @@ def test_claude_code_gets_the_users_environment_less_our_secrets_and_its_own_mar
         "LANEWAY_CLAUDE_BIN": "x",
         "CLAUDECODE": "1",
         "CLAUDE_CODE_ENTRYPOINT": "cli",
+        "CLAUDE_CODE_MESSAGING_TOKEN": "secret",
     }
     assert claude_environment(environment) == {
         "PATH": "/bin",

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from laneway.base.errors import ActiveWriter, EngineCannot, ThreadUnknown, UsageError
 from laneway.claude import locate
@@ -97,6 +98,33 @@ async def test_a_command_of_claude_codes_own_is_answered_and_counts_as_taken(com
         await thread_of(session).sleep()
         _, result = await play(session, "%say awake")
         assert result.text == "awake"
+
+
+# ── a copy ─────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "spec", [TurnSpec(parts=()), TurnSpec(parts=(), model="claude-sonnet-5")], ids=["asleep", "model"]
+)
+async def test_a_copy_knows_what_was_said_though_its_first_process_took_no_turn(spec: TurnSpec) -> None:
+    """It slept before, or the first turn has another model: Claude Code had written nothing of the copy."""
+    async with real() as here:
+        session = await here.session()
+        await play(session, "%say elephant")
+        copy = await here.hub.fork(ME, session.thread_id, here.spec())
+        thread_id = copy.thread_id
+        if spec.model is None:
+            await thread_of(copy).sleep()
+        result = await copy.say(replace(spec, parts=(TextPart("%say giraffe"),))).result()
+        assert result.text == "giraffe"
+        assert "elephant" in here.model_input()
+        await thread_of(copy).sleep()
+        await play(copy, "%say second")
+        assert "elephant" in here.model_input()
+        assert "giraffe" in here.model_input()
+        assert copy.thread_id == thread_id
+        await play(session, "%say original")
+        assert "giraffe" not in here.model_input()
 
 
 # ── open elsewhere ─────────────────────────────────────────────────────────

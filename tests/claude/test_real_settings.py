@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from laneway.base.errors import EngineCannot, UsageError
+from laneway.claude.locate import OUTER, claude_environment
 from laneway.core.access import Permit
 from laneway.core.model import Activity, Answer, Asked, SettingsChanged
 from laneway.core.offers import PlanMode, ReviewUncommitted
@@ -106,6 +107,18 @@ async def test_our_secrets_do_not_reach_claude_codes_commands() -> None:
         output = str(only(events, Activity)[-1].output)
         assert "MY_OWN=mine" in output
         assert "s3cret" not in output
+
+
+async def test_what_a_claude_code_tells_its_commands_is_kept_from_one_that_they_start() -> None:
+    """Its session, its process, its socket and the token for that: we may be such a command ourselves."""
+    async with real() as here:
+        session = await here.session()
+        yes = Answer(choice_id="accept")
+        events, _ = await play(session, "%run env", "%say shown", decide=lambda question: yes)
+        output = only(events, Activity)[-1].output or ""
+        names = {line.partition("=")[0] for line in output.splitlines() if line.startswith("CLAUDE")}
+        assert "CLAUDECODE" in names
+        assert names - OUTER <= claude_environment(here.rehearsal.environment).keys()
 
 
 @pytest.mark.parametrize("by_path", [True, False])

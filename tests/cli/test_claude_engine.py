@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import stat
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 
 from laneway.claude import locate, version
 from tests.cli.support import laneway
 from tests.cli.test_doctor import doctor
 
+NO_CODEX = """
+import sys
+sys.modules["codex_cli_bin"] = None
+from laneway.__main__ import main
+sys.exit(main())
+"""
 NOBODY = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 
 
@@ -115,6 +124,24 @@ async def test_doctor_tries_claude_code(tmp_path: Path) -> None:
     assert checks["claude"]["facts"]["source"] == "laneway[claude]"
     assert checks["claude-login"]["severity"] == "note"
     assert checks["claude-turn"]["severity"] == "ok"
+
+
+async def test_a_missing_codex_is_only_noted_where_claude_is_the_engine(tmp_path: Path) -> None:
+    """Without that setting nothing works, and doctor says so."""
+    path = tmp_path / "bin"
+    path.mkdir()
+    bare = {**of(tmp_path), "PATH": str(path), "LANEWAY_CODEX_BIN": ""}
+    for engine, severity in (("claude", "note"), ("codex", "error")):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", NO_CODEX, "doctor", "--json"),
+            env={**os.environ, **bare, "LANEWAY_ENGINE": engine},
+            stdin=DEVNULL,
+            stdout=PIPE,
+        )
+        out, _ = await process.communicate()
+        (check,) = [each for each in json.loads(out)["checks"] if each["name"] == "codex"]
+        assert check["severity"] == severity
+        assert check["message"].startswith("No Codex was found: install one with")
 
 
 async def test_doctor_tells_a_claude_code_that_is_none(tmp_path: Path) -> None:

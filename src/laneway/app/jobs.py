@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from laneway.app.options import CodexChoice
+from laneway.base.engines import DEFAULT_BACKEND
 from laneway.base.errors import BinaryError
 from laneway.base.settings import Settings
 from laneway.codex import locate
@@ -61,7 +62,7 @@ def open_jobs(
 
     `BinaryError` without a Codex, unless none is needed: to look at jobs, and to start queued ones, which
     know their own. With other machines it is enough that one of them has a Codex. With `may_lack_codex` the
-    error comes when a job is to be queued.
+    error comes when a job is to be queued, as with the setting `engine` of another one.
     """
     from laneway.jobs.model import JobLimits
     from laneway.jobs.places import JobsLayout
@@ -73,7 +74,8 @@ def open_jobs(
         try:
             codex = os.path.abspath(locate.find(choice.codex_bin, configured=choice.configured_bin).path)
         except BinaryError as problem:
-            if settings.jobs_executor == "local" and not settings.jobs_nodes and not may_lack_codex:
+            is_needed = settings.engine == DEFAULT_BACKEND and not may_lack_codex
+            if settings.jobs_executor == "local" and not settings.jobs_nodes and is_needed:
                 raise
             codex_problem = str(problem)
     places = JobsLayout.of(state)

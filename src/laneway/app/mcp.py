@@ -19,6 +19,7 @@ from laneway.app.options import McpOptions, tool_groups
 from laneway.app.runtime import Runtime, open_runtime, raw_events, script
 from laneway.app.stores import store_of
 from laneway.base.clock import LoopClock
+from laneway.base.engines import DEFAULT_BACKEND
 from laneway.base.errors import SessionUnknown, UsageError
 from laneway.base.settings import Settings
 from laneway.codex import config_keys
@@ -102,6 +103,7 @@ class _Parts:
             settings.transport,
             asks_login=True,
             claude=self._options.claude,
+            may_lack_codex=settings.engine != DEFAULT_BACKEND,
             tools=ToolBox(mail.tools()) if mail else None,
             equip=equip,
         ) as runtime:

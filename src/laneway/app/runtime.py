@@ -14,6 +14,7 @@ import msgspec
 from laneway.app import engines, prestart
 from laneway.app.options import ClaudeChoice, CodexChoice
 from laneway.base.clock import LoopClock
+from laneway.base.errors import BinaryError
 from laneway.codex import locate
 from laneway.codex.engine import CodexEngine, codex_engine
 from laneway.core.hub import Equip, Hub, Limits, unequipped
@@ -24,6 +25,7 @@ from laneway.store.releases import ReleaseFiles, releases_folder
 if TYPE_CHECKING:
     from laneway.codex.relay import RelayEngine
     from laneway.doors.mcp.events import Script
+    from laneway.wire.child import Child, Exit
 
 LOCAL = "local"
 """The principal of the user at this terminal."""
@@ -54,13 +56,21 @@ async def open_runtime(
     equip: Equip = unequipped,
     asks_login: bool = False,
     claude: ClaudeChoice | None = None,
+    may_lack_codex: bool = False,
 ) -> AsyncIterator[Runtime]:
     """A hub on the chosen Codex and on Claude, if one is chosen; each is started when it is first needed.
 
-    `asks_login`: as for `CodexEngine`; for front ends that have no login of their own.
+    `asks_login`: as for `CodexEngine`; for front ends that have no login of their own. With
+    `may_lack_codex` a missing Codex is told when it is first needed.
     """
     # Looked up before anything is set up: a missing Codex is the first error to report.
-    binary = locate.find(choice.codex_bin, configured=choice.configured_bin)
+    binary, problem = None, ""
+    try:
+        binary = locate.find(choice.codex_bin, configured=choice.configured_bin)
+    except BinaryError as error:
+        if not may_lack_codex:
+            raise
+        problem = str(error)
     async with AsyncExitStack() as stack:
         environment, work, state = dict(os.environ), None, None
         if choice.is_rehearsal:
@@ -72,7 +82,9 @@ async def open_runtime(
             environment["CODEX_HOME"], work = str(home), work_beside(home)
             state = home.parent / "sessions"
         engine: CodexEngine | RelayEngine
-        if transport == "mcp-server":
+        if binary is None:
+            engine = _absent_codex(problem)
+        elif transport == "mcp-server":
             from laneway.codex.relay import relay_engine  # for the few who pin an old Codex
 
             engine = relay_engine(binary, environment)
@@ -95,6 +107,15 @@ async def open_runtime(
             )
         )
         yield Runtime(hub, engine, work, locate.codex_home(environment), state)
+
+
+def _absent_codex(problem: str) -> CodexEngine:
+    """Of a machine without a Codex: whoever needs it gets the sentence that says so."""
+
+    async def connect(on_bytes: Callable[[bytes], None], on_end: Callable[[Exit], None]) -> Child:
+        raise BinaryError(problem)
+
+    return CodexEngine(connect)
 
 
 def script(events: str, transport: str = "app-server") -> Callable[[], Script]:

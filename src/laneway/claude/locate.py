@@ -12,7 +12,22 @@ from collections.abc import Mapping
 from laneway.base.programs import Binary, Program, child_environment, find_program
 
 ENVIRONMENT_KEY = "LANEWAY_CLAUDE_BIN"
-OUTER = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT")
+OUTER = frozenset(
+    {
+        "CLAUDECODE",
+        "CLAUDE_CODE_CHILD_NOTES_DIR",
+        "CLAUDE_CODE_CHILD_SESSION",
+        "CLAUDE_CODE_ENTRYPOINT",
+        "CLAUDE_CODE_EXECPATH",
+        "CLAUDE_CODE_MESSAGING_SOCKET",
+        "CLAUDE_CODE_MESSAGING_TOKEN",
+        "CLAUDE_CODE_SESSION_ATTENDED",
+        "CLAUDE_CODE_SESSION_ID",
+        "CLAUDE_CODE_SSE_PORT",
+        "CLAUDE_EFFORT",
+        "CLAUDE_PID",
+    }
+)
 """Set by a Claude Code for what runs inside of it, as we may; another Claude Code must not see them."""
 OURS = {
     "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1",

@@ -90,6 +90,8 @@ class ClaudeThread:
         self._reader.is_ephemeral = spec.ephemeral or setup.writes_nothing
         self._has_history = False
         """Whether the model remembers anything of this session."""
+        self._copy_of: str | None = None
+        """The session that this one copies, until the model has answered: nothing is written before that."""
 
     @property
     def info(self) -> ThreadInfo:
@@ -125,7 +127,7 @@ class ClaudeThread:
     async def open(self, begin: Begin, original_id: str | None = None) -> None:
         """Take the session's lock and start its first process."""
         await self._lock.take(self.thread_id)
-        self._has_history = begin != "start"
+        self._has_history, self._copy_of = begin != "start", original_id
         try:
             if begin == "resume":
                 await self._setup.refuse_if_running(self.thread_id)
@@ -204,11 +206,11 @@ class ClaudeThread:
                 if self._has_history:
                     raise
                 log.info("nothing of session %s was written before its process ended", self.thread_id)
-        elif self._has_history:
+        elif self._has_history and self._copy_of is None:
             raise ThreadUnknown(self.thread_id, engine=CLAUDE)  # its transcript was deleted
         if self._setup.transcripts.find(self.thread_id) is not None:
             await self._rename()  # Claude Code neither resumes an empty transcript nor starts it anew
-        await self._start_process(launch, "start")
+        await self._start_process(launch, "start" if self._copy_of is None else "fork", self._copy_of)
 
     async def _rename(self) -> None:
         """Go on under another id."""
@@ -222,7 +224,7 @@ class ClaudeThread:
             return
         self._lock.follow(session_id)
         self._be(session_id)
-        self._has_history, self._sent_context = False, ("", 0)
+        self._has_history, self._copy_of, self._sent_context = False, None, ("", 0)
         text = f"{CLAUDE} began a new conversation: it remembers nothing of what was said before."
         self._host.on_event(Notice(level="info", message=text, turn_id=self._reader.translator.turn_id))
 
@@ -346,7 +348,7 @@ class ClaudeThread:
         if type(event) in (TurnStarted, TurnDone):
             self._setup.awake.use(self)
         elif type(event) is Usage:
-            self._has_history = True  # the model has answered
+            self._has_history, self._copy_of = True, None  # the model has answered
         self._host.on_event(event)
         if type(event) is TurnStarted and self._notice is not None:
             notice, self._notice = self._notice, None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -17,7 +18,8 @@ import msgspec
 
 from laneway.app import engines, prestart
 from laneway.app.options import McpOptions, tool_groups
-from laneway.base.errors import UsageError
+from laneway.base.engines import DEFAULT_BACKEND
+from laneway.base.errors import BinaryError, UsageError
 from laneway.base.schema import TOOL_GROUPS
 from laneway.base.settings import Settings
 from laneway.cli.codex_flags import Flags, add_approval, add_config, add_model, add_sandbox, overrides
@@ -185,7 +187,11 @@ async def serve(options: argparse.Namespace, names: Names) -> int:
 
 def check(options: argparse.Namespace, settings: Settings) -> None:
     """Report early what would keep the server from opening, as far as the flags and settings show it."""
-    locate.find(options.codex_bin, configured=settings.codex_bin)
+    try:
+        locate.find(options.codex_bin, configured=settings.codex_bin)
+    except BinaryError:
+        if not works_without_codex(options, settings):
+            raise
     config_of(options)
     if options.fast and not settings.fast_model:
         raise UsageError(
@@ -194,6 +200,15 @@ def check(options: argparse.Namespace, settings: Settings) -> None:
     if options.role and options.role not in settings.roles:
         known = ", ".join(sorted(settings.roles)) or "none"
         raise UsageError(f"There is no role {options.role} (there are: {known}).")
+
+
+def works_without_codex(options: argparse.Namespace, settings: Settings) -> bool:
+    """Whether sessions run on another engine, which is here, and no certain Codex was asked for."""
+    if options.codex_bin or settings.codex_bin or os.environ.get(locate.ENVIRONMENT_KEY):
+        return False
+    if settings.engine == DEFAULT_BACKEND or settings.transport == "mcp-server":
+        return False
+    return engines.present(claude_choice(options, settings)) is not None
 
 
 def config_of(options: argparse.Namespace) -> dict[str, Any]:

@@ -26,6 +26,8 @@ from laneway.__main__ import main
 sys.exit(main())
 """
 
+NO_CODEX = NO_CLAUDE.replace("claude_agent_sdk", "codex_cli_bin")
+
 
 class Scene:
     def __init__(self, here: Stage, model: ClaudeModel, env: dict[str, str]) -> None:
@@ -127,3 +129,22 @@ async def test_where_no_claude_code_is_found_the_server_offers_none(tmp_path: Pa
             assert refused["code"] < 0
             done = await client.content("codex", prompt="%say hi")
             assert done["content"] == "hi"
+
+
+async def test_with_claude_as_the_engine_the_server_works_without_a_codex(tmp_path: Path) -> None:
+    """Whoever asks for Codex nevertheless is told how to get one; without the setting there is no server."""
+    path = tmp_path / "bin"
+    path.mkdir()
+    async with scene(tmp_path) as here:
+        env = {**QUIET, **here.env, "PATH": str(path), "LANEWAY_ENGINE": "claude", "LANEWAY_CODEX_BIN": ""}
+        async with here.here.server("mcp", env=env, program=("-c", NO_CODEX)) as client:
+            done = await client.content("codex", prompt="%say hi")
+            assert done["content"] == "hi"
+            refused = await client.error("codex", prompt="%say hi", engine="codex")
+            assert "No Codex was found: install one with" in refused["message"]
+            job = (await client.call("codex_spawn", prompt="%say hi"))["result"]
+            assert job["isError"]
+            assert "No Codex was found: install one with" in job["content"][0]["text"]
+            assert (await client.content("codex-reply", threadId=done["threadId"], prompt="%say on"))[
+                "content"
+            ] == "on"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from laneway.base.engines import DEFAULT_BACKEND
 from laneway.base.errors import BinaryError, DiskFull, EngineLost, EngineRefused
 from laneway.base.redact import redact
 from laneway.cli.checks.model import UNTESTED, Check, CheckContext, in_thread, sentence
@@ -34,8 +35,17 @@ async def look_for_binary(context: CheckContext) -> list[Check]:
         context.version = await in_thread(lambda: binary.probe(codex))
         binary.check_age(context.version, codex.path)
     except BinaryError as error:
-        return [Check("codex", "error", str(error)), versions]
+        return [_missing(context, str(error)), versions]
     return [_about(codex, context.version), versions, *await in_thread(lambda: _others(context, codex))]
+
+
+def _missing(context: CheckContext, problem: str) -> Check:
+    """Without a usable Codex: only a note where sessions run on another engine and none was named."""
+    settings = context.settings
+    is_named = bool(context.codex_bin or (settings and settings.codex_bin))
+    if settings is None or settings.engine == DEFAULT_BACKEND or is_named:
+        return Check("codex", "error", problem)
+    return Check("codex", "note", problem, "Only needed for Codex as an engine, and for background jobs.")
 
 
 def _about(codex: locate.Binary, version: tuple[int, ...]) -> Check:
