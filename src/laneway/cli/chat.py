@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
+import threading
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 from laneway.app.chat_platforms import PLATFORMS, TERMINAL
 from laneway.base.errors import UsageError
@@ -12,6 +16,8 @@ from laneway.cli.codex_flags import folder
 from laneway.cli.command_settings import claude_choice, codex_choice, settings_in
 from laneway.cli.main import add_common
 
+LEFT_BEHIND_S = 3.0
+"""For what lane plugins have left behind, before the process ends without it."""
 EPILOG = """\
 Claude leads, Codex helps: `/codex fix the tests` gives a task to Codex in the same conversation, and Claude
 is told what it did. /help lists the commands. Enter sends, Alt-Enter makes a new line, Ctrl-C stops the
@@ -103,4 +109,17 @@ def run(options: argparse.Namespace) -> int:
         lane=options.lane,
         resume=options.resume,
     )
-    return asyncio.run(serve(request))
+    return asyncio.run(_end_in_time(serve(request), has_plugins=bool(settings.chat_lanes)))
+
+
+async def _end_in_time(serving: Coroutine[Any, Any, int], *, has_plugins: bool) -> int:
+    """Everything of ours is closed then; a plugin may have left a task or a thread that ends for nobody."""
+    code = 1
+    try:
+        code = await serving
+        return code
+    finally:
+        if has_plugins:
+            timer = threading.Timer(LEFT_BEHIND_S, os._exit, (code,))
+            timer.daemon = True  # nobody waits for it if all ends by itself
+            timer.start()

@@ -84,7 +84,8 @@ def _load(module: str) -> str | None:
     except (Exception, SystemExit) as error:  # noqa: BLE001  it is one plugin's failure
         before.restore()
         _log.debug("the lane plugin %s cannot be imported", module, exc_info=error)
-        return f"The module {shown} cannot be imported: {type(error).__name__}: {words_of(error)}."
+        words = words_of(error).rstrip(".")
+        return f"The module {shown} cannot be imported: {type(error).__name__}: {words}."
     commands = before.since()
     if not commands:
         return f"The module {shown} registers no lane."

@@ -163,6 +163,49 @@ async def test_programs_homes_and_addresses_of_the_environment_are_used(tmp_path
         assert "I am Codex." in json.dumps(heard[-1]["input"])
 
 
+DEAF = """
+import asyncio, time
+from laneway.lanes import register_lane
+
+@register_lane
+class DeafLane:
+    command = "deaf"
+
+    async def start(self, cwd, platform, formatter):
+        self.platform = platform
+
+    async def run_turn(self, input):
+        await self.platform.send_message("I hear nothing.")
+        if input.text == "thread":
+            return await asyncio.to_thread(time.sleep, 600)
+        while True:
+            try:
+                await asyncio.sleep(600)
+            except asyncio.CancelledError:
+                pass
+"""
+
+
+@pytest.mark.parametrize("task", ["thread", "task"])
+async def test_a_plugin_that_ends_for_nobody_does_not_hold_up_the_end(tmp_path: Path, task: str) -> None:
+    """Its turn is given up, and then the process ends without it."""
+    (tmp_path / "deaf_lane.py").write_text(DEAF)
+    env = {
+        "PYTHONPATH": os.pathsep.join((SOURCE, str(tmp_path))),
+        "LANEWAY_CHAT_LANES": "deaf_lane",
+        "HOME": str(tmp_path),
+    }
+    async with asyncio.timeout(DEADLINE_S):
+        process = await start("chat", "-C", str(tmp_path), "--rehearse", env=env, stdin=PIPE)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"/deaf {task}\n".encode())
+        said = b"I hear nothing."
+        assert await process.stdout.readexactly(len(said)) == said
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 130
+
+
 @pytest.mark.covers("003-case.12")
 async def test_without_a_login_each_engine_says_how_to_get_one(tmp_path: Path) -> None:
     """One notice, and the lane that needs none leads."""

@@ -34,7 +34,7 @@ async def test_the_users_own_configuration_decides_whether_codex_asks(tmp_path: 
         assert "? Run this command?" not in ran.err
         assert "inside" in made
         assert not (here.work.parent / "outside").exists()
-        assert "written" not in ran.err
+        assert "│ written" not in ran.err
 
 
 async def test_a_model_that_takes_no_images_gets_none_and_that_is_told(tmp_path: Path) -> None:
