@@ -45,8 +45,9 @@ async def test_on_telegram_a_question_shows_all_that_a_command_hides(tmp_path: P
         turn.plan(PlanStep(text=COMMAND, status="running"))
         turn.command(COMMAND, item_id="c1")
         turn.say("done")
+        await telegram.message_with(place.home, "CODEX COMPLETED")
         await process.settled()
-        assert len(telegram.shown(place.home)) > 2
+        assert len(telegram.shown(place.home)) > 3
         assert set().union(*(hidden(message.text) for message in telegram.shown(place.home))) == set()
         assert telegram.refused == []
 
