@@ -8,6 +8,7 @@ import pytest
 
 from tests.doors.acp.support import stage
 from tests.doors.acp.updates.test_plain_mappings import blind
+from tests.doors.acp.witness import configure
 from tests.doors.chat.engine_lanes import PNG
 from tests.doors.chat.platforms.terminal.test_real_pipe import chat
 
@@ -15,26 +16,28 @@ INSIDE, OUTSIDE = "%run touch inside", "%run touch ../outside && echo written"
 ASKED = "%run! touch asked"
 
 
-@pytest.mark.covers("003-case.5")
-async def test_the_users_own_configuration_decides_whether_codex_asks(tmp_path: Path) -> None:
-    """Unless the setting says never: then it works in a workspace sandbox, and nobody is asked."""
-    policy = 'approval_policy = "on-request"\nsandbox_mode = "read-only"\n'
-    async with stage(tmp_path, policy) as here:
-        lines = f"{INSIDE}\n{OUTSIDE}\n{ASKED}\ny\n"
-        words = ("--lane", "codex")
-        ran = await chat(here.work, *words, stdin=lines, **here.environment)
-        made = {path.name for path in here.work.iterdir()}
-        assert (ran.code, ran.err.count("? Run this command?")) == (0, 1), ran.err
-        assert made == {"asked"}
-        (here.work / "asked").unlink()
+NEVER = 'approval_policy = "never"\nsandbox_mode = "workspace-write"'
 
-        never = {**here.environment, "LANEWAY_CHAT_CODEX_APPROVALS": "never"}
-        ran = await chat(here.work, *words, stdin=lines, **never)
+
+@pytest.mark.covers("003-case.5")
+@pytest.mark.parametrize("by", ["nobody", "config.toml", "the setting"])
+async def test_the_users_own_word_decides_whether_codex_asks(tmp_path: Path, by: str) -> None:
+    """Without one it reads, and asks to do more; told never to, it works in a workspace sandbox."""
+    async with stage(tmp_path) as here:
+        if by == "config.toml":
+            configure(here, NEVER)
+        env = {
+            **here.environment,
+            **({"LANEWAY_CHAT_CODEX_APPROVALS": "never"} if by == "the setting" else {}),
+        }
+        ran = await chat(here.work, "--lane", "codex", stdin=f"{INSIDE}\n{OUTSIDE}\n{ASKED}\ny\n", **env)
         made = {path.name for path in here.work.iterdir()}
-        assert "? Run this command?" not in ran.err
-        assert "inside" in made
+        assert ran.code == 0, ran.err
+        assert "is ignored" not in ran.err
+        asks = by == "nobody"
+        assert ran.err.count("? Run this command?") == (1 if asks else 0)
+        assert made == ({"asked"} if asks else {"inside"})
         assert not (here.work.parent / "outside").exists()
-        assert "│ written" not in ran.err
 
 
 async def test_a_model_that_takes_no_images_gets_none_and_that_is_told(tmp_path: Path) -> None:
