@@ -20,7 +20,7 @@ LOOK = """\
 import sys
 import laneway.app.chat
 import laneway.app.diff_pictures
-import laneway.doors.chat.platforms.bots.rooms
+import laneway.doors.chat.platforms.bots.place_views
 import laneway.doors.chat.platforms.telegram.platform
 import laneway.doors.chat.platforms.discord.platform
 print(*[name for name in ("PIL", "pygments") if name in sys.modules])

@@ -40,7 +40,7 @@ ALL = "*"
 
 
 class FileMail:
-    """The `MailDesk` of the console, on the files that Claude Code and ATM use."""
+    """The `TeamMailPort` of the console, on the files that Claude Code and ATM use."""
 
     def __init__(self, settings: Settings, places: Places) -> None:
         self._settings = settings

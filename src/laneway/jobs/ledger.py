@@ -174,10 +174,6 @@ class Ledger:
         where = f"WHERE {' AND '.join(terms)} " if terms else ""
         return self._select(f"{where}ORDER BY number DESC LIMIT {int(limit)}", tuple(values))
 
-    def ended_since(self, number: int) -> list[Job]:
-        """Those that ended after the one with this ended number, in the order of their ends."""
-        return self._select("WHERE ended_number > ? ORDER BY ended_number", (number,))
-
     def ended_before(self, moment: float) -> list[Job]:
         return self._select("WHERE ended_number > 0 AND ended_at < ? ORDER BY number", (moment,))
 

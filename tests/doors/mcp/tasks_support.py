@@ -212,7 +212,7 @@ class Caller:
         raise AssertionError(answer)
 
 
-def house() -> tuple[HandTasks, McpServer, TaskRequests]:
+def task_server() -> tuple[HandTasks, McpServer, TaskRequests]:
     tasks = HandTasks()
     mcp_server, requests = server(tasks)
     assert requests is not None

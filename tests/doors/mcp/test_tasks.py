@@ -18,9 +18,9 @@ from tests.doors.mcp.tasks_support import (
     HandTasks,
     Message,
     handshake,
-    house,
     server,
     stateless,
+    task_server,
     text,
     with_handshake,
     without,
@@ -32,7 +32,7 @@ from tests.doors.mcp.tasks_support import (
 @pytest.mark.covers("J-tools.13")
 async def test_a_client_that_declares_the_extension_gets_a_task_and_finds_the_result_in_it() -> None:
     """The client asks for nothing: it is for the server to decide."""
-    tasks, mcp_server, _ = house()
+    tasks, mcp_server, _ = task_server()
     caller = Caller(mcp_server, meta=stateless())
 
     assert await caller.wait() == {
@@ -54,7 +54,7 @@ async def test_a_client_that_declares_the_extension_gets_a_task_and_finds_the_re
 @pytest.mark.parametrize("capabilities", [{}, {"extensions": {}}, {"extensions": {"other/tasks": {}}}])
 async def test_a_client_that_did_not_declare_it_never_gets_a_task(capabilities: Message) -> None:
     """Nor may it ask about one: it is told what it must declare."""
-    tasks, mcp_server, _ = house()
+    tasks, mcp_server, _ = task_server()
     caller = Caller(mcp_server, meta=stateless(capabilities))
 
     answer = await caller.wait(task={"ttl": 1})
@@ -69,14 +69,14 @@ async def test_a_client_that_did_not_declare_it_never_gets_a_task(capabilities: 
 
 async def test_a_task_that_is_over_at_once_is_answered_by_its_result() -> None:
     """Nobody has to come back for what is there."""
-    _, mcp_server, _ = house()
+    _, mcp_server, _ = task_server()
     answer = await Caller(mcp_server, meta=stateless()).wait("over")
     assert answer == {"resultType": "complete", **text("over before"), "_meta": SERVER}
 
 
 async def test_other_tools_are_called_as_ever() -> None:
     """Also with the `task` of the other dialect, which means nothing here."""
-    tasks, mcp_server, _ = house()
+    tasks, mcp_server, _ = task_server()
     caller = Caller(mcp_server, meta=stateless())
     answer = await caller.ask("tools/call", name="now", arguments={}, task={"ttl": 60_000})
     assert answer == {"resultType": "complete", **text("now"), "_meta": SERVER}
@@ -85,7 +85,7 @@ async def test_other_tools_are_called_as_ever() -> None:
 
 async def test_a_call_that_cannot_begin_is_refused_like_any_other() -> None:
     """By the error of the call itself; there is no task then."""
-    tasks, mcp_server, _ = house()
+    tasks, mcp_server, _ = task_server()
     refused = (-32602, "wait needs a job")
     call = {"name": "wait", "arguments": {}}
     assert await Caller(mcp_server, meta=stateless()).error("tools/call", **call) == refused
@@ -95,7 +95,7 @@ async def test_a_call_that_cannot_begin_is_refused_like_any_other() -> None:
 
 async def test_a_tools_error_is_a_result_and_only_a_real_error_is_failed() -> None:
     """In this dialect; in the other one both are."""
-    tasks, mcp_server, _ = house()
+    tasks, mcp_server, _ = task_server()
     caller, other = Caller(mcp_server, meta=stateless()), await handshake(mcp_server)
     for _ in range(3):
         await caller.wait()
@@ -115,7 +115,7 @@ async def test_a_tools_error_is_a_result_and_only_a_real_error_is_failed() -> No
 
 async def test_a_cancelled_task_is_cancelled_and_cancelling_again_does_nothing() -> None:
     """The acknowledgement is empty, whatever the task is; only an unknown one is an error."""
-    tasks, mcp_server, _ = house()
+    tasks, mcp_server, _ = task_server()
     caller = Caller(mcp_server, meta=stateless())
     empty = {"resultType": "complete", "_meta": SERVER}
     await caller.wait()
@@ -131,7 +131,7 @@ async def test_a_cancelled_task_is_cancelled_and_cancelling_again_does_nothing()
 
 async def test_answers_that_nobody_asked_for_are_taken_and_ignored() -> None:
     """Our tasks ask nothing."""
-    _, mcp_server, _ = house()
+    _, mcp_server, _ = task_server()
     caller = Caller(mcp_server, meta=stateless())
     await caller.wait()
     update = {"taskId": "task-1", "inputResponses": {"key": {"action": "accept"}}}
@@ -151,7 +151,7 @@ async def test_answers_that_nobody_asked_for_are_taken_and_ignored() -> None:
 @pytest.mark.covers("J-tools.13")
 async def test_a_call_that_asks_for_a_task_gets_one_and_its_result_is_waited_for() -> None:
     """A call of the same tool that does not ask is answered by the result, however long it takes."""
-    tasks, mcp_server, _ = house()
+    tasks, mcp_server, _ = task_server()
     caller = await handshake(mcp_server)
 
     task = with_handshake("task-1", "working", START, "The job runs.")
@@ -172,7 +172,7 @@ async def test_a_call_that_asks_for_a_task_gets_one_and_its_result_is_waited_for
 
 async def test_a_wait_that_is_given_up_leaves_the_task_alone() -> None:
     """The client may come back for the result."""
-    tasks, mcp_server, _ = house()
+    tasks, mcp_server, _ = task_server()
     caller = await handshake(mcp_server)
     await caller.wait(task={})
     waiting = asyncio.ensure_future(caller.ask("tasks/result", taskId="task-1"))
@@ -188,7 +188,7 @@ async def test_a_wait_that_is_given_up_leaves_the_task_alone() -> None:
 
 async def test_the_error_of_a_call_is_the_error_of_its_result() -> None:
     """Exactly what the call itself would have raised."""
-    tasks, mcp_server, _ = house()
+    tasks, mcp_server, _ = task_server()
     caller = await handshake(mcp_server)
     await caller.wait(task={})
     tasks.finish("task-1", RemoteError(-32005, "Codex ended"))
@@ -197,7 +197,7 @@ async def test_the_error_of_a_call_is_the_error_of_its_result() -> None:
 
 async def test_a_task_is_cancelled_once() -> None:
     """Cancelling one that is over is refused: it stays what it is."""
-    tasks, mcp_server, _ = house()
+    tasks, mcp_server, _ = task_server()
     caller = await handshake(mcp_server)
     await caller.wait(task={})
     await caller.wait(task={})
@@ -224,7 +224,7 @@ async def test_a_task_that_ends_while_it_is_being_cancelled_was_not_cancelled() 
 
 async def test_tasks_are_listed_page_by_page() -> None:
     """Only the caller's own; a cursor of another list leads nowhere."""
-    _, mcp_server, _ = house()
+    _, mcp_server, _ = task_server()
     caller, other = await handshake(mcp_server), await handshake(mcp_server, "another")
     for _ in range(3):
         await caller.wait(task={})
@@ -243,7 +243,7 @@ async def test_tasks_are_listed_page_by_page() -> None:
 
 async def test_a_task_begins_as_working_even_if_nothing_is_left_to_do() -> None:
     """The dialect says so; the next question tells the truth."""
-    _, mcp_server, requests = house()
+    _, mcp_server, requests = task_server()
     caller = await handshake(mcp_server)
     assert (await caller.wait("over", task={}))["task"]["status"] == "working"
     assert (await caller.ask("tasks/get", taskId="task-1"))["status"] == "completed"
@@ -252,7 +252,7 @@ async def test_a_task_begins_as_working_even_if_nothing_is_left_to_do() -> None:
 
 async def test_a_tool_without_tasks_cannot_be_called_as_one() -> None:
     """The error is the one that the specification names; an unknown tool stays an unknown tool."""
-    _, mcp_server, _ = house()
+    _, mcp_server, _ = task_server()
     caller = await handshake(mcp_server)
     refused = await caller.error("tools/call", name="now", arguments={}, task={})
     assert refused == (-32601, "Tool 'now' cannot be called as a task")
@@ -265,7 +265,7 @@ async def test_a_tool_without_tasks_cannot_be_called_as_one() -> None:
 @pytest.mark.parametrize("task", [True, "yes", [], {"ttl": "long"}, {"ttl": -1}, {"ttl": True}])
 async def test_a_wish_that_makes_no_sense_is_refused(task: Any) -> None:
     """Before anything is begun."""
-    tasks, mcp_server, _ = house()
+    tasks, mcp_server, _ = task_server()
     caller = await handshake(mcp_server)
     assert (await caller.error("tools/call", name="wait", arguments={"job": "a"}, task=task))[0] == -32602
     assert tasks.created == []

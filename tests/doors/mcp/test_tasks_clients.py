@@ -22,9 +22,9 @@ from tests.doors.mcp.tasks_support import (
     HandTasks,
     Message,
     handshake,
-    house,
     server,
     stateless,
+    task_server,
     text,
     with_handshake,
 )
@@ -34,7 +34,7 @@ from tests.doors.mcp.tasks_support import (
 
 async def test_each_dialect_announces_tasks_in_its_own_way() -> None:
     """And older versions hear nothing of them."""
-    _, mcp_server, _ = house()
+    _, mcp_server, _ = task_server()
     capability: Message = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
     latest = Caller(mcp_server)
     assert (await latest.greet())["capabilities"] == {"tools": {"listChanged": True}, "tasks": capability}
@@ -52,7 +52,7 @@ async def test_each_dialect_announces_tasks_in_its_own_way() -> None:
 
 async def test_what_a_dialect_does_not_know_is_not_found() -> None:
     """The methods of one dialect in another, and any of them in older versions or without tasks."""
-    _, mcp_server, _ = house()
+    _, mcp_server, _ = task_server()
     stateless_caller = Caller(mcp_server, meta=stateless())
     latest = await handshake(mcp_server)
     old = [await handshake(mcp_server, version=v) for v in ("2025-06-18", "2025-03-26", "2024-11-05")]
@@ -72,7 +72,7 @@ async def test_what_a_dialect_does_not_know_is_not_found() -> None:
 
 async def test_older_versions_and_servers_without_tasks_ignore_the_wish_for_one() -> None:
     """As they ignore whatever else they do not know."""
-    _, mcp_server, _ = house()
+    _, mcp_server, _ = task_server()
     old = await handshake(mcp_server, version="2025-06-18")
     assert await old.wait(task={"ttl": 1}) == text("waited for a")
     bare, _ = server(None)
@@ -86,7 +86,7 @@ async def test_older_versions_and_servers_without_tasks_ignore_the_wish_for_one(
 
 async def test_a_task_of_somebody_else_is_as_unknown_as_one_that_never_was() -> None:
     """In the same words, so that nobody learns which ids there are."""
-    tasks, mcp_server, _ = house()
+    tasks, mcp_server, _ = task_server()
     await Caller(mcp_server, "me", stateless()).wait()
     newest, latest = Caller(mcp_server, "another", stateless()), await handshake(mcp_server, "another")
     for task_id in ("task-1", "task-9"):
@@ -101,7 +101,7 @@ async def test_a_task_of_somebody_else_is_as_unknown_as_one_that_never_was() -> 
 @pytest.mark.parametrize("params", [{}, {"taskId": 1}, {"taskId": None}, {"taskId": ["task-1"]}])
 async def test_a_request_without_a_task_id_is_refused(params: Message) -> None:
     """By a sentence, in both dialects."""
-    _, mcp_server, _ = house()
+    _, mcp_server, _ = task_server()
     refused = (-32602, "A request about a task needs its taskId")
     latest, newest = await handshake(mcp_server), Caller(mcp_server, meta=stateless())
     for method in ("tasks/get", "tasks/result", "tasks/cancel"):
@@ -112,7 +112,7 @@ async def test_a_request_without_a_task_id_is_refused(params: Message) -> None:
 
 async def test_ids_stay_good_when_the_server_starts_again_and_in_the_other_dialect() -> None:
     """The front end keeps nothing; the port does."""
-    tasks, before, _ = house()
+    tasks, before, _ = task_server()
     await Caller(before, meta=stateless()).wait()
     after, requests = server(tasks)
     assert requests is not None
@@ -144,7 +144,7 @@ async def test_a_task_that_expires_between_two_looks_is_unknown_and_did_not_fail
 
 async def test_a_client_is_notified_of_its_tasks_until_they_are_over() -> None:
     """Whoever began a task or asked about it; nobody else."""
-    tasks, mcp_server, requests = house()
+    tasks, mcp_server, requests = task_server()
     caller, again, other = [await handshake(mcp_server) for _ in range(3)]
     await caller.wait(task={})
     await again.ask("tasks/get", taskId="task-1")
@@ -159,7 +159,7 @@ async def test_a_client_is_notified_of_its_tasks_until_they_are_over() -> None:
 
 async def test_clients_of_the_stateless_era_are_not_notified() -> None:
     """They ask, as often as the task says."""
-    tasks, mcp_server, requests = house()
+    tasks, mcp_server, requests = task_server()
     caller = Caller(mcp_server, meta=stateless())
     await caller.wait()
     await caller.ask("tasks/get", taskId="task-1")
@@ -190,7 +190,7 @@ async def test_a_client_that_listens_is_told_that_it_will_not_hear_of_tasks() ->
 
 async def test_a_client_that_is_gone_leaves_nothing_behind() -> None:
     """Neither its tasks' ids nor its channel."""
-    tasks, mcp_server, requests = house()
+    tasks, mcp_server, requests = task_server()
     caller = await handshake(mcp_server)
     await caller.wait(task={})
     gone: weakref.ref[Interests] = weakref.ref(caller.connection.interests)
@@ -203,7 +203,7 @@ async def test_a_client_that_is_gone_leaves_nothing_behind() -> None:
 
 async def test_a_client_is_notified_of_so_many_tasks_and_not_more() -> None:
     """The oldest goes; a task that is no more can be forgotten."""
-    _, mcp_server, requests = house()
+    _, mcp_server, requests = task_server()
     caller = await handshake(mcp_server)
     for _ in range(MAX_WATCHED + 1):
         await caller.wait(task={})

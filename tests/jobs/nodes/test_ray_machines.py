@@ -12,7 +12,7 @@ from laneway.base.errors import NodeUnreachable, UsageError
 from laneway.jobs.nodes.messages import Hello
 from laneway.jobs.nodes.ray_actor import node_environment
 from laneway.jobs.nodes.ray_driver import check_port
-from laneway.jobs.nodes.ray_machines import Machine, machines, room
+from laneway.jobs.nodes.ray_machines import Machine, free_places, machines
 from laneway.jobs.nodes.ray_nodes import RayNodes
 from tests.jobs.stage import stage
 
@@ -65,7 +65,7 @@ def test_a_machine_has_no_more_room_than_it_has_and_is_granted(
         free={"read": 3, "write": 2},
         places={"read": 4, "write": 2},
     )
-    assert room(Machine(name="a", places=granted), hello, "read") == expected
+    assert free_places(Machine(name="a", places=granted), hello, "read") == expected
 
 
 def test_jobs_do_not_see_what_is_ray_s_own() -> None:

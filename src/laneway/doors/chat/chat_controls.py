@@ -29,7 +29,7 @@ _ONLY_OWNERS = frozenset({"attach", "link", "join", "resume"})
 """They reach files of this machine, or other conversations."""
 
 
-class ChatHouse(Protocol):
+class ControlledChat(Protocol):
     """The service, as far as commands need it."""
 
     async def create(self) -> Conversation: ...
@@ -47,8 +47,8 @@ class _LinkCode(msgspec.Struct, frozen=True):
 
 
 class ChatControls:
-    def __init__(self, house: ChatHouse) -> None:
-        self._house = house
+    def __init__(self, chat: ControlledChat) -> None:
+        self._chat = chat
         self._codes: dict[str, _LinkCode] = {}
 
     async def run(self, conversation: Conversation, command: RunControl) -> None:
@@ -66,7 +66,7 @@ class ChatControls:
         place = command.taken.place
         match command.name:
             case "new":
-                started = await self._house.create()
+                started = await self._chat.create()
                 await self._move(conversation, command, started, "A new conversation.")
             case "resume":
                 await self._resume(conversation, command)
@@ -82,33 +82,33 @@ class ChatControls:
             case _:
                 conversation.tell(Told(text="Every lane is stopped. The next message starts what it needs."))
                 conversation.post(ControlDone(taken=command.taken))
-                self._house.close_soon(conversation.conversation_id)
+                self._chat.close_soon(conversation.conversation_id)
 
     async def _move(self, source: Conversation, command: RunControl, target: Conversation, text: str) -> None:
         """The receipt is shown where the command was given, before the place shows something else."""
         place = command.taken.place
         source.post(ControlDone(taken=command.taken))
         await source.wait_shown()
-        await self._house.move(place, target.conversation_id)
+        await self._chat.move(place, target.conversation_id)
         target.tell(Told(text=text, only=place))
 
     async def _resume(self, conversation: Conversation, command: RunControl) -> None:
-        records = await self._house.latest(MAX_LISTED)
+        records = await self._chat.latest(MAX_LISTED)
         wanted, place = command.arguments.strip(), command.taken.place
         found = _chosen(records, wanted)
         if found is None:
-            text = _listed(records, conversation.conversation_id, self._house.now())
+            text = _listed(records, conversation.conversation_id, self._chat.now())
             if wanted:
                 text = f"There is no conversation {quoted(wanted)}.\n\n{text}"
             conversation.tell(Told(text=text, only=place))
             conversation.post(ControlDone(taken=command.taken))
             return
-        resumed = await self._house.opened(found.conversation_id)
+        resumed = await self._chat.opened(found.conversation_id)
         text = f"Back in {quoted(found.title)} ({quoted(found.cwd)})."
         await self._move(conversation, command, resumed, text)
 
     def _link(self, conversation: Conversation, place: Place) -> None:
-        now = self._house.now()
+        now = self._chat.now()
         self._codes = {code: each for code, each in self._codes.items() if each.until > now}
         code = "".join(secrets.choice(_LETTERS) for _ in range(_CODE_LETTERS))
         self._codes[code] = _LinkCode(conversation.conversation_id, now + LINK_S)
@@ -123,18 +123,18 @@ class ChatControls:
     async def _join(self, conversation: Conversation, command: RunControl) -> None:
         code = command.arguments.strip().lower()
         link = self._codes.get(code)
-        if link is None or link.until <= self._house.now():
+        if link is None or link.until <= self._chat.now():
             text = "That code is not valid: codes work once, for ten minutes, in the Laneway that gave them."
             conversation.post(ControlDone(taken=command.taken, text=text, is_refused=True))
             return
         del self._codes[code]
-        joined = await self._house.opened(link.conversation_id)
+        joined = await self._chat.opened(link.conversation_id)
         await self._move(conversation, command, joined, "This place shows the conversation now.")
 
     async def _continue(self, conversation: Conversation, command: RunControl) -> None:
         """A turn that was cut before this process began."""
         taken, wanted = command.taken, int(command.arguments)
-        cut = await self._house.stored_cut(conversation.conversation_id, wanted, taken.input_id)
+        cut = await self._chat.stored_cut(conversation.conversation_id, wanted, taken.input_id)
         if cut is None:
             conversation.post(ControlDone(taken=taken, text=NOTHING_CUT, is_refused=True))
             return

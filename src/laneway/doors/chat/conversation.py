@@ -49,7 +49,7 @@ from laneway.doors.chat.conversation_letters import (
 from laneway.doors.chat.conversation_restore import restore
 from laneway.doors.chat.conversation_state import ConversationData
 from laneway.doors.chat.conversation_turns import ConversationParts, ConversationTurns
-from laneway.doors.chat.leads import choose_lead
+from laneway.doors.chat.default_lane import choose_lead
 from laneway.doors.chat.output_log import OutputLog
 from laneway.doors.chat.outputs import (
     AnyOutput,

@@ -10,7 +10,7 @@ import msgspec
 
 from laneway.core.model import Question
 from laneway.doors.chat.messages import Place, ReplyTarget, Sender
-from laneway.doors.chat.options import Busy, ChatOptions
+from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.routing import QuestionFacts, RoutingFacts
 
 MAX_CUT = 20
@@ -167,7 +167,3 @@ class ConversationData(msgspec.Struct, frozen=True, kw_only=True):
             questions=tuple(each.facts for each in self.open_questions),
             engine_commands=engine_commands,
         )
-
-
-def busy_of(state: ConversationData, override: Busy | None) -> Busy:
-    return override or state.options.busy

@@ -49,7 +49,7 @@ from laneway.doors.chat.conversation_letters import (
 )
 from laneway.doors.chat.conversation_state import ConversationData
 from laneway.doors.chat.delegation_calls import DelegationCalls
-from laneway.doors.chat.engine_ends import EngineEnds
+from laneway.doors.chat.engine_end_reports import EngineEnds
 from laneway.doors.chat.engine_words import failure_of, sentence
 from laneway.doors.chat.hand_back import TurnDigest, compose, report, secrets_of
 from laneway.doors.chat.hosts import ConversationHost

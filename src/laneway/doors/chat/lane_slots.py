@@ -41,10 +41,6 @@ class LaneSlots:
     def names(self) -> tuple[str, ...]:
         return self._factory.names
 
-    @property
-    def are_open(self) -> bool:
-        return bool(self._hosts)
-
     def get(self, name: str) -> Lane:
         """The lane, which may not be open. Raises `KeyError`."""
         if name not in self._made:

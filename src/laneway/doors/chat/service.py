@@ -24,7 +24,7 @@ from laneway.base.plain import label
 from laneway.core.background import TaskSet
 from laneway.core.conversations import ConversationLocks, ConversationRecord, ConversationStore, InputState
 from laneway.core.ports import Clock
-from laneway.doors.chat import taps
+from laneway.doors.chat import button_answers
 from laneway.doors.chat.chat_controls import ChatControls
 from laneway.doors.chat.conversation import Conversation
 from laneway.doors.chat.conversation_letters import InputTaken, NobodyAnswers
@@ -148,7 +148,7 @@ class ChatService:
     async def take(self, message: Incoming) -> int | None:
         conversation = await self._conversation_of(message.place, message.conversation_id)
         at = self._wall()
-        kept = taps.without_secret(conversation.state, message)
+        kept = button_answers.without_secret(conversation.state, message)
         input_id = await self._store.call(
             self._port.add_input,
             conversation.conversation_id,
@@ -176,7 +176,7 @@ class ChatService:
             await self.take(message)
             return TapResult("Done.")
         conversation = await self._conversation_of(tap.place, tap.conversation_id)
-        return taps.answer(conversation, tap)
+        return button_answers.answer(conversation, tap)
 
     # ── what there is ──────────────────────────────────────────────────────
 

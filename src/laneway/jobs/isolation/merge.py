@@ -23,7 +23,7 @@ from laneway.base.prepare import prepare
 from laneway.jobs.attribution import EditWindow
 from laneway.jobs.isolation.edits import Edits
 from laneway.jobs.rollback.changes import TreeChanges
-from laneway.jobs.rollback.journal import Keeper, key_of
+from laneway.jobs.rollback.journal import ContentWriter, key_of
 from laneway.jobs.rollback.model import WORDS, Outcome, Refusal, Return, Step
 from laneway.jobs.rollback.plan import Folders
 from laneway.jobs.rollback.present import at_path, place_of
@@ -178,12 +178,12 @@ class JobSource:
     def read(self, state: PathState) -> bytes:
         return self._shadow.read(state)
 
-    def fill(self, states: Collection[PathState], keeper: Keeper) -> None:
+    def fill(self, states: Collection[PathState], writer: ContentWriter) -> None:
         for key, data in self._shadow.contents(state for state in states if state.blob):
-            keeper.add(key, (data,))
+            writer.add(key, (data,))
         for state in states:
             if not state.blob:
-                keeper.add(key_of(state), self._pieces(state))
+                writer.add(key_of(state), self._pieces(state))
 
     def _pieces(self, state: PathState) -> Iterator[bytes]:
         """`ContentGone` if it is not the same any more."""

@@ -43,12 +43,14 @@ class PipeNodes:
 
     async def choose(self, repository: str, mode: Mode) -> str:
         """The one with the most room; this one, if no other has more."""
-        asked = await asyncio.gather(*(self._room(name, repository, mode) for name in self._commands))
-        rooms = [(await asyncio.to_thread(self._free_here, mode), THIS_NODE)]
-        rooms += [(room, name) for name, room in zip(self._commands, asked, strict=True) if room is not None]
-        return max(rooms, key=lambda each: each[0])[1]
+        asked = await asyncio.gather(*(self._free_places(name, repository, mode) for name in self._commands))
+        free = [(await asyncio.to_thread(self._free_here, mode), THIS_NODE)]
+        free += [
+            (places, name) for name, places in zip(self._commands, asked, strict=True) if places is not None
+        ]
+        return max(free, key=lambda each: each[0])[1]
 
-    async def _room(self, name: str, repository: str, mode: Mode) -> int | None:
+    async def _free_places(self, name: str, repository: str, mode: Mode) -> int | None:
         """None if it is out of reach, or has not this repository."""
         try:
             answer = await (await self.node(name)).call("hello", {}, timeout_s=CHOOSE_S)

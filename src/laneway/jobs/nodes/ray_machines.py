@@ -59,7 +59,7 @@ def machines(nodes: Iterable[Mapping[str, Any]]) -> dict[str, Machine]:
     return {name: Machine(name=name) for name in sorted(gone - found.keys())} | found
 
 
-def room(machine: Machine, hello: Hello, mode: Mode) -> int | None:
+def free_places(machine: Machine, hello: Hello, mode: Mode) -> int | None:
     """Free places, less those that the machine has and Ray does not grant it; None if it grants none."""
     granted, own = machine.places.get(mode), hello.places.get(mode, 0)
     if granted == 0:

@@ -22,7 +22,7 @@ from laneway.jobs.nodes.backoff import Backoff
 from laneway.jobs.nodes.messages import PROTOCOL, Hello
 from laneway.jobs.nodes.pipe import PipeNode
 from laneway.jobs.nodes.port import CALL_S
-from laneway.jobs.nodes.ray_machines import Machine, room
+from laneway.jobs.nodes.ray_machines import Machine, free_places
 from laneway.jobs.requests import THIS_NODE
 from laneway.jobs.service import Jobs
 
@@ -96,19 +96,19 @@ class RayNodes:
         """The machine with the most room; this one, if no other has more."""
         check_installed()
         able = [each for each in (await self.machines()).values() if repository in each.repositories]
-        rooms = await asyncio.gather(*(self._room(each, repository, mode) for each in able))
+        free = await asyncio.gather(*(self._free_places(each, repository, mode) for each in able))
         found = [(await asyncio.to_thread(self._jobs.free, mode), THIS_NODE)]
-        found += [(room, each.name) for room, each in zip(rooms, able, strict=True) if room is not None]
+        found += [(places, each.name) for places, each in zip(free, able, strict=True) if places is not None]
         return max(found, key=lambda each: each[0])[1]
 
-    async def _room(self, machine: Machine, repository: str, mode: Mode) -> int | None:
+    async def _free_places(self, machine: Machine, repository: str, mode: Mode) -> int | None:
         """None if it does not answer, has no such repository or no such places, or is this machine."""
         try:
             hello = await self._hello(machine.name)
             await self._check_other(machine.name, hello)
         except LanewayError:
             return None
-        return room(machine, hello, mode) if repository in hello.repositories else None
+        return free_places(machine, hello, mode) if repository in hello.repositories else None
 
     async def _hello(self, name: str) -> Hello:
         answer = await self.carry(name, "hello", {}, timeout_s=HELLO_S)

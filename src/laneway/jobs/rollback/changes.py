@@ -25,7 +25,7 @@ from laneway.base.ids import new_id
 from laneway.base.plain import code_label
 from laneway.base.repo import git_dir
 from laneway.jobs.rollback.apply import Application, Watch
-from laneway.jobs.rollback.journal import Keeper, Kept, StoredRollback, key_of
+from laneway.jobs.rollback.journal import ContentWriter, Kept, StoredRollback, key_of
 from laneway.jobs.rollback.model import Operation, Outcome, Refusal, Return, RollbackJournal, Step
 from laneway.jobs.rollback.plan import ContentSource, Folders, RollbackPlan, plan
 from laneway.jobs.rollback.present import place_of
@@ -177,21 +177,21 @@ class TreeChanges:
         source: ContentSource,
     ) -> RollbackJournal | tuple[Refusal, ...]:
         """Everything on disk, then the journal: from here on the rollback is finished, whatever happens."""
-        with Keeper(record.folder) as keeper:
+        with ContentWriter(record.folder) as writer:
             refused = [
                 Refusal(operation.path, "edited")
                 for operation in journal.operations
-                if not _keep_old(root, operation, keeper, journal.algorithm)
+                if not _keep_old(root, operation, writer, journal.algorithm)
             ]
             if refused:
                 return tuple(refused)
             for key, data in decided.made.items():
-                keeper.add(key, (data,))
+                writer.add(key, (data,))
             new = {key_of(operation.new): operation.new for operation in journal.operations}
-            source.fill([state for key, state in new.items() if key and key not in keeper.places], keeper)
+            source.fill([state for key, state in new.items() if key and key not in writer.places], writer)
             self._watch("kept")
-            keeper.sync()
-            journal = msgspec.structs.replace(journal, contents=keeper.places)
+            writer.sync()
+            journal = msgspec.structs.replace(journal, contents=writer.places)
             record.begin(journal)
         self._watch("journal")
         return journal
@@ -279,7 +279,7 @@ def _folders_above(path: str) -> list[str]:
     return ["/".join(parts[:place]) for place in range(1, len(parts))]
 
 
-def _keep_old(root: int, operation: Operation, keeper: Keeper, algorithm: str) -> bool:
+def _keep_old(root: int, operation: Operation, writer: ContentWriter, algorithm: str) -> bool:
     """Save what is about to be overwritten; false if it is not that any more."""
     state = operation.old
     if operation.kind not in ("put", "remove") or state.kind == "absent":
@@ -289,24 +289,24 @@ def _keep_old(root: int, operation: Operation, keeper: Keeper, algorithm: str) -
         with place_of(root, operation.path) as (folder, name):
             if state.kind == "link":
                 data = os.readlink(name, dir_fd=folder)
-                keeper.add(key, (data,))
+                writer.add(key, (data,))
                 return object_id("blob", data, algorithm) == key
             fd = open_file(folder, name)
             try:
-                return _keep_file(fd, key, keeper, algorithm)
+                return _keep_file(fd, key, writer, algorithm)
             finally:
                 os.close(fd)
     except (FileNotFoundError, NotADirectoryError, NotRegular):
         return False
 
 
-def _keep_file(fd: int, key: str, keeper: Keeper, algorithm: str) -> bool:
+def _keep_file(fd: int, key: str, writer: ContentWriter, algorithm: str) -> bool:
     if not key.startswith(HASHED):
         try:
             data = read_all(fd, MAX_KEPT_BYTES)
         except TooLarge:
             return False  # it has grown
-        keeper.add(key, (data,))
+        writer.add(key, (data,))
         return object_id("blob", data, algorithm) == key
     digest = hashlib.sha256()
 
@@ -315,7 +315,7 @@ def _keep_file(fd: int, key: str, keeper: Keeper, algorithm: str) -> bool:
             digest.update(piece)
             yield piece
 
-    if key in keeper.places:
+    if key in writer.places:
         return True
-    keeper.add(key, pieces())
+    writer.add(key, pieces())
     return f"{HASHED}{digest.hexdigest()}" == key

@@ -45,7 +45,7 @@ def key_of(state: PathState) -> str:
     return state.blob or state.fingerprint
 
 
-class Keeper:
+class ContentWriter:
     """Writes the contents of a rollback that is about to begin."""
 
     def __init__(self, folder: Path) -> None:
@@ -175,7 +175,7 @@ class Kept:
     def read(self, state: PathState) -> bytes:
         return b"".join(self.pieces(state))
 
-    def fill(self, states: Iterable[PathState], keeper: Keeper) -> None:
+    def fill(self, states: Iterable[PathState], writer: ContentWriter) -> None:
         """Copy contents into another rollback."""
         for state in states:
-            keeper.add(key_of(state), self.pieces(state))
+            writer.add(key_of(state), self.pieces(state))

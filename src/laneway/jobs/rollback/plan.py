@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from laneway.jobs.rollback.journal import Keeper
+from laneway.jobs.rollback.journal import ContentWriter
 from laneway.jobs.rollback.model import Operation, Refusal, Return, Step, Why
 from laneway.jobs.rollback.present import at_path, place_of
 from laneway.jobs.rollback.three_way import MAX_BYTES, merge
@@ -35,7 +35,7 @@ class ContentSource(Protocol):
 
     def read(self, state: PathState) -> bytes: ...
 
-    def fill(self, states: Collection[PathState], keeper: Keeper) -> None: ...
+    def fill(self, states: Collection[PathState], writer: ContentWriter) -> None: ...
 
 
 class Folders(msgspec.Struct, frozen=True):

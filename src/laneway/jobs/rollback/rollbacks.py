@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from laneway.jobs.rollback.changes import TreeChanges
-from laneway.jobs.rollback.journal import Keeper
+from laneway.jobs.rollback.journal import ContentWriter
 from laneway.jobs.rollback.model import Outcome, Return
 from laneway.jobs.rollback.plan import Folders
 from laneway.jobs.shadow import Shadow
@@ -24,9 +24,9 @@ class ShadowSource:
     def read(self, state: PathState) -> bytes:
         return self._shadow.read(state)
 
-    def fill(self, states: Collection[PathState], keeper: Keeper) -> None:
+    def fill(self, states: Collection[PathState], writer: ContentWriter) -> None:
         for key, data in self._shadow.contents(states):
-            keeper.add(key, (data,))
+            writer.add(key, (data,))
 
 
 class Rollbacks(TreeChanges):

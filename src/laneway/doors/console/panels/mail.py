@@ -11,7 +11,7 @@ from laneway.base.plain import plain
 from laneway.core.ports import Clock
 from laneway.doors.console.panels.news import news_of
 from laneway.doors.console.panels.plain_json import shown
-from laneway.doors.console.panels.ports import Letter, MailDesk
+from laneway.doors.console.panels.ports import Letter, TeamMailPort
 from laneway.doors.page_parts import PageFeed, PageRefused, PageReply, PageRequest, json_reply, unknown
 
 LOOK_S = 2.0
@@ -25,24 +25,24 @@ class MailPart:
     title = "Mail"
     static = Path(__file__).with_name("static") / "mail"
 
-    def __init__(self, desk: MailDesk, clock: Clock) -> None:
-        self._desk = desk
+    def __init__(self, mail: TeamMailPort, clock: Clock) -> None:
+        self._mail = mail
         self._clock = clock
 
     @asynccontextmanager
     async def running(self, feed: PageFeed) -> AsyncIterator[None]:
-        async with news_of(feed, self._desk.marks, self._clock, LOOK_S):
+        async with news_of(feed, self._mail.marks, self._clock, LOOK_S):
             yield
 
     async def get(self, request: PageRequest) -> PageReply:
         try:
             match request.path:
                 case ():
-                    return json_reply(shown(await self._desk.teams()))
+                    return json_reply(shown(await self._mail.teams()))
                 case (team, "members"):
-                    return json_reply(shown(await self._desk.members(team)))
+                    return json_reply(shown(await self._mail.members(team)))
                 case (team, "inboxes", name):
-                    return json_reply(shown(await self._desk.inbox(team, name)))
+                    return json_reply(shown(await self._mail.inbox(team, name)))
                 case _:
                     raise unknown()
         except (TeamGone, BadName, MemberUnknown) as problem:
@@ -52,6 +52,6 @@ class MailPart:
         match request.path:
             case (team, "send"):
                 letter = await request.value(Letter)
-                return json_reply(shown(await self._desk.send(team, letter)))
+                return json_reply(shown(await self._mail.send(team, letter)))
             case _:
                 raise unknown()

@@ -130,7 +130,7 @@ class Letter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     priority: Literal["urgent", "normal", "low"] = "normal"
 
 
-class MailDesk(Protocol):
+class TeamMailPort(Protocol):
     """The mail of all teams on this machine."""
 
     async def teams(self) -> dict[str, Any]:

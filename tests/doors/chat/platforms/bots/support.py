@@ -13,8 +13,8 @@ from laneway.doors.chat.messages import Place
 from laneway.doors.chat.outbox import ChatPace, PostHeld, PostOutcome, PostSent
 from laneway.doors.chat.platforms.bots.access import BotAccess, bot_access
 from laneway.doors.chat.platforms.bots.pictures import DiffPictures
+from laneway.doors.chat.platforms.bots.place_views import BotPlaceViews, open_place_views
 from laneway.doors.chat.platforms.bots.posts import BotPost, PostLimits
-from laneway.doors.chat.platforms.bots.rooms import BotRooms, open_rooms
 from laneway.doors.chat.ports import Chat
 from laneway.doors.chat.splitting import utf16_units
 from laneway.rendering.diff_images.drawn import DrawnDiff
@@ -85,13 +85,15 @@ class HandDrawn:
 
 
 @asynccontextmanager
-async def rooms_of(
+async def views_of(
     chat: Chat,
     store: ConversationStore,
     service: BotService,
     access: BotAccess = ACCESS,
     clock: Clock | None = None,
     pictures: DiffPictures | None = None,
-) -> AsyncIterator[BotRooms]:
-    async with open_rooms(chat, store, service, access, clock or LoopClock(), pictures=pictures) as rooms:
-        yield rooms
+) -> AsyncIterator[BotPlaceViews]:
+    async with open_place_views(
+        chat, store, service, access, clock or LoopClock(), pictures=pictures
+    ) as views:
+        yield views

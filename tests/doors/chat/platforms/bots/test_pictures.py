@@ -9,8 +9,8 @@ import pytest
 from laneway.doors.chat.outputs import TextDone, Told, TurnEnded
 from laneway.rendering.diff_images.drawn import DrawnDiff
 from laneway.testing.memory_conversations import MemoryConversations
-from laneway.testing.room_chat import RoomChat
-from tests.doors.chat.platforms.bots.support import DEADLINE_S, PLACE, BotService, HandDrawn, rooms_of
+from laneway.testing.stored_hand_chat import StoredHandChat
+from tests.doors.chat.platforms.bots.support import DEADLINE_S, PLACE, BotService, HandDrawn, views_of
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-one\n+two\n"
 ENDED = TurnEnded(lane="codex", ticket="t1", status="completed", has_banner=True, diff=DIFF)
@@ -23,7 +23,7 @@ class Drawn:
 
     def __init__(self) -> None:
         self.store = MemoryConversations()
-        self.chat = RoomChat(self.store)
+        self.chat = StoredHandChat(self.store)
         self.service = BotService()
 
     @property
@@ -37,15 +37,15 @@ async def test_words_and_the_end_of_a_turn_do_not_wait_for_its_pictures() -> Non
     here, pictures = Drawn(), HandDrawn(WHOLE)
     async with (
         asyncio.timeout(DEADLINE_S),
-        rooms_of(here.chat, here.store, here.service, pictures=pictures) as rooms,
+        views_of(here.chat, here.store, here.service, pictures=pictures) as views,
     ):
-        room = await rooms.room(PLACE)
+        view = await views.view_of(PLACE)
         here.chat.show(PLACE, ENDED, Told(text="Next, please."))
         while "Next, please." not in here.service.texts:
             await asyncio.sleep(0.002)
-        assert (here.kinds, pictures.asked, room.is_idle) == (["banner", "told"], [DIFF], False)
+        assert (here.kinds, pictures.asked, view.is_idle) == (["banner", "told"], [DIFF], False)
         pictures.may_draw.set()
-        await rooms.wait_idle()
+        await views.wait_idle()
         assert here.kinds == ["banner", "told", "gallery"]
         assert here.service.texts[-1] == SUMMARY
 
@@ -53,18 +53,18 @@ async def test_words_and_the_end_of_a_turn_do_not_wait_for_its_pictures() -> Non
 async def test_a_process_that_ends_while_it_draws_leaves_the_pictures_to_the_next_one() -> None:
     here, first, second = Drawn(), HandDrawn(WHOLE), HandDrawn(WHOLE)
     async with asyncio.timeout(DEADLINE_S):
-        async with rooms_of(here.chat, here.store, here.service, pictures=first) as rooms:
-            await rooms.room(PLACE)
+        async with views_of(here.chat, here.store, here.service, pictures=first) as views:
+            await views.view_of(PLACE)
             here.chat.show(PLACE, ENDED)
             while not first.asked:
                 await asyncio.sleep(0.002)
         assert "gallery" not in here.kinds
-        async with rooms_of(here.chat, here.store, here.service, pictures=second) as rooms:
+        async with views_of(here.chat, here.store, here.service, pictures=second) as views:
             second.may_draw.set()
-            await rooms.wait_idle()
+            await views.wait_idle()
         assert here.kinds.count("gallery") == 1
-        async with rooms_of(here.chat, here.store, here.service, pictures=second) as rooms:
-            await rooms.wait_idle()
+        async with views_of(here.chat, here.store, here.service, pictures=second) as views:
+            await views.wait_idle()
         assert here.kinds.count("gallery") == 1
 
 
@@ -73,15 +73,15 @@ async def test_the_file_of_all_changes_is_not_lost_with_the_process_that_drew_th
     pictures.may_draw.set()
     here.service.holds = True
     async with asyncio.timeout(DEADLINE_S):
-        async with rooms_of(here.chat, here.store, here.service, pictures=pictures) as rooms:
-            await rooms.room(PLACE)
+        async with views_of(here.chat, here.store, here.service, pictures=pictures) as views:
+            await views.view_of(PLACE)
             here.chat.show(PLACE, ENDED)
             while not any(key.endswith("+file") for key in stored(here)):
                 await asyncio.sleep(0.002)
         assert here.kinds == []
         here.service.holds = False
-        async with rooms_of(here.chat, here.store, here.service, pictures=pictures) as rooms:
-            await rooms.wait_idle()
+        async with views_of(here.chat, here.store, here.service, pictures=pictures) as views:
+            await views.wait_idle()
         assert sorted(here.kinds) == ["banner", "file", "gallery"]
 
 
@@ -95,15 +95,15 @@ async def test_what_cannot_be_drawn_is_shown_as_text() -> None:
     pictures.may_draw.set()
     async with (
         asyncio.timeout(DEADLINE_S),
-        rooms_of(here.chat, here.store, here.service, pictures=pictures) as rooms,
+        views_of(here.chat, here.store, here.service, pictures=pictures) as views,
     ):
-        await rooms.room(PLACE)
+        await views.view_of(PLACE)
         here.chat.show(PLACE, ENDED)
-        await rooms.wait_idle()
+        await views.wait_idle()
         assert here.kinds == ["banner", "diff"]
         assert here.service.texts[-1] == f"{SUMMARY}\n```diff\n{DIFF}```"
-    async with rooms_of(here.chat, here.store, here.service, pictures=pictures) as rooms:
-        await rooms.wait_idle()
+    async with views_of(here.chat, here.store, here.service, pictures=pictures) as views:
+        await views.wait_idle()
     assert here.kinds == ["banner", "diff"]
 
 
@@ -112,11 +112,11 @@ async def test_pictures_of_a_part_of_the_changes_come_with_a_file_of_all_of_them
     pictures.may_draw.set()
     async with (
         asyncio.timeout(DEADLINE_S),
-        rooms_of(here.chat, here.store, here.service, pictures=pictures) as rooms,
+        views_of(here.chat, here.store, here.service, pictures=pictures) as views,
     ):
-        await rooms.room(PLACE)
+        await views.view_of(PLACE)
         here.chat.show(PLACE, TextDone(lane="codex", ticket="t1", part="p", text="Done."), ENDED)
-        await rooms.wait_idle()
+        await views.wait_idle()
         assert here.kinds == ["text", "banner", "gallery", "file"]
         file = list(here.service.messages.values())[-1]
         assert (file.name, file.body) == ("changes.diff", DIFF)

@@ -160,9 +160,9 @@ class Process:
     async def settled(self) -> None:
         """Wait until what people have done so far was taken, and what came of it has been sent."""
         assert self.platform.intake is not None
-        assert self.platform.rooms is not None
+        assert self.platform.views is not None
         await self.platform.intake.wait_idle()
-        await self.platform.rooms.wait_idle()
+        await self.platform.views.wait_idle()
 
 
 @asynccontextmanager

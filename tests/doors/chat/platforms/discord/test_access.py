@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from laneway.base.errors import UsageError
-from laneway.doors.chat.platforms.bots.rooms import NOT_OWNER, NOT_STARTER
+from laneway.doors.chat.platforms.bots.place_views import NOT_OWNER, NOT_STARTER
 from laneway.testing.chat_script import ScriptedLanes, echo
 from tests.doors.chat.platforms.discord.scene import begun, scene
 

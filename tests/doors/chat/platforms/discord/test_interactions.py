@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from laneway.core.model import Choice, Field, Question
-from laneway.doors.chat.platforms.bots.rooms import STALE
+from laneway.doors.chat.platforms.bots.place_views import STALE
 from laneway.doors.chat.platforms.discord.interactions import FAILED, NO_FORM, NOT_HERE
 from laneway.testing.chat_script import ScriptedLanes, echo
 from tests.doors.chat.platforms.discord.scene import begun, scene

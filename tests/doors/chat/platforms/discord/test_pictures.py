@@ -64,8 +64,8 @@ async def test_a_gallery_whose_answer_got_lost_is_not_sent_twice(tmp_path: Path)
         turn.diff(DIFF)
         turn.done("written")
         await place.discord.message_with(thread, "CODEX COMPLETED")
-        assert process.platform.rooms is not None
-        await process.platform.rooms.outbox.wait_idle()
+        assert process.platform.views is not None
+        await process.platform.views.outbox.wait_idle()
         place.discord.faults.cut("POST /channels/{channel}/messages", takes_effect=True)
         pictures.may_draw.set()
         await place.discord.message_with(thread, "3 files changed")

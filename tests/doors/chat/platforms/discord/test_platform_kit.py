@@ -43,10 +43,10 @@ class TestDiscordPlatform(PlatformKit):
                     platform = DiscordPlatform(options, store, clock=clock, tell=lambda line: None)
                     task = asyncio.create_task(platform.run(chat))
                     await discord.wait_ready()
-                    assert platform.rooms is not None
+                    assert platform.views is not None
                     for each in known:  # a store with conversations in it would name them
-                        await platform.rooms.room(each)
-                    await platform.rooms.wait_idle()
+                        await platform.views.view_of(each)
+                    await platform.views.wait_idle()
                     return task
 
                 async def end(task: asyncio.Task[int]) -> None:
@@ -67,8 +67,8 @@ class TestDiscordPlatform(PlatformKit):
 
                 async def shown() -> str:
                     # Edits come after sends, so what is on its way is waited for.
-                    assert platform.rooms is not None
-                    await platform.rooms.wait_idle()
+                    assert platform.views is not None
+                    await platform.views.wait_idle()
                     return discord.text(thread(), ada) if discord.threads(general) else ""
 
                 async def offers() -> list[str]:

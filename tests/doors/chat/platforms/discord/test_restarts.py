@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from laneway.doors.chat.platforms.bots.rooms import STALE
+from laneway.doors.chat.platforms.bots.place_views import STALE
 from laneway.doors.chat.platforms.discord.intake import MAX_MISSED
 from laneway.store.conversation_locks import ConversationLockFiles
 from laneway.store.conversations import StoredConversations

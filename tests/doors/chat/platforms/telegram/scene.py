@@ -121,8 +121,8 @@ class Process:
     async def settled(self) -> None:
         """Wait until what people have done so far was taken, and what came of it has been sent."""
         await self.scene.telegram.wait_polled()
-        assert self.platform.rooms is not None
-        await self.platform.rooms.wait_idle()
+        assert self.platform.views is not None
+        await self.platform.views.wait_idle()
 
 
 @asynccontextmanager

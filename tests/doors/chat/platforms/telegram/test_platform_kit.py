@@ -39,10 +39,10 @@ class TestTelegramPlatform(PlatformKit):
                     platform = TelegramPlatform(options, store, clock=clock, tell=lambda line: None)
                     task = asyncio.create_task(platform.run(chat))
                     await telegram.until(lambda: telegram.server.polls > polls)
-                    assert platform.rooms is not None
+                    assert platform.views is not None
                     for each in known:  # a store with conversations in it would name them
-                        await platform.rooms.room(each)
-                    await platform.rooms.wait_idle()
+                        await platform.views.view_of(each)
+                    await platform.views.wait_idle()
                     return task
 
                 async def end(task: asyncio.Task[int]) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from laneway.doors.chat.platforms.bots.received_files import ReceivedFiles
 from laneway.doors.chat.platforms.discord.api import read_bounded
-from laneway.doors.chat.platforms.discord.seen import SeenFile
+from laneway.doors.chat.platforms.discord.incoming_message import SeenFile
 
 log = logging.getLogger(__name__)
 

@@ -26,13 +26,13 @@ from laneway.doors.chat.messages import Place
 from laneway.doors.chat.outbox import BACKOFF_S
 from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.inbound import BotMessage
-from laneway.doors.chat.platforms.bots.rooms import BotRooms, place_of
+from laneway.doors.chat.platforms.bots.place_views import BotPlaceViews, place_of
 from laneway.doors.chat.platforms.bots.words import EDITED
 from laneway.doors.chat.platforms.discord.api import NO_MENTIONS, DiscordAnswer, DiscordApi, pause
 from laneway.doors.chat.platforms.discord.downloads import Downloads
+from laneway.doors.chat.platforms.discord.incoming_message import SeenMessage, seen, thread_name
 from laneway.doors.chat.platforms.discord.places import ChannelFacts, facts_from_json
 from laneway.doors.chat.platforms.discord.private_chats import PrivateChats
-from laneway.doors.chat.platforms.discord.seen import SeenMessage, seen, thread_name
 from laneway.doors.chat.platforms.discord.writer import NAME, open_thread
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ History = Callable[[str, int], Awaitable[list[discord.Message]]]
 class DiscordIntake:
     def __init__(
         self,
-        rooms: BotRooms,
+        views: BotPlaceViews,
         store: ConversationStore,
         access: BotAccess,
         strangers: Strangers,
@@ -78,7 +78,7 @@ class DiscordIntake:
         may_show: Callable[[Place], bool],
         tasks: asyncio.TaskGroup,
     ) -> None:
-        self._rooms, self._store, self._access, self._strangers = rooms, store, access, strangers
+        self._views, self._store, self._access, self._strangers = views, store, access, strangers
         self._api, self._downloads, self._bot_id = api, downloads, bot_id
         self._private = private
         self._history, self._clock, self._wall = history, clock, wall
@@ -230,11 +230,11 @@ class DiscordIntake:
         place = facts.place or await self._new_thread(message)
         if place is None:
             return
-        taken = await self._rooms.take(await self._as_bot_message(message, place))
+        taken = await self._views.take(await self._as_bot_message(message, place))
         if not message.is_edit:
             await self._note(message.channel_id, message.message_id)
         elif taken is None:
-            self._rooms.say(place, EDITED, reply_to=message.message_id)
+            self._views.say(place, EDITED, reply_to=message.message_id)
 
     async def _facts(self, message: SeenMessage) -> ChannelFacts | None:
         known = message.channel or self._known.get(message.channel_id)

@@ -17,7 +17,7 @@ from laneway.doors.chat.messages import Place, TapResult
 from laneway.doors.chat.outputs import QuestionShown
 from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.inbound import BotMessage, BotTap
-from laneway.doors.chat.platforms.bots.rooms import STALE, BotRooms
+from laneway.doors.chat.platforms.bots.place_views import STALE, BotPlaceViews
 from laneway.doors.chat.platforms.bots.words import escaped
 from laneway.doors.chat.platforms.discord.api import MESSAGE, NO_MENTIONS, DiscordApi, Json, private_message
 from laneway.doors.chat.platforms.discord.commands import PRIVATE, words_of
@@ -29,9 +29,9 @@ from laneway.doors.chat.platforms.discord.components import (
     form_values,
     words_dialog,
 )
+from laneway.doors.chat.platforms.discord.incoming_message import thread_name
 from laneway.doors.chat.platforms.discord.places import ChannelFacts, facts_of
 from laneway.doors.chat.platforms.discord.private_chats import PrivateChats
-from laneway.doors.chat.platforms.discord.seen import thread_name
 from laneway.doors.chat.platforms.discord.writer import MAX_MESSAGE_CHARS, NAME, NO_PREVIEWS, open_thread
 from laneway.doors.chat.ports import Chat
 
@@ -49,7 +49,7 @@ BUSY = "That took too long: please press it again."
 class DiscordInteractions:
     def __init__(
         self,
-        rooms: BotRooms,
+        views: BotPlaceViews,
         chat: Chat,
         access: BotAccess,
         strangers: Strangers,
@@ -59,7 +59,7 @@ class DiscordInteractions:
         private: PrivateChats,
     ) -> None:
         """`lanes`: the names of commands that begin a conversation where there is none."""
-        self._rooms, self._chat, self._access, self._strangers = rooms, chat, access, strangers
+        self._views, self._chat, self._access, self._strangers = views, chat, access, strangers
         self._api, self._tasks, self._lanes, self._private = api, tasks, lanes, private
         self._answered: set[int] = set()
 
@@ -117,7 +117,7 @@ class DiscordInteractions:
                     await self._tell(interaction, STALE)
                     return
                 values = form_values(shown.question, given)
-        result = await self._rooms.tap(
+        result = await self._views.tap(
             BotTap(
                 place=place,
                 tap_id=str(interaction.id),
@@ -150,7 +150,7 @@ class DiscordInteractions:
         if shown is None or place is None or message is None:
             await self._respond(interaction, MESSAGE, private_message(STALE))
             if place is not None and message is not None:
-                (await self._rooms.room(place)).remove_buttons(str(message.id))
+                (await self._views.view_of(place)).remove_buttons(str(message.id))
             return
         title = f"Question {shown.number}"
         is_form = data.count(":") == 1
@@ -162,7 +162,7 @@ class DiscordInteractions:
 
     async def _question(self, place: Place, ref: str) -> QuestionShown | None:
         """The open question of a post of ours."""
-        post = await self._rooms.post_of(place, ref)
+        post = await self._views.post_of(place, ref)
         if post is None or not post.question or not (post.buttons or post.dialogs):
             return None
         state = await self._chat.state(post.conversation_id)
@@ -190,7 +190,7 @@ class DiscordInteractions:
             return
         if facts.kind == "private":
             await self._private.note(facts.channel_id, str(interaction.user.id))
-        await self._rooms.take(
+        await self._views.take(
             BotMessage(
                 place=place,
                 message_id=message_id or str(interaction.id),

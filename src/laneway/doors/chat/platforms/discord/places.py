@@ -79,10 +79,3 @@ def facts_from_json(channel: Any) -> ChannelFacts:
         parent_id=str(channel.get("parent_id") or "") if kind == "thread" else "",
         owner_id=str(channel.get("owner_id") or ""),
     )
-
-
-def of_place(place: Place) -> ChannelFacts:
-    """Of a place that we have shown before; who opened its thread is not known."""
-    if not place.topic:
-        return ChannelFacts(channel_id=place.chat, kind="private")
-    return ChannelFacts(channel_id=place.topic, kind="thread", parent_id=place.chat)

@@ -29,8 +29,8 @@ from laneway.doors.chat.outbox import BACKOFF_S
 from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.health import BotHealth
 from laneway.doors.chat.platforms.bots.pictures import DiffPictures
+from laneway.doors.chat.platforms.bots.place_views import BotPlaceViews, open_place_views
 from laneway.doors.chat.platforms.bots.received_files import ReceivedFiles
-from laneway.doors.chat.platforms.bots.rooms import BotRooms, open_rooms
 from laneway.doors.chat.platforms.discord.api import ANY_CALL_S, CallPace, DiscordApi, pause
 from laneway.doors.chat.platforms.discord.commands import registered
 from laneway.doors.chat.platforms.discord.downloads import Downloads
@@ -128,7 +128,7 @@ class DiscordPlatform:
         self._clock = clock or LoopClock()
         self._wall = wall
         self._tell = tell
-        self.rooms: BotRooms | None = None
+        self.views: BotPlaceViews | None = None
         """While it runs; for tests."""
         self.intake: DiscordIntake | None = None
 
@@ -193,7 +193,7 @@ class DiscordPlatform:
 
         refused: UsageError | None = None
         async with (
-            open_rooms(
+            open_place_views(
                 chat,
                 self._store,
                 writer,
@@ -201,11 +201,11 @@ class DiscordPlatform:
                 self._clock,
                 any_call_s=ANY_CALL_S,
                 pictures=options.pictures,
-            ) as rooms,
+            ) as views,
             asyncio.TaskGroup() as tasks,
         ):
             intake = DiscordIntake(
-                rooms,
+                views,
                 self._store,
                 access,
                 strangers,
@@ -220,8 +220,8 @@ class DiscordPlatform:
                 tasks=tasks,
             )
             lanes = frozenset(each.name for each in options.commands if each.kind == "lane")
-            interactions = DiscordInteractions(rooms, chat, access, strangers, api, tasks, lanes, private)
-            self.rooms, self.intake = rooms, intake
+            interactions = DiscordInteractions(views, chat, access, strangers, api, tasks, lanes, private)
+            self.views, self.intake = views, intake
             await intake.prime(sorted(access.chats))
             await asyncio.to_thread(_delete_old, files)
 

@@ -26,11 +26,10 @@ from laneway.doors.chat.platforms.discord.gateway import (
     logs_handed_over,
     use_addresses,
 )
+from laneway.doors.chat.platforms.discord.incoming_message import seen
 from laneway.doors.chat.platforms.discord.places import facts_of
 from laneway.doors.chat.platforms.discord.platform import BAD_TOKEN, proxy_for, stay_connected
-from laneway.doors.chat.platforms.discord.seen import seen
 
-PORTAL = "https://discord.com/developers/applications"
 INVITE = "https://discord.com/oauth2/authorize"
 RIGHTS = (
     discord.Permissions(

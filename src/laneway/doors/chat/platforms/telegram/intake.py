@@ -16,8 +16,8 @@ from laneway.base.plain import code_label
 from laneway.doors.chat.messages import Place, Sender
 from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.inbound import BotMessage, BotTap
+from laneway.doors.chat.platforms.bots.place_views import STALE, BotPlaceViews
 from laneway.doors.chat.platforms.bots.received_files import ReceivedFiles
-from laneway.doors.chat.platforms.bots.rooms import STALE, BotRooms
 from laneway.doors.chat.platforms.bots.words import EDITED
 from laneway.doors.chat.platforms.telegram.api import (
     MAX_FILE_BYTES,
@@ -53,14 +53,14 @@ MAX_ANSWER_CHARS = 200
 class TelegramIntake:
     def __init__(
         self,
-        rooms: BotRooms,
+        views: BotPlaceViews,
         access: BotAccess,
         strangers: Strangers,
         api: TelegramApi,
         files: ReceivedFiles,
         bot: BotName,
     ) -> None:
-        self._rooms, self._access, self._strangers = rooms, access, strangers
+        self._views, self._access, self._strangers = views, access, strangers
         self._api, self._files, self._bot = api, files, bot
 
     async def handle(self, updates: Sequence[TelegramUpdate]) -> None:
@@ -101,13 +101,13 @@ class TelegramIntake:
         if not self._may_speak(user, first, what):
             return
         try:
-            message_id = await self._rooms.take(await self._read(album, user, said))
+            message_id = await self._views.take(await self._read(album, user, said))
         except (ConversationHeld, ConversationUnknown) as problem:
             # It is told, and not taken: nobody waits for an answer that never comes.
-            self._rooms.say(first.place, f"⚠️ {problem}", reply_to=str(first.message_id))
+            self._views.say(first.place, f"⚠️ {problem}", reply_to=str(first.message_id))
             return
         if is_edit and message_id is None:
-            self._rooms.say(first.place, EDITED, reply_to=str(first.message_id))
+            self._views.say(first.place, EDITED, reply_to=str(first.message_id))
 
     async def _read(self, album: list[TelegramMessage], user: TelegramUser, said: list[str]) -> BotMessage:
         first = album[0]
@@ -170,7 +170,7 @@ class TelegramIntake:
             await self._answer(query, STALE, is_alert=True)
             return
         try:
-            result = await self._rooms.tap(
+            result = await self._views.tap(
                 BotTap(
                     place=message.place,
                     tap_id=query.id,
@@ -203,7 +203,7 @@ class TelegramIntake:
             return
         sender = Sender(platform=NAME, user_id=user_id, name="", is_owner=self._access.is_owner(user_id))
         try:
-            await self._rooms.stop(stopped.place, f"draft-{update_id}", sender)
+            await self._views.stop(stopped.place, f"draft-{update_id}", sender)
         except (ConversationHeld, ConversationUnknown) as problem:
             log.warning("a press of Stop was not taken: %s", problem)
 

@@ -25,8 +25,8 @@ from laneway.doors.chat.outbox import BACKOFF_S
 from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.health import BotHealth
 from laneway.doors.chat.platforms.bots.pictures import DiffPictures
+from laneway.doors.chat.platforms.bots.place_views import BotPlaceViews, open_place_views
 from laneway.doors.chat.platforms.bots.received_files import ReceivedFiles
-from laneway.doors.chat.platforms.bots.rooms import BotRooms, open_rooms
 from laneway.doors.chat.platforms.telegram.api import (
     API_URL,
     TelegramApi,
@@ -83,7 +83,7 @@ class TelegramPlatform:
         self._clock = clock or LoopClock()
         self._wall = wall
         self._tell = tell
-        self.rooms: BotRooms | None = None
+        self.views: BotPlaceViews | None = None
         """While it runs; for tests."""
         self.polling: TelegramPolling | None = None
 
@@ -101,7 +101,7 @@ class TelegramPlatform:
             writer = TelegramWriter(api, options.access, pictures=options.pictures)
             files = ReceivedFiles(options.files, self._wall)
             strangers = Strangers(NAME, self._clock, self._tell)
-            async with open_rooms(
+            async with open_place_views(
                 chat,
                 self._store,
                 writer,
@@ -109,8 +109,8 @@ class TelegramPlatform:
                 self._clock,
                 any_call_s=ANY_CALL_S,
                 pictures=options.pictures,
-            ) as rooms:
-                intake = TelegramIntake(rooms, options.access, strangers, api, files, bot)
+            ) as views:
+                intake = TelegramIntake(views, options.access, strangers, api, files, bot)
                 polling = TelegramPolling(
                     api,
                     self._store,
@@ -119,7 +119,7 @@ class TelegramPlatform:
                     intake.handle,
                     well=f"ready as @{code_label(bot.username, 40)}",
                 )
-                self.rooms, self.polling = rooms, polling
+                self.views, self.polling = views, polling
                 await self._register_commands(api, bot)
                 await asyncio.to_thread(_delete_old, files)
                 try:

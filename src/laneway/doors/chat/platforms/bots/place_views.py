@@ -22,8 +22,8 @@ from laneway.doors.chat.platforms.bots import words
 from laneway.doors.chat.platforms.bots.access import BotAccess
 from laneway.doors.chat.platforms.bots.inbound import BotMessage, BotTap, incoming
 from laneway.doors.chat.platforms.bots.pictures import DiffPictures
+from laneway.doors.chat.platforms.bots.place_view import BotPlaceView, Sending, seen_cursor, seen_number
 from laneway.doors.chat.platforms.bots.posts import STOP_DATA, BotPost, BotWriter
-from laneway.doors.chat.platforms.bots.room import BotRoom, Sending, seen_cursor, seen_number
 from laneway.doors.chat.ports import Chat
 
 log = logging.getLogger(__name__)
@@ -35,8 +35,8 @@ NOT_OWNER = "Only owners of this bot can answer this."
 NOT_STARTER = "Only owners, or who asked for this, can answer it."
 
 
-class BotRooms:
-    """Made by `open_rooms`."""
+class BotPlaceViews:
+    """Made by `open_place_views`."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class BotRooms:
         self._writer = writer
         self._access = access
         self._tasks = tasks
-        self._rooms: dict[Place, BotRoom] = {}
+        self._views: dict[Place, BotPlaceView] = {}
         self._joining = asyncio.Lock()
         self._running: list[asyncio.Task[None]] = []
         self.outbox = MessageOutbox(
@@ -69,7 +69,7 @@ class BotRooms:
         """Show the places again in which something is left to do: outputs, unsent posts, input, questions."""
         for place in await asyncio.to_thread(self._unfinished):
             try:
-                await self.room(place)
+                await self.view_of(place)
             except (ConversationHeld, ConversationUnknown) as problem:
                 log.warning("%s: %s", self._writer.name, problem)
 
@@ -92,32 +92,32 @@ class BotRooms:
                     found.append(place)
         return found
 
-    async def room(self, place: Place) -> BotRoom:
+    async def view_of(self, place: Place) -> BotPlaceView:
         """The place, joined. Raises what `Chat.join` raises."""
-        if place in self._rooms:
-            return self._rooms[place]
+        if place in self._views:
+            return self._views[place]
         async with self._joining:
-            if place not in self._rooms:
-                room = BotRoom(
+            if place not in self._views:
+                view = BotPlaceView(
                     place, self._chat, self._store, self._writer, self.outbox, self._tasks, self._pictures
                 )
-                state = await self._chat.join(place, room)
-                await room.begin(state)
-                self._rooms[place] = room
-                self._running.append(self._tasks.create_task(room.run()))
-            return self._rooms[place]
+                state = await self._chat.join(place, view)
+                await view.begin(state)
+                self._views[place] = view
+                self._running.append(self._tasks.create_task(view.run()))
+            return self._views[place]
 
     async def wait_idle(self) -> None:
         """Wait until everything that was shown so far has been sent; for tests and for the end."""
-        while self.outbox.waiting or not all(room.is_idle for room in self._rooms.values()):
-            for room in list(self._rooms.values()):
-                await room.wait_idle()
+        while self.outbox.waiting or not all(view.is_idle for view in self._views.values()):
+            for view in list(self._views.values()):
+                await view.wait_idle()
             await self.outbox.wait_idle()
 
     def close(self) -> None:
-        for place, room in self._rooms.items():
-            self._chat.leave(place, room)
-            room.close()
+        for place, view in self._views.items():
+            self._chat.leave(place, view)
+            view.close()
         for task in self._running:
             task.cancel()
 
@@ -125,20 +125,20 @@ class BotRooms:
 
     async def take(self, message: BotMessage) -> int | None:
         """Store a message of somebody who may speak. When this returns, it cannot get lost any more."""
-        room = await self.room(message.place)
-        replied = await room.find(message.reply_ref) if message.reply_ref else None
+        view = await self.view_of(message.place)
+        replied = await view.find(message.reply_ref) if message.reply_ref else None
         sender = self._sender(message.user_id, message.name)
         return await self._chat.take(incoming(message, sender, replied))
 
     async def tap(self, tap: BotTap) -> TapResult:
         """Act on a button that somebody who may speak has pressed. Stale ones are removed."""
-        room = await self.room(tap.place)
-        post = await room.find(tap.ref)
+        view = await self.view_of(tap.place)
+        post = await view.find(tap.ref)
         sender = self._sender(tap.user_id, tap.name)
         offered = () if post is None else (*post.buttons, *post.dialogs)
         if post is None or tap.data not in [button.data for button in offered]:
             if not offered:
-                room.remove_buttons(tap.ref)
+                view.remove_buttons(tap.ref)
             return TapResult(text=STALE, is_done=False, is_stale=True)
         if tap.data == STOP_DATA:
             await self.stop(tap.place, tap.tap_id, sender, post.conversation_id)
@@ -158,7 +158,7 @@ class BotRooms:
             )
         )
         if result.is_stale:
-            room.remove_buttons(tap.ref)
+            view.remove_buttons(tap.ref)
         return result
 
     async def stop(
@@ -187,7 +187,7 @@ class BotRooms:
 
     async def post_of(self, place: Place, ref: str) -> BotPost | None:
         """What we have posted there under this id."""
-        return await (await self.room(place)).find(ref)
+        return await (await self.view_of(place)).find(ref)
 
     def _sender(self, user_id: str, name: str) -> Sender:
         return Sender(
@@ -205,9 +205,9 @@ class BotRooms:
 
     async def _on_sent(self, chat: str, job: PostJob, ref: str) -> None:
         sending: Sending = job.post
-        room = self._rooms.get(sending.place)
-        if room is not None:
-            room.on_sent(sending.post, ref)
+        view = self._views.get(sending.place)
+        if view is not None:
+            view.on_sent(sending.post, ref)
         if job.delivery_id:
             await asyncio.to_thread(self._store.mark_delivered, job.delivery_id, ref, sending.content)
 
@@ -230,7 +230,7 @@ class BotRooms:
 
 
 @asynccontextmanager
-async def open_rooms(
+async def open_place_views(
     chat: Chat,
     store: ConversationStore,
     writer: BotWriter,
@@ -239,16 +239,18 @@ async def open_rooms(
     *,
     any_call_s: float = 0.0,
     pictures: DiffPictures | None = None,
-) -> AsyncIterator[BotRooms]:
+) -> AsyncIterator[BotPlaceViews]:
     """`pictures`: what draws the changes of turns; without it they are shown as text."""
     async with asyncio.TaskGroup() as tasks:
-        rooms = BotRooms(chat, store, writer, access, clock, tasks, any_call_s=any_call_s, pictures=pictures)
-        async with rooms.outbox:
+        views = BotPlaceViews(
+            chat, store, writer, access, clock, tasks, any_call_s=any_call_s, pictures=pictures
+        )
+        async with views.outbox:
             try:
-                await rooms.restore()
-                yield rooms
+                await views.restore()
+                yield views
             finally:
-                rooms.close()
+                views.close()
 
 
 def place_of(key: str) -> Place:

@@ -45,7 +45,7 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     """As it is stored; empty if it is not."""
 
 
-class BotRoom:
+class BotPlaceView:
     """One place, and the conversation that it shows now."""
 
     def __init__(

@@ -24,11 +24,11 @@ from laneway.doors.chat.outputs import (
     TurnEnded,
 )
 from laneway.doors.chat.platforms.bots.inbound import BotMessage, BotTap
+from laneway.doors.chat.platforms.bots.place_views import place_of
 from laneway.doors.chat.platforms.bots.posts import STOP_DATA
-from laneway.doors.chat.platforms.bots.rooms import place_of
 from laneway.testing.memory_conversations import MemoryConversations
-from laneway.testing.room_chat import RoomChat
-from tests.doors.chat.platforms.bots.support import ANA, BEN, DEADLINE_S, PLACE, BotService, rooms_of
+from laneway.testing.stored_hand_chat import StoredHandChat
+from tests.doors.chat.platforms.bots.support import ANA, BEN, DEADLINE_S, PLACE, BotService, views_of
 
 ALLOW, DENY = Button("q:1:accept", "Allow once", "yes"), Button("q:1:decline", "Decline", "no")
 YES = Choice(choice_id="accept", label="Allow once", grants="once")
@@ -83,20 +83,20 @@ class Bot:
 
     def __init__(self, units: int = 400, edit_s: float = 0.0) -> None:
         self.store = MemoryConversations()
-        self.chat = RoomChat(self.store)
+        self.chat = StoredHandChat(self.store)
         self.service = BotService(units, edit_s)
 
     async def show(self, *outputs: object) -> None:
-        async with asyncio.timeout(DEADLINE_S), rooms_of(self.chat, self.store, self.service) as rooms:
-            await rooms.room(PLACE)
+        async with asyncio.timeout(DEADLINE_S), views_of(self.chat, self.store, self.service) as views:
+            await views.view_of(PLACE)
             self.chat.show(PLACE, *outputs)  # type: ignore[arg-type]
-            await rooms.wait_idle()
+            await views.wait_idle()
 
     async def tap(self, data: str, ref: str, user_id: str = ANA) -> TapResult:
-        async with asyncio.timeout(DEADLINE_S), rooms_of(self.chat, self.store, self.service) as rooms:
+        async with asyncio.timeout(DEADLINE_S), views_of(self.chat, self.store, self.service) as views:
             tap = BotTap(place=PLACE, tap_id="tap1", user_id=user_id, name="x", data=data, ref=ref)
-            result = await rooms.tap(tap)
-            await rooms.wait_idle()
+            result = await views.tap(tap)
+            await views.wait_idle()
             return result
 
 
@@ -120,16 +120,16 @@ async def test_a_turn_is_framed_by_banners_with_its_deeds_in_one_message() -> No
 
 async def test_a_text_that_grows_is_one_message_with_a_stop_button_until_it_is_done() -> None:
     bot = Bot()
-    async with asyncio.timeout(DEADLINE_S), rooms_of(bot.chat, bot.store, bot.service) as rooms:
-        await rooms.room(PLACE)
+    async with asyncio.timeout(DEADLINE_S), views_of(bot.chat, bot.store, bot.service) as views:
+        await views.view_of(PLACE)
         bot.chat.flow(PLACE, delta("Hello", 0))
-        await rooms.wait_idle()
+        await views.wait_idle()
         assert [button.data for button in bot.service.messages["m1"].buttons] == [STOP_DATA]
         bot.chat.flow(PLACE, delta(", world", 5), delta("!", 99))
-        await rooms.wait_idle()
+        await views.wait_idle()
         assert bot.service.messages["m1"].text == "Hello, world"
         bot.chat.show(PLACE, done("Hello, world. I am done."))
-        await rooms.wait_idle()
+        await views.wait_idle()
     assert bot.service.texts == ["Hello, world. I am done."]
     assert bot.service.messages["m1"].buttons == ()
 
@@ -137,13 +137,13 @@ async def test_a_text_that_grows_is_one_message_with_a_stop_button_until_it_is_d
 async def test_a_plan_is_changed_in_place() -> None:
     bot = Bot()
     steps = [PlanStep(text="Read *it*", status="running"), PlanStep(text="Fix it", status="pending")]
-    async with asyncio.timeout(DEADLINE_S), rooms_of(bot.chat, bot.store, bot.service) as rooms:
-        await rooms.room(PLACE)
+    async with asyncio.timeout(DEADLINE_S), views_of(bot.chat, bot.store, bot.service) as views:
+        await views.view_of(PLACE)
         bot.chat.show(PLACE, PlanShown(lane="codex", ticket="t1", plan=Plan(turn_id="u", steps=tuple(steps))))
-        await rooms.wait_idle()
+        await views.wait_idle()
         steps[0] = PlanStep(text="Read *it*", status="completed")
         bot.chat.show(PLACE, PlanShown(lane="codex", ticket="t1", plan=Plan(turn_id="u", steps=tuple(steps))))
-        await rooms.wait_idle()
+        await views.wait_idle()
     assert bot.service.texts == ["🔶 **CODEX plan**\n✅ Read \\*it\\*\n⬜ Fix it"]
 
 
@@ -183,8 +183,8 @@ async def test_a_death_before_the_note_repeats_the_message_and_no_other() -> Non
     # As if the process had died after `put_delivery`: stored, perhaps sent, never noted.
     record = bot.store.deliveries(PLACE.key, unsent_only=False)[0]
     delivery_id = bot.store.put_delivery(PLACE.key, "conversation-1/told:99", record.content)
-    async with asyncio.timeout(DEADLINE_S), rooms_of(bot.chat, bot.store, bot.service) as rooms:
-        await rooms.wait_idle()
+    async with asyncio.timeout(DEADLINE_S), views_of(bot.chat, bot.store, bot.service) as views:
+        await views.wait_idle()
     assert bot.service.texts == ["one", "one"]
     sent = {r.delivery_id: r.is_sent for r in bot.store.deliveries(PLACE.key, unsent_only=False)}
     assert sent[delivery_id]
@@ -263,12 +263,12 @@ async def test_a_button_that_the_conversation_calls_stale_is_removed() -> None:
 
 async def test_any_user_stops_by_the_button_of_a_growing_text() -> None:
     bot = Bot()
-    async with asyncio.timeout(DEADLINE_S), rooms_of(bot.chat, bot.store, bot.service) as rooms:
-        await rooms.room(PLACE)
+    async with asyncio.timeout(DEADLINE_S), views_of(bot.chat, bot.store, bot.service) as views:
+        await views.view_of(PLACE)
         bot.chat.flow(PLACE, delta("Hello", 0))
-        await rooms.wait_idle()
+        await views.wait_idle()
         for _ in range(2):
-            await rooms.tap(
+            await views.tap(
                 BotTap(place=PLACE, tap_id="9", user_id=BEN, name="Ben", data=STOP_DATA, ref="m1")
             )
     assert [(each.text, each.sender.user_id) for each in bot.chat.taken] == [("/stop", BEN)]
@@ -277,9 +277,9 @@ async def test_any_user_stops_by_the_button_of_a_growing_text() -> None:
 async def test_a_reply_names_the_turn_or_the_question_it_is_for() -> None:
     bot = Bot()
     await bot.show(approval(), done("words"))
-    async with asyncio.timeout(DEADLINE_S), rooms_of(bot.chat, bot.store, bot.service) as rooms:
+    async with asyncio.timeout(DEADLINE_S), views_of(bot.chat, bot.store, bot.service) as views:
         for number, ref in enumerate(("m1", "m2", "m9")):
-            await rooms.take(
+            await views.take(
                 BotMessage(
                     place=PLACE,
                     message_id=str(number),
@@ -298,9 +298,9 @@ async def test_a_reply_names_the_turn_or_the_question_it_is_for() -> None:
 
 async def test_foreign_words_are_marked_and_cannot_hide_a_command() -> None:
     bot = Bot()
-    async with asyncio.timeout(DEADLINE_S), rooms_of(bot.chat, bot.store, bot.service) as rooms:
+    async with asyncio.timeout(DEADLINE_S), views_of(bot.chat, bot.store, bot.service) as views:
         for number, text in enumerate(("what is this?", "/stop")):
-            await rooms.take(
+            await views.take(
                 BotMessage(
                     place=PLACE,
                     message_id=str(number),
@@ -322,9 +322,9 @@ async def test_foreign_words_are_marked_and_cannot_hide_a_command() -> None:
 async def test_a_message_that_comes_twice_is_taken_once() -> None:
     bot = Bot()
     message = BotMessage(place=PLACE, message_id="5", user_id=ANA, name="Ana", text="hello")
-    async with asyncio.timeout(DEADLINE_S), rooms_of(bot.chat, bot.store, bot.service) as rooms:
-        assert await rooms.take(message) is not None
-        assert await rooms.take(message) is None
+    async with asyncio.timeout(DEADLINE_S), views_of(bot.chat, bot.store, bot.service) as views:
+        assert await views.take(message) is not None
+        assert await views.take(message) is None
     assert len(bot.chat.taken) == 1
 
 
@@ -351,18 +351,18 @@ async def test_what_the_service_refuses_in_every_form_is_told_instead() -> None:
 
 async def test_a_place_moves_to_another_conversation_and_keys_stay_apart() -> None:
     bot = Bot()
-    async with asyncio.timeout(DEADLINE_S), rooms_of(bot.chat, bot.store, bot.service) as rooms:
-        await rooms.room(PLACE)
+    async with asyncio.timeout(DEADLINE_S), views_of(bot.chat, bot.store, bot.service) as views:
+        await views.view_of(PLACE)
         bot.chat.show(PLACE, Told(text="one"))
-        await rooms.wait_idle()
+        await views.wait_idle()
         bot.chat.move(PLACE)
         bot.chat.show(PLACE, Told(text="two"))
-        await rooms.wait_idle()
+        await views.wait_idle()
     assert bot.service.texts == ["one", "two"]
 
 
 async def test_a_view_that_falls_far_behind_reads_the_rest_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("laneway.doors.chat.platforms.bots.room.MAX_SHOWN", 3)
+    monkeypatch.setattr("laneway.doors.chat.platforms.bots.place_view.MAX_SHOWN", 3)
     bot = Bot()
     await bot.show(*[Told(text=f"line {number}") for number in range(20)])
     assert bot.service.texts == [f"line {number}" for number in range(20)]

@@ -1,6 +1,6 @@
 """A `Chat` that a test drives by hand: it shows what the test says, and keeps what it is given.
 
-chat = RoomChat(store)
+chat = StoredHandChat(store)
 chat.show(place, Told(text="Hello"))      # a stored output; `flow` for one that is not
 chat.taken, chat.taps                     # what the platform has passed on
 """
@@ -19,7 +19,7 @@ from laneway.doors.chat.ports import Chat, ChatCommand, ChatState, View
 _encoder, _decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Shown)
 
 
-class RoomChat(Chat):
+class StoredHandChat(Chat):
     """One conversation for each place, in a store of the test's."""
 
     def __init__(self, store: ConversationStore, cwd: Path = Path("/work/project")) -> None:
