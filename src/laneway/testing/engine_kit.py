@@ -149,7 +149,7 @@ class EngineKit:
         """Joined they are the final text."""
         async with asyncio.timeout(DEADLINE_S), self.stage() as here:
             session = await here.session()
-            events, result = await played(session, say(session, here.script.stream(300)))
+            events, result = await played(session, say(session, here.script.stream(300, 0.5)))
             pieces = only(events, Text)
             assert len(pieces) > 1
             assert "".join(piece.text for piece in pieces).strip() == result.text.strip()

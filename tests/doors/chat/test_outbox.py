@@ -318,3 +318,14 @@ def test_a_draft_that_is_complete_is_sent_before_the_messages_that_follow_it() -
         ("grown, part one", "draft:1"),
         ("part two", ""),
     ]
+
+
+def test_a_piece_that_comes_late_does_not_replace_the_whole() -> None:
+    """It would be shown as a draft, which is no message, and the whole never."""
+    desk = Desk()
+    desk.put("busy", "busy")
+    desk.put("text", "all of it", delivery_id=1)
+    desk.put("text", "all", is_partial=True)
+    desk.end(PostSent("m1"))
+    assert desk.sent == [("busy", ""), ("all of it", "")]
+    assert [call.job.delivery_id for call in desk.calls] == [0, 1]

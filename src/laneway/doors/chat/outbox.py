@@ -208,6 +208,8 @@ def _put(state: OutboxState, put: PutPost) -> tuple[OutboxState, list[OutboxEffe
         is_partial=put.is_partial,
     )
     older = next((each for each in queue.waiting if each.key == put.key), None)
+    if older is not None and put.is_partial and not older.is_partial:
+        return state, []  # a piece that comes late takes nobody's place
     if older is not None:
         job = msgspec.structs.replace(job, number=older.number)
         waiting = tuple(job if each is older else each for each in queue.waiting)

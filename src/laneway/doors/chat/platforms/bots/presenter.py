@@ -36,6 +36,8 @@ MAX_WORK_LINES = 12
 """Of a list of activities; earlier ones are counted."""
 MAX_TURNS = 64
 """Turns whose posts are remembered; only delegation lets several run at once."""
+MAX_WHOLE = 300
+"""Texts that are known to be complete; pieces that come late belong to the newest of them."""
 LEVELS = {"info": "", "warning": "⚠️ ", "error": "❌ "}
 TOLD_RECEIPTS = ("refused", "held", "queued", "kept")
 """Receipts whose words are shown; the others are a reaction alone."""
@@ -71,6 +73,9 @@ class BotPresenter:
         self._cwd = cwd
         self._turns: dict[str, _TurnPosts] = {}
         self._questions: dict[int, BotPost] = {}
+        self._whole: dict[str, None] = {}
+        """Parts whose whole text was presented. A place that has just joined reads it from the store, and
+        hears the pieces before it afterwards: they must not take its place."""
 
     def know_question(self, post: BotPost) -> None:
         """A question that an earlier process has posted: its end changes that post."""
@@ -143,6 +148,8 @@ class BotPresenter:
     # ── words and deeds ────────────────────────────────────────────────────
 
     def _delta(self, delta: TextDelta) -> list[BotPost]:
+        if delta.part in self._whole:
+            return []
         turn = self._turn(delta.ticket, delta.lane)
         if delta.kind == "thought":
             return []
@@ -164,6 +171,9 @@ class BotPresenter:
 
     def _text(self, done: TextDone) -> list[BotPost]:
         turn = self._turn(done.ticket, done.lane)
+        self._whole[done.part] = None
+        while len(self._whole) > MAX_WHOLE:
+            del self._whole[next(iter(self._whole))]
         if not done.text.strip():
             return []
         if done.kind == "thought":
