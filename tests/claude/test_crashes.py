@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from laneway.base.errors import EngineClosed, EngineError
+from laneway.base.errors import EngineClosed, EngineError, EngineRefused
 from laneway.core.model import Accepted, Notice, TurnDone, TurnStarted, UserSaid
 from laneway.core.ports import TextPart
 from tests.claude.pretending import GREETS, HELLO, LIVES, pretending, session_of
@@ -102,6 +102,102 @@ async def test_one_that_cannot_be_started_again_loses_the_turn(tmp_path: Path) -
         session = await session_of(hub, tmp_path)
         _, result = await play(session, "first")
         assert (result.status, result.failure and result.failure.kind) == ("failed", "engine_lost")
+
+
+async def test_a_turn_that_is_being_stopped_is_not_sent_again(tmp_path: Path) -> None:
+    """Claude Code dies of the interrupt: nobody wants the turn any more, and nobody would stop it."""
+    script = (
+        GREETS
+        + LIVES
+        + """
+given = begin()
+if life == 1:
+    asked()
+    os._exit(9)
+record(given)
+end("two")
+asked()
+"""
+    )
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        turn = say(session, "first")
+        await first(turn, TurnStarted)
+        turn.cancel()
+        assert [event async for event in turn.events if isinstance(event, Accepted)] == []
+        result = await turn.result()
+        assert (result.status, result.failure and result.failure.kind) == ("failed", "engine_lost")
+        _, result = await play(session, "second")
+        assert result.text == "two"
+        assert len(lives(tmp_path)) == 2
+
+
+async def test_a_turn_that_is_stopped_while_another_process_starts_for_it_is_not_sent_again(
+    tmp_path: Path,
+) -> None:
+    """It is over at once, and the next turn gets a process of its own."""
+    script = (
+        HELLO
+        + LIVES
+        + """
+if life == 2:
+    open(lives + ".second", "w").write("starts")
+    sys.exit(0 if sys.stdin.read() else 1)
+answer(asked(), account={{}}, claude_code_version="2.1.325")
+given = begin()
+if life == 1:
+    os._exit(9)
+record(given)
+end("two")
+asked()
+"""
+    )
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        turn = say(session, "first")
+        await until(lambda: (tmp_path / "lives.second").exists())
+        turn.cancel()
+        result = await turn.result()
+        assert (result.status, result.failure and result.failure.kind) == ("failed", "engine_lost")
+        _, result = await play(session, "second")
+        assert result.text == "two"
+        assert len(lives(tmp_path)) == 3
+
+
+async def test_an_interrupt_waits_until_the_turn_has_begun_again(tmp_path: Path) -> None:
+    """One that comes before that stops nothing: the turn would run to its end."""
+    script = (
+        GREETS
+        + LIVES
+        + """
+if life == 1:
+    begin()
+    os._exit(9)
+given = asked()
+open(lives + ".second", "w").write("has it")
+gate = os.path.join(os.environ["HOME"], "gate")
+while not os.path.exists(gate):
+    time.sleep(0.01)
+say(type="command_lifecycle", command_uuid=given["uuid"], state="started")
+record(given)
+request = asked()
+answer(request)
+say(type="result", subtype="success", is_error=False, terminal_reason="aborted_streaming")
+asked()
+"""
+    )
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script, stop_s=30.0) as (engine, hub):
+        session = await session_of(hub, tmp_path)
+        turn = say(session, "first")
+        await until(lambda: (tmp_path / "lives.second").exists())
+        turn_id = (await first(turn, TurnStarted)).turn_id
+        (thread,) = engine._setup.threads
+        with pytest.raises(EngineRefused, match="has yet to begin again"):
+            await thread.interrupt(turn_id)
+        turn.cancel()
+        (tmp_path / "gate").touch()
+        result = await turn.result()
+        assert (result.status, result.stopped_by) == ("interrupted", "cancel")
 
 
 async def test_an_engine_that_is_closed_ends_what_is_only_being_started(tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ class Input:
         self.echo: UserSaid | None = None
         """How it came back, until that can be told."""
         self.resent = 0
+        self.is_beginning_again = False
+        """Whether it was sent again after its turn had begun, and this has not been reported again."""
         self.turn_id: str | None = None
         loop = asyncio.get_running_loop()
         self.begun: asyncio.Future[str] = loop.create_future()
@@ -96,6 +98,11 @@ class ThreadTurns:
     def unaccepted(self) -> list[Input]:
         return [each for each in self._inputs.values() if not each.is_accepted]
 
+    @property
+    def is_beginning_again(self) -> bool:
+        """Whether a turn was lost in a crash, and the next process has not taken it up yet."""
+        return any(each.is_beginning_again for each in self._inputs.values())
+
     # ── what Claude Code reports ───────────────────────────────────────────
 
     def lifecycle(self, message: dict[str, Any], frame: bytes) -> None:
@@ -117,6 +124,7 @@ class ThreadTurns:
 
     def _begin(self, given: Input, frame: bytes) -> None:
         if given.state == "started":
+            given.is_beginning_again = False
             return  # it was sent again after a crash, in the middle of its turn
         given.state = "started"
         if given.is_turn or self._translator.turn_id is None:
