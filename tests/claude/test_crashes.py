@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from laneway.base.errors import EngineClosed, EngineError, EngineRefused
 from laneway.core.model import Accepted, Notice, TurnDone, TurnStarted, UserSaid
-from laneway.core.ports import TextPart
+from laneway.core.ports import TextPart, TurnSpec
 from tests.claude.pretending import GREETS, HELLO, LIVES, pretending, session_of
 from tests.codex.support import first, only, play, say
 from tests.core.support import until
@@ -186,18 +187,47 @@ say(type="result", subtype="success", is_error=False, terminal_reason="aborted_s
 asked()
 """
     )
-    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script, stop_s=30.0) as (engine, hub):
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script, stop_s=30.0) as (_, hub):
         session = await session_of(hub, tmp_path)
         turn = say(session, "first")
         await until(lambda: (tmp_path / "lives.second").exists())
         turn_id = (await first(turn, TurnStarted)).turn_id
-        (thread,) = engine._setup.threads
         with pytest.raises(EngineRefused, match="has yet to begin again"):
-            await thread.interrupt(turn_id)
+            await session._handle.thread.interrupt(turn_id)
         turn.cancel()
         (tmp_path / "gate").touch()
         result = await turn.result()
         assert (result.status, result.stopped_by) == ("interrupted", "cancel")
+
+
+async def test_one_that_dies_after_its_handshake_is_not_waited_for(tmp_path: Path) -> None:
+    """While the repository is looked at once more, which takes its time in a large one."""
+    work = tmp_path / "work"
+    (work / ".claude").mkdir(parents=True)
+    for number in range(1500):
+        (work / ".claude" / f"{number}.md").write_text("text")
+    state = {"projects": {str(work.resolve()): {"hasTrustDialogAccepted": True}}}
+    (tmp_path / ".claude.json").write_text(json.dumps(state))
+    script = (
+        GREETS
+        + LIVES
+        + """
+if life == 2:
+    os._exit(9)
+while True:
+    given = begin()
+    record(given)
+    end(str(life))
+"""
+    )
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, work)
+        _, result = await play(session, "first")
+        assert result.text == "1"
+        # Another model needs another process.
+        result = await session.say(TurnSpec(parts=(TextPart("second"),), model="other")).result()
+        assert result.text == "3"
+        assert "--setting-sources=user,project,local" in lives(tmp_path)[-1]
 
 
 async def test_an_engine_that_is_closed_ends_what_is_only_being_started(tmp_path: Path) -> None:

@@ -148,8 +148,6 @@ class ClaudeThread:
             )
             self._refuse_if_over()
             await self._check_unchanged(launch)
-            if not process.is_alive:
-                raise process.loss()  # nobody hears of a death before this: whoever starts it gets the error
         except BaseException as problem:
             await process.aclose()
             if isinstance(problem, EngineError):
@@ -193,13 +191,19 @@ class ClaudeThread:
                         "Start another session.",
                     )
                 await self._end_process()
-            await self._resume(await self._vetted(launch))
-            assert self._process is not None
-            return self._process
+            return await self._resume(await self._vetted(launch))
 
-    async def _resume(self, launch: Launch) -> None:
-        """Start a process for what there is of the session; under `_opening`."""
+    async def _resume(self, launch: Launch) -> ClaudeProcess:
+        """Start a process that is to be sent something at once; under `_opening`."""
         await self._setup.refuse_if_running(self.thread_id)
+        await self._start_for_session(launch)
+        assert self._process is not None
+        if not self._process.is_alive:
+            raise self._process.loss()  # it died behind its handshake, when nobody was to be told
+        return self._process
+
+    async def _start_for_session(self, launch: Launch) -> None:
+        """Start a process for what there is of the session."""
         if self._setup.transcripts.has_messages(self.thread_id):
             try:
                 await self._start_process(launch, "resume")
@@ -398,12 +402,11 @@ class ClaudeThread:
         self._reader.questions.withdraw_all()
         try:
             async with self._opening:
-                await self._resume(await self._vetted(launch))
-                assert self._process is not None
+                process = await self._resume(await self._vetted(launch))
                 for given in lost:
                     given.resent += 1
                     given.is_beginning_again = given.state == "started"
-                    self._process.send_input(given.uuid, given.content)
+                    process.send_input(given.uuid, given.content)
         except asyncio.CancelledError:
             if self._is_released:
                 raise
