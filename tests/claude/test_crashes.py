@@ -52,6 +52,44 @@ asked()
         assert len(lives(tmp_path)) == 2
 
 
+@pytest.mark.parametrize("is_begun", [True, False])
+async def test_a_prompt_that_claude_code_has_already_is_not_waited_for(
+    tmp_path: Path, *, is_begun: bool
+) -> None:
+    """It leaves out an input that it reads in its transcript, and says only that it is completed."""
+    script = (
+        HELLO
+        + LIVES
+        + """
+hello = asked()
+kept = lives + ".kept"
+if life == 2:
+    record(json.load(open(kept)))  # at an instant at which nobody looks
+answer(hello, account={{}}, claude_code_version="2.1.325")
+given = asked()
+if life == 1:
+    json.dump(given, open(kept, "w"))
+    if IS_BEGUN:
+        say(type="command_lifecycle", command_uuid=given["uuid"], state="started")
+    os._exit(9)
+say(type="user", isReplay=True, uuid=given["uuid"], message=given["message"])
+say(type="command_lifecycle", command_uuid=given["uuid"], state="completed")
+record(begin())
+end("two")
+asked()
+""".replace("IS_BEGUN", str(is_begun))
+    )
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        events, result = await play(session, "first")
+        assert (result.status, result.failure and result.failure.kind) == ("failed", "engine_lost")
+        kinds = [type(event) for event in events if isinstance(event, TurnStarted | Accepted | TurnDone)]
+        assert kinds == [TurnStarted, Accepted, TurnDone]
+        _, result = await play(session, "second")
+        assert result.text == "two"
+        assert len(lives(tmp_path)) == 2
+
+
 async def test_what_was_added_to_a_lost_prompt_is_sent_again_with_it(tmp_path: Path) -> None:
     """In its order, and whoever added it is told when it is taken."""
     script = (

@@ -18,7 +18,7 @@ import msgspec
 from laneway.base.engines import CLAUDE
 from laneway.base.errors import EngineCannot, EngineError, EngineRefused
 from laneway.claude.inputs import Content, content_of, text_of
-from laneway.claude.translate import MessageTranslator
+from laneway.claude.translate import ENGINE_LOST, MessageTranslator
 from laneway.core.model import Accepted, Event, Failure, Status, UserSaid
 from laneway.core.offers import Compaction
 from laneway.core.ports import TextPart, TurnSpec
@@ -119,6 +119,8 @@ class ThreadTurns:
             case "cancelled" if given.state != "started":
                 self.forget(given)
                 given.fail(EngineRefused("the input", 0, "it was taken back", engine=CLAUDE))
+            case "completed" if given.resent and (given.is_beginning_again or given.state != "started"):
+                self._end_repeated(given, frame)
             case "completed" | "cancelled" if given.is_accepted:
                 self.forget(given)
 
@@ -138,6 +140,18 @@ class ThreadTurns:
                 future.set_result(value)  # type: ignore[arg-type]
         if given.is_accepted:
             self._tell_accepted(given)
+
+    def _end_repeated(self, given: Input, frame: bytes) -> None:
+        """It stood in the transcript already, so Claude Code leaves out what was sent again."""
+        given.is_accepted, given.is_beginning_again = True, False
+        if given.state == "started":
+            self._tell_accepted(given)
+        else:
+            self._begin(given, frame)
+        self.forget(given)
+        if given.is_turn:
+            text = f"{CLAUDE} ended unexpectedly after it had written down the prompt."
+            self._translator.finish("failed", Failure(kind=ENGINE_LOST, message=text), frame=frame)
 
     def echo(self, message: dict[str, Any], frame: bytes) -> bool:
         """An input comes back; false if it is none of ours."""
