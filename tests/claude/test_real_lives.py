@@ -13,7 +13,9 @@ import pytest
 
 from laneway.base.errors import ActiveWriter, EngineCannot, NotLoggedIn, ThreadUnknown
 from laneway.claude.awake import AwakeThreads
+from laneway.claude.inputs import content_of
 from laneway.claude.thread import ClaudeThread
+from laneway.claude.turns import Input
 from laneway.core.model import (
     Accepted,
     Answer,
@@ -297,3 +299,22 @@ class Killer:
 
     def close(self) -> None:
         pass
+
+
+async def test_what_stands_in_the_transcript_and_is_sent_again_is_left_out_and_its_turn_ends() -> None:
+    """The real Claude Code says only that it is completed; nothing is said twice, and nobody waits."""
+    async with real() as here:
+        session = await here.session()
+        _, result = await play(session, "%say first")
+        thread = thread_of(session)
+        assert result.turn_id is not None
+        again = Input(result.turn_id, "again", content_of((TextPart("%say first"),)), "", is_turn=True)
+        again.resent = 1
+        process = await thread._awake(thread._wanted)
+        thread._reader.turns.expect(again)
+        process.send_input(again.uuid, again.content)
+        assert await again.begun == result.turn_id
+        assert not thread._reader.is_busy
+        _, result = await play(session, "%say second")
+        assert result.text == "second"
+        assert prompts(here, session.thread_id) == ["%say first", "%say second"]
