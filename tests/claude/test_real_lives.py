@@ -223,6 +223,8 @@ async def test_a_death_is_told_and_the_next_turn_brings_the_session_back() -> No
 async def test_what_runs_in_the_background_is_told_to_be_over_when_its_process_dies() -> None:
     """A command and a subagent that their turn did not wait for; the next turn works."""
     async with real() as here:
+        # A question of the helper's would be taken back at the end of the turn, at any instant.
+        (here.rehearsal.folder.config / "settings.json").write_text('{"permissions": {"allow": ["Bash"]}}')
         session = await here.session()
         subscription = session.subscribe()
         wait = "$(echo sleep) 600"
@@ -231,9 +233,8 @@ async def test_what_runs_in_the_background_is_told_to_be_over_when_its_process_d
             tool("Bash", command=wait, run_in_background=True),
             tool("Agent", **helper, run_in_background=True),
         )
-        yes = Answer(choice_id="accept")
-        await play(session, *script, "%say parent", decide=lambda question: yes)
-        await until(lambda: bool(thread_of(session)._reader.background))
+        await play(session, *script, "%say parent")
+        await until(lambda: len(thread_of(session)._reader.background) == 2)
         os.kill(thread_of(session).pid or 0, signal.SIGKILL)
         seen: list[Event] = []
         async for event in subscription:
