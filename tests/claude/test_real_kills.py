@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import signal
@@ -35,9 +36,10 @@ time.sleep(600)
 """
 
 
-def allow_commands(here: ClaudeStage) -> None:
-    """In the user's own settings."""
-    (here.rehearsal.folder.config / "settings.json").write_text('{"permissions": {"allow": ["Bash"]}}')
+def allow_tools(here: ClaudeStage) -> None:
+    """In the user's own settings: a turn that survives its kill would wait for a permission otherwise."""
+    settings = {"permissions": {"allow": ["Bash", "Write", "Edit"]}}
+    (here.rehearsal.folder.config / "settings.json").write_text(json.dumps(settings))
 
 
 def process_of(session: Session) -> int | None:
@@ -98,7 +100,7 @@ async def test_killed_at_any_instant_every_input_is_taken_exactly_once(tmp_path:
     keeper.write_text(KEEPER)
     kept.touch()
     async with real(deadline_s=8 * ROUNDS) as here:
-        allow_commands(here)
+        allow_tools(here)
         session = await here.session()
         await play(session, "%say first")
         for number in range(ROUNDS):
@@ -181,7 +183,7 @@ async def test_killed_in_the_middle_of_anything_the_call_is_answered_and_the_nex
     killed: set[Life] = set()
     rounds = max(3, ROUNDS // 5)
     async with real(deadline_s=15 * rounds) as here:
-        allow_commands(here)
+        allow_tools(here)
         session = await here.session()
         await play(session, "%say first")
         for number in range(rounds):

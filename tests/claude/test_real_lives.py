@@ -13,7 +13,9 @@ import pytest
 
 from laneway.base.errors import ActiveWriter, EngineCannot, NotLoggedIn, ThreadUnknown
 from laneway.claude.awake import AwakeThreads
+from laneway.claude.inputs import content_of
 from laneway.claude.thread import ClaudeThread
+from laneway.claude.turns import Input
 from laneway.core.model import (
     Accepted,
     Answer,
@@ -221,6 +223,8 @@ async def test_a_death_is_told_and_the_next_turn_brings_the_session_back() -> No
 async def test_what_runs_in_the_background_is_told_to_be_over_when_its_process_dies() -> None:
     """A command and a subagent that their turn did not wait for; the next turn works."""
     async with real() as here:
+        # A question of the helper's would be taken back at the end of the turn, at any instant.
+        (here.rehearsal.folder.config / "settings.json").write_text('{"permissions": {"allow": ["Bash"]}}')
         session = await here.session()
         subscription = session.subscribe()
         wait = "$(echo sleep) 600"
@@ -229,9 +233,8 @@ async def test_what_runs_in_the_background_is_told_to_be_over_when_its_process_d
             tool("Bash", command=wait, run_in_background=True),
             tool("Agent", **helper, run_in_background=True),
         )
-        yes = Answer(choice_id="accept")
-        await play(session, *script, "%say parent", decide=lambda question: yes)
-        await until(lambda: bool(thread_of(session)._reader.background))
+        await play(session, *script, "%say parent")
+        await until(lambda: len(thread_of(session)._reader.background) == 2)
         os.kill(thread_of(session).pid or 0, signal.SIGKILL)
         seen: list[Event] = []
         async for event in subscription:
@@ -297,3 +300,22 @@ class Killer:
 
     def close(self) -> None:
         pass
+
+
+async def test_what_stands_in_the_transcript_and_is_sent_again_is_left_out_and_its_turn_ends() -> None:
+    """The real Claude Code says only that it is completed; nothing is said twice, and nobody waits."""
+    async with real() as here:
+        session = await here.session()
+        _, result = await play(session, "%say first")
+        thread = thread_of(session)
+        assert result.turn_id is not None
+        again = Input(result.turn_id, "again", content_of((TextPart("%say first"),)), "", is_turn=True)
+        again.resent = 1
+        process = await thread._awake(thread._wanted)
+        thread._reader.turns.expect(again)
+        process.send_input(again.uuid, again.content)
+        assert await again.begun == result.turn_id
+        assert not thread._reader.is_busy
+        _, result = await play(session, "%say second")
+        assert result.text == "second"
+        assert prompts(here, session.thread_id) == ["%say first", "%say second"]

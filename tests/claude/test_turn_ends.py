@@ -16,6 +16,7 @@ from laneway.core.model import (
     UserSaid,
     Withdrawn,
 )
+from laneway.core.ports import TextPart
 from tests.claude.pretending import GREETS, LIVES, pretending, session_of
 from tests.codex.support import first, only, play, say
 from tests.core.support import until
@@ -59,6 +60,34 @@ asked()
         order = [type(event) for event in events]
         assert order == [TurnStarted, UserSaid, Text, Accepted, TurnDone]
         assert (await turn.result()).text == "hello"
+
+
+async def test_what_stands_in_the_transcript_before_its_start_is_reported_is_accepted(tmp_path: Path) -> None:
+    """Inputs of one turn are written together, and each part of the transcript is read only once."""
+    script = (
+        GREETS
+        + LIVES
+        + """
+given = begin()
+added = asked()
+record(given)
+record(added)
+for state in ("queued", "started"):
+    say(type="command_lifecycle", command_uuid=added["uuid"], state=state)
+"""
+        + TEXT
+        + """
+say(type="result", subtype="success", is_error=False, result="hello")
+asked()
+"""
+    )
+    async with asyncio.timeout(DEADLINE_S), pretending(tmp_path, script) as (_, hub):
+        session = await session_of(hub, tmp_path)
+        turn = say(session, "first")
+        await first(turn, TurnStarted)
+        await session.steer((TextPart("and this"),), ticket="added")
+        rest = [event async for event in turn.events]
+        assert {event.client_id for event in only(rest, Accepted)} == {turn.ticket, "added"}
 
 
 async def test_one_that_is_idle_runs_no_turn_though_the_result_never_came(tmp_path: Path) -> None:

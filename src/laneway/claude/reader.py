@@ -181,7 +181,7 @@ class ThreadReader:
         self.questions.cancel(request_id)
 
     def on_end(self, how: str) -> None:
-        self._look(at_end=True)
+        self._look()
         self._release_held()
         self.turns.begin_accepted()
         self._has_run = False
@@ -189,14 +189,13 @@ class ThreadReader:
 
     # ── the transcript ─────────────────────────────────────────────────────
 
-    def _look(self, *, at_end: bool = False) -> None:
-        """At the end also for what was written, though its start was not reported any more."""
-        is_wanted = at_end and not self.is_ephemeral
-        wanted = {each.uuid for each in self.turns.unaccepted if is_wanted or each.state == "started"}
+    def _look(self) -> None:
+        """Also for inputs whose start is reported later or never: each part is read only once."""
+        unaccepted = self.turns.unaccepted
         if self.is_ephemeral:
-            self.turns.accept(wanted)
-        elif wanted:
-            self.turns.accept(self.recorded.look(wanted))
+            self.turns.accept({each.uuid for each in unaccepted if each.state == "started"})
+        elif unaccepted:
+            self.turns.accept(self.recorded.look({each.uuid for each in unaccepted}))
 
     def _watch_transcript(self) -> None:
         self._look()

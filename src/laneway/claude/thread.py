@@ -191,13 +191,19 @@ class ClaudeThread:
                         "Start another session.",
                     )
                 await self._end_process()
-            await self._resume(await self._vetted(launch))
-            assert self._process is not None
-            return self._process
+            return await self._resume(await self._vetted(launch))
 
-    async def _resume(self, launch: Launch) -> None:
-        """Start a process for what there is of the session; under `_opening`."""
+    async def _resume(self, launch: Launch) -> ClaudeProcess:
+        """Start a process that is to be sent something at once; under `_opening`."""
         await self._setup.refuse_if_running(self.thread_id)
+        await self._start_for_session(launch)
+        assert self._process is not None
+        if not self._process.is_alive:
+            raise self._process.loss()  # it died behind its handshake, when nobody was to be told
+        return self._process
+
+    async def _start_for_session(self, launch: Launch) -> None:
+        """Start a process for what there is of the session."""
         if self._setup.transcripts.has_messages(self.thread_id):
             try:
                 await self._start_process(launch, "resume")
@@ -330,9 +336,15 @@ class ClaudeThread:
 
     async def interrupt(self, turn_id: str) -> None:
         """Stop a turn, and take back what waits behind it, which Claude Code would go on with."""
-        process = self._process
-        if process is None or self._reader.translator.turn_id != turn_id:
+        process, is_running = self._process, self._reader.translator.turn_id == turn_id
+        if is_running and self._resending is not None and not self._resending.done():
+            self._resending.cancel()  # it is not sent again, and the turn is lost
+            await asyncio.gather(self._resending, return_exceptions=True)
+            return
+        if process is None or not is_running:
             raise EngineRefused("the interrupt", 0, f"turn {turn_id} does not run", engine=CLAUDE)
+        if self._reader.turns.is_beginning_again:
+            raise EngineRefused("the interrupt", 0, f"turn {turn_id} has yet to begin again", engine=CLAUDE)
         self._reader.translator.is_stopping = True
         await process.interrupt([given.uuid for given in self._reader.turns.waiting])
 
@@ -377,9 +389,11 @@ class ClaudeThread:
         loss = process.loss()
         lost = self._reader.turns.unaccepted
         asked = [given for given in lost if given.is_turn]
-        if len(asked) == 1 and asked[0].resent == 0 and not self._reader.translator.has_acted:
-            # Nothing of it is written, and nothing was done for it: it can be sent once more,
-            # with what was added to it.
+        running = self._reader.translator
+        may_resend = not running.has_acted and not running.is_stopping
+        if len(asked) == 1 and asked[0].resent == 0 and may_resend:
+            # Nothing of it is written, nothing was done for it, and it is still wanted: it can be sent
+            # once more, with what was added to it.
             self._resending = asyncio.get_running_loop().create_task(self._resend(lost, launch, loss))
         else:
             self._lose(loss)
@@ -388,11 +402,17 @@ class ClaudeThread:
         self._reader.questions.withdraw_all()
         try:
             async with self._opening:
-                await self._resume(await self._vetted(launch))
-                assert self._process is not None
+                process = await self._resume(await self._vetted(launch))
                 for given in lost:
                     given.resent += 1
-                    self._process.send_input(given.uuid, given.content)
+                    given.is_beginning_again = given.state == "started"
+                    process.send_input(given.uuid, given.content)
+        except asyncio.CancelledError:
+            if self._is_released:
+                raise
+            log.info("an input was not sent again: its turn was interrupted")
+            self._lose(loss)
+            return
         except (LanewayError, OSError) as problem:
             log.info("an input was not sent again: %s", problem)
             self._lose(loss)

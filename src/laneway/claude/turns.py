@@ -18,7 +18,7 @@ import msgspec
 from laneway.base.engines import CLAUDE
 from laneway.base.errors import EngineCannot, EngineError, EngineRefused
 from laneway.claude.inputs import Content, content_of, text_of
-from laneway.claude.translate import MessageTranslator
+from laneway.claude.translate import ENGINE_LOST, MessageTranslator
 from laneway.core.model import Accepted, Event, Failure, Status, UserSaid
 from laneway.core.offers import Compaction
 from laneway.core.ports import TextPart, TurnSpec
@@ -43,6 +43,8 @@ class Input:
         self.echo: UserSaid | None = None
         """How it came back, until that can be told."""
         self.resent = 0
+        self.is_beginning_again = False
+        """Whether it was sent again after its turn had begun, and this has not been reported again."""
         self.turn_id: str | None = None
         loop = asyncio.get_running_loop()
         self.begun: asyncio.Future[str] = loop.create_future()
@@ -96,6 +98,11 @@ class ThreadTurns:
     def unaccepted(self) -> list[Input]:
         return [each for each in self._inputs.values() if not each.is_accepted]
 
+    @property
+    def is_beginning_again(self) -> bool:
+        """Whether a turn was lost in a crash, and the next process has not taken it up yet."""
+        return any(each.is_beginning_again for each in self._inputs.values())
+
     # ── what Claude Code reports ───────────────────────────────────────────
 
     def lifecycle(self, message: dict[str, Any], frame: bytes) -> None:
@@ -112,11 +119,14 @@ class ThreadTurns:
             case "cancelled" if given.state != "started":
                 self.forget(given)
                 given.fail(EngineRefused("the input", 0, "it was taken back", engine=CLAUDE))
+            case "completed" if given.resent and (given.is_beginning_again or given.state != "started"):
+                self._end_repeated(given, frame)
             case "completed" | "cancelled" if given.is_accepted:
                 self.forget(given)
 
     def _begin(self, given: Input, frame: bytes) -> None:
         if given.state == "started":
+            given.is_beginning_again = False
             return  # it was sent again after a crash, in the middle of its turn
         given.state = "started"
         if given.is_turn or self._translator.turn_id is None:
@@ -130,6 +140,18 @@ class ThreadTurns:
                 future.set_result(value)  # type: ignore[arg-type]
         if given.is_accepted:
             self._tell_accepted(given)
+
+    def _end_repeated(self, given: Input, frame: bytes) -> None:
+        """It stood in the transcript already, so Claude Code leaves out what was sent again."""
+        given.is_accepted, given.is_beginning_again = True, False
+        if given.state == "started":
+            self._tell_accepted(given)
+        else:
+            self._begin(given, frame)
+        self.forget(given)
+        if given.is_turn:
+            text = f"{CLAUDE} ended unexpectedly after it had written down the prompt."
+            self._translator.finish("failed", Failure(kind=ENGINE_LOST, message=text), frame=frame)
 
     def echo(self, message: dict[str, Any], frame: bytes) -> bool:
         """An input comes back; false if it is none of ours."""
