@@ -12,6 +12,7 @@ from pathlib import Path
 
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.platforms.bots.access import bot_access
+from laneway.doors.chat.platforms.bots.runtime import BotRuntime
 from laneway.doors.chat.platforms.discord.platform import DiscordOptions, DiscordPlatform
 from laneway.doors.chat.service import ChatService
 from laneway.store.conversation_locks import ConversationLockFiles
@@ -46,7 +47,7 @@ async def main(folder: Path, api_url: str, gateway_url: str, token: str, user: s
                 api_url=api_url,
                 gateway_url=gateway_url,
             )
-            await DiscordPlatform(options, store, clock=QuickClock()).run(chat)
+            await DiscordPlatform(options, BotRuntime(store, clock=QuickClock())).run(chat)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from laneway.doors.chat.messages import Place
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.platforms.bots.access import BotAccess
 from laneway.doors.chat.platforms.bots.pictures import DiffPictures
+from laneway.doors.chat.platforms.bots.runtime import BotRuntime
 from laneway.doors.chat.platforms.discord.platform import DiscordOptions, DiscordPlatform
 from laneway.doors.chat.ports import ChatCommand, LaneFactory
 from laneway.doors.chat.routing import CONTROLS
@@ -110,9 +111,11 @@ class Scene:
                         api_url=self.discord.api_url,
                         gateway_url=self.discord.gateway_url,
                     ),
-                    store,
-                    clock=self.clock,
-                    tell=lambda line: (self.told if "ignored" in line else self.health).append(line),
+                    BotRuntime(
+                        store,
+                        clock=self.clock,
+                        tell=lambda line: (self.told if "ignored" in line else self.health).append(line),
+                    ),
                 )
                 task = asyncio.create_task(platform.run(chat))
                 try:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from laneway.doors.chat.messages import Place
 from laneway.doors.chat.platforms.bots.access import bot_access
+from laneway.doors.chat.platforms.bots.runtime import BotRuntime
 from laneway.doors.chat.platforms.discord.platform import DiscordOptions, DiscordPlatform
 from laneway.testing.clock import QuickClock
 from laneway.testing.fake_discord import DiscordChannel, FakeDiscord
@@ -40,7 +41,9 @@ class TestDiscordPlatform(PlatformKit):
 
                 async def start(*known: Place) -> asyncio.Task[int]:
                     nonlocal platform
-                    platform = DiscordPlatform(options, store, clock=clock, tell=lambda line: None)
+                    platform = DiscordPlatform(
+                        options, BotRuntime(store, clock=clock, tell=lambda line: None)
+                    )
                     task = asyncio.create_task(platform.run(chat))
                     await discord.wait_ready()
                     assert platform.views is not None

@@ -11,6 +11,7 @@ from typing import Any
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.platforms.bots.access import BotAccess
 from laneway.doors.chat.platforms.bots.pictures import DiffPictures
+from laneway.doors.chat.platforms.bots.runtime import BotRuntime
 from laneway.doors.chat.platforms.telegram.platform import TelegramOptions, TelegramPlatform
 from laneway.doors.chat.ports import ChatCommand, LaneFactory
 from laneway.doors.chat.routing import CONTROLS
@@ -89,9 +90,7 @@ class Scene:
                         pictures=pictures,
                         api_url=self.telegram.api_url,
                     ),
-                    store,
-                    clock=self.clock,
-                    tell=self.told.append,
+                    BotRuntime(store, clock=self.clock, tell=self.told.append),
                 )
                 task = asyncio.create_task(platform.run(chat))
                 try:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from laneway.doors.chat.messages import Place
 from laneway.doors.chat.platforms.bots.access import BotAccess
+from laneway.doors.chat.platforms.bots.runtime import BotRuntime
 from laneway.doors.chat.platforms.telegram.platform import TelegramOptions, TelegramPlatform
 from laneway.testing.clock import QuickClock
 from laneway.testing.fake_telegram import FakeTelegram
@@ -36,7 +37,9 @@ class TestTelegramPlatform(PlatformKit):
 
                 async def start(*known: Place) -> asyncio.Task[int]:
                     polls = telegram.server.polls
-                    platform = TelegramPlatform(options, store, clock=clock, tell=lambda line: None)
+                    platform = TelegramPlatform(
+                        options, BotRuntime(store, clock=clock, tell=lambda line: None)
+                    )
                     task = asyncio.create_task(platform.run(chat))
                     await telegram.until(lambda: telegram.server.polls > polls)
                     assert platform.views is not None
