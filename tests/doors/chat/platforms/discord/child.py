@@ -20,7 +20,7 @@ from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
 from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn, echo
 from laneway.testing.clock import QuickClock
-from tests.doors.chat.platforms.discord.scene import COMMANDS
+from tests.doors.chat.platforms.bot_scenes import COMMANDS
 
 
 async def play(turn: ScriptedTurn) -> None:

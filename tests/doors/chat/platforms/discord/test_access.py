@@ -10,7 +10,8 @@ import pytest
 from laneway.base.errors import UsageError
 from laneway.doors.chat.platforms.bots.place_views import NOT_OWNER, NOT_STARTER
 from laneway.testing.chat_script import ScriptedLanes, echo
-from tests.doors.chat.platforms.discord.scene import begun, scene
+from tests.doors.chat.platforms.bot_scenes import begun
+from tests.doors.chat.platforms.discord.scene import scene
 
 
 async def test_an_intruders_message_command_and_tap_get_no_answer_and_are_named_once_an_hour(

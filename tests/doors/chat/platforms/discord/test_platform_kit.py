@@ -17,7 +17,7 @@ from laneway.testing.fake_discord import DiscordChannel, FakeDiscord
 from laneway.testing.hand_chat import HandChat
 from laneway.testing.memory_conversations import MemoryConversations
 from laneway.testing.platform_kit import PlatformKit, PlatformStage
-from tests.doors.chat.platforms.discord.scene import COMMANDS
+from tests.doors.chat.platforms.bot_scenes import COMMANDS
 
 
 class AdaAtDiscord:
