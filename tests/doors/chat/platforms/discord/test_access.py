@@ -130,6 +130,7 @@ async def test_an_edit_of_what_was_taken_is_answered_and_not_run(tmp_path: Path)
     async with scene(tmp_path) as place, place.running(lanes) as process:
         discord = place.discord
         thread = await place.thread(process, "one")
+        await discord.message_with(thread, "You said: one")  # else the second message may interrupt it
         asked = await place.ada.write(thread, "two")
         await discord.message_with(thread, "You said: two")
         await place.ada.edit(asked, "rm -rf build")
