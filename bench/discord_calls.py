@@ -17,6 +17,7 @@ from bench.rig import tell
 from laneway.base.clock import LoopClock
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.platforms.bots.access import bot_access
+from laneway.doors.chat.platforms.bots.runtime import BotRuntime
 from laneway.doors.chat.platforms.discord.platform import DiscordOptions, DiscordPlatform
 from laneway.doors.chat.service import ChatService
 from laneway.store.conversation_locks import ConversationLockFiles
@@ -51,7 +52,9 @@ async def measure(chats: int, words: int, speed: float) -> dict[str, Any]:
                         api_url=discord.api_url,
                         gateway_url=discord.gateway_url,
                     )
-                    platform = DiscordPlatform(options, store, clock=clock, tell=lambda line: None)
+                    platform = DiscordPlatform(
+                        options, BotRuntime(store, clock=clock, tell=lambda line: None)
+                    )
                     running = asyncio.create_task(platform.run(chat))
                     await discord.wait_ready()
                     for room in rooms:

@@ -16,6 +16,7 @@ from typing import Any
 from bench.rig import tell
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.platforms.bots.access import bot_access
+from laneway.doors.chat.platforms.bots.runtime import BotRuntime
 from laneway.doors.chat.platforms.telegram.platform import TelegramOptions, TelegramPlatform
 from laneway.doors.chat.service import ChatService
 from laneway.store.conversation_locks import ConversationLockFiles
@@ -61,7 +62,9 @@ async def measure(kind: str, chats: int, words: int, speed: float) -> dict[str, 
                         files=folder / "files",
                         api_url=telegram.api_url,
                     )
-                    platform = TelegramPlatform(options, store, clock=clock, tell=lambda line: None)
+                    platform = TelegramPlatform(
+                        options, BotRuntime(store, clock=clock, tell=lambda line: None)
+                    )
                     running = asyncio.create_task(platform.run(chat))
                     await telegram.wait_polled()
                     for person, room in zip(people, rooms, strict=True):

@@ -16,6 +16,7 @@ from playwright.async_api import Browser, async_playwright
 from scripts.bot_html import discord, telegram
 from scripts.picture_page import DIFF, DOCS, keep
 from tests.browser.chromium import WHY_NOT, chromium_arguments, find_chromium
+from tests.doors.chat.platforms.bot_scenes import begun
 from tests.doors.chat.platforms.discord import scene as on_discord
 from tests.doors.chat.platforms.telegram import scene as on_telegram
 
@@ -131,7 +132,7 @@ async def of_telegram(browser: Browser, folder: Path) -> None:
             await shoot(browser, shown, f"telegram-{name}.png", 480)
 
         place.ada.write(chat, f"/codex {TASK}")
-        turn = await on_telegram.begun(lanes, "codex")
+        turn = await begun(lanes, "codex")
         look_around(turn)
         work = await service.message_with(chat, "Edit")
         turn.text(FIRST_WORDS)
@@ -152,9 +153,7 @@ async def of_telegram(browser: Browser, folder: Path) -> None:
         await service.message_with(chat, "files changed")
         await process.settled()
         place.ada.write(chat, "Claude, is that enough?")
-        (await on_telegram.begun(lanes)).say(
-            "Nearly: it still waits after the **last** try. Shall I change that?"
-        )
+        (await begun(lanes)).say("Nearly: it still waits after the **last** try. Shall I change that?")
         await service.message_with(chat, "Nearly")
         await process.settled()
         await save("changes", before - 1)
@@ -176,7 +175,7 @@ async def of_discord(browser: Browser, folder: Path) -> None:
             shown = discord(messages[since:], thread.name, dialog)
             await shoot(browser, shown, f"discord-{name}.png", 760)
 
-        turn = await on_discord.begun(lanes, "codex")
+        turn = await begun(lanes, "codex")
         look_around(turn)
         await service.message_with(thread, "Edit")
         turn.text(FIRST_WORDS)

@@ -13,6 +13,7 @@ from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn
 from laneway.testing.fake_discord import DiscordMessage
 from laneway.testing.fake_telegram import BotApiMessage
 from tests.adversary.forging import HIDING, decoded, hidden
+from tests.doors.chat.platforms.bot_scenes import begun
 from tests.doors.chat.platforms.discord import scene as on_discord
 from tests.doors.chat.platforms.telegram import scene as on_telegram
 
@@ -72,7 +73,7 @@ async def test_on_discord_nothing_of_a_lane_is_markup_hides_or_notifies(tmp_path
     lanes = ScriptedLanes()
     async with on_discord.scene(tmp_path) as place, place.running(lanes) as process:
         thread = await place.thread(process, "/codex go")
-        turn = await on_discord.begun(lanes, "codex")
+        turn = await begun(lanes, "codex")
         act(turn)
         asked = await place.discord.message_with(thread, "question 1")
         await process.settled()
@@ -100,7 +101,7 @@ async def test_on_telegram_nothing_of_a_lane_is_markup_or_hides(tmp_path: Path) 
     lanes = ScriptedLanes()
     async with on_telegram.scene(tmp_path) as place, place.running(lanes) as process:
         place.ada.write(place.home, "/codex go")
-        turn = await on_telegram.begun(lanes, "codex")
+        turn = await begun(lanes, "codex")
         act(turn)
         asked = await place.telegram.message_with(place.home, "question 1")
         await process.settled()

@@ -10,8 +10,8 @@ import pytest
 from laneway.core.model import PlanStep
 from laneway.testing.chat_script import ScriptedLanes
 from tests.adversary.forging import HIDING, decoded, hidden
+from tests.doors.chat.platforms.bot_scenes import begun
 from tests.doors.chat.platforms.discord.scene import scene as discord_scene
-from tests.doors.chat.platforms.telegram.scene import begun
 from tests.doors.chat.platforms.telegram.scene import scene as telegram_scene
 
 SPELT = ("\\x1b[2K", "\\x9b", "\\u202e", "\\u200b", "\\u2028", "\\u3164", "\\U000e0072")

@@ -23,34 +23,23 @@ from laneway.codex import locate
 from laneway.jobs.orchestration import instructions
 from laneway.rehearsal.home import throwaway_home
 from laneway.rehearsal.server import ModelServer
-from laneway.testing import claude, first_start
-from laneway.testing.claude import ClaudeHome, claude_home, say
+from laneway.testing import first_start
+from laneway.testing.claude import ClaudeHome, Message, say
 from laneway.testing.processes import wait_gone
 from laneway.testing.terminal import Terminal
 from tests.core.support import until
+from tests.doors.mcp.tapped_claude import BACKGROUND, DEADLINE_S, TappedClaude, real_claude
 
-DEADLINE_S = 60.0
-TAP = Path(__file__).resolve().parents[1] / "doors" / "mcp" / "tap.py"
 MAY = ("--permission-mode", "default", "--allowedTools", "mcp__codex")
-BACKGROUND = "It was moved to the background as task "
-
-Message = dict[str, Any]
 
 
-class Boss:
+class Boss(TappedClaude):
     """Claude Code with `laneway mcp` registered, and a tap on the line between them."""
 
     def __init__(self, home: ClaudeHome) -> None:
-        self.home = home
-        self.tap = home.work.parent / "tap"
+        super().__init__(home)
         self.go = home.work.parent / "go"
         """Workers wait for this file."""
-
-    def sent(self) -> list[Message]:
-        """What Claude Code has sent to its servers so far."""
-        lines = self.tap.read_text().splitlines(keepends=True) if self.tap.exists() else []
-        whole = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [json.loads(frame) for way, frame in whole if way == ">"]
 
     @property
     def server_pid(self) -> int:
@@ -60,9 +49,6 @@ class Boss:
         pid = self.server_pid
         os.kill(pid, signal.SIGKILL)
         await wait_gone(pid)
-
-    def methods(self) -> list[str]:
-        return [message["method"] for message in self.sent()]
 
     def called(self) -> list[str]:
         """The tools that were called, in their order."""
@@ -84,10 +70,6 @@ class Boss:
         answer = json.loads(told.partition("\n</result>")[0])
         ended = {each["jobId"]: each["status"] for each in answer["ended"]}
         return f"<status>{status}</status>" in shown and ended == jobs
-
-    async def wait_connected(self) -> None:
-        """Until Claude Code knows the tools: it takes words before that, and its model would have none."""
-        await until(lambda: "tools/list" in self.methods(), DEADLINE_S)
 
     async def call(self, screen: Terminal, tool: str, **arguments: Any) -> Message:
         """Have the boss's model call a tool that answers at once."""
@@ -123,19 +105,14 @@ def _texts(content: Any) -> Iterator[str]:
 
 @asynccontextmanager
 async def boss() -> AsyncIterator[Boss]:
-    binary = claude.find()
-    if binary is None:
-        pytest.skip("needs claude-agent-sdk, which `make setup` installs")
     pytest.importorskip("pyte", reason="needs pyte, which `make setup` installs")
     async with ModelServer() as model:
         with throwaway_home(model.base_url) as codex_home:
             first_start.fill(codex_home)
             codex = {"CODEX_HOME": str(codex_home), "LANEWAY_CODEX_BIN": locate.find().path}
-            async with claude_home(binary, codex) as home:
+            async with real_claude(codex) as home:
                 here = Boss(home)
-                server = [sys.executable, str(TAP), str(here.tap), sys.executable, "-m", "laneway", "mcp"]
-                added = await home.run("mcp", "add", "--scope", "user", "codex", "--", *server)
-                assert added.end.code == 0, added
+                await here.register("codex", sys.executable, "-m", "laneway", "mcp")
                 try:
                     yield here
                 finally:

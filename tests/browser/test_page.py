@@ -1,16 +1,12 @@
-"""The page of conversations in a real browser: what people do there, and what they see."""
+"""The page of conversations in a real browser: its door, what lanes show, questions, keys and contrast."""
 
 from __future__ import annotations
 
-import asyncio
-import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, BrowserContext, FilePayload, Route, expect
+from playwright.async_api import Browser, expect
 
 from laneway.core.model import Activity, FileChange, Plan, PlanStep
 from laneway.doors.chat.outputs import (
@@ -26,62 +22,10 @@ from laneway.doors.chat.outputs import (
     TurnEnded,
 )
 from laneway.testing.hand_chat import HandChat, approval, field, form
-from tests.browser.support import DEADLINE_MS, ServedChat, Tab, chat_page, conversation_of, window
+from tests.browser.support import Tab, chat_page, window
+from tests.browser.visiting import NOTICES, command, visit
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
-NOTICES = """
-  window.notices = [];
-  window.Notification = class { constructor(title, more) { notices.push([title, more.body]); } close() {} };
-  Notification.permission = "granted";
-  document.hasFocus = () => false;
-"""
-
-RESET = """
-  new BroadcastChannel("laneway.events").postMessage({ event: { id: null, kind: "reset", data: "{}" } })
-"""
-"""What the tab that reads the stream tells the others when too much was missed."""
-
-
-def saved(path: Path) -> bytes:
-    return path.read_bytes()
-
-
-class Visit:
-    """A browser of its own on a page of its own, and the chat that the test drives."""
-
-    def __init__(self, chat: HandChat, served: ServedChat, context: BrowserContext) -> None:
-        self.chat, self.served, self.context = chat, served, context
-        self.tab: Tab
-
-    async def open(self, to: str = "") -> Tab:
-        tab = Tab(await self.context.new_page())
-        await tab.open(self.served.address + (f"&to=/chat/{to}" if to else ""))
-        return tab
-
-    @property
-    def conversation_id(self) -> str:
-        return conversation_of(self.tab.page)
-
-    def show(self, *outputs: object) -> None:
-        for output in outputs:
-            self.chat.show(self.conversation_id, output)  # type: ignore[arg-type]
-
-    def text(self, words: str) -> None:
-        """A turn of the default lane that says this."""
-        number = len(self.chat.conversations[self.conversation_id].outputs)
-        self.show(TextDone(lane="claude", ticket="t1", part=f"p{number}", text=words))
-
-
-@asynccontextmanager
-async def visit(browser: Browser, folder: Path, **options: object) -> AsyncIterator[Visit]:
-    async with asyncio.timeout(90):
-        chat = HandChat(cwd=str(folder))
-        async with chat_page(chat, folder / "uploads") as served, window(browser, **options) as context:
-            here = Visit(chat, served, context)
-            here.tab = await here.open()
-            yield here
-            assert here.tab.faults == []
 
 
 # ── the door ───────────────────────────────────────────────────────────────
@@ -194,18 +138,6 @@ async def test_markdown_is_shown_as_elements_and_links_open_elsewhere(
         await expect(link).to_have_attribute("target", "_blank")
 
 
-def command(status: str, output: str | None = None, exit_code: int | None = None) -> Activity:
-    return Activity(
-        turn_id="t1",
-        item_id="c1",
-        kind="command",
-        title="make test",
-        status=status,  # type: ignore[arg-type]
-        output=output,
-        exit_code=exit_code,
-    )
-
-
 async def test_the_whole_of_a_long_output_is_shown_when_asked_for(browser: Browser, tmp_path: Path) -> None:
     async with visit(browser, tmp_path) as here:
         output = "".join(f"line {number:05} of a long log\n" for number in range(10_000))
@@ -277,230 +209,6 @@ async def test_open_questions_survive_a_reload_and_past_ones_do_not_ask_again(
         assert await tab.page.evaluate("notices") == []
         await tab.press("Allow once")
         assert (await chat.next_tap()).data == "q:2:0"
-
-
-# ── one stream, many tabs ──────────────────────────────────────────────────
-
-
-async def test_eight_tabs_share_one_stream_and_another_takes_over(browser: Browser, tmp_path: Path) -> None:
-    async with visit(browser, tmp_path) as here:
-        await here.tab.say("hello")
-        conversation = here.conversation_id
-        tabs = [here.tab, *[await here.open(conversation) for _ in range(7)]]
-        here.text("For all of you.")
-        for tab in tabs:
-            await tab.see("For all of you.")
-            await expect(tab.page.locator("#connection")).to_have_text("Connected")
-        assert len(here.served.feed._readers) == 1
-        await here.tab.page.close()  # the one that reads the stream
-        here.text("And again.")
-        for tab in tabs[1:]:
-            await tab.see("And again.")
-            assert (await tab.shown()).count("For all of you.") == 1
-        assert len(here.served.feed._readers) == 1
-        here.tab = tabs[1]
-
-
-async def test_an_answer_that_comes_late_takes_nothing_newer_away(browser: Browser, tmp_path: Path) -> None:
-    """A conversation is read twice at once; what was said between the two answers stays."""
-    async with visit(browser, tmp_path) as here:
-        await here.tab.say("hello")
-        tab = await here.open(here.conversation_id)
-        await tab.see("hello")
-        both, first = asyncio.Event(), asyncio.Event()
-        released = [asyncio.Event(), asyncio.Event()]
-        held: list[Route] = []
-
-        async def hold(route: Route) -> None:
-            number = len(held)
-            held.append(route)
-            answer = await route.fetch()
-            if len(held) == 2:
-                both.set()
-            await released[number].wait()
-            await route.fulfill(response=answer)
-            if number == 0:
-                first.set()
-
-        await tab.page.route(re.compile(rf"/conversations/{here.conversation_id}$"), hold)
-        sibling = await here.context.new_page()
-        await sibling.goto(f"{here.served.origin}/static/index.html")
-        for _ in range(2):
-            await sibling.evaluate(RESET)
-        async with asyncio.timeout(DEADLINE_MS / 1000):
-            await both.wait()
-            released[0].set()
-            await first.wait()
-            here.text("Said between the two.")
-            await here.tab.see("Said between the two.")
-            async with tab.page.expect_event("requestfinished"):
-                released[1].set()
-        await tab.see("Said between the two.")
-        await tab.page.evaluate("fetch(location.pathname).then((answer) => answer.text())")
-        assert (await tab.shown()).count("Said between the two.") == 1
-
-
-async def test_a_lost_connection_keeps_what_is_shown_and_goes_on_by_number(
-    browser: Browser, tmp_path: Path
-) -> None:
-    async with visit(browser, tmp_path) as here:
-        tab, page = here.tab, here.tab.page
-        await tab.say("hello")
-        here.text("Before.")
-        await tab.see("Before.")
-        here.chat.ask(here.conversation_id, approval("make open"))
-        await expect(page.locator(".question")).to_have_count(1)
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        await here.served.stop()
-        await expect(page.locator("#connection")).to_contain_text("Connection lost")
-        await tab.see("Before.")
-        await expect(page.locator(".question")).to_have_count(1)
-        await tab.say("said while nobody listened")
-        await tab.see("Sending …")
-        await here.served.start()
-        await expect(page.locator("#connection")).to_have_text("Connected")
-        message = await here.chat.next_taken(2)
-        assert message.text == "said while nobody listened"
-        here.text("Afterwards.")
-        await tab.see("Afterwards.")
-        await expect(page.get_by_text("Sending …")).to_have_count(0)
-        shown = await tab.shown()
-        assert [shown.count(word) for word in ("Before.", "said while nobody", "Afterwards.")] == [1, 1, 1]
-        assert len(here.chat.taken) == 2
-        # It went on after the last number: nothing was read anew.
-        assert [url for url in asked if re.search(r"/conversations/[^/]+$", url)] == []
-        await tab.press("Decline")
-        assert (await here.chat.next_tap()).data == "q:1:2"
-
-
-async def test_a_notice_is_shown_once_when_a_lane_asks_or_is_done(browser: Browser, tmp_path: Path) -> None:
-    async with visit(browser, tmp_path) as here:
-        await here.context.add_init_script(NOTICES)
-        await here.tab.page.reload()
-        await expect(here.tab.page.get_by_label("Message", exact=True)).to_be_visible()
-        other = await here.open(here.conversation_id)
-        await expect(other.page.locator("#connection")).to_have_text("Connected")
-        here.chat.ask(here.conversation_id, approval("make asked"))
-        here.show(TurnEnded(lane="claude", ticket="t9", status="completed", has_banner=False))
-        here.chat.ask(here.conversation_id, approval("make answered"))
-        here.chat.settle(here.conversation_id, 2)
-        everything = "window.notices.length"
-        async with asyncio.timeout(DEADLINE_MS / 1000):
-            while await here.tab.page.evaluate(everything) < 2:
-                await asyncio.sleep(0.05)
-        bodies = [body for _, body in await here.tab.page.evaluate("notices")]
-        assert bodies[0].startswith("Claude asks") or "asks" in bodies[0]
-        assert "is done" in bodies[1]
-        assert await other.page.evaluate(everything) == 0
-
-
-# ── files ──────────────────────────────────────────────────────────────────
-
-
-async def test_files_are_chosen_pasted_and_dropped(browser: Browser, tmp_path: Path) -> None:
-    async with visit(browser, tmp_path) as here:
-        page = here.tab.page
-        await page.locator("input[type=file]").set_input_files(
-            FilePayload(name="notes.txt", mimeType="text/plain", buffer=b"some words")
-        )
-        for kind, target in (("paste", "textarea"), ("drop", ".log")):
-            await page.evaluate(
-                """([kind, target]) => {
-                  const data = new DataTransfer();
-                  const bytes = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10, 0, 0]);
-                  data.items.add(new File([bytes], kind + ".png", { type: "image/png" }));
-                  const event = kind === "paste"
-                    ? new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true })
-                    : new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
-                  document.querySelector(target).dispatchEvent(event);
-                }""",
-                [kind, target],
-            )
-        chips = page.locator(".chips li")
-        await expect(chips).to_have_count(3)
-        await expect(chips.nth(0)).to_contain_text("notes.txt (10 B)")
-        await page.get_by_role("button", name="Leave paste.png out").click()
-        await expect(chips).to_have_count(2)
-        await here.tab.say("look at this")
-        message = await here.chat.next_taken()
-        assert message.text.startswith("look at this\n[Attached file: ")
-        assert message.text.endswith(" (named notes.txt)]")
-        (image,) = message.images
-        assert image.parent == tmp_path / "uploads"
-        assert re.fullmatch(r"[0-9a-f]{24}\.png", image.name)  # a name of ours
-        assert image.read_bytes().startswith(b"\x89PNG")
-        assert (image.stat().st_mode & 0o777, image.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-
-
-async def test_what_is_too_much_for_a_message_is_said_before_it_is_sent(
-    browser: Browser, tmp_path: Path
-) -> None:
-    async with visit(browser, tmp_path) as here:
-        picker = here.tab.page.locator("input[type=file]")
-        (tmp_path / "large.bin").touch()
-        with (tmp_path / "large.bin").open("wb") as large:
-            large.truncate(20 * 1024 * 1024 + 1)
-        await picker.set_input_files(tmp_path / "large.bin")
-        await here.tab.see("large.bin is larger than 20 MB.")
-        some = [FilePayload(name=f"{n}.txt", mimeType="text/plain", buffer=b"x") for n in range(11)]
-        await picker.set_input_files(some)
-        await here.tab.see("A message has at most 10 files.")
-        await expect(here.tab.page.locator(".chips li")).to_have_count(10)
-        await here.tab.say("x" * 400_001)
-        await here.tab.see("A message has at most 400,000 characters: add a longer text as a file.")
-        await expect(here.tab.page.get_by_label("Message", exact=True)).to_have_value("x" * 400_001)
-        assert here.chat.taken == []
-
-
-async def test_a_file_of_a_lane_is_saved_and_one_that_is_ignored_only_after_a_yes(
-    browser: Browser, tmp_path: Path
-) -> None:
-    async with visit(browser, tmp_path) as here:
-        page = here.tab.page
-        (tmp_path / "chart.png").write_bytes(PNG)
-        outside = tmp_path.parent / f"{tmp_path.name}-outside.txt"
-        outside.write_text("not below the folder")
-        here.show(FileShown(lane="codex", path="chart.png", name="chart.png", caption="The chart"))
-        async with page.expect_download() as download:
-            await here.tab.press("Save")
-        assert saved(await (await download.value).path()) == PNG
-        await here.tab.press("Show")
-        await expect(page.get_by_role("img", name="The chart")).to_have_attribute(
-            "src", re.compile(r"^blob:")
-        )
-        here.show(FileShown(lane="codex", path=str(outside), name="<b>.txt"))
-        await expect(page.get_by_text("<b>.txt", exact=True)).to_be_visible()
-        await here.tab.press("Save")
-        await here.tab.see("is outside of the conversation's folder")
-        async with page.expect_download() as download:
-            await here.tab.press("Send it anyway")
-        assert saved(await (await download.value).path()) == b"not below the folder"
-        outside.unlink()
-
-
-async def test_a_conversation_is_searched_and_exported_as_one_file(browser: Browser, tmp_path: Path) -> None:
-    async with visit(browser, tmp_path) as here:
-        page = here.tab.page
-        await here.tab.say("What about <script>alert(1)</script>?")
-        for number in range(60):
-            here.text(f"Answer {number}: " + ("the needle" if number == 7 else "hay ") * 3)
-        await here.tab.see("Answer 59")
-        await here.tab.press("Search")
-        await page.get_by_label("Search in this conversation").last.fill("NEEDLE")
-        await page.keyboard.press("Enter")
-        await here.tab.see("Found once.")
-        await page.locator(".results button").click()
-        await expect(page.locator(".entry:focus")).to_contain_text("Answer 7:")
-        async with page.expect_download() as download:
-            await here.tab.press("Export")
-        text = saved(await (await download.value).path()).decode()
-        assert "<script" not in text
-        assert "default-src 'none'" in text
-        shown = await here.context.new_page()
-        await shown.set_content(text)
-        await expect(shown.locator("body")).to_contain_text("What about <script>alert(1)</script>?")
-        await expect(shown.locator("body")).to_contain_text("Answer 59")
 
 
 # ── for everybody ──────────────────────────────────────────────────────────

@@ -11,10 +11,9 @@ import pytest
 from laneway.codex.exec.command import toml_string
 from laneway.jobs import tool_schemas
 from tests.core.support import until
+from tests.doors.mcp.tapped_claude import TAP
 from tests.jobs.stage import DEADLINE_S, reading, spawn, stage
 from tests.wire.support import linux_only
-
-TAP = Path(__file__).resolve().parents[1] / "doors" / "mcp" / "tap.py"
 
 
 @pytest.mark.covers("004-recursion.1", "J-workers.4")

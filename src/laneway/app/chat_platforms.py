@@ -90,6 +90,7 @@ def _web(context: PlatformContext) -> ChatPlatform:
 
 def _telegram(context: PlatformContext) -> ChatPlatform:
     from laneway.app.bots import SoleBot, access_of, bot_locks, files_folder, token_of
+    from laneway.doors.chat.platforms.bots.runtime import BotRuntime
     from laneway.doors.chat.platforms.telegram.api import API_URL
     from laneway.doors.chat.platforms.telegram.platform import TelegramOptions, TelegramPlatform
 
@@ -102,11 +103,12 @@ def _telegram(context: PlatformContext) -> ChatPlatform:
         api_url=settings.chat_telegram_api_url or API_URL,
         pictures=context.pictures,
     )
-    return SoleBot(TelegramPlatform(options, context.store), options.token, bot_locks())
+    return SoleBot(TelegramPlatform(options, BotRuntime(context.store)), options.token, bot_locks())
 
 
 def _discord(context: PlatformContext) -> ChatPlatform:
     from laneway.app.bots import SoleBot, access_of, bot_locks, files_folder, token_of
+    from laneway.doors.chat.platforms.bots.runtime import BotRuntime
     from laneway.doors.chat.platforms.discord.gateway import API_URL, GATEWAY_URL
     from laneway.doors.chat.platforms.discord.platform import DiscordOptions, DiscordPlatform
 
@@ -120,7 +122,7 @@ def _discord(context: PlatformContext) -> ChatPlatform:
         gateway_url=settings.chat_discord_gateway_url or GATEWAY_URL,
         pictures=context.pictures,
     )
-    return SoleBot(DiscordPlatform(options, context.store), options.token, bot_locks())
+    return SoleBot(DiscordPlatform(options, BotRuntime(context.store)), options.token, bot_locks())
 
 
 def _is_interactive() -> bool:

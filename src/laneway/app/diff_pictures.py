@@ -18,6 +18,7 @@ import msgspec
 
 from laneway.base.installed import installed_how
 from laneway.base.programs import child_environment
+from laneway.doors.chat.platforms.bots.health import tell_on_stderr
 from laneway.rendering.diff_images.drawn import DRAW_S, MAX_DIFF_CHARS, DrawnDiff
 
 if TYPE_CHECKING:
@@ -113,11 +114,6 @@ class NoDiffDrawer:
                 "(or set chat.diff_images = false)"
             )
         return DrawnDiff()
-
-
-def tell_on_stderr(line: str) -> None:
-    sys.stderr.write(f"laneway: {line}\n")
-    sys.stderr.flush()
 
 
 def diff_pictures(

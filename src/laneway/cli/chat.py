@@ -12,7 +12,7 @@ from typing import Any
 
 from laneway.app.chat_platforms import PLATFORMS, TERMINAL
 from laneway.base.errors import UsageError
-from laneway.cli.codex_flags import folder
+from laneway.cli.codex_flags import add_folder, folder
 from laneway.cli.command_settings import claude_choice, codex_choice, settings_in
 from laneway.cli.main import add_common
 
@@ -44,16 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"where to talk, repeatable: {', '.join(PLATFORMS)} (default: {TERMINAL})",
     )
-    parser.add_argument(
-        "-C",
-        "--cwd",
-        "--cd",
-        dest="cwd",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="the folder of new conversations (default: the current one)",
-    )
+    add_folder(parser, "the folder of new conversations (default: the current one)", Path())
     parser.add_argument(
         "--lane", metavar="NAME", help="the lane that leads (default: the setting chat.default_lane)"
     )

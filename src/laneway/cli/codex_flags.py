@@ -1,4 +1,4 @@
-"""Flags of `codex` itself (`-m`, `-s`, `-a`, `-c`), for our commands that accept the same ones."""
+"""Flags of `codex` itself (`-m`, `-s`, `-a`, `-c`, `-C`), for our commands that accept the same ones."""
 
 from __future__ import annotations
 
@@ -46,6 +46,13 @@ def add_config(parser: Flags) -> None:
         default=[],
         metavar="KEY=VALUE",
         help="set any value of Codex's config",
+    )
+
+
+def add_folder(parser: Flags, what: str, default: Path | None = None) -> None:
+    """`-C`, as Codex spells it and as we do."""
+    parser.add_argument(
+        "-C", "--cwd", "--cd", dest="cwd", type=Path, default=default, metavar="DIR", help=what
     )
 
 

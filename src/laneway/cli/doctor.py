@@ -117,9 +117,9 @@ async def _open_case(options: argparse.Namespace, stack: AsyncExitStack) -> Chec
 
 
 def _probes() -> list[Probe]:
+    from laneway.base.program_versions import PROBE_S
     from laneway.cli.checks import bots, claude, clients, codex, folders, lanes, machine, sandbox, settings
     from laneway.cli.checks.model import Probe
-    from laneway.codex.binary import PROBE_S
 
     # The sandbox's probe removes leftovers of killed rehearsals, so the folders are checked before it.
     asks_versions_s = PROBE_S * (1 + codex.MAX_OTHERS) + 1

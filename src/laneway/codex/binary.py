@@ -6,20 +6,31 @@ Starts no process on a start-up path: the version is read from app-server's firs
 
 from __future__ import annotations
 
-import re
-import subprocess
-
 import msgspec
 
-from laneway.base.errors import BinaryError
-from laneway.codex.locate import Binary
+from laneway.base.program_versions import ProgramVersions, parse_version, spell
+from laneway.codex.locate import CODEX
 from laneway.core.ports import Abilities
+
+__all__ = [
+    "FEATURES",
+    "OLDEST",
+    "TESTED",
+    "Feature",
+    "abilities",
+    "cannot_run",
+    "check_age",
+    "missing_features",
+    "parse_version",
+    "probe",
+    "spell",
+    "untested_note",
+]
 
 OLDEST = (0, 104, 0)
 """The first version whose app-server speaks the protocol we drive."""
 TESTED = ("0.163.0", "0.169.0", "0.166.0", "0.153.4", "0.133.0", "0.104.0")
 """Versions that `make test` and `make test-peers` have run."""
-PROBE_S = 10.0
 
 
 class Feature(msgspec.Struct, frozen=True):
@@ -48,53 +59,11 @@ FEATURES = (
 """All differences between versions. Checked by `make test-peers`, printed in docs/codex-versions.md."""
 
 
-def probe(binary: Binary) -> tuple[int, ...]:
-    """Run `codex --version`."""
-    try:
-        completed = subprocess.run(
-            [binary.path, "--version"],
-            capture_output=True,
-            text=True,
-            timeout=PROBE_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except OSError as problem:
-        raise cannot_run(binary.path, problem) from problem
-    except subprocess.TimeoutExpired as timeout:
-        raise BinaryError(
-            f"{binary.path} did not tell its version within {PROBE_S:g} s: name another with --codex-bin."
-        ) from timeout
-    version = parse_version(completed.stdout)
-    if version is None:
-        raise BinaryError(f"{binary.path} does not look like Codex: name the right one with --codex-bin.")
-    return version
-
-
-def cannot_run(path: str, problem: OSError) -> BinaryError:
-    return BinaryError(
-        f"{path} cannot be run ({problem.strerror}): reinstall Codex or name another with --codex-bin."
-    )
-
-
-def parse_version(text: str) -> tuple[int, ...] | None:
-    """The first x.y.z in the output of `codex --version`, or in app-server's user agent."""
-    match = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
-    return tuple(int(part) for part in match.groups()) if match else None
-
-
-def spell(version: tuple[int, ...]) -> str:
-    return ".".join(str(part) for part in version)
-
-
-def check_age(version: tuple[int, ...], path: str) -> None:
-    if version < OLDEST:
-        from laneway.base.installed import installed_how
-
-        raise BinaryError(
-            f"Codex {spell(version)} at {path} is older than {spell(OLDEST)}: upgrade it with"
-            f" `{installed_how().adding('codex', upgrade=True)}` or `npm install -g @openai/codex`."
-        )
+_VERSIONS = ProgramVersions(CODEX, OLDEST, TESTED, upgrade="npm install -g @openai/codex")
+probe = _VERSIONS.probe
+cannot_run = _VERSIONS.cannot_run
+check_age = _VERSIONS.check_age
+untested_note = _VERSIONS.untested_note
 
 
 def missing_features(version: tuple[int, ...]) -> list[Feature]:
@@ -112,8 +81,3 @@ def abilities(version: tuple[int, ...]) -> Abilities:
         history_pages="history_pages" not in missing,
         ends_one_command="one_command" not in missing,
     )
-
-
-def untested_note(version: tuple[int, ...]) -> str:
-    """The text that `laneway --version` adds after the number."""
-    return "" if spell(version) in TESTED else " (untested with this Laneway)"

@@ -84,6 +84,15 @@ def outcome(activity: Activity, *, has_content: bool, engine: str = CODEX) -> st
     return " ".join(filter(None, (how, CUT if activity.is_cut else None))) or None
 
 
+def end_note(activity: Activity) -> str:
+    """For the row below its output: `exit code 2`, `declined`; empty where it has just ended well."""
+    if activity.exit_code:
+        return f"exit code {activity.exit_code}"
+    if activity.status == "completed":
+        return ""
+    return "still running in the background" if activity.status == "detached" else activity.status
+
+
 def _how_ended(activity: Activity, *, has_content: bool, engine: str) -> str | None:
     if activity.status in _OUTCOMES:
         return _OUTCOMES[activity.status]

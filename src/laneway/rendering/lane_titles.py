@@ -1,8 +1,9 @@
-"""What a lane does as one line in the shape of a call: `Bash(npm test)`, `codex::Edit(src/auth.ts)`. Pure."""
+"""A lane's name, what its banners say, and its calls: `Bash(npm test)`, `codex::Edit(src/auth.ts)`. Pure."""
 
 from __future__ import annotations
 
-from laneway.core.model import Activity, Look
+from laneway.base.plain import code_label
+from laneway.core.model import Activity, Look, Status
 from laneway.rendering.activities import tool_name, web_action
 from laneway.rendering.titles import code_title, relative_to, title
 
@@ -16,8 +17,25 @@ _NAMES = {
     "sleep": "Sleep",
 }
 _LOOKS = {"read": "Read", "search": "Grep", "list": "List"}
+RULE = "━━━"
+"""Before and after a banner."""
+MAX_NAME_CHARS = 40
+"""Of a lane or a person."""
+_ENDS: dict[Status, str] = {"completed": "COMPLETED", "failed": "FAILED", "interrupted": "STOPPED"}
 MAX_FILES = 3
 """Files that a line names; the others are counted."""
+
+
+def lane_name(lane: str) -> str:
+    return code_label(lane, MAX_NAME_CHARS)
+
+
+def began_head(lane: str) -> str:
+    return f"{lane_name(lane).upper()} STARTED"
+
+
+def ended_head(lane: str, status: Status) -> str:
+    return f"{lane_name(lane).upper()} {_ENDS[status]}"
 
 
 def call_title(activity: Activity, cwd: str = "", lane: str | None = None) -> str:

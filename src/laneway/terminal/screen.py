@@ -13,6 +13,7 @@ import msgspec
 from laneway.base.counting import counted
 from laneway.base.engines import CODEX
 from laneway.core.model import Activity, Diff, Event, Notice, Output, Plan, Text, Thought, TurnDone, Usage
+from laneway.rendering.activities import end_note
 from laneway.rendering.titles import CUT, look_title
 from laneway.terminal.answer import AnswerWriter, PlainAnswer, RawAnswer
 from laneway.terminal.changes import diff_rows
@@ -26,8 +27,6 @@ MAX_DIFF_ROWS = 60
 """Of the diff of a whole turn, shown at its end. Each edit was shown when it was made."""
 THOUGHT = "  ┄ "
 """Before each line of the model's reasoning."""
-ENDED = {"detached": "still running in the background"}
-"""How an activity ended, where its status does not say it."""
 DOING = {
     "command": "Running",
     "edit": "Editing",
@@ -234,10 +233,8 @@ class Screen:
             self._note_output(last)
         if event.is_cut:
             self.note(self._style.yellow(f"  {CUT}"))
-        if event.status != "completed" or event.exit_code:
-            status = (
-                f"exit code {event.exit_code}" if event.exit_code else ENDED.get(event.status, event.status)
-            )
+        status = end_note(event)
+        if status:
             title = "" if event.item_id == self._newest_id else f": {self._title(event)}"
             self.note(self._style.yellow(f"  {status}{title}"))
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from laneway.doors.acp.ids import thread_id
 from tests.doors.acp.support import Client, Message, Refused, Stage
+from tests.doors.mcp.tapped_claude import TAP
 
 INSIDE, OUTSIDE, NETWORK = "inside", "outside", "network"
-TAP = Path(__file__).parent.parent / "mcp" / "tap.py"
 _numbers = itertools.count(1)
 
 

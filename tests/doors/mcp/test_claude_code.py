@@ -12,15 +12,13 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import takewhile
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from laneway.testing import claude
-from laneway.testing.claude import ClaudeHome, Message, claude_home, say
+from laneway.testing.claude import ClaudeHome, Message, say
+from tests.doors.mcp.tapped_claude import TappedClaude, real_claude
 
-TAP = Path(__file__).with_name("tap.py")
 MAY = ("--allowedTools", "mcp__codex")
 ERAS = {"stateless": {}, "handshake": {"MCP_PROTOCOL_NEGOTIATION": "legacy"}}
 
@@ -34,25 +32,9 @@ each_server_in_another_era = pytest.mark.parametrize(
 @asynccontextmanager
 async def registered(command: str, era: str) -> AsyncIterator[ClaudeHome]:
     """Claude Code with our server registered as people do it, and a tap on the line between them."""
-    binary = claude.find()
-    if binary is None:
-        pytest.skip("needs claude-agent-sdk, which `make setup` installs")
-    async with claude_home(binary, ERAS[era]) as home:
-        server = [sys.executable, "-m", "laneway", command, "--rehearse"]
-        line = [sys.executable, str(TAP), str(tap_of(home)), *server]
-        added = await home.run("mcp", "add", "--scope", "user", "codex", "--", *line)
-        assert added.end.code == 0, added
+    async with real_claude(ERAS[era]) as home:
+        await TappedClaude(home).register("codex", sys.executable, "-m", "laneway", command, "--rehearse")
         yield home
-
-
-def tap_of(home: ClaudeHome) -> Path:
-    return home.work.parent / "tap"
-
-
-def passed(home: ClaudeHome) -> list[tuple[str, dict[str, Any]]]:
-    """What went over the line: `>` from Claude Code, `<` from us."""
-    lines = [json.loads(line) for line in tap_of(home).read_text().splitlines()]
-    return [(way, json.loads(line)) for way, line in lines]
 
 
 def call(tool: str, **arguments: Any) -> str:
@@ -89,7 +71,7 @@ async def test_claude_code_calls_codex_and_the_work_reaches_its_model(command: s
             await conversation.ask(call_that_asks(home))
             assert "dismissed the question without an answer" in shown(home)["content"]
             assert not (home.work / "made.txt").exists()
-        told = list(takewhile(lambda each: "made.txt" not in str(each), passed(home)))
+        told = list(takewhile(lambda each: "made.txt" not in str(each), TappedClaude(home).passed()))
     methods = [message.get("method") for way, message in told if way == ">"]
     assert ("initialize" in methods) == (era == "handshake")
     calls = [message for way, message in told if message.get("method") == "tools/call"]

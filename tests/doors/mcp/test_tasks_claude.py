@@ -11,41 +11,24 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from laneway.testing import claude
-from laneway.testing.claude import ClaudeHome, claude_home, say
+from laneway.testing.claude import ClaudeHome, say
 from tests.core.support import until
+from tests.doors.mcp.tapped_claude import BACKGROUND, DEADLINE_S, TappedClaude, real_claude
 
-DEADLINE_S = 60.0
-HERE = Path(__file__).parent
+SERVER = Path(__file__).with_name("tasks_support.py")
 MAY = ("--allowedTools", "mcp__jobs,TaskStop")
 WAIT = '%tool mcp__jobs__wait {"job":"a"}'
-BACKGROUND = "It was moved to the background as task "
 
 
-class Stub:
+class Stub(TappedClaude):
     """Claude Code with the stub server registered, and a tap on the line between them."""
 
     def __init__(self, home: ClaudeHome) -> None:
-        self.home = home
+        super().__init__(home)
         self.folder = home.work.parent / "tasks"
-        self.tap = home.work.parent / "tap"
-
-    def sent(self) -> list[dict[str, Any]]:
-        """What Claude Code has sent to the server so far."""
-        lines = self.tap.read_text().splitlines(keepends=True) if self.tap.exists() else []
-        whole = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [json.loads(frame) for way, frame in whole if way == ">"]
-
-    def methods(self) -> list[str]:
-        return [message["method"] for message in self.sent()]
-
-    async def wait_connected(self) -> None:
-        """Until Claude Code knows the tools: it takes words before that, and its model would have none."""
-        await until(lambda: "tools/list" in self.methods(), DEADLINE_S)
 
     def finish(self, words: str) -> None:
         partial = self.folder / "partial"
@@ -59,16 +42,10 @@ class Stub:
 
 @asynccontextmanager
 async def stub() -> AsyncIterator[Stub]:
-    binary = claude.find()
-    if binary is None:
-        pytest.skip("needs claude-agent-sdk, which `make setup` installs")
-    async with claude_home(binary) as home:
+    async with real_claude() as home:
         here = Stub(home)
         here.folder.mkdir()
-        line = [HERE / "tap.py", here.tap, sys.executable, HERE / "tasks_support.py", here.folder]
-        words = ("--scope", "user", "jobs", "--", sys.executable, *map(str, line))
-        added = await home.run("mcp", "add", *words)
-        assert added.end.code == 0, added
+        await here.register("jobs", sys.executable, str(SERVER), str(here.folder))
         yield here
 
 

@@ -22,7 +22,15 @@ from laneway.cli.ask.ending import continue_hint, exit_code, summary, write_last
 from laneway.cli.ask.follow import Follower, Interrupts
 from laneway.cli.ask.inputs import images_of, output_file, prompt_of, schema_of
 from laneway.cli.ask.view import JsonLines, TerminalView
-from laneway.cli.codex_flags import add_approval, add_config, add_model, add_sandbox, folder, overrides
+from laneway.cli.codex_flags import (
+    add_approval,
+    add_config,
+    add_folder,
+    add_model,
+    add_sandbox,
+    folder,
+    overrides,
+)
 from laneway.cli.codex_profile import codex_home, profile
 from laneway.cli.command_settings import claude_choice, codex_choice, settings_in
 from laneway.cli.main import add_common
@@ -58,16 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="attach this image (repeatable)",
     )
-    parser.add_argument(
-        "-C",
-        "--cwd",
-        "--cd",
-        dest="cwd",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="the folder Codex works in (default: the current one)",
-    )
+    add_folder(parser, "the folder Codex works in (default: the current one)", Path())
     parser.add_argument(
         "--add-dir",
         action="append",

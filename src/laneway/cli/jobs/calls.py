@@ -118,10 +118,6 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="what the MCP tool answers, one object on a line")
 
 
-def add_cwd(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("-C", "--cwd", "--cd", dest="cwd", type=Path, metavar="DIR", help=what)
-
-
 def add_job(parser: argparse.ArgumentParser, nargs: str | None = None, what: str = "") -> None:
     parser.add_argument(
         "jobs" if nargs else "job",

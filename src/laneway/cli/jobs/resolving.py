@@ -8,7 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from laneway.cli.jobs.calls import JobCalls, add_cwd, print_json, print_rows, run_verb
+from laneway.cli.codex_flags import add_folder
+from laneway.cli.jobs.calls import JobCalls, print_json, print_rows, run_verb
 from laneway.cli.jobs.names import find_ids, find_run, looks_like_run
 from laneway.cli.jobs.resolve_show import answer_rows
 from laneway.cli.jobs.words import set_default_verb
@@ -54,7 +55,7 @@ def add_resolve(parser: argparse.ArgumentParser) -> None:
             metavar="RUN",
             help="a run by its id, or the beginning or the end of it (default: that of the folder)",
         )
-        add_cwd(inner, "a folder in the work tree (default: the current one)")
+        add_folder(inner, "a folder in the work tree (default: the current one)")
         add(inner)
         inner.add_argument("--json", action="store_true", help="what the MCP tool answers, as one object")
         inner.set_defaults(run=partial(resolve, name))

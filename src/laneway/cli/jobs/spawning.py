@@ -11,7 +11,8 @@ from laneway.base.errors import UsageError
 from laneway.base.plain import plain
 from laneway.base.schema import SANDBOXES
 from laneway.cli.ask.inputs import FROM_STDIN, is_terminal, read_stdin, schema_of
-from laneway.cli.jobs.calls import JobCalls, add_cwd, add_job, add_json, print_json, run_verb
+from laneway.cli.codex_flags import add_folder
+from laneway.cli.jobs.calls import JobCalls, add_job, add_json, print_json, run_verb
 from laneway.cli.jobs.durations import milliseconds
 from laneway.cli.jobs.looking import show_result
 from laneway.cli.jobs.names import find_job, find_run
@@ -40,7 +41,7 @@ def add_spawn(parser: argparse.ArgumentParser) -> None:
     parser.description = "Start a Codex worker in the background."
     parser.epilog = SPAWN_EPILOG
     parser.add_argument("prompt", nargs="?", help="the whole task; - or none reads it from standard input")
-    add_cwd(parser, "the folder to work in (default: the current one)")
+    add_folder(parser, "the folder to work in (default: the current one)")
     parser.add_argument(
         "-s",
         "--sandbox",

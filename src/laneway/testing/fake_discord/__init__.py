@@ -19,7 +19,8 @@ from aiohttp import web
 
 from laneway.base.clock import LoopClock
 from laneway.core.ports import Clock
-from laneway.testing.fake_discord.calls import DiscordCall, DiscordFaults, HeldDiscordAnswer
+from laneway.testing.call_faults import CallFaults, HeldAnswer
+from laneway.testing.fake_discord.calls import DiscordCall
 from laneway.testing.fake_discord.checks import DiscordRefusal
 from laneway.testing.fake_discord.gateway import DiscordGateway
 from laneway.testing.fake_discord.interactions import DiscordInteraction
@@ -38,7 +39,7 @@ __all__ = [
     "DiscordRate",
     "DiscordUser",
     "FakeDiscord",
-    "HeldDiscordAnswer",
+    "HeldAnswer",
 ]
 
 TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4.fake.laneway-tests-only-token"
@@ -176,7 +177,7 @@ class FakeDiscord:
         return self.rest.calls
 
     @property
-    def faults(self) -> DiscordFaults:
+    def faults(self) -> CallFaults:
         return self.rest.faults
 
     @property

@@ -9,7 +9,8 @@ from typing import Any
 from aiohttp import BodyPartReader, web
 
 from laneway.core.ports import Clock
-from laneway.testing.fake_discord.calls import DiscordCall, DiscordFaults
+from laneway.testing.call_faults import CallFaults
+from laneway.testing.fake_discord.calls import DiscordCall
 from laneway.testing.fake_discord.checks import (
     ARCHIVE_MINUTES,
     ARCHIVED,
@@ -81,7 +82,7 @@ class DiscordRest:
     ) -> None:
         self.world, self.gateway, self.limits = world, gateway, limits
         self.interactions = FakeInteractions(answer_clock)
-        self.faults = DiscordFaults()
+        self.faults = CallFaults()
         self.calls: list[DiscordCall] = []
         self.refused: list[DiscordRefusal] = []
         """What was refused because the request was wrong."""
@@ -149,15 +150,15 @@ class DiscordRest:
                     }
                     return _answer(call, 429, body, headers)
             fault = self.faults.take(route)
-            if fault is not None and not fault[1]:
-                return self._broken(request, call, fault[0])
+            if fault is not None and not fault.takes_effect:
+                return self._broken(request, call, fault.status)
             try:
                 body = await handler(request)
             except DiscordRefusal as refusal:
                 self.refused.append(refusal)
                 return _answer(call, refusal.status, refusal.to_json(), headers)
             if fault is not None:
-                return self._broken(request, call, fault[0])
+                return self._broken(request, call, fault.status)
             held = self.faults.take_held(route)
             if held is not None:
                 held.reached.set()

@@ -18,7 +18,8 @@ from aiohttp import web
 
 from laneway.base.clock import LoopClock
 from laneway.core.ports import Clock
-from laneway.testing.fake_telegram.calls import BotApiCall, BotApiFaults, HeldBotApiAnswer
+from laneway.testing.call_faults import CallFaults, HeldAnswer
+from laneway.testing.fake_telegram.calls import BotApiCall
 from laneway.testing.fake_telegram.checks import BotApiRefusal
 from laneway.testing.fake_telegram.limits import BotApiLimits, BotApiRate
 from laneway.testing.fake_telegram.methods import BotApiTap
@@ -48,7 +49,7 @@ __all__ = [
     "BotApiTap",
     "BotApiUser",
     "FakeTelegram",
-    "HeldBotApiAnswer",
+    "HeldAnswer",
 ]
 
 TOKEN = "7000000001:AAfake-laneway-tests-only-token-000"
@@ -173,7 +174,7 @@ class FakeTelegram:
         return [call for call in self.server.calls if call.method in methods]
 
     @property
-    def faults(self) -> BotApiFaults:
+    def faults(self) -> CallFaults:
         return self.server.faults
 
     @property

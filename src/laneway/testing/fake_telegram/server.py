@@ -10,7 +10,8 @@ from typing import Any
 from aiohttp import web
 
 from laneway.core.ports import Clock
-from laneway.testing.fake_telegram.calls import BotApiCall, BotApiFaults
+from laneway.testing.call_faults import CallFaults
+from laneway.testing.fake_telegram.calls import BotApiCall
 from laneway.testing.fake_telegram.checks import FIELDS, BotApiRefusal, bad, check_fields
 from laneway.testing.fake_telegram.limits import BotApiLimits
 from laneway.testing.fake_telegram.methods import BotApiMethods
@@ -46,7 +47,7 @@ class BotApiServer:
         self.calls: list[BotApiCall] = []
         self.refused: list[BotApiRefusal] = []
         """Answers 400: mistakes of the caller."""
-        self.faults = BotApiFaults()
+        self.faults = CallFaults()
         self.polls = 0
         """Long polls that have begun."""
         self.on_change: Callable[[], None] = lambda: None
@@ -79,8 +80,8 @@ class BotApiServer:
         call = BotApiCall(method=method, params=params, at=self._clock.now())
         self.calls.append(call)
         fault = self.faults.take(method)
-        if fault is not None and not fault[1]:
-            return self._failed(request, call, fault[0], fault[2])
+        if fault is not None and not fault.takes_effect:
+            return self._failed(request, call, fault.status, fault.description)
         try:
             result = await self._run(request, method, params, files)
             answer: Json = {"ok": True, "result": result}
@@ -98,7 +99,7 @@ class BotApiServer:
             held.reached.set()
             await held.release.wait()
         if fault is not None:
-            return self._failed(request, call, fault[0], fault[2])
+            return self._failed(request, call, fault.status, fault.description)
         return web.json_response(answer, status=call.status)
 
     def _failed(self, request: web.Request, call: BotApiCall, status: int, why: str) -> web.StreamResponse:

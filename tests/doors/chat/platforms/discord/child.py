@@ -12,6 +12,7 @@ from pathlib import Path
 
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.platforms.bots.access import bot_access
+from laneway.doors.chat.platforms.bots.runtime import BotRuntime
 from laneway.doors.chat.platforms.discord.platform import DiscordOptions, DiscordPlatform
 from laneway.doors.chat.service import ChatService
 from laneway.store.conversation_locks import ConversationLockFiles
@@ -19,7 +20,7 @@ from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
 from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn, echo
 from laneway.testing.clock import QuickClock
-from tests.doors.chat.platforms.discord.scene import COMMANDS
+from tests.doors.chat.platforms.bot_scenes import COMMANDS
 
 
 async def play(turn: ScriptedTurn) -> None:
@@ -46,7 +47,7 @@ async def main(folder: Path, api_url: str, gateway_url: str, token: str, user: s
                 api_url=api_url,
                 gateway_url=gateway_url,
             )
-            await DiscordPlatform(options, store, clock=QuickClock()).run(chat)
+            await DiscordPlatform(options, BotRuntime(store, clock=QuickClock())).run(chat)
 
 
 if __name__ == "__main__":

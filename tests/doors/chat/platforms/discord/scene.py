@@ -13,23 +13,19 @@ from laneway.doors.chat.messages import Place
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.platforms.bots.access import BotAccess
 from laneway.doors.chat.platforms.bots.pictures import DiffPictures
+from laneway.doors.chat.platforms.bots.runtime import BotRuntime
 from laneway.doors.chat.platforms.discord.platform import DiscordOptions, DiscordPlatform
-from laneway.doors.chat.ports import ChatCommand, LaneFactory
-from laneway.doors.chat.routing import CONTROLS
+from laneway.doors.chat.ports import LaneFactory
 from laneway.doors.chat.service import ChatService
 from laneway.store.conversation_locks import ConversationLockFiles
 from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
-from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn
+from laneway.testing.chat_script import ScriptedLanes
 from laneway.testing.clock import QuickClock
 from laneway.testing.fake_discord import DiscordChannel, DiscordPerson, DiscordRate, FakeDiscord
+from tests.doors.chat.platforms.bot_scenes import COMMANDS
 
 DEADLINE_S = 30.0
-COMMANDS = (
-    ChatCommand("claude", "Claude", kind="lane"),
-    ChatCommand("codex", "Codex", kind="lane"),
-    *(ChatCommand(name, what) for name, what in CONTROLS.items()),
-)
 
 
 class SceneClock(QuickClock):
@@ -45,13 +41,6 @@ class SceneClock(QuickClock):
     def skip(self, seconds: float) -> None:
         """For what only looks at the time: what waits already waits on."""
         self._skipped_s += seconds
-
-
-async def begun(lanes: ScriptedLanes, name: str = "claude", count: int = 1) -> ScriptedTurn:
-    """The so manyth turn of the latest lane of that name, once it has begun."""
-    while not any(lane.name == name for lane in lanes.made):
-        await asyncio.sleep(0.002)
-    return await lanes.lane(name).begun(count)
 
 
 class Scene:
@@ -110,9 +99,11 @@ class Scene:
                         api_url=self.discord.api_url,
                         gateway_url=self.discord.gateway_url,
                     ),
-                    store,
-                    clock=self.clock,
-                    tell=lambda line: (self.told if "ignored" in line else self.health).append(line),
+                    BotRuntime(
+                        store,
+                        clock=self.clock,
+                        tell=lambda line: (self.told if "ignored" in line else self.health).append(line),
+                    ),
                 )
                 task = asyncio.create_task(platform.run(chat))
                 try:

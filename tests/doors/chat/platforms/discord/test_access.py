@@ -10,7 +10,8 @@ import pytest
 from laneway.base.errors import UsageError
 from laneway.doors.chat.platforms.bots.place_views import NOT_OWNER, NOT_STARTER
 from laneway.testing.chat_script import ScriptedLanes, echo
-from tests.doors.chat.platforms.discord.scene import begun, scene
+from tests.doors.chat.platforms.bot_scenes import begun
+from tests.doors.chat.platforms.discord.scene import scene
 
 
 async def test_an_intruders_message_command_and_tap_get_no_answer_and_are_named_once_an_hour(
@@ -129,7 +130,7 @@ async def test_an_edit_of_what_was_taken_is_answered_and_not_run(tmp_path: Path)
     async with scene(tmp_path) as place, place.running(lanes) as process:
         discord = place.discord
         thread = await place.thread(process, "one")
-        await discord.message_with(thread, "You said: one")
+        await discord.message_with(thread, "You said: one")  # else the second message may interrupt it
         asked = await place.ada.write(thread, "two")
         await discord.message_with(thread, "You said: two")
         await place.ada.edit(asked, "rm -rf build")

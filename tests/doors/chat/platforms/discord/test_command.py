@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from laneway.testing.fake_discord import DiscordMessage, FakeDiscord
-from tests.cli.support import laneway, start
+from tests.cli.support import laneway
+from tests.doors.chat.platforms.bot_scenes import chatting
 
 DEADLINE_S = 90.0
 
@@ -32,26 +33,9 @@ def settings(discord: FakeDiscord, tmp_path: Path, **env: str) -> dict[str, str]
 
 @asynccontextmanager
 async def serving(discord: FakeDiscord, tmp_path: Path, *words: str, **env: str) -> AsyncIterator[Process]:
-    process = await start(
-        "chat",
-        "-C",
-        str(tmp_path),
-        "--platform",
-        "discord",
-        *words,
-        env=settings(discord, tmp_path, **env),
-    )
-    try:
-        ready = asyncio.create_task(discord.wait_ready())
-        ended = asyncio.create_task(process.wait())
-        await asyncio.wait({ready, ended}, return_when=asyncio.FIRST_COMPLETED)
-        ready.cancel()
-        assert not ended.done(), await process.stderr.read() if process.stderr is not None else ""
+    env = settings(discord, tmp_path, **env)
+    async with chatting("discord", discord.wait_ready, tmp_path, *words, env=env) as process:
         yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
 
 
 async def test_people_work_with_both_engines_and_no_agent_sees_the_token(tmp_path: Path) -> None:

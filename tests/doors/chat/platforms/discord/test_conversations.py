@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from laneway.testing.chat_script import ScriptedLanes
-from tests.doors.chat.platforms.discord.scene import begun, scene
+from tests.doors.chat.platforms.bot_scenes import begun
+from tests.doors.chat.platforms.discord.scene import scene
 
 
 async def test_a_mention_opens_a_thread_in_which_words_stream(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from laneway.doors.chat.platforms.bots.health import last_health
 from laneway.doors.chat.platforms.discord.platform import OFFLINE
 from laneway.testing.chat_script import ScriptedLanes, echo
 from laneway.testing.fake_discord import DiscordRate
-from tests.doors.chat.platforms.discord.scene import begun, scene
+from tests.doors.chat.platforms.bot_scenes import begun
+from tests.doors.chat.platforms.discord.scene import scene
 
 SEND = "POST /channels/{channel}/messages"
 EDIT = "PATCH /channels/{channel}/messages/{message}"

@@ -10,7 +10,8 @@ from laneway.core.model import Choice, Field, Question
 from laneway.doors.chat.platforms.bots.place_views import STALE
 from laneway.doors.chat.platforms.discord.interactions import FAILED, NO_FORM, NOT_HERE
 from laneway.testing.chat_script import ScriptedLanes, echo
-from tests.doors.chat.platforms.discord.scene import begun, scene
+from tests.doors.chat.platforms.bot_scenes import begun
+from tests.doors.chat.platforms.discord.scene import scene
 
 YES = Choice(choice_id="accept", label="Allow once", grants="once")
 NO = Choice(choice_id="decline", label="Decline", grants="nothing", takes_words=True)

@@ -13,8 +13,9 @@ from laneway.doors.chat.platforms.discord.writer import NO_FILES
 from laneway.rendering.diff_images.drawn import DrawnDiff
 from laneway.testing.chat_script import ScriptedLanes
 from laneway.testing.fake_discord.world import ATTACH
+from tests.doors.chat.platforms.bot_scenes import begun
 from tests.doors.chat.platforms.bots.support import HandDrawn
-from tests.doors.chat.platforms.discord.scene import begun, scene
+from tests.doors.chat.platforms.discord.scene import scene
 
 DIFF = "".join(
     f"--- /dev/null\n+++ b/part{number}.py\n@@ -0,0 +1,40 @@\n" + "+x = 1\n" * 40 for number in range(3)

@@ -18,7 +18,8 @@ from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
 from laneway.testing.chat_script import ScriptedLanes, echo
 from laneway.testing.fake_discord import DiscordMessage
-from tests.doors.chat.platforms.discord.scene import Scene, begun, scene
+from tests.doors.chat.platforms.bot_scenes import begun
+from tests.doors.chat.platforms.discord.scene import Scene, scene
 
 SEND = "POST /channels/{channel}/messages"
 HISTORY = "GET /channels/{channel}/messages"

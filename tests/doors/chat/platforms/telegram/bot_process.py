@@ -11,6 +11,7 @@ from pathlib import Path
 
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.platforms.bots.access import bot_access
+from laneway.doors.chat.platforms.bots.runtime import BotRuntime
 from laneway.doors.chat.platforms.telegram.platform import TelegramOptions, TelegramPlatform
 from laneway.doors.chat.service import ChatService
 from laneway.store.conversation_locks import ConversationLockFiles
@@ -35,7 +36,7 @@ async def main(folder: Path, api_url: str, token: str, user_id: str) -> None:
         async with ChatService(ScriptedLanes(play=play), store, locks, ChatOptions(cwd=folder)) as chat:
             access = bot_access("telegram", [user_id], [], [])
             options = TelegramOptions(token=token, access=access, files=folder / "files", api_url=api_url)
-            await TelegramPlatform(options, store, clock=QuickClock()).run(chat)
+            await TelegramPlatform(options, BotRuntime(store, clock=QuickClock())).run(chat)
 
 
 if __name__ == "__main__":

@@ -11,30 +11,19 @@ from typing import Any
 from laneway.doors.chat.options import ChatOptions
 from laneway.doors.chat.platforms.bots.access import BotAccess
 from laneway.doors.chat.platforms.bots.pictures import DiffPictures
+from laneway.doors.chat.platforms.bots.runtime import BotRuntime
 from laneway.doors.chat.platforms.telegram.platform import TelegramOptions, TelegramPlatform
-from laneway.doors.chat.ports import ChatCommand, LaneFactory
-from laneway.doors.chat.routing import CONTROLS
+from laneway.doors.chat.ports import LaneFactory
 from laneway.doors.chat.service import ChatService
 from laneway.store.conversation_locks import ConversationLockFiles
 from laneway.store.conversations import StoredConversations
 from laneway.store.database import Database
-from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn
+from laneway.testing.chat_script import ScriptedLanes
 from laneway.testing.clock import QuickClock
 from laneway.testing.fake_telegram import BotApiRate, FakeTelegram
+from tests.doors.chat.platforms.bot_scenes import COMMANDS
 
 DEADLINE_S = 25.0
-COMMANDS = (
-    ChatCommand("claude", "Claude", kind="lane"),
-    ChatCommand("codex", "Codex", kind="lane"),
-    *(ChatCommand(name, what) for name, what in CONTROLS.items()),
-)
-
-
-async def begun(lanes: ScriptedLanes, name: str = "claude", count: int = 1) -> ScriptedTurn:
-    """The so manyth turn of the latest lane of that name, once it has begun."""
-    while not any(lane.name == name for lane in lanes.made):
-        await asyncio.sleep(0.002)
-    return await lanes.lane(name).begun(count)
 
 
 class Scene:
@@ -89,9 +78,7 @@ class Scene:
                         pictures=pictures,
                         api_url=self.telegram.api_url,
                     ),
-                    store,
-                    clock=self.clock,
-                    tell=self.told.append,
+                    BotRuntime(store, clock=self.clock, tell=self.told.append),
                 )
                 task = asyncio.create_task(platform.run(chat))
                 try:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from laneway.testing.fake_telegram import BotApiMessage, FakeTelegram
-from tests.cli.support import laneway, start
+from tests.cli.support import laneway
+from tests.doors.chat.platforms.bot_scenes import chatting
 
 DEADLINE_S = 90.0
 
@@ -30,21 +31,9 @@ def settings(telegram: FakeTelegram, tmp_path: Path, **env: str) -> dict[str, st
 
 @asynccontextmanager
 async def serving(telegram: FakeTelegram, tmp_path: Path, *words: str, **env: str) -> AsyncIterator[Process]:
-    process = await start(
-        *("chat", "-C", str(tmp_path), "--platform", "telegram", *words),
-        env=settings(telegram, tmp_path, **env),
-    )
-    try:
-        ready = asyncio.create_task(telegram.wait_polled())
-        ended = asyncio.create_task(process.wait())
-        await asyncio.wait({ready, ended}, return_when=asyncio.FIRST_COMPLETED)
-        ready.cancel()
-        assert not ended.done(), await process.stderr.read() if process.stderr is not None else ""
+    env = settings(telegram, tmp_path, **env)
+    async with chatting("telegram", telegram.wait_polled, tmp_path, *words, env=env) as process:
         yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
 
 
 async def test_people_work_with_both_engines_and_no_agent_sees_the_token(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from laneway.core.model import PlanStep
 from laneway.doors.chat.messages import Place
 from laneway.testing.chat_script import ScriptedLanes
-from tests.doors.chat.platforms.telegram.scene import begun, scene
+from tests.doors.chat.platforms.bot_scenes import begun
+from tests.doors.chat.platforms.telegram.scene import scene
 
 JPEG = b"\xff\xd8\xff"
 

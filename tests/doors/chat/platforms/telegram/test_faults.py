@@ -11,7 +11,8 @@ from laneway.base.errors import UsageError
 from laneway.doors.chat.platforms.bots.health import last_health
 from laneway.testing.chat_script import ScriptedLanes, ScriptedTurn
 from laneway.testing.fake_telegram import BotApiChat, BotApiMessage, FakeTelegram
-from tests.doors.chat.platforms.telegram.scene import begun, scene
+from tests.doors.chat.platforms.bot_scenes import begun
+from tests.doors.chat.platforms.telegram.scene import scene
 
 
 def times_shown(telegram: FakeTelegram, chat: BotApiChat, words: str) -> int:

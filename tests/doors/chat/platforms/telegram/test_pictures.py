@@ -9,8 +9,9 @@ import pytest
 from laneway.app.diff_pictures import DiffDrawer
 from laneway.rendering.diff_images.drawn import DrawnDiff
 from laneway.testing.chat_script import ScriptedLanes
+from tests.doors.chat.platforms.bot_scenes import begun
 from tests.doors.chat.platforms.bots.support import HandDrawn
-from tests.doors.chat.platforms.telegram.scene import begun, scene
+from tests.doors.chat.platforms.telegram.scene import scene
 
 ONE = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-one = 1\n+two = 2\n"
 THREE = "".join(

@@ -18,7 +18,8 @@ from laneway.testing.clock import HandClock
 from laneway.testing.fake_telegram import BotApiChat, BotApiMessage, FakeTelegram
 from laneway.wire.guardian import descendants
 from tests.doors.chat.engine_lanes import LONG
-from tests.doors.chat.platforms.telegram.scene import Process, Scene, begun, scene
+from tests.doors.chat.platforms.bot_scenes import begun
+from tests.doors.chat.platforms.telegram.scene import Process, Scene, scene
 from tests.doors.chat.real_chat import RealLanes, real_lanes
 
 DEADLINE_S = 90.0

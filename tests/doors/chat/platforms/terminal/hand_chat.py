@@ -9,7 +9,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from laneway.core.conversations import ConversationRecord
-from laneway.core.model import Activity, Choice, Field, Question
+from laneway.core.model import Activity, Choice, Failure, Field, Question, Tokens
 from laneway.doors.chat.messages import Incoming, Place, Tap, TapResult
 from laneway.doors.chat.outputs import (
     VOLATILE,
@@ -235,4 +235,19 @@ def command(
             output=output,
             exit_code=exit_code,
         ),
+    )
+
+
+def done(
+    lane: str = "claude", *, banner: bool = False, diff: str = "", failure: Failure | None = None
+) -> TurnEnded:
+    return TurnEnded(
+        lane=lane,
+        ticket="t1",
+        status="failed" if failure else "completed",
+        has_banner=banner,
+        diff=diff,
+        failure=failure,
+        tokens=Tokens(total=1234),
+        seconds=7.0,
     )

@@ -6,6 +6,7 @@ It goes to standard error, where the bot's user looks, and into the store, where
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 
 import msgspec
@@ -44,6 +45,11 @@ class BotHealth:
             self._store.set_cursor(CURSOR + self._platform, msgspec.json.encode(self.line).decode())
         except StoreError as problem:
             log.warning("the health of %s could not be noted: %s", self._platform, problem)
+
+
+def tell_on_stderr(line: str) -> None:
+    sys.stderr.write(f"laneway: {line}\n")
+    sys.stderr.flush()
 
 
 def last_health(platform: str, store: ConversationStore) -> HealthLine | None:

@@ -31,6 +31,7 @@ from laneway.doors.chat.outputs import (
 )
 from laneway.doors.chat.platforms.bots import words
 from laneway.doors.chat.platforms.bots.posts import STOP, BotPost, PostKind
+from laneway.rendering.lane_titles import lane_name
 
 MAX_WORK_LINES = 12
 """Of a list of activities; earlier ones are counted."""
@@ -116,7 +117,7 @@ class BotPresenter:
     def _turn(self, ticket: str, lane: str) -> _TurnPosts:
         if ticket not in self._turns:
             # Its beginning was missed: better a prefix too many than words without their speaker.
-            self._turns[ticket] = _TurnPosts(f"{code_label(lane, 40)}::")
+            self._turns[ticket] = _TurnPosts(f"{lane_name(lane)}::")
             while len(self._turns) > MAX_TURNS:
                 del self._turns[next(iter(self._turns))]
         return self._turns[ticket]

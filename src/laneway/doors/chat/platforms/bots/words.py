@@ -13,11 +13,11 @@ from laneway.doors.chat.platforms.bots.markdown import inline
 from laneway.rendering import choices, forms, questions_in_text
 from laneway.rendering.activities import activity_title, outcome
 from laneway.rendering.diffs import sentence
+from laneway.rendering.lane_titles import RULE, began_head, ended_head, lane_name
 from laneway.rendering.question_texts import explanation, question_title
 
 BADGES = {"codex": "🔶", "claude": "🔷"}
 PLAIN_BADGE = "🔹"
-RULE = "━━━"
 EDITED = "✏️ I have taken this message as it was. Send the new words as a message of their own."
 MAX_TASK_CHARS = 120
 """Of the task, in the banner of a turn."""
@@ -58,7 +58,7 @@ def badge(lane: str) -> str:
 
 
 def shown_name(lane: str) -> str:
-    return code_label(lane, 40).upper()
+    return lane_name(lane).upper()
 
 
 # ── turns ──────────────────────────────────────────────────────────────────
@@ -66,18 +66,17 @@ def shown_name(lane: str) -> str:
 
 def began(turn: TurnBegan) -> str:
     task = label(turn.task.strip().split("\n")[0], MAX_TASK_CHARS) if turn.task.strip() else ""
-    by = f" (for {code_label(turn.caller, 40)})" if turn.caller else ""
+    by = f" (for {lane_name(turn.caller)})" if turn.caller else ""
     what = f": {escaped(task)}" if task else ""
-    return f"{RULE} {badge(turn.lane)} **{shown_name(turn.lane)} STARTED**{by}{what} {RULE}"
+    return f"{RULE} {badge(turn.lane)} **{began_head(turn.lane)}**{by}{what} {RULE}"
 
 
 def ended(turn: TurnEnded) -> str:
     """The end of a turn; empty where nothing needs to be said."""
-    how = {"completed": "COMPLETED", "failed": "FAILED", "interrupted": "STOPPED"}[turn.status]
     lines = []
     if turn.has_banner:
         seconds = f" · {turn.seconds:,.0f} s" if turn.seconds >= 1 else ""
-        lines.append(f"{RULE} {badge(turn.lane)} **{shown_name(turn.lane)} {how}**{seconds} {RULE}")
+        lines.append(f"{RULE} {badge(turn.lane)} **{ended_head(turn.lane, turn.status)}**{seconds} {RULE}")
     elif turn.status == "interrupted":
         lines.append(f"⏹ {shown_name(turn.lane).capitalize()} was stopped.")
     elif turn.buttons and turn.failure is None:

@@ -6,13 +6,11 @@ A port `ChatPlatform`. Nothing of it is kept outside of `run`; the token is in m
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import itertools
 import logging
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -20,17 +18,16 @@ import aiohttp
 import discord
 import msgspec
 
-from laneway.base.clock import LoopClock
-from laneway.base.errors import StoreError, UsageError
+from laneway.base.errors import UsageError
 from laneway.base.plain import code_label
-from laneway.core.conversations import ConversationStore
 from laneway.core.ports import Clock
 from laneway.doors.chat.outbox import BACKOFF_S
 from laneway.doors.chat.platforms.bots.access import BotAccess, Strangers
 from laneway.doors.chat.platforms.bots.health import BotHealth
 from laneway.doors.chat.platforms.bots.pictures import DiffPictures
-from laneway.doors.chat.platforms.bots.place_views import BotPlaceViews, open_place_views
+from laneway.doors.chat.platforms.bots.place_views import BotPlaceViews
 from laneway.doors.chat.platforms.bots.received_files import ReceivedFiles
+from laneway.doors.chat.platforms.bots.runtime import BotRuntime
 from laneway.doors.chat.platforms.discord.api import ANY_CALL_S, CallPace, DiscordApi, pause
 from laneway.doors.chat.platforms.discord.commands import registered
 from laneway.doors.chat.platforms.discord.downloads import Downloads
@@ -108,26 +105,28 @@ class ConnectionHealth:
         self._cancel = None
 
 
-def tell_on_stderr(line: str) -> None:
-    sys.stderr.write(f"laneway: {line}\n")
-    sys.stderr.flush()
+class DiscordLogin(NamedTuple):
+    """The bot, logged in, and what carries its calls."""
+
+    session: aiohttp.ClientSession
+    client: GatewayClient
+    api: DiscordApi
+    pace: CallPace
+    bot_id: int
+
+    @property
+    def bot_name(self) -> str:
+        return code_label(self.client.user.name if self.client.user is not None else "", 40)
+
+    async def history(self, channel_id: str, limit: int) -> list[discord.Message]:
+        await self.pace.turn()
+        return await self.client.latest(channel_id, limit)
 
 
 class DiscordPlatform:
-    def __init__(
-        self,
-        options: DiscordOptions,
-        store: ConversationStore,
-        *,
-        clock: Clock | None = None,
-        wall: Callable[[], float] = time.time,
-        tell: Callable[[str], None] = tell_on_stderr,
-    ) -> None:
+    def __init__(self, options: DiscordOptions, runtime: BotRuntime) -> None:
         self._options = options
-        self._store = store
-        self._clock = clock or LoopClock()
-        self._wall = wall
-        self._tell = tell
+        self._runtime = runtime
         self.views: BotPlaceViews | None = None
         """While it runs; for tests."""
         self.intake: DiscordIntake | None = None
@@ -146,13 +145,13 @@ class DiscordPlatform:
         ):
             with logs_handed_over():
                 bot_id = await self._log_in(client)
-                pace = CallPace(self._clock)
+                pace = CallPace(self._runtime.clock)
                 api = DiscordApi(session, options.api_url, options.token, pace)
-                return await self._serve(chat, api, session, client, bot_id, pace)
+                return await self._serve(chat, DiscordLogin(session, client, api, pace, bot_id))
 
     async def _log_in(self, client: GatewayClient) -> int:
         """The bot's id. Waits for a network, and raises `UsageError` for a token that is refused."""
-        line = BotHealth(NAME, self._store, self._tell, self._wall)
+        line = self._runtime.health(NAME)
         for wait_s in itertools.chain(BACKOFF_S, itertools.repeat(BACKOFF_S[-1])):
             try:
                 await client.login(self._options.token)
@@ -162,85 +161,32 @@ class DiscordPlatform:
                 await client.forget_login()
                 log.warning("Discord could not be reached: %s; again in %g s", type(problem).__name__, wait_s)
                 line.is_now(OFFLINE, is_well=False)
-                await pause(self._clock, wait_s)
+                await pause(self._runtime.clock, wait_s)
             else:
                 break
         assert client.user is not None
         return client.user.id
 
-    async def _serve(
-        self,
-        chat: Chat,
-        api: DiscordApi,
-        session: aiohttp.ClientSession,
-        client: GatewayClient,
-        bot_id: int,
-        pace: CallPace,
-    ) -> int:
-        options = self._options
-        access = options.access
-        files = ReceivedFiles(self._options.files, self._wall)
-        bot_name = code_label(client.user.name if client.user is not None else "", 40)
-        line = BotHealth(NAME, self._store, self._tell, self._wall)
-        health = ConnectionHealth(line, self._clock, well=f"ready as {bot_name}")
-        strangers = Strangers(NAME, self._clock, self._tell)
-        private = PrivateChats(self._store)
-        writer = DiscordWriter(api, access, private, options.pictures)
-
-        async def history(channel_id: str, limit: int) -> list[discord.Message]:
-            await pace.turn()
-            return await client.latest(channel_id, limit)
-
+    async def _serve(self, chat: Chat, login: DiscordLogin) -> int:
+        options, runtime = self._options, self._runtime
+        health = ConnectionHealth(runtime.health(NAME), runtime.clock, well=f"ready as {login.bot_name}")
+        writer = DiscordWriter(login.api, options.access, PrivateChats(runtime.store), options.pictures)
         refused: UsageError | None = None
         async with (
-            open_place_views(
-                chat,
-                self._store,
-                writer,
-                access,
-                self._clock,
-                any_call_s=ANY_CALL_S,
-                pictures=options.pictures,
+            runtime.place_views(
+                chat, writer, options.access, any_call_s=ANY_CALL_S, pictures=options.pictures
             ) as views,
             asyncio.TaskGroup() as tasks,
         ):
-            intake = DiscordIntake(
-                views,
-                self._store,
-                access,
-                strangers,
-                api,
-                Downloads(session, files),
-                private=private,
-                bot_id=bot_id,
-                history=history,
-                clock=self._clock,
-                wall=self._wall,
-                may_show=writer.may_show,
-                tasks=tasks,
-            )
-            lanes = frozenset(each.name for each in options.commands if each.kind == "lane")
-            interactions = DiscordInteractions(views, chat, access, strangers, api, tasks, lanes, private)
+            files = await runtime.received_files(options.files)
+            strangers = runtime.strangers(NAME)
+            intake = self._intake(login, views, writer, strangers, files, tasks)
+            interactions = self._interactions(login, chat, views, writer, strangers, tasks)
             self.views, self.intake = views, intake
-            await intake.prime(sorted(access.chats))
-            await asyncio.to_thread(_delete_old, files)
-
-            async def on_new_session() -> None:
-                await intake.catch_up()
-                await self._register_commands(api, bot_id)
-
-            client.hand_to(
-                GatewayHandlers(
-                    on_message=intake.on_message,
-                    on_edit=intake.on_edit,
-                    on_interaction=interactions.on_interaction,
-                    on_new_session=on_new_session,
-                    on_lost=health.lost,
-                    on_back=health.back,
-                )
-            )
+            await intake.prime(sorted(options.access.chats))
+            login.client.hand_to(self._handlers(login, intake, interactions, health))
             try:
-                refused = await stay_connected(client)
+                refused = await stay_connected(login.client)
             finally:
                 health.close()
                 intake.close()
@@ -248,21 +194,74 @@ class DiscordPlatform:
             raise refused
         return 0
 
-    async def _register_commands(self, api: DiscordApi, bot_id: int) -> None:
+    def _intake(
+        self,
+        login: DiscordLogin,
+        views: BotPlaceViews,
+        writer: DiscordWriter,
+        strangers: Strangers,
+        files: ReceivedFiles,
+        tasks: asyncio.TaskGroup,
+    ) -> DiscordIntake:
+        return DiscordIntake(
+            views,
+            self._runtime.store,
+            self._options.access,
+            strangers,
+            login.api,
+            Downloads(login.session, files),
+            private=writer.private,
+            bot_id=login.bot_id,
+            history=login.history,
+            clock=self._runtime.clock,
+            wall=self._runtime.wall,
+            may_show=writer.may_show,
+            tasks=tasks,
+        )
+
+    def _interactions(
+        self,
+        login: DiscordLogin,
+        chat: Chat,
+        views: BotPlaceViews,
+        writer: DiscordWriter,
+        strangers: Strangers,
+        tasks: asyncio.TaskGroup,
+    ) -> DiscordInteractions:
+        lanes = frozenset(each.name for each in self._options.commands if each.kind == "lane")
+        return DiscordInteractions(
+            views, chat, self._options.access, strangers, login.api, tasks, lanes, writer.private
+        )
+
+    def _handlers(
+        self,
+        login: DiscordLogin,
+        intake: DiscordIntake,
+        interactions: DiscordInteractions,
+        health: ConnectionHealth,
+    ) -> GatewayHandlers:
+        async def on_new_session() -> None:
+            await intake.catch_up()
+            await self._register_commands(login)
+
+        return GatewayHandlers(
+            on_message=intake.on_message,
+            on_edit=intake.on_edit,
+            on_interaction=interactions.on_interaction,
+            on_new_session=on_new_session,
+            on_lost=health.lost,
+            on_back=health.back,
+        )
+
+    async def _register_commands(self, login: DiscordLogin) -> None:
         """Only if they are others than last time: Discord allows few such calls in a day."""
         commands = registered(self._options.commands)
-        digest = hashlib.sha256(msgspec.json.encode(commands)).hexdigest()[:16]
-        cursor = f"{REGISTERED}{bot_id}"
-        try:
-            if await asyncio.to_thread(self._store.cursor, cursor) == digest:
-                return
-            answer = await api.call("PUT", f"/applications/{bot_id}/commands", commands)
-            if answer.is_done:
-                await asyncio.to_thread(self._store.set_cursor, cursor, digest)
-            else:
-                log.warning("the slash commands could not be registered: %s", answer.why)
-        except StoreError as failed:
-            log.warning("the slash commands could not be noted: %s", failed)
+
+        async def register() -> str:
+            answer = await login.api.call("PUT", f"/applications/{login.bot_id}/commands", commands)
+            return "" if answer.is_done else answer.why
+
+        await self._runtime.register_commands(f"{REGISTERED}{login.bot_id}", commands, register)
 
 
 async def stay_connected(client: GatewayClient) -> UsageError | None:
@@ -284,10 +283,3 @@ def proxy_for(url: str) -> str | None:
     if proxy_bypass(parts.hostname or ""):
         return None
     return getproxies().get(parts.scheme)
-
-
-def _delete_old(files: ReceivedFiles) -> None:
-    try:
-        files.delete_old()
-    except OSError as problem:
-        log.warning("files received earlier could not be deleted: %s", problem.strerror)

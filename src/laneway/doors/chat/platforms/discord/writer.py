@@ -91,7 +91,7 @@ class DiscordWriter:
     ) -> None:
         self._api = api
         self._access = access
-        self._private = private
+        self.private = private
         self._pictures = pictures
         self._told_gone: set[str] = set()
         """Threads of which their channel was told that they cannot be written to."""
@@ -112,7 +112,7 @@ class DiscordWriter:
 
     def may_show(self, place: Place) -> bool:
         if not place.topic:
-            return self._private.user_of(place.chat) in self._access.users
+            return self.private.user_of(place.chat) in self._access.users
         return bool({place.chat, place.topic} & self._access.chats)
 
     async def deliver(self, place: Place, post: BotPost, ref: str) -> PostOutcome:

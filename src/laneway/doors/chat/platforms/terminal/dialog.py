@@ -13,8 +13,9 @@ import msgspec
 
 from laneway.core.model import Choice, Question
 from laneway.doors.chat.outputs import QuestionShown
-from laneway.doors.chat.platforms.terminal.drawing import RowCanvas, lane_name
+from laneway.doors.chat.platforms.terminal.drawing import RowCanvas
 from laneway.rendering.choices import offered
+from laneway.rendering.lane_titles import lane_name
 from laneway.terminal.foreign import label
 from laneway.terminal.prompting.drawing import draw_question, field_rows, first_screen, menu_rows
 from laneway.terminal.prompting.forms import CannotFill, FormField, fields_of, hint, value_of

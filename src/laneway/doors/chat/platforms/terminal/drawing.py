@@ -21,7 +21,8 @@ from laneway.doors.chat.outputs import (
     TurnBegan,
     TurnEnded,
 )
-from laneway.rendering.lane_titles import call_title
+from laneway.rendering.activities import end_note
+from laneway.rendering.lane_titles import MAX_NAME_CHARS, RULE, began_head, call_title, ended_head, lane_name
 from laneway.rendering.titles import CUT
 from laneway.terminal import foreign
 from laneway.terminal.foreign import fenced
@@ -30,24 +31,20 @@ from laneway.terminal.status import count, elapsed
 from laneway.terminal.style import Style
 
 TERMINAL = "terminal"
-RULE = "━━━"
 STEPS = {"pending": "☐", "running": "◐", "completed": "☑"}
 THOUGHT = "  ┄ "
 SAID = "› "
 SAID_MORE = "  "
-MAX_NAME_CHARS = 40
 MAX_TASK_CHARS = 100
 """Of a task in its banner: the words themselves stand above it."""
 MAX_PLAN_ROWS = 12
 """Of a plan that is changed in place: more would push the input off a small screen."""
-ENDED = {"completed": "COMPLETED", "failed": "FAILED", "interrupted": "STOPPED"}
 STOPPED_BY = {
     "stop": "stopped",
     "message": "stopped for your message",
     "silence": "stopped: it was silent for too long",
     "delegation": "stopped with the turn that asked for it",
 }
-ACTIVITY_ENDED = {"detached": "still running in the background"}
 ORDINALS = {1: "next", 2: "2nd", 3: "3rd"}
 
 
@@ -60,10 +57,6 @@ class RowCanvas(msgspec.Struct, frozen=True):
     def line(self, text: str, used: int = 0) -> str:
         """Foreign text as the rest of one row of which so many cells are used."""
         return foreign.label(text, None if self.columns is None else max(self.columns - used, 8))
-
-
-def lane_name(lane: str) -> str:
-    return code_label(lane, MAX_NAME_CHARS)
 
 
 # ── people ─────────────────────────────────────────────────────────────────
@@ -117,7 +110,7 @@ def began_rows(turn: TurnBegan, canvas: RowCanvas) -> list[str]:
         return []
     by = f" for {lane_name(turn.caller)}" if turn.caller else ""
     task = label(" ".join(turn.task.split()), MAX_TASK_CHARS)
-    head = f"{RULE} {lane_name(turn.lane).upper()} STARTED{by}"
+    head = f"{RULE} {began_head(turn.lane)}{by}"
     text = f"{head}: {task}" if task else head
     return [canvas.style.yellow(f"{canvas.line(text, len(RULE) + 1)} {RULE}")]
 
@@ -139,7 +132,7 @@ def ended_rows(turn: TurnEnded, canvas: RowCanvas, *, tells_counts: bool) -> lis
     tokens = turn.tokens.total if turn.tokens else 0
     counts = elapsed(turn.seconds) + (f" · {count(tokens)} tokens" if tokens else "")
     if turn.has_banner:
-        text = f"{RULE} {lane_name(turn.lane).upper()} {ENDED[turn.status]} · {counts}"
+        text = f"{RULE} {ended_head(turn.lane, turn.status)} · {counts}"
         rows.append(canvas.style.yellow(f"{text} {RULE}"))
     elif tells_counts:
         rows.append(canvas.style.dim(f"  {counts}"))
@@ -165,9 +158,8 @@ def call_end_rows(
         rows += output_rows(last, canvas)
     if activity.is_cut:
         rows.append(canvas.style.yellow(f"  {CUT}"))
-    if activity.status != "completed" or activity.exit_code:
-        how = ACTIVITY_ENDED.get(activity.status, activity.status)
-        status = f"exit code {activity.exit_code}" if activity.exit_code else how
+    status = end_note(activity)
+    if status:
         rows.append(canvas.style.yellow(f"  {canvas.line(f'{status}: {title}' if title else status, 2)}"))
     return rows, hidden
 

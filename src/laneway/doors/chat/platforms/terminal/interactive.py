@@ -41,10 +41,11 @@ from prompt_toolkit.styles import Style as PromptStyle
 from laneway.base.counting import counted
 from laneway.doors.chat.outputs import StatusNow
 from laneway.doors.chat.platforms.terminal.dialog import QuestionDialog
-from laneway.doors.chat.platforms.terminal.drawing import RowCanvas, lane_name
+from laneway.doors.chat.platforms.terminal.drawing import RowCanvas
 from laneway.doors.chat.platforms.terminal.shown_conversation import ShownConversation
 from laneway.doors.chat.platforms.terminal.status_row import MARKS_PER_S, status_row
 from laneway.doors.chat.platforms.terminal.streamed import StreamedMarkdown, Writer
+from laneway.rendering.lane_titles import lane_name
 from laneway.terminal.style import Style, size
 
 MAX_INPUT_ROWS = 10

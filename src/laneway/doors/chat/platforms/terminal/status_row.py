@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from laneway.doors.chat.outputs import StatusNow
-from laneway.doors.chat.platforms.terminal.drawing import lane_name
+from laneway.rendering.lane_titles import lane_name
 from laneway.terminal.foreign import cells, label
 from laneway.terminal.status import ASCII_MARKS, MARKS, count, elapsed
 

@@ -78,44 +78,13 @@ def searchable(shown: Shown) -> str:
 def _body(shown: Shown, cwd: str) -> dict[str, Any] | None:
     match shown.output:
         case Said() as said:
-            return {
-                "kind": "said",
-                "input": said.input_id,
-                "message": said.message_id,
-                "sender": label(said.sender),
-                "platform": label(said.platform),
-                "text": plain(said.text),
-                "images": said.images,
-                "lane": said.lane,
-            }
+            return _said(said)
         case InputReceipt() as receipt:
-            return {
-                "kind": "receipt",
-                "input": receipt.input_id,
-                "message": receipt.message_id,
-                "receipt": receipt.kind,
-                "lane": receipt.lane,
-                "position": receipt.position,
-                "text": plain(receipt.text),
-            }
+            return _receipt(receipt)
         case TurnBegan() as began:
-            return {
-                "kind": "turn_began",
-                "lane": began.lane,
-                "ticket": began.ticket,
-                "task": plain(began.task),
-                "banner": began.has_banner,
-                "sender": label(began.sender),
-                "caller": began.caller,
-            }
+            return _turn_began(began)
         case TextDone() as text:
-            return {
-                "kind": text.kind,
-                "lane": text.lane,
-                "ticket": text.ticket,
-                "part": text.part,
-                "tree": markdown_tree(text.text),
-            }
+            return _text(text)
         case ActivityShown() as activity:
             return _activity(activity.lane, activity.ticket, activity.activity, cwd)
         case PlanShown() as plan:
@@ -125,34 +94,93 @@ def _body(shown: Shown, cwd: str) -> dict[str, Any] | None:
         case QuestionShown() as question:
             return question_json(question, cwd)
         case QuestionOver() as over:
-            return {
-                "kind": "question_over",
-                "number": over.number,
-                "lane": over.lane,
-                "how": over.how,
-                "by": label(over.by),
-                "text": plain(over.text),
-            }
+            return _question_over(over)
         case Told(only=only) if only is not None and only.platform != PLATFORM:
             return None
         case Told() as told:
-            return {
-                "kind": "told",
-                "level": told.level,
-                "lane": told.lane,
-                "tree": markdown_tree(told.text),
-                "buttons": buttons_json(told.buttons),
-            }
+            return _told(told)
         case FileShown() as file:
-            return {
-                "kind": "file",
-                "lane": file.lane,
-                "name": code_label(file.name),
-                "path": plain_code(file.path),
-                "caption": plain(file.caption),
-            }
+            return _file(file)
         case _:
             return None
+
+
+def _said(said: Said) -> dict[str, Any]:
+    return {
+        "kind": "said",
+        "input": said.input_id,
+        "message": said.message_id,
+        "sender": label(said.sender),
+        "platform": label(said.platform),
+        "text": plain(said.text),
+        "images": said.images,
+        "lane": said.lane,
+    }
+
+
+def _receipt(receipt: InputReceipt) -> dict[str, Any]:
+    return {
+        "kind": "receipt",
+        "input": receipt.input_id,
+        "message": receipt.message_id,
+        "receipt": receipt.kind,
+        "lane": receipt.lane,
+        "position": receipt.position,
+        "text": plain(receipt.text),
+    }
+
+
+def _turn_began(began: TurnBegan) -> dict[str, Any]:
+    return {
+        "kind": "turn_began",
+        "lane": began.lane,
+        "ticket": began.ticket,
+        "task": plain(began.task),
+        "banner": began.has_banner,
+        "sender": label(began.sender),
+        "caller": began.caller,
+    }
+
+
+def _text(text: TextDone) -> dict[str, Any]:
+    return {
+        "kind": text.kind,
+        "lane": text.lane,
+        "ticket": text.ticket,
+        "part": text.part,
+        "tree": markdown_tree(text.text),
+    }
+
+
+def _question_over(over: QuestionOver) -> dict[str, Any]:
+    return {
+        "kind": "question_over",
+        "number": over.number,
+        "lane": over.lane,
+        "how": over.how,
+        "by": label(over.by),
+        "text": plain(over.text),
+    }
+
+
+def _told(told: Told) -> dict[str, Any]:
+    return {
+        "kind": "told",
+        "level": told.level,
+        "lane": told.lane,
+        "tree": markdown_tree(told.text),
+        "buttons": buttons_json(told.buttons),
+    }
+
+
+def _file(file: FileShown) -> dict[str, Any]:
+    return {
+        "kind": "file",
+        "lane": file.lane,
+        "name": code_label(file.name),
+        "path": plain_code(file.path),
+        "caption": plain(file.caption),
+    }
 
 
 def buttons_json(buttons: tuple[Button, ...]) -> list[dict[str, str]]:
