@@ -8,7 +8,7 @@ import sys
 from typing import Any, get_args
 
 from laneway.base.errors import UsageError
-from laneway.base.plain import plain
+from laneway.base.plain import code_label, plain
 from laneway.base.schema import SANDBOXES
 from laneway.cli.ask.inputs import FROM_STDIN, is_terminal, read_stdin, schema_of
 from laneway.cli.jobs.calls import JobCalls, add_cwd, add_job, add_json, print_json, run_verb
@@ -22,6 +22,10 @@ from laneway.jobs.model import HERE, Isolation
 
 MAX_DIGITS = 12
 """Of a number of tokens."""
+EDITS_STAY = (
+    "What this rehearsal edits in {} stays, and its records are removed when it ends: `laneway jobs resolve` "
+    "cannot roll it back. Without -C it works in a temporary repository."
+)
 SPAWN_EPILOG = """\
 Prints the id of the job at once; the job runs on when this command, and everything else of Laneway, has
 ended. A worker sees only the prompt and the folder: say all that it has to know.
@@ -123,6 +127,8 @@ def _add_edits(parser: argparse.ArgumentParser) -> None:
 def spawn(options: argparse.Namespace) -> int:
     if options.rehearse and not options.wait:
         raise UsageError("A rehearsal ends with this command, and its jobs with it: add --wait.")
+    if options.rehearse and options.cwd and options.sandbox not in (None, "read-only"):
+        print(f"laneway: {EDITS_STAY.format(code_label(str(options.cwd)))}", file=sys.stderr)
     arguments: dict[str, Any] = {
         "cwd": str(options.cwd) if options.cwd else None,
         "sandbox": options.sandbox,

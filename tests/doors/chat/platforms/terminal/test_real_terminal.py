@@ -33,6 +33,9 @@ async def test_a_task_for_codex_is_shown_and_claude_leads_without_banners(tmp_pa
     (tmp_path / "hello.txt").write_text("hello\n")
     async with at_chat(tmp_path, REHEARSE) as person:
         await person.see(READY)
+        greeting = "\n".join(row.strip() for row in person.rows)
+        assert "Messages go to claude; /NAME TASK gives a task to another lane, such as /codex." in greeting
+        assert "A rehearsal: scripted models answer, and nothing is kept." in greeting
         await person.say("/codex")
         await person.see("Usage: /codex <task>")
         await person.say(
