@@ -148,7 +148,7 @@ async def test_everything_of_ours_is_shown_and_nothing_is_touched(here: Machine)
         "✘ ~/.zfunc/_laneway",
         "✘ ~/.cache/laneway",
         "✘ ~/.local/state/laneway",
-        "· ~/.config/laneway/config.toml stays: you wrote them; --settings removes them, too",
+        "· ~/.config/laneway/config.toml stays: you wrote it; --settings removes it, too",
         "· ~/.config/atm/config.toml stays: it is ATM's, too: remove its tables for Laneway by hand",
         "Nothing was removed: `laneway uninstall` removes what is marked with ✘.",
         "The program itself",  # how it goes depends on how it was installed

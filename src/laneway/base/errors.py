@@ -303,7 +303,8 @@ class FileNewer(StoreError):
 class TeamGone(StoreError):
     def __init__(self, team: str, path: str = "") -> None:
         super().__init__(
-            f"There is no team {team}: it has no config.json. Check the name, or start it again.", path
+            f"There is no team {team}. Check the name; a team begins when its first session is started.",
+            path,
         )
         self.team = team
 

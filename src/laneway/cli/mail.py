@@ -34,24 +34,24 @@ from laneway.store import stamps
 from laneway.store.store import Store
 
 EPILOG = """\
-Who you are is --as NAME, else ATM_IDENTITY, else `identity` of your config; the team is --team, else
-ATM_TEAM, else your config, else the Claude Code session that this runs in, else `default`. A name that
-a running session has, or that somebody else registered in the team, is refused; `read --no-mark` and
-`pending` only look, and may be about anybody.
+You are --as NAME, else ATM_IDENTITY, else `identity` in your config. The team is --team, else ATM_TEAM, else
+your config, else the Claude Code session that this runs in, else `default`. A name that a running session
+uses, or that another program registered in the team, is refused. `read --no-mark` and `pending` change
+nothing and work for every name.
 
-exit codes: 0 done (also: kept for later, because another program holds the inbox), 1 not done, with a
-            sentence why, 2 the command line or a setting is wrong
+exit codes: 0 done (also: kept for later, because another program holds the inbox), 1 not done, with the
+            reason, 2 the command line or a setting is wrong
 
   laneway mail send bob "the tests are green" --as ann
   git diff | laneway mail send bob - --summary "my changes" --as ann
-  laneway mail read --as ann                     what is unread; then it is marked
-  laneway mail read --as bob --no-mark --all     look into any inbox
+  laneway mail read --as ann                     unread mail, which is then marked as read
+  laneway mail read --as bob --no-mark --all     look into any inbox, changing nothing
   laneway mail members --team crew --json
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Send and read team mail; Claude Code's teams and ATM's, the same files."
+    parser.description = "Send and read team mail, in the files of Claude Code's teams and ATM's."
     parser.epilog = EPILOG
     below = parser.add_subparsers(title="what to do", metavar="ACTION", required=True)
     for name, add, summary in (

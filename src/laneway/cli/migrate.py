@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from laneway.base.errors import ClientFileError, StoreError, UsageError
+from laneway.base.plain import code_label
 from laneway.cli.setup import DEADLINE_S, seconds_of
 
 if TYPE_CHECKING:
@@ -131,6 +132,9 @@ async def migrate(options: argparse.Namespace) -> MigrationReport:
     from laneway.cli.registrations import places, scan
 
     named = [file.expanduser().absolute() for file in options.files]
+    for file in named:
+        if not file.exists():
+            raise UsageError(f"There is no file {code_label(str(file))}.")
     result = scan(named or places(Path.home(), Path.cwd(), os.environ))
     unreadable = [{"file": str(each.file), "problem": each.problem} for each in result.unreadable]
     plans = [_plan(file, list(stale)) for file, stale in _by_file(result.stale)]

@@ -27,8 +27,8 @@ EDITS_STAY = (
     "cannot roll it back. Without -C it works in a temporary repository."
 )
 SPAWN_EPILOG = """\
-Prints the id of the job at once; the job runs on when this command, and everything else of Laneway, has
-ended. A worker sees only the prompt and the folder: say all that it has to know.
+Prints the id of the job at once; the job keeps running after this command, and every other Laneway process,
+has ended. A worker sees only the prompt and the folder, so put everything it needs to know into the prompt.
 
 exit codes: 0 started, or with --wait: succeeded, 1 it did not succeed, 2 the command line or a setting is
             wrong, 3 no usable Codex was found, 130 interrupted while waiting; the job goes on

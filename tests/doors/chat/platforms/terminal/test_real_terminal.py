@@ -195,7 +195,7 @@ async def test_a_conversation_goes_on_after_it_was_left(tmp_path: Path) -> None:
             await person.idle()
             person.screen.press("ctrl-d")
             assert (await person.screen.wait_end()).code == 0
-            (hint,) = [row for row in person.rows if "goes on with this conversation" in row]
+            (hint,) = [row for row in person.rows if "continues this conversation" in row]
         words = hint.split("goes on")[0].split()
         assert words[:3] == ["laneway", "chat", "--resume"]
         async with at_chat(stage.work, *words[2:], **env) as person:

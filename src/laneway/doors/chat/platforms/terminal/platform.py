@@ -96,7 +96,7 @@ class TerminalPlatform:
             code = await screen.run(conversation, completer)
             if not self._is_rehearsal and conversation.has_spoken:
                 again = f"laneway chat --resume {conversation.conversation_id}"
-                sys.stdout.write(Style(sys.stdout).dim(f"  {again}   goes on with this conversation") + "\n")
+                sys.stdout.write(Style(sys.stdout).dim(f"  {again}   continues this conversation") + "\n")
             return code
         finally:
             await conversation.close()
