@@ -216,8 +216,8 @@ async def test_a_script_must_say_so(here: Machine) -> None:
     ran = await uninstall(here)
     assert (ran.code, ran.err) == (
         2,
-        "laneway: Nothing was removed: there is no terminal to ask on. "
-        "A script says `laneway uninstall --yes`.\n",
+        "laneway: Nothing was removed: there is no terminal to ask at. "
+        "In a script, use `laneway uninstall --yes`.\n",
     )
     assert everything(here.home) == before
 

@@ -160,7 +160,7 @@ class _OnTelegram:
         if not self._here.bot.reads_groups:
             return ()
         return (
-            "In groups this bot is told every word, and Laneway needs only those that are for it: "
+            "In groups this bot receives every message, and Laneway needs only those that are for it: "
             "/setprivacy at @BotFather changes that.",
         )
 

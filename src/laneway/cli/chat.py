@@ -19,9 +19,9 @@ from laneway.cli.main import add_common
 LEFT_BEHIND_S = 3.0
 """For what lane plugins have left behind, before the process ends without it."""
 EPILOG = """\
-Messages go to Claude; `/codex fix the tests` gives a task to Codex in the same conversation, and Claude learns
-what was done. /help lists the commands. Enter sends, Alt-Enter starts a new line, Ctrl-C stops the turn,
-pressed twice it leaves. If only Codex is logged in, Codex leads; if neither is, use --rehearse.
+Messages go to Claude; `/codex fix the tests` gives a task to Codex in the same conversation, and Claude
+learns what was done. /help lists the commands. Enter sends, Alt-Enter starts a new line, Ctrl-C stops the
+turn, pressed twice it leaves. If only Codex is logged in, Codex leads; if neither is, use --rehearse.
 
 In a pipe each line is a message. Answers go to standard output, everything else to standard error; questions
 that are still open at the end of input are declined. Exits with 1 if a turn failed.

@@ -17,7 +17,8 @@ cancel, roll back, run again, undo. Team mail, and the checks of `laneway doctor
 conversations, as with `laneway chat --platform web`.
 
 The address that is printed contains a token. Anyone who has it can do all this, until the command ends.
-Keep the command in the foreground of your terminal: only then are answers to questions accepted. Ctrl-C ends it.
+Keep the command in the foreground of your terminal: only then are answers to questions accepted.
+Ctrl-C ends it.
 
   laneway console
   laneway console --port 8123      the same port each time
@@ -45,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text) <= MAX_PORT):
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: a number up to {MAX_PORT}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: give a number up to {MAX_PORT}")
     return int(text)
 
 

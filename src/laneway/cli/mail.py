@@ -113,13 +113,13 @@ def _add_members(parser: argparse.ArgumentParser) -> None:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of messages")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of messages")
     return int(text)
 
 
 def _moment(text: str) -> str:
     if stamps.parse(text) is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 2026-01-31T12:00:00Z")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 2026-01-31T12:00:00Z")
     return text
 
 

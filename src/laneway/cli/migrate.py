@@ -335,4 +335,4 @@ def _summary(report: MigrationReport) -> str:
     done = sum(item.state == "migrated" for item in items)
     if done == len(items):
         return f"{entries} changed, and what is started answers. `laneway migrate --undo` takes it back."
-    return f"{done} of {entries} changed and answering; the rest is told above."
+    return f"{done} of {entries} changed and answering; the others are listed above."

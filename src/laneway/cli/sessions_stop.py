@@ -89,7 +89,7 @@ def stopped_text(stopped: Stopped) -> str:
         return f"{stopped.identity} is {stopped.was}: there was nothing to stop."
     if stopped.is_stopped:
         return f"{stopped.identity} was stopped."
-    return f"{stopped.identity} was told to stop and has not done so yet."
+    return f"{stopped.identity} was asked to stop and has not stopped yet."
 
 
 def closed_text(ended: ClosedSession) -> str:

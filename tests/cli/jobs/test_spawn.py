@@ -163,9 +163,9 @@ async def test_arguments_that_are_no_text_are_refused_with_a_sentence(tmp_path: 
 async def test_a_wrong_flag_is_refused_with_an_example(tmp_path: Path) -> None:
     async with shell(tmp_path) as person:
         for flag, value, told in (
-            ("--timeout", "soon", "'soon' is no duration such as 90s, 30m or 1h30m"),
-            ("--token-budget", "0k", "'0k' is no number of tokens such as 200000, 200k or 2M"),
-            ("--priority", "high", "'high' is no whole number"),
+            ("--timeout", "soon", "'soon' is not a duration such as 90s, 30m or 1h30m"),
+            ("--token-budget", "0k", "'0k' is not a number of tokens such as 200000, 200k or 2M"),
+            ("--priority", "high", "'high' is not a whole number"),
         ):
             ran = await person.run("spawn", flag, value, "x")
             assert (ran.code, told in ran.err) == (2, True), ran.err

@@ -76,7 +76,7 @@ def list_jobs(options: argparse.Namespace) -> int:
 
 def number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 0 < int(text) <= 1_000_000):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1000000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1000000")
     return int(text)
 
 

@@ -227,12 +227,12 @@ def number_of_tokens(text: str) -> int:
     factor = {"k": 1000, "M": 1_000_000}.get(text[-1:], 1)
     digits = text[:-1] if factor > 1 else text
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= MAX_DIGITS and int(digits) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of tokens such as 200000, 200k or 2M")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tokens such as 200000, 200k or 2M")
     return int(digits) * factor
 
 
 def _signed(text: str) -> int:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= 6):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     return int(text)
