@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("pending", _add_pending, "how many messages are unread"),
         ("members", _add_members, "who is in a team"),
     ):
-        inner = below.add_parser(name, help=summary)
+        inner = below.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         add(inner)
         inner.add_argument("--team", metavar="NAME", help="the team (default: see `laneway mail --help`)")
         inner.add_argument("--json", action="store_true", help="as data, for programs")
@@ -87,11 +87,11 @@ def _add_send(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_read(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="what is read already, too")
+    parser.add_argument("--all", action="store_true", help="include mail that was read already")
     parser.add_argument("--no-mark", action="store_true", help="leave it unread; any name may be looked at")
     parser.add_argument("--limit", type=_count, metavar="N", help="no more than N messages")
-    parser.add_argument("--since", type=_moment, metavar="TIME", help="only later than this (ISO 8601)")
-    parser.add_argument("--from", dest="sender", metavar="NAME", help="only of this sender")
+    parser.add_argument("--since", type=_moment, metavar="TIME", help="only mail after this time (ISO 8601)")
+    parser.add_argument("--from", dest="sender", metavar="NAME", help="only from this sender")
     parser.add_argument("--id", dest="message_id", metavar="ID", help="this message, read or not")
     _add_who(parser)
     parser.set_defaults(run=read)

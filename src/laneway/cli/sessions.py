@@ -49,11 +49,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, add, summary in (
         ("list", add_listing, "list or prune them, as without an action"),
         ("watch", sessions_watch.configure, "see a live session at work"),
-        ("stop", sessions_stop.configure, "cancel what a live session does, or close it"),
+        ("stop", sessions_stop.configure, "cancel the work of a live session, or close it"),
     ):
         inner = below.add_parser(
             name,
             help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             # Otherwise the action's defaults would override flags that come before it.
             argument_default=argparse.SUPPRESS,
@@ -71,7 +72,7 @@ def add_listing(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--prune", action="store_true", help="remove closed and stale sessions from the list")
     parser.add_argument("--older-than", type=float, metavar="DAYS", help="prune only what is older")
-    parser.add_argument("--dry-run", action="store_true", help="only say what pruning would remove")
+    parser.add_argument("--dry-run", action="store_true", help="only show what pruning would remove")
     parser.add_argument("--yes", action="store_true", help="prune without asking")
     parser.add_argument("--all", action="store_true", help="all, not only the latest")
     parser.add_argument("--json", action="store_true", help="all as data, for programs")

@@ -19,9 +19,9 @@ from laneway.doors.local.scan import LiveSession
 from laneway.doors.local.shapes import CLOSE, NOT_HERE, STOP, Stopped
 
 EPILOG = """\
-Cancels the turn that runs and those that wait; whoever asked for them is answered, and the
-session can be used again. With --close the session itself is ended, as `agent_close` does: its
-name is free then, and it can be resumed.
+Cancels the running turn and the queued ones; their callers get an answer, and the session can
+be used again. With --close the session itself is ended, as `agent_close` does: its
+name becomes free, and it can be resumed.
 
 exit codes: 0 done, or there was nothing to stop, 1 it did not stop in time or its process does
             not answer, 2 there is no such live session

@@ -102,15 +102,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", nargs="?", choices=every, metavar="CLIENT", help=", ".join(every))
     parser.add_argument("--name", metavar="NAME", help="the server's name there (default: codex; see below)")
     parser.add_argument(
-        "--door", choices=("mcp", "mcp-server", "acp"), help="what is started (default: mcp; jetbrains: acp)"
+        "--door", choices=("mcp", "mcp-server", "acp"), help="what it starts (default: mcp; jetbrains: acp)"
     )
     parser.add_argument(
         "--scope", choices=("user", "project"), help="for you everywhere, or for this project"
     )
     parser.add_argument("--file", type=Path, metavar="FILE", help="this file, not the client's usual one")
     parser.add_argument("--print", action="store_true", help="only show what would be written")
-    parser.add_argument("--remove", action="store_true", help="take the entry out")
-    parser.add_argument("--undo", action="store_true", help="take the last setup, or the client's last, back")
+    parser.add_argument("--remove", action="store_true", help="remove the entry")
+    parser.add_argument("--undo", action="store_true", help="undo the last setup, or the client's last")
     parser.add_argument(
         "--force",
         action="store_true",

@@ -24,7 +24,7 @@ A job is named by its id, or by six characters of its beginning or its end.
 VERBS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], str]] = {
     "spawn": (spawning.add_spawn, "start a job"),
     "list": (looking.add_list, "list jobs, as without a verb"),
-    "status": (looking.add_status, "where jobs stand"),
+    "status": (looking.add_status, "the status of jobs"),
     "result": (looking.add_result, "what a job produced"),
     "events": (looking.add_events, "what a job did, or is doing"),
     "send": (spawning.add_send, "continue the thread of a job"),

@@ -191,8 +191,8 @@ async def _begin(calls: JobCalls, tool: str, arguments: dict[str, Any], options:
 # ── send ───────────────────────────────────────────────────────────────────
 
 SEND_EPILOG = """\
-A new job with the settings of the earlier one, on its thread: the worker knows what it did before. Behind a
-job that still runs it is queued.
+A new job with the settings of the earlier one, on its thread: the worker knows what it did before. It is
+queued while the earlier job is still running.
 
   laneway jobs send 89abcdef "and now the tests"
 """
