@@ -155,7 +155,7 @@ async def test_help_status_and_lanes_say_what_there_is(tmp_path: Path) -> None:
     async with talking(tmp_path, lanes) as talk:
         await talk.say("/help")
         help_text = (await talk.view.told("Lanes:")).text
-        for word in ("/codex …", "`/stop`: stop all work", "`/join`", "`//x` says `/x`"):
+        for word in ("/codex …", "`/stop`: stop all work", "`/join`", "`//x` sends `/x`"):
             assert word in help_text
         await talk.say("/status")
         assert "Nothing runs" in (await talk.view.told("Nothing runs")).text

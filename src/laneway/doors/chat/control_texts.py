@@ -44,7 +44,7 @@ def help_text(state: ConversationData, lane_of: LaneOf) -> str:
         [
             *lines,
             "",
-            f"Plain words go to {state.default_lane}; a reply goes to its lane. `//x` says `/x`.",
+            f"Other messages go to {state.default_lane}; a reply goes to its lane. `//x` sends `/x`.",
         ]
     )
 
