@@ -1,3 +1,3 @@
-"""Laneway: OpenAI Codex in Claude Code, your editor, your team and your shell."""
+"""Laneway: OpenAI Codex and Claude Code, working together: chat, background jobs, editors, MCP."""
 
 __version__ = "0.1.0"

@@ -160,4 +160,4 @@ async def test_a_pipe_instead_of_settings_does_not_hold_up_a_chat(tmp_path: Path
         os.mkfifo(root / name)
         ran = await in_a_pipe(here, "%say fine", cwd=root)
     assert (ran.code, ran.out) == (2, "")
-    assert f"{name}: this is no file: remove it." in ran.err
+    assert f"{name}: this is not a file: remove it." in ran.err

@@ -74,7 +74,7 @@ async def test_a_task_of_codex_is_shown_as_the_document_says(browser: Browser, t
         await tab.say("/codex mend the tests")
         turn = await (await here.lane("codex")).begun()
         assert turn.given.text == "mend the tests"
-        await expect(page.locator(".banner.begins")).to_contain_text("codex begins")
+        await expect(page.locator(".banner.begins")).to_contain_text("codex started")
         turn.thought("I should look first.")
         turn.plan(PlanStep(text="Look", status="running"), PlanStep(text="Mend", status="pending"))
         turn.command("make test")

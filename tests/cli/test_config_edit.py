@@ -256,5 +256,5 @@ async def test_a_secret_comes_from_standard_input_and_is_never_shown(folders: Fo
     ran = await config(folders, "set", "http_token", "-", stdin="hunter3\n")
     assert (
         ran.err
-        == f"laneway: other users can read {folders.own_file}, including the secret: run `chmod 600` on it.\n"
+        == f"laneway: other users can read {folders.own_file}, including the secret. Run `chmod 600` on it.\n"
     )

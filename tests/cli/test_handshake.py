@@ -49,8 +49,8 @@ async def test_noise_among_the_messages_is_counted() -> None:
         (["--exit"], "It ended before it answered initialize: exit code 7."),
         (["--dies-later"], "It ended before it answered tools/list: killed by SIGKILL."),
         (["--error"], "It refused initialize: go\\x1b away (-32000)."),
-        (["--odd"], "Its answer to initialize is no object."),
-        (["--no-list"], "Its list of tools is no list."),
+        (["--odd"], "Its answer to initialize is not an object."),
+        (["--no-list"], "Its list of tools is not a list."),
     ],
 )
 async def test_what_goes_wrong_is_one_sentence(flags: list[str], problem: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -105,6 +106,20 @@ def test_every_command_can_be_configured_alone() -> None:
     """Its flags are built only when it is named."""
     for name in COMMANDS:
         assert name in build_parser([name]).format_help()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_and_action_says_what_it_is_for(name: str) -> None:
+    """A sentence above the flags: somebody may come straight to `laneway mail read --help`."""
+    waiting = [build_parser([name])]
+    seen = []
+    while waiting:
+        parser = waiting.pop()
+        seen.append(parser)
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                waiting.extend(action.choices.values())
+    assert [parser.prog for parser in seen if not (parser.description or "").rstrip()] == []
 
 
 async def test_logs_go_where_they_are_told(tmp_path: Path) -> None:

@@ -288,6 +288,12 @@ async def test_only_the_files_that_are_named_are_changed(here: Machine, tmp_path
     assert other.read_text() == CLAUDE
 
 
+async def test_a_named_file_that_does_not_exist_is_an_error(here: Machine, tmp_path: Path) -> None:
+    """Not a file in which nothing is stale: the name was mistyped."""
+    ran = await here.run("migrate", str(tmp_path / "nothing.json"))
+    assert (ran.code, ran.err) == (2, f"laneway: There is no file {tmp_path / 'nothing.json'}.\n")
+
+
 async def test_a_projects_file_gets_the_plain_name(here: Machine, tmp_path: Path) -> None:
     """Others have no such path."""
     project = tmp_path / "project"

@@ -50,6 +50,15 @@ async def test_a_summary_is_found_by_name_and_by_the_end_of_an_id(store: Store, 
     assert (few.code, "There is no session 11111" in few.err) == (2, True)
 
 
+@pytest.mark.parametrize("words", [("summary",), ("sessions", "watch"), ("sessions", "stop")])
+async def test_an_empty_name_is_called_empty(
+    words: tuple[str, ...], store: Store, env: dict[str, str]
+) -> None:
+    """As of a shell variable that is not set: no sentence with a gap in it."""
+    ran = await laneway(*words, "", env=env)
+    assert (ran.code, ran.err.startswith("laneway: The name is empty: give a name, an id")) == (2, True)
+
+
 async def test_a_name_that_can_mean_several_is_answered_with_the_candidates(
     store: Store, env: dict[str, str]
 ) -> None:

@@ -148,7 +148,7 @@ async def test_everything_of_ours_is_shown_and_nothing_is_touched(here: Machine)
         "✘ ~/.zfunc/_laneway",
         "✘ ~/.cache/laneway",
         "✘ ~/.local/state/laneway",
-        "· ~/.config/laneway/config.toml stays: you wrote them; --settings removes them, too",
+        "· ~/.config/laneway/config.toml stays: you wrote it; --settings removes it, too",
         "· ~/.config/atm/config.toml stays: it is ATM's, too: remove its tables for Laneway by hand",
         "Nothing was removed: `laneway uninstall` removes what is marked with ✘.",
         "The program itself",  # how it goes depends on how it was installed
@@ -216,8 +216,8 @@ async def test_a_script_must_say_so(here: Machine) -> None:
     ran = await uninstall(here)
     assert (ran.code, ran.err) == (
         2,
-        "laneway: Nothing was removed: there is no terminal to ask on. "
-        "A script says `laneway uninstall --yes`.\n",
+        "laneway: Nothing was removed: there is no terminal to ask at. "
+        "In a script, use `laneway uninstall --yes`.\n",
     )
     assert everything(here.home) == before
 

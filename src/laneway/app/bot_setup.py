@@ -27,7 +27,7 @@ ANSWER_S = 30.0
 GETTING_A_TOKEN = {
     "telegram": (
         "In Telegram, open @BotFather (https://t.me/BotFather), send /newbot and choose two names.",
-        "It answers with a token: a number, a colon and 35 letters.",
+        "It answers with a token, which is a number, a colon and 35 letters.",
     ),
     "discord": (
         "Open https://discord.com/developers/applications and press “New Application”.",
@@ -160,7 +160,7 @@ class _OnTelegram:
         if not self._here.bot.reads_groups:
             return ()
         return (
-            "In groups this bot is told every word, and Laneway needs only those that are for it: "
+            "In groups this bot receives every message, and Laneway needs only those that are for it: "
             "/setprivacy at @BotFather changes that.",
         )
 

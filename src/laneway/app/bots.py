@@ -37,7 +37,7 @@ def token_of(platform: str, settings: Settings, environment: MutableMapping[str,
         environment.pop(variable, None)
     if not token:
         raise UsageError(
-            f"There is no token of a bot for {platform}. Run `laneway setup {platform}`, "
+            f"There is no bot token for {platform}. Run `laneway setup {platform}`, "
             f"or set {variables(platform)[0]}."
         )
     return str(token)

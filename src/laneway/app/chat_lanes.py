@@ -48,7 +48,7 @@ CLAUDE = LaneKind(
 CODEX = LaneKind(name="codex", description="OpenAI Codex", login=CODEX_LOGIN)
 REHEARSE = LaneKind(
     name="rehearse",
-    description="The real Codex with a scripted model: no account, no network; %help says what it can do",
+    description="The real Codex with a scripted model: no account, no network; %help lists what it can do",
     login=CODEX_LOGIN,
     sandbox="workspace-write",
     approval_policy="on-request",

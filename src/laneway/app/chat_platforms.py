@@ -66,7 +66,7 @@ def _terminal(context: PlatformContext) -> ChatPlatform:
     return TerminalPlatform(
         context.cwd,
         resume=context.resume,
-        keeps_history=not context.is_rehearsal,
+        is_rehearsal=context.is_rehearsal,
         interrupts=context.signals,
     )
 

@@ -49,9 +49,9 @@ class PageServer:
         settings = self._settings
         if not is_loopback(settings.page_host) and settings.page_remote:
             log.warning(
-                "the page can be reached from other machines at %s: whoever has its token can run commands "
-                "here, and without TLS in front of it the token can be read on the way (it answers to this "
-                "address, and to the names in page.names)",
+                "the page can be reached from other machines at %s: anyone who has its token can run "
+                "commands here, and without TLS in front of it the token can be read on the way (it answers "
+                "to this address, and to the names in page.names)",
                 settings.page_host,
             )
         async with AsyncExitStack() as stack:

@@ -105,7 +105,7 @@ def read(path: Path) -> ConfigFile | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except NotRegular as problem:
-        raise _wrong(path, "this is no file: remove it.") from problem
+        raise _wrong(path, "this is not a file: remove it.") from problem
     except TooLarge as problem:
         size = f"{MAX_FILE_BYTES // 1024} KiB"
         raise _wrong(path, f"this file is larger than {size}: shorten it.") from problem

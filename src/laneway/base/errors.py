@@ -303,7 +303,8 @@ class FileNewer(StoreError):
 class TeamGone(StoreError):
     def __init__(self, team: str, path: str = "") -> None:
         super().__init__(
-            f"There is no team {team}: it has no config.json. Check the name, or start it again.", path
+            f"There is no team {team}. Check the name; a team begins when its first session is started.",
+            path,
         )
         self.team = team
 
@@ -355,14 +356,15 @@ class ConversationHeld(StoreError):
 
 class ConversationUnknown(StoreError):
     def __init__(self, conversation_id: str) -> None:
-        super().__init__(f"There is no conversation {_visible(conversation_id)}.")
+        super().__init__(f"There is no conversation {_visible(conversation_id) or 'with an empty id'}.")
         self.conversation_id = conversation_id
 
 
 class JobUnknown(LanewayError):
     def __init__(self, job_id: str) -> None:
         super().__init__(
-            f"There is no job {_visible(job_id[:100])}: it never was, was removed, or is not yours."
+            f"There is no job {_visible(job_id[:100]) or 'with an empty id'}: it never existed, was removed, "
+            "or is not yours."
         )
         self.job_id = job_id
 
@@ -382,7 +384,7 @@ class SessionError(LanewayError):
 
 class SessionUnknown(SessionError):
     def __init__(self, agent_id: str) -> None:
-        super().__init__(f"There is no session {_visible(agent_id)}")
+        super().__init__(f"There is no session {_visible(agent_id) or 'with an empty id'}")
         self.agent_id = agent_id
 
 

@@ -326,7 +326,7 @@ class Settings(msgspec.Struct, frozen=True):
     chat_warn_secs = Key[int](
         kinds.whole(1, DAY_S),
         300,
-        "seconds of silence after which you are told that a lane is silent",
+        "seconds of silence after which a lane is reported as silent",
         table=CHAT,
     )
     chat_silence_secs = Key[int](

@@ -19,15 +19,15 @@ from laneway.cli.main import add_common
 LEFT_BEHIND_S = 3.0
 """For what lane plugins have left behind, before the process ends without it."""
 EPILOG = """\
-Claude leads, Codex helps: `/codex fix the tests` gives a task to Codex in the same conversation, and Claude
-is told what it did. /help lists the commands. Enter sends, Alt-Enter makes a new line, Ctrl-C stops the
-turn, twice leaves. Without a login of Claude's, Codex leads; without any, use --rehearse.
+Messages go to Claude; `/codex fix the tests` gives a task to Codex in the same conversation, and Claude
+learns what was done. /help lists the commands. Enter sends, Alt-Enter starts a new line, Ctrl-C stops the
+turn, pressed twice it leaves. If only Codex is logged in, Codex leads; if neither is, use --rehearse.
 
 In a pipe each line is a message. Answers go to standard output, everything else to standard error; questions
 that are still open at the end of input are declined. Exits with 1 if a turn failed.
 
   laneway chat
-  laneway chat --resume                        go on with the latest conversation of this folder
+  laneway chat --resume                        continue the latest conversation in this folder
   laneway chat --lane codex
   laneway chat --rehearse                      the real engines, scripted models: no account, no network
   echo "what does this folder do?" | laneway chat
@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="ID",
-        help="go on with this conversation, or with the latest of this folder",
+        help="continue this conversation, or the latest one in this folder",
     )
     parser.add_argument(
         "--claude-bin", metavar="PATH", help="the Claude Code executable (default: found automatically)"

@@ -50,7 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "untrust": (_add_untrust, "withdraw that trust"),
     }
     for name, (add, summary) in actions.items():
-        add(below.add_parser(name, help=summary, argument_default=argparse.SUPPRESS))
+        sentence = f"{summary[0].upper()}{summary[1:]}."
+        add(below.add_parser(name, help=summary, description=sentence, argument_default=argparse.SUPPRESS))
 
 
 def _add_show(parser: argparse.ArgumentParser) -> None:
@@ -120,7 +121,7 @@ def _add_key(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(),
         metavar="DIR",
-        help="the folder whose settings are meant (default: the current one)",
+        help="the folder whose settings to use (default: the current one)",
     )
 
 

@@ -79,7 +79,7 @@ def set_value(options: argparse.Namespace) -> int:
     _report(options, setting, target, f"{spell(setting.keys)} = {display(setting.keys, value)}")
     if is_secret(setting.keys) and snapshot.mode & 0o077:
         print(
-            f"laneway: other users can read {to_text(target)}, including the secret: run `chmod 600` on it.",
+            f"laneway: other users can read {to_text(target)}, including the secret. Run `chmod 600` on it.",
             file=sys.stderr,
         )
     return 0

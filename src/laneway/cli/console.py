@@ -11,13 +11,14 @@ from laneway.cli.codex_flags import folder
 from laneway.cli.command_settings import claude_choice, codex_choice, settings_in
 
 EPILOG = """\
-Shows the live sessions of every front end (MCP servers, editors, chat, `laneway ask`) with their last words:
-watch them, stop them, answer what they ask. Background jobs with queue, events, files and conflicts: cancel,
-roll back, run again, undo. Team mail, and the checks of `laneway doctor`. Nothing of another process is taken
-over. On the same page are your conversations, as with `laneway chat --platform web`.
+Shows the live sessions of every front end (MCP servers, editors, chat, `laneway ask`) and their last output:
+watch them, stop them, answer their questions. Background jobs with queue, events, files and conflicts:
+cancel, roll back, run again, undo. Team mail, and the checks of `laneway doctor`. On the same page are your
+conversations, as with `laneway chat --platform web`.
 
-The address that is printed has a token: whoever has it can do all this. It is valid until the command ends.
-Leave it in the foreground of your terminal: answers are taken only from a person's console. Ctrl-C ends it.
+The address that is printed contains a token. Anyone who has it can do all this, until the command ends.
+Keep the command in the foreground of your terminal: only then are answers to questions accepted.
+Ctrl-C ends it.
 
   laneway console
   laneway console --port 8123      the same port each time
@@ -45,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text) <= MAX_PORT):
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: a number up to {MAX_PORT}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: give a number up to {MAX_PORT}")
     return int(text)
 
 

@@ -160,7 +160,7 @@ class _ServerHandshake:
             page = await self._request("tools/list", {} if cursor is None else {"cursor": cursor})
             tools = page.get("tools")
             if not isinstance(tools, list):
-                raise _Broken("Its list of tools is no list.", "Tell whoever makes that server.")
+                raise _Broken("Its list of tools is not a list.", "Report it to the maker of that server.")
             names += [_short(tool.get("name")) for tool in tools if isinstance(tool, dict)]
             cursor = page.get("nextCursor")
             if cursor is None or len(names) >= MAX_TOOLS:
@@ -177,7 +177,7 @@ class _ServerHandshake:
         except WireError as lost:
             raise _Broken(*self._how_it_ended()) from lost
         if not isinstance(result, dict):
-            raise _Broken(f"Its answer to {method} is no object.", "Is it the right program?")
+            raise _Broken(f"Its answer to {method} is not an object.", "Is it the right program?")
         return result
 
     def _how_it_ended(self) -> tuple[str, str]:

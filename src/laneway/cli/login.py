@@ -28,7 +28,7 @@ All other arguments go to `codex login`, or to `claude auth login`, unchanged:
   printenv OPENAI_API_KEY | laneway login --with-api-key   with a key
   laneway login --engine claude                            to Claude
 
-The exit code is the program's own. With --status: 0 if somebody is logged in or no login is needed, else 1.
+The exit code is the program's own. With --status: 0 if you are logged in or no login is needed, else 1.
 """
 
 
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " [LOGIN ARGUMENTS …]"
     )
     parser.allow_abbrev = False
-    parser.add_argument("--status", action="store_true", help="only say whether somebody is logged in")
+    parser.add_argument("--status", action="store_true", help="only report whether you are logged in")
     parser.add_argument("--json", action="store_true", help="with --status: for programs")
     parser.add_argument(
         "--codex-bin", metavar="PATH", help="the codex executable (default: found automatically)"

@@ -34,24 +34,24 @@ from laneway.store import stamps
 from laneway.store.store import Store
 
 EPILOG = """\
-Who you are is --as NAME, else ATM_IDENTITY, else `identity` of your config; the team is --team, else
-ATM_TEAM, else your config, else the Claude Code session that this runs in, else `default`. A name that
-a running session has, or that somebody else registered in the team, is refused; `read --no-mark` and
-`pending` only look, and may be about anybody.
+You are --as NAME, else ATM_IDENTITY, else `identity` in your config. The team is --team, else ATM_TEAM, else
+your config, else the Claude Code session that this runs in, else `default`. A name that a running session
+uses, or that another program registered in the team, is refused. `read --no-mark` and `pending` change
+nothing and work for every name.
 
-exit codes: 0 done (also: kept for later, because another program holds the inbox), 1 not done, with a
-            sentence why, 2 the command line or a setting is wrong
+exit codes: 0 done (also: kept for later, because another program holds the inbox), 1 not done, with the
+            reason, 2 the command line or a setting is wrong
 
   laneway mail send bob "the tests are green" --as ann
   git diff | laneway mail send bob - --summary "my changes" --as ann
-  laneway mail read --as ann                     what is unread; then it is marked
-  laneway mail read --as bob --no-mark --all     look into any inbox
+  laneway mail read --as ann                     unread mail, which is then marked as read
+  laneway mail read --as bob --no-mark --all     look into any inbox, changing nothing
   laneway mail members --team crew --json
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Send and read team mail; Claude Code's teams and ATM's, the same files."
+    parser.description = "Send and read team mail, in the files of Claude Code's teams and ATM's."
     parser.epilog = EPILOG
     below = parser.add_subparsers(title="what to do", metavar="ACTION", required=True)
     for name, add, summary in (
@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("pending", _add_pending, "how many messages are unread"),
         ("members", _add_members, "who is in a team"),
     ):
-        inner = below.add_parser(name, help=summary)
+        inner = below.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         add(inner)
         inner.add_argument("--team", metavar="NAME", help="the team (default: see `laneway mail --help`)")
         inner.add_argument("--json", action="store_true", help="as data, for programs")
@@ -87,11 +87,11 @@ def _add_send(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_read(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="what is read already, too")
+    parser.add_argument("--all", action="store_true", help="include mail that was read already")
     parser.add_argument("--no-mark", action="store_true", help="leave it unread; any name may be looked at")
     parser.add_argument("--limit", type=_count, metavar="N", help="no more than N messages")
-    parser.add_argument("--since", type=_moment, metavar="TIME", help="only later than this (ISO 8601)")
-    parser.add_argument("--from", dest="sender", metavar="NAME", help="only of this sender")
+    parser.add_argument("--since", type=_moment, metavar="TIME", help="only mail after this time (ISO 8601)")
+    parser.add_argument("--from", dest="sender", metavar="NAME", help="only from this sender")
     parser.add_argument("--id", dest="message_id", metavar="ID", help="this message, read or not")
     _add_who(parser)
     parser.set_defaults(run=read)
@@ -113,13 +113,13 @@ def _add_members(parser: argparse.ArgumentParser) -> None:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of messages")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of messages")
     return int(text)
 
 
 def _moment(text: str) -> str:
     if stamps.parse(text) is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 2026-01-31T12:00:00Z")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 2026-01-31T12:00:00Z")
     return text
 
 

@@ -26,24 +26,24 @@ exit codes:
   130  interrupted"""
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "ask": ("laneway.cli.ask.command", "ask Codex one thing and watch it work"),
-    "chat": ("laneway.cli.chat", "talk with Claude and Codex in one conversation"),
+    "chat": ("laneway.cli.chat", "Claude and Codex in one conversation: terminal, browser, bots"),
+    "ask": ("laneway.cli.ask.command", "ask Codex or Claude one thing and watch it work"),
+    "jobs": ("laneway.cli.jobs.command", "background jobs: several Codex workers at once, with rollback"),
+    "console": ("laneway.cli.console", "everything that runs on this machine, in your browser"),
+    "sessions": ("laneway.cli.sessions", "list, watch, stop and prune sessions"),
+    "mail": ("laneway.cli.mail", "team mail: send, read, broadcast, pending, members"),
+    "summary": ("laneway.cli.summary", "show the summary of a session that has ended"),
+    "setup": ("laneway.cli.setup", "add Laneway to Claude Code, an editor or a bot"),
+    "login": ("laneway.cli.login", "log in to Codex, or to Claude"),
     "doctor": ("laneway.cli.doctor", "check that everything Laneway needs works here"),
-    "login": ("laneway.cli.login", "log in to Codex"),
-    "setup": ("laneway.cli.setup", "register Laneway in Claude, Cursor, Zed, …; set up a bot"),
+    "config": ("laneway.cli.config", "show and change settings, or trust a repository's settings"),
     "migrate": ("laneway.cli.migrate", "replace the removed `codex mcp-server` in clients' configs"),
     "uninstall": ("laneway.cli.uninstall", "show what Laneway has left on this machine, and remove it"),
-    "config": ("laneway.cli.config", "show and change settings, or trust a repository's settings"),
     "mcp": ("laneway.cli.mcp", "MCP server: named Codex sessions for Claude and other clients"),
     "mcp-server": ("laneway.cli.mcp_server", "the removed `codex mcp-server`, with the same tools and flags"),
     "acp": ("laneway.cli.acp", "Codex in your editor: Zed, JetBrains, Neovim, Emacs, VS Code"),
-    "mail": ("laneway.cli.mail", "team mail: send, read, broadcast, pending, members"),
-    "completion": ("laneway.cli.completion", "print the completion script for your shell"),
     "tour": ("laneway.cli.tour", "a guided demo: the real Codex, offline, in under a minute"),
-    "console": ("laneway.cli.console", "sessions, jobs and mail of this machine, in your browser"),
-    "jobs": ("laneway.cli.jobs.command", "background jobs: Codex workers side by side"),
-    "sessions": ("laneway.cli.sessions", "list, watch, stop and prune sessions"),
-    "summary": ("laneway.cli.summary", "show the summary of a session that has ended"),
+    "completion": ("laneway.cli.completion", "print the completion script for your shell"),
     "version": ("laneway.cli.version", "show the versions of Laneway and Codex"),
 }
 
@@ -151,10 +151,11 @@ def build_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     formatter = partial(argparse.RawDescriptionHelpFormatter, width=terminal_width() - 2)
     parser = argparse.ArgumentParser(
         prog="laneway",
-        description="OpenAI Codex in Claude Code, your editor, your team and your shell.",
+        description="OpenAI Codex and Claude Code, working together: chat, background jobs, editors, MCP.",
         epilog=f"""\
 try it now, with no account and no network:
-  laneway tour                        see what works on this machine
+  laneway tour                        a guided demo of all of it
+  laneway chat --rehearse             the real Claude Code and Codex, scripted models
   laneway ask --rehearse "hello"      the real Codex, a scripted model
 
 {EXIT_CODES}""",

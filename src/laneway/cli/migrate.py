@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from laneway.base.errors import ClientFileError, StoreError, UsageError
+from laneway.base.plain import code_label
 from laneway.cli.setup import DEADLINE_S, seconds_of
 
 if TYPE_CHECKING:
@@ -131,6 +132,9 @@ async def migrate(options: argparse.Namespace) -> MigrationReport:
     from laneway.cli.registrations import places, scan
 
     named = [file.expanduser().absolute() for file in options.files]
+    for file in named:
+        if not file.exists():
+            raise UsageError(f"There is no file {code_label(str(file))}.")
     result = scan(named or places(Path.home(), Path.cwd(), os.environ))
     unreadable = [{"file": str(each.file), "problem": each.problem} for each in result.unreadable]
     plans = [_plan(file, list(stale)) for file, stale in _by_file(result.stale)]
@@ -331,4 +335,4 @@ def _summary(report: MigrationReport) -> str:
     done = sum(item.state == "migrated" for item in items)
     if done == len(items):
         return f"{entries} changed, and what is started answers. `laneway migrate --undo` takes it back."
-    return f"{done} of {entries} changed and answering; the rest is told above."
+    return f"{done} of {entries} changed and answering; the others are listed above."

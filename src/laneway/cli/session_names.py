@@ -32,7 +32,12 @@ def matching(
     ids: Callable[[T], Iterable[str | None]],
     name: Callable[[T], str | None] = lambda session: None,
 ) -> list[T]:
-    """The sessions that `who` names in full; else those that have it as a part of an id."""
+    """The sessions that `who` names in full; else those that have it as a part of an id.
+
+    Raises `UsageError` for an empty name, as of a variable that is not set.
+    """
+    if not who.strip():
+        raise UsageError("The name is empty: give a name, an id, or at least six characters of an id.")
     known = list(sessions)
     exact = [each for each in known if who in (*ids(each), name(each))]
     if exact or len(who) < MIN_PART_CHARS:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from laneway.cli.session_list import KnownSession
 
 EPILOG = """\
-A session is named by its name, its id, or the last letters of its id. One whose process is gone is
+Name a session by its name, its id, or at least six characters of its id. One whose process is gone is
 shown as stale. Pruning removes closed and stale sessions of `laneway mcp` from the list, with their
-summaries, and takes those that were killed out of their team; the transcripts are Codex's and stay.
-Sessions whose identity a living process holds are left alone.
+summaries, and removes those that were killed from their team; Codex's transcripts are kept.
+Sessions that a living process uses are left alone.
 
-  laneway sessions                          what is going on, and what went on lately
+  laneway sessions                          live sessions, and recent ones
   laneway sessions --from editor            only those of editors; also: mcp, ask
   laneway sessions --identity codex --json  one identity, for programs
   laneway sessions --prune --dry-run        what would be removed
@@ -41,7 +41,7 @@ MAX_SHOWN = 25
 def configure(parser: argparse.ArgumentParser) -> None:
     from laneway.cli import sessions_stop, sessions_watch
 
-    parser.description = "The sessions that are live or kept, newest first."
+    parser.description = "Live and earlier sessions, newest first."
     parser.epilog = EPILOG
     add_listing(parser)
     parser.set_defaults(run=run, older_than=0.0, is_flat=False)
@@ -49,11 +49,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, add, summary in (
         ("list", add_listing, "list or prune them, as without an action"),
         ("watch", sessions_watch.configure, "see a live session at work"),
-        ("stop", sessions_stop.configure, "cancel what a live session does, or close it"),
+        ("stop", sessions_stop.configure, "cancel the work of a live session, or close it"),
     ):
         inner = below.add_parser(
             name,
             help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             # Otherwise the action's defaults would override flags that come before it.
             argument_default=argparse.SUPPRESS,
@@ -67,11 +68,11 @@ def add_listing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repo", metavar="NAME", help="only those of a repository, by its name or its path")
     parser.add_argument("--status", choices=("active", "stale", "closed", "interrupted"), help="only these")
     parser.add_argument(
-        "--from", dest="source", choices=("mcp", "ask", "editor"), help="only those that came from there"
+        "--from", dest="source", choices=("mcp", "ask", "editor"), help="only those started from there"
     )
     parser.add_argument("--prune", action="store_true", help="remove closed and stale sessions from the list")
     parser.add_argument("--older-than", type=float, metavar="DAYS", help="prune only what is older")
-    parser.add_argument("--dry-run", action="store_true", help="only say what pruning would remove")
+    parser.add_argument("--dry-run", action="store_true", help="only show what pruning would remove")
     parser.add_argument("--yes", action="store_true", help="prune without asking")
     parser.add_argument("--all", action="store_true", help="all, not only the latest")
     parser.add_argument("--json", action="store_true", help="all as data, for programs")

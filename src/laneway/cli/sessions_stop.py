@@ -19,9 +19,9 @@ from laneway.doors.local.scan import LiveSession
 from laneway.doors.local.shapes import CLOSE, NOT_HERE, STOP, Stopped
 
 EPILOG = """\
-Cancels the turn that runs and those that wait; whoever asked for them is answered, and the
-session can be used again. With --close the session itself is ended, as `agent_close` does: its
-name is free then, and it can be resumed.
+Cancels the running turn and the queued ones; their callers get an answer, and the session can
+be used again. With --close the session itself is ended, as `agent_close` does: its
+name becomes free, and it can be resumed.
 
 exit codes: 0 done, or there was nothing to stop, 1 it did not stop in time or its process does
             not answer, 2 there is no such live session
@@ -89,7 +89,7 @@ def stopped_text(stopped: Stopped) -> str:
         return f"{stopped.identity} is {stopped.was}: there was nothing to stop."
     if stopped.is_stopped:
         return f"{stopped.identity} was stopped."
-    return f"{stopped.identity} was told to stop and has not done so yet."
+    return f"{stopped.identity} was asked to stop and has not stopped yet."
 
 
 def closed_text(ended: ClosedSession) -> str:

@@ -40,7 +40,7 @@ from laneway.wire.messages import METHOD_NOT_FOUND, Raw
 
 EPILOG = """\
 Shows what happens from now on: questions to the model, its work, its answers. At a terminal you can
-answer what it asks; whoever answers first decides. Leaving with Ctrl-C, Ctrl-D at a question, or a
+answer its questions; the first answer counts. Leaving with Ctrl-C, Ctrl-D at a question, or a
 slow terminal does not touch the session.
 
 exit codes: 0 the session was closed, 1 its process ended or does not answer,

@@ -47,8 +47,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 """Server names that every client accepts."""
 
 EPILOG = """\
-The server is called `codex` there, as the removed `codex mcp-server` mostly was: its tools keep
-their names (mcp__codex__codex), so permissions and prompts written for it still fit. In Codex's
+The server is registered as `codex`, as the removed `codex mcp-server` usually was: its tools keep
+their names (mcp__codex__codex), so permissions and prompts written for them still work. In Codex's
 own config it is called `laneway`. --name changes that.
 
 The entry starts `laneway` by its full path, unless it lies where every program looks
@@ -56,9 +56,9 @@ The entry starts `laneway` by its full path, unless it lies where every program 
 PATH of your terminal. A project's file, which others share, gets the plain name if it is on PATH.
 
 Comments and layout of the file stay, and so do the flags, variables and folder of an entry that
-is there already (`--` alone drops the flags). What was registered is then started as the client
-would. If it does not answer, the file is put back (--force keeps it). --undo takes the last setup
-back, byte for byte; a copy of the old file is kept for that in Laneway's state folder.
+is there already (`--` alone drops the flags). The new entry is then started as the client
+would start it. If it does not answer, the old file is restored (--force keeps the new one). --undo
+restores the file as it was before the last setup, from a copy in Laneway's state folder.
 
   laneway setup claude                        Claude Code, in all your projects
   laneway setup claude-project                for everyone who uses this repository
@@ -69,12 +69,12 @@ back, byte for byte; a copy of the old file is kept for that in Laneway's state 
   laneway setup zed --door acp                as an agent of the editor, not a server of its tools
   laneway setup jetbrains                     the same for IntelliJ, PyCharm and the others
   laneway setup generic --file their.json     any client that has `mcpServers`
-  laneway setup claude --remove               take it out again
-  laneway setup --undo                        take the last setup back
+  laneway setup claude --remove               remove it again
+  laneway setup --undo                        undo the last setup
 
-Bots: you are led through the token, which is never shown, and a code that you send to the bot, so that it
-knows its owner. Both are stored in your own settings, which only you can read. A second run adds the person
-who types the code; --force makes them the only one, and --remove takes the bot out again.
+Bots: you are asked for the token, which is never shown, and then send the bot a code, so that it knows its
+owner. Token and owner are stored in your own settings, which only you can read. A second run adds the person
+who types the code; --force makes them the only one, and --remove removes the bot.
 
   laneway setup telegram
   laneway setup discord
@@ -102,15 +102,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", nargs="?", choices=every, metavar="CLIENT", help=", ".join(every))
     parser.add_argument("--name", metavar="NAME", help="the server's name there (default: codex; see below)")
     parser.add_argument(
-        "--door", choices=("mcp", "mcp-server", "acp"), help="what is started (default: mcp; jetbrains: acp)"
+        "--door", choices=("mcp", "mcp-server", "acp"), help="what it starts (default: mcp; jetbrains: acp)"
     )
     parser.add_argument(
         "--scope", choices=("user", "project"), help="for you everywhere, or for this project"
     )
     parser.add_argument("--file", type=Path, metavar="FILE", help="this file, not the client's usual one")
     parser.add_argument("--print", action="store_true", help="only show what would be written")
-    parser.add_argument("--remove", action="store_true", help="take the entry out")
-    parser.add_argument("--undo", action="store_true", help="take the last setup, or the client's last, back")
+    parser.add_argument("--remove", action="store_true", help="remove the entry")
+    parser.add_argument("--undo", action="store_true", help="undo the last setup, or the client's last")
     parser.add_argument(
         "--force",
         action="store_true",

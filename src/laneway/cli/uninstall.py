@@ -124,7 +124,7 @@ async def _is_agreed() -> bool:
     keyboard = find_keyboard()
     if keyboard is None:
         raise UsageError(
-            "Nothing was removed: there is no terminal to ask on. A script says `laneway uninstall --yes`."
+            "Nothing was removed: there is no terminal to ask at. In a script, use `laneway uninstall --yes`."
         )
     typed = await keyboard.read_line("Remove everything that is marked with ✘? [y/N] ")
     return (typed or "").casefold() in ("y", "yes")

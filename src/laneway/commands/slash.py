@@ -32,7 +32,7 @@ MIN_SIMILARITY = 0.6
 """Of a mistyped name to one that is suggested: one wrong letter in a short word."""
 
 _PLANNING = (
-    "Plan mode is on until `/plan off`: {} is told to plan and to change nothing. "
+    "Plan mode is on until `/plan off`: {} is asked to plan and to change nothing. "
     "What it may do is still up to the session's mode."
 )
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+|\Z)")

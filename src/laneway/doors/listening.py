@@ -16,7 +16,7 @@ def bind(host: str, port: int, *, remote_flag: str, may_leave_machine: bool = Fa
         raise UsageError(f"The address {host} is not known here: {problem.strerror}.") from problem
     if not may_leave_machine and not is_loopback(str(address[0])):
         raise UsageError(
-            f"{host} can be reached from other machines, and whoever has the token can run commands here. "
+            f"{host} can be reached from other machines, and anyone who has the token can run commands here. "
             f"Use 127.0.0.1, or add {remote_flag} if that is meant."
         )
     # With its protocol given: asyncio sets TCP_NODELAY only where it knows that the socket is TCP.

@@ -106,7 +106,11 @@ def _run_of(jobs: Jobs, request: Resolution) -> Run:
         run = jobs.runs.last_run(tree)
     if run is None:
         what = _verb(request.action)
-        raise UsageError(f"{code_label(tree)} has no open run: there is nothing to {what}.")
+        last = jobs.runs.last_run(tree)
+        ended = (
+            f" Its last run, {last.run_id}, is {last.state.replace('_', ' ')}." if last is not None else ""
+        )
+        raise UsageError(f"{code_label(tree)} has no open run: there is nothing to {what}.{ended}")
     return run
 
 
@@ -125,7 +129,7 @@ def _with_known_paths(request: Resolution, judged: Judged, folder: str) -> Resol
     """With paths as the run knows them: named as they were told, or as they are from the caller's folder."""
     is_accept = request.action == "accept"
     known = {each.path for each in (judged.conflicts if is_accept else judged.credits.claims)}
-    what = "is no conflict of this run." if is_accept else "was changed by no job of this run."
+    what = "is not in conflict in this run." if is_accept else "was changed by no job of this run."
 
     def found(name: str) -> str:
         if name == os.curdir:  # names no path: another machine asks so for a run without its differences

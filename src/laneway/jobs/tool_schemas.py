@@ -90,7 +90,10 @@ _EVENTS = _object(
 _WAIT = _object(
     {
         "jobIds": _JOBS,
-        "cursor": {"type": "string", "description": "nextCursor of the last wait: each job is told once."},
+        "cursor": {
+            "type": "string",
+            "description": "nextCursor of the last wait: each job is reported once.",
+        },
         "timeoutMs": {"type": "integer", "minimum": 0, "description": "Default 45000, at most 240000."},
     }
 )

@@ -81,6 +81,15 @@ async def test_without_a_terminal_an_approval_is_declined_and_told(tmp_path: Pat
     assert not marker.exists()
 
 
+@pytest.mark.parametrize("engine", ["codex", "claude"])
+async def test_without_a_terminal_a_declined_question_is_shown_with_its_choices(engine: str) -> None:
+    """A log shows what was asked, not only that something was."""
+    ran = await laneway("ask", "--rehearse", "--engine", engine, "%ask Which colour? red | blue")
+    assert ran.code == 0
+    for row in ("Which colour?", "  1  red", "  2  blue", "  declined: nobody is at a terminal to ask"):
+        assert any(line.endswith(row) for line in ran.err.splitlines()), (row, ran.err)
+
+
 @pytest.mark.parametrize("line", ["%fail 500", "%break"])
 async def test_a_failed_turn_is_one_sentence_and_exit_code_one(line: str) -> None:
     """Never a traceback."""

@@ -26,5 +26,5 @@ def test_an_age_without_a_unit_is_in_days() -> None:
 def test_anything_else_is_refused(text: str) -> None:
     """With an example, by either."""
     for read in (milliseconds, days):
-        with pytest.raises(argparse.ArgumentTypeError, match="is no duration such as 90s"):
+        with pytest.raises(argparse.ArgumentTypeError, match="is not a duration such as 90s"):
             read(text)

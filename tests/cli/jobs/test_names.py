@@ -10,7 +10,7 @@ import pytest
 
 import laneway as package
 from laneway.base.errors import UsageError
-from laneway.cli.jobs.names import find_ids, find_job
+from laneway.cli.jobs.names import find_ids, find_job, find_run
 from laneway.codex import locate
 from laneway.jobs.model import Job, JobLimits
 from laneway.jobs.places import JobsLayout
@@ -46,13 +46,22 @@ def test_a_job_is_found_by_any_unambiguous_part_of_its_id(jobs: Jobs) -> None:
     assert find_ids(jobs, ["000003", "000001", "bbbbbb"]) == [IDS[2], IDS[0]]
 
 
-@pytest.mark.parametrize("who", ["", "job-", "00001", "nobody", "aa\x1b[31m"])
+@pytest.mark.parametrize("who", ["job-", "00001", "nobody", "aa\x1b[31m"])
 def test_what_is_no_job_is_said_with_the_way_to_find_one(jobs: Jobs, who: str) -> None:
     """Too short is too little to go by."""
     with pytest.raises(UsageError) as caught:
         find_job(jobs, who)
     assert str(caught.value).startswith("There is no job ")
     assert str(caught.value).isprintable()
+    assert ("At least 6 characters" in str(caught.value)) == (who == "00001")
+
+
+@pytest.mark.parametrize("who", ["", "  "])
+def test_an_empty_name_is_called_empty(jobs: Jobs, who: str) -> None:
+    """As of a shell variable that is not set: no sentence with a gap in it."""
+    for find in (find_job, find_run):
+        with pytest.raises(UsageError, match=r"^The name is empty: give a name, an id"):
+            find(jobs, who)
 
 
 def test_an_ambiguous_part_is_refused_with_the_candidates(jobs: Jobs) -> None:

@@ -97,9 +97,14 @@ async def test_a_conflict_that_was_merged_by_hand_is_named_and_accepted(tmp_path
         async with together(here, jobs, "%edit a.txt a => one", "%edit a.txt one => two") as (one, _):
             pass
         wrong = await person.run("resolve", "accept", "-C", str(here.work), "--resolved", "b.txt")
-        assert (wrong.code, wrong.err) == (2, "laneway: b.txt is no conflict of this run.\n")
+        assert (wrong.code, wrong.err) == (2, "laneway: b.txt is not in conflict in this run.\n")
         answer = await person.data("resolve", "accept", "-C", str(here.work), "--resolved", "a.txt")
-        assert answer == {"run": jobs.get(one.job_id).run_id, "accepted": True}
+        run_id = jobs.get(one.job_id).run_id
+        assert answer == {"run": run_id, "accepted": True}
+        for action, what in (("rollback", "roll back"), ("accept", "accept")):
+            late = await person.run("resolve", action, "-C", str(here.work))
+            assert late.code == 2
+            assert f"nothing to {what}. Its last run, {run_id}, is accepted.\n" in late.err
 
 
 async def test_a_run_is_shown_without_a_verb_and_paths_are_named_from_where_one_is(tmp_path: Path) -> None:

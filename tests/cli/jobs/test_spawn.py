@@ -103,6 +103,19 @@ async def test_a_rehearsal_needs_nothing_and_leaves_nothing(tmp_path: Path) -> N
         assert person.jobs.ledger.listed() == []
 
 
+async def test_a_rehearsal_that_edits_a_named_folder_warns_that_it_cannot_be_rolled_back(
+    tmp_path: Path,
+) -> None:
+    """Its records end with it; a rehearsal that only reads has nothing to warn of."""
+    async with shell(tmp_path) as person:
+        words = ("spawn", "--rehearse", "--wait", "-C", str(person.here.work))
+        writes = await person.run(*words, "-s", "workspace-write", "%patch new.txt one", CODEX_HOME="")
+        assert (writes.code, (person.here.work / "new.txt").read_text()) == (0, "one\n"), writes.err
+        assert f"What this rehearsal edits in {person.here.work} stays" in writes.err
+        reads = await person.run(*words, "%say Done.", CODEX_HOME="")
+        assert (reads.code, "rehearsal" in reads.err) == (0, False), reads.err
+
+
 @pytest.mark.covers("J-tools.20")
 @pytest.mark.parametrize(
     ("words", "told"),
@@ -150,9 +163,9 @@ async def test_arguments_that_are_no_text_are_refused_with_a_sentence(tmp_path: 
 async def test_a_wrong_flag_is_refused_with_an_example(tmp_path: Path) -> None:
     async with shell(tmp_path) as person:
         for flag, value, told in (
-            ("--timeout", "soon", "'soon' is no duration such as 90s, 30m or 1h30m"),
-            ("--token-budget", "0k", "'0k' is no number of tokens such as 200000, 200k or 2M"),
-            ("--priority", "high", "'high' is no whole number"),
+            ("--timeout", "soon", "'soon' is not a duration such as 90s, 30m or 1h30m"),
+            ("--token-budget", "0k", "'0k' is not a number of tokens such as 200000, 200k or 2M"),
+            ("--priority", "high", "'high' is not a whole number"),
         ):
             ran = await person.run("spawn", flag, value, "x")
             assert (ran.code, told in ran.err) == (2, True), ran.err

@@ -48,7 +48,9 @@ async def test_without_a_login_of_claudes_codex_leads_with_one_notice(tmp_path: 
         ended = await talk.view.ended("codex")
         assert not ended.has_banner
         (notice,) = talk.view.all(Told)
-        assert notice.text == f"{NO_CLAUDE} Until then, codex leads this conversation."
+        assert (
+            notice.text == f"{NO_CLAUDE} Until then, codex leads this conversation (Run a task with Codex)."
+        )
     async with talking(tmp_path, ScriptedLanes(play=echo, unusable={"claude": NO_CLAUDE})) as talk:
         await talk.say("again")
         await talk.view.ended("codex")
@@ -93,7 +95,9 @@ async def test_with_neither_login_the_rehearsal_leads(tmp_path: Path) -> None:
         await talk.say("hello")
         await talk.view.ended("rehearse")
         (notice,) = talk.view.all(Told)
-        assert notice.text.endswith("Until then, rehearse leads this conversation.")
+        assert notice.text.endswith(
+            "Until then, rehearse leads this conversation (Run a task with Rehearse)."
+        )
 
 
 async def test_the_default_lane_is_a_setting_and_lane_changes_it(tmp_path: Path) -> None:
@@ -132,12 +136,12 @@ async def test_an_unknown_command_is_answered_with_help_and_sent_nowhere(tmp_pat
     lanes = ScriptedLanes(play=echo)
     async with talking(tmp_path, lanes) as talk:
         refused = await talk.view.receipt(await talk.say("/deploy now"))
-        assert refused.text == "/deploy is no command here: it was sent nowhere."
+        assert refused.text == "/deploy is not a command here and was not sent to a lane."
         assert "`/stop`" in (await talk.view.told("There is no command `/deploy`")).text
         other = await talk.view.receipt(await talk.say("/codex@otherbot fix"))
         assert (other.kind, other.text) == (
             "refused",
-            "/codex@otherbot names another bot: it was sent nowhere.",
+            "/codex@otherbot is for another bot and was not sent to a lane.",
         )
         await talk.say("//deploy now")
         assert (await talk.view.ended("claude")).text == "You said: /deploy now"
@@ -151,7 +155,7 @@ async def test_help_status_and_lanes_say_what_there_is(tmp_path: Path) -> None:
     async with talking(tmp_path, lanes) as talk:
         await talk.say("/help")
         help_text = (await talk.view.told("Lanes:")).text
-        for word in ("/codex …", "`/stop`", "`/join`", "`//x` says `/x`"):
+        for word in ("/codex …", "`/stop`: stop all work", "`/join`", "`//x` sends `/x`"):
             assert word in help_text
         await talk.say("/status")
         assert "Nothing runs" in (await talk.view.told("Nothing runs")).text

@@ -113,7 +113,7 @@ async def test_attach_takes_an_image_by_its_path(tmp_path: Path) -> None:
         assert list(images) == [tmp_path / "a b.png"] * 3
         for words, reason in (
             ("/attach", "Usage: /attach PATH"),
-            ("/attach notes.txt", "is no image"),
+            ("/attach notes.txt", "is not an image"),
             ("/attach none.png", "There is no file"),
             ("/attach pipe.png", "There is no file"),
             ("/attach large.png", "`large.png` is too large: 20 MB at most."),

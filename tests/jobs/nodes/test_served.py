@@ -97,7 +97,7 @@ async def test_a_watch_is_answered_by_news_and_by_the_next_watch_of_the_same_cal
         ({"path": "../home"}, "../home is no path in the repository site."),
         ({"path": "/etc"}, "/etc is no path in the repository site."),
         ({"path": "none"}, "There is no folder"),
-        ({"jobId": "job-1"}, "job-1 is no id of a job."),
+        ({"jobId": "job-1"}, "job-1 is not the id of a job."),
         ({"request": {"prompt": " "}}, "The prompt is empty"),
         ({"request": {"prompt": "x", "sandbox": "danger-full-access"}}, "Jobs may go as far as"),
         ({"request": {"prompt": 3}}, "request.prompt is not of the form"),

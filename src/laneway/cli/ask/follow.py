@@ -13,7 +13,7 @@ from laneway.core.model import DECLINE, Accepted, Answer, Event, Question, Text,
 from laneway.core.session import Session
 from laneway.core.turn import Turn, TurnResult
 from laneway.terminal.prompting.asking import Prompter
-from laneway.terminal.prompting.drawing import draw_question
+from laneway.terminal.prompting.drawing import draw_question, field_rows
 from laneway.terminal.prompting.questions import Canvas, TerminalQuestions
 from laneway.terminal.style import Style, width
 
@@ -72,7 +72,17 @@ class Follower:
         style = Style(sys.stderr)
         if self._prompter is None:
             drawn = draw_question(question, style, width(sys.stderr))
-            for row in (drawn.title, *drawn.subject, *drawn.about):
+            fields = [
+                row
+                for field in question.fields
+                for row in field_rows(
+                    field.text or field.header,
+                    [option.label for option in field.options],
+                    width(sys.stderr),
+                    [option.description for option in field.options],
+                )
+            ]
+            for row in (drawn.title, *drawn.subject, *drawn.about, *fields):
                 print(row, file=sys.stderr)
         print(style.yellow(f"  {NOBODY if self._prompter is None else LEFT}"), file=sys.stderr, flush=True)
 

@@ -122,6 +122,12 @@ def output_file(name: str | None) -> Path | None:
 def _readable(name: str, what: str) -> Path:
     file = Path(name).expanduser().absolute()
     if not file.is_file():
+        if not name.strip():
+            raise UsageError(f"The name of the {what} file is empty.")
+        if file.is_dir():
+            raise UsageError(f"{name} is a folder: give the {what} as a file.")
+        if file.exists():
+            raise UsageError(f"{name} is not a regular file: give the {what} as a file.")
         raise UsageError(f"There is no {what} {name}.")
     if not os.access(file, os.R_OK):
         raise UsageError(f"The {what} {name} cannot be read: permission denied.")

@@ -157,7 +157,7 @@ async def _token(
     if not dialog.can_ask:
         if not known:
             raise UsageError(
-                "There is no terminal to ask for the token: pass it by --token-stdin "
+                "There is no terminal to ask for the token. Pass it by --token-stdin "
                 f"or {variables(platform)[0]}."
             )
         dialog.say("The token that is stored is used.")
@@ -267,7 +267,7 @@ def _remove(platform: str) -> BotSetupResult:
     where = "/revoke at @BotFather" if platform == "telegram" else "“Reset Token” in the developer portal"
     notes = [
         *saved.notes,
-        f"The bot itself is still there, and so is its token: {where} makes that worthless.",
+        f"The bot and its token still exist. {where} makes the token worthless.",
     ]
     return BotSetupResult(client=platform, file=str(saved.file), action="removed", can_undo=True, notes=notes)
 

@@ -143,11 +143,13 @@ def _variable(platform: str) -> str:
 def _notes(service: ServicePlace) -> list[str]:
     notes = []
     if any(os.environ.get(name) for name in PROXIES):
-        notes.append("The proxy of this terminal is not written, as it may hold a password: add it yourself.")
+        notes.append(
+            "The proxy of this terminal is not written, because it may contain a password. Add it yourself."
+        )
     if any(name.startswith("LANEWAY_") for name in os.environ):
         notes.append("Laneway's variables of this terminal are not written; your settings files count.")
     if service.kind == "systemd":
-        notes.append("It runs while you are logged in; `loginctl enable-linger` has it run always.")
+        notes.append("It runs while you are logged in; `loginctl enable-linger` keeps it running always.")
     return notes
 
 

@@ -115,7 +115,7 @@ def print_rows(rows: list[str]) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="what the MCP tool answers, one object on a line")
+    parser.add_argument("--json", action="store_true", help="the MCP tool's result, one JSON object per line")
 
 
 def add_job(parser: argparse.ArgumentParser, nargs: str | None = None, what: str = "") -> None:
@@ -123,5 +123,5 @@ def add_job(parser: argparse.ArgumentParser, nargs: str | None = None, what: str
         "jobs" if nargs else "job",
         nargs=nargs,
         metavar="JOB",
-        help=what or "its id, or the beginning or the end of it",
+        help=what or "its id, or at least six characters of its beginning or end",
     )

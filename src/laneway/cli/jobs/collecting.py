@@ -44,7 +44,7 @@ def add_gc(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="12h, 30d … since it ended (default: the setting jobs.keep_days, 30 days)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be removed")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--json", action="store_true", help="as data, for programs")
     parser.set_defaults(run=gc)

@@ -9,12 +9,12 @@ from laneway.cli.jobs import collecting, looking, node, resolving, spawning, wai
 from laneway.cli.jobs.words import set_default_verb
 
 EPILOG = """\
-Jobs run by themselves: they outlive the command, the server and the client that started them, and what
-waits for a free place is started by whatever ends. `laneway mcp` offers the same to agents, as tools.
+Jobs keep running when the command, the server or the client that started them ends. A queued job starts as
+soon as another one has ended. `laneway mcp` offers the same to agents, as tools.
 
 A job is named by its id, or by six characters of its beginning or its end.
 
-  laneway jobs                                         what runs, what waits, what has ended
+  laneway jobs                                         running, queued and ended jobs
   laneway jobs spawn "why does test_x fail?"           start one; prints its id
   laneway jobs watch                                   see them at work, until all have ended
   laneway jobs result 89abcdef                         what one of them produced
@@ -24,7 +24,7 @@ A job is named by its id, or by six characters of its beginning or its end.
 VERBS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], str]] = {
     "spawn": (spawning.add_spawn, "start a job"),
     "list": (looking.add_list, "list jobs, as without a verb"),
-    "status": (looking.add_status, "where jobs stand"),
+    "status": (looking.add_status, "the status of jobs"),
     "result": (looking.add_result, "what a job produced"),
     "events": (looking.add_events, "what a job did, or is doing"),
     "send": (spawning.add_send, "continue the thread of a job"),
@@ -38,7 +38,7 @@ VERBS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], str]] = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Codex workers in the background: start them, watch them, use what they did."
+    parser.description = "Codex workers in the background: start them, watch them, use their results."
     parser.epilog = EPILOG
     set_default_verb(parser, "list")
     below = parser.add_subparsers(title="what to do", metavar="VERB")

@@ -15,7 +15,7 @@ def milliseconds(text: str) -> int:
     if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS:
         return int(text) * UNITS_MS["s"]
     if not re.fullmatch(f"(?:{_PART.pattern})+", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 90s, 30m or 1h30m")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90s, 30m or 1h30m")
     return sum(int(number) * UNITS_MS[unit] for number, unit in _PART.findall(text))
 
 

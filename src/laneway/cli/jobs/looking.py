@@ -43,7 +43,7 @@ def add_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tag", metavar="TAG", help="only those with this tag")
     parser.add_argument("--run", dest="in_run", metavar="RUN", help="only those of a run")
     parser.add_argument("--limit", type=number, metavar="N", help=f"at most N jobs (default: {SHOWN})")
-    parser.add_argument("--cursor", metavar="CURSOR", help="go on behind an earlier list")
+    parser.add_argument("--cursor", metavar="CURSOR", help="continue after an earlier list")
     add_json(parser)
     parser.set_defaults(run=list_jobs)
 
@@ -76,7 +76,7 @@ def list_jobs(options: argparse.Namespace) -> int:
 
 def number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 0 < int(text) <= 1_000_000):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1000000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1000000")
     return int(text)
 
 
@@ -84,7 +84,7 @@ def number(text: str) -> int:
 
 
 def add_status(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Where jobs stand, on one line each."
+    parser.description = "The status of jobs, one line each."
     add_job(parser, "+")
     add_json(parser)
     take_words_behind_flags(parser, "jobs")
@@ -110,7 +110,7 @@ RESULT_EPILOG = """\
 exit codes: 0 the job succeeded, or has not ended yet, 1 it did not succeed, 2 there is no such job
 
   laneway jobs result job-0123456789abcdef
-  laneway jobs result 89abcdef --message > answer.md    only the last message, as it is
+  laneway jobs result 89abcdef --message > answer.md    only the last message, unchanged
 """
 
 
@@ -121,7 +121,7 @@ def add_result(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = RESULT_EPILOG
     add_job(parser)
-    parser.add_argument("--message", action="store_true", help="only the last message, as it is")
+    parser.add_argument("--message", action="store_true", help="only the last message, unchanged")
     add_json(parser)
     parser.set_defaults(run=result)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from laneway.base.errors import UsageError
 from laneway.base.plain import code_label, label
-from laneway.cli.session_names import ambiguous, matching
+from laneway.cli.session_names import MIN_PART_CHARS, ambiguous, matching
 from laneway.jobs.model import Job
 from laneway.jobs.service import Jobs
 
@@ -25,10 +25,18 @@ def find_job(jobs: Jobs, who: str) -> Job:
         return exact
     found = matching(who, jobs.ledger.listed(limit=MAX_SEARCHED), _ids)
     if not found:
-        raise UsageError(f"There is no job {code_label(who)}: `laneway jobs list` shows them.")
+        raise UsageError(
+            f"There is no job {code_label(who)}: `laneway jobs list` shows them.{_too_short(who)}"
+        )
     if len(found) > 1:
         raise ambiguous(who, ((job.job_id, label(job.title)) for job in found), "jobs")
     return found[0]
+
+
+def _too_short(who: str) -> str:
+    part = who.removeprefix(ID_START)
+    is_short = 0 < len(part) < MIN_PART_CHARS
+    return f" At least {MIN_PART_CHARS} characters of an id are needed." if is_short else ""
 
 
 def find_ids(jobs: Jobs, names: Iterable[str]) -> list[str]:

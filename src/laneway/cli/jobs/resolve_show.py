@@ -168,7 +168,7 @@ def _outcome(answer: Data, style: Style, *, is_undo: bool = False) -> Iterator[s
             row = f"  {code_label(each['path'])}: {label(each['why'])}"
             yield style.red(row) if name == "refused" else style.yellow(row)
     if answer["refused"] and not is_undo:
-        yield style.dim("--merge takes out only the job's part, where that can be done without a doubt;")
-        yield style.dim("--anyway PATH gives a path back although somebody else may have a part in it.")
+        yield style.dim("--merge takes out only the job's part, where that can be done safely;")
+        yield style.dim("--anyway PATH restores a path although others may have changed it.")
     if answer["rollbackId"] and not is_undo:
-        yield style.dim(f"{answer['rollbackId']}: `laneway jobs resolve undo` takes it back.")
+        yield style.dim(f"{answer['rollbackId']}: `laneway jobs resolve undo` undoes it.")

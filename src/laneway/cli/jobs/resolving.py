@@ -48,16 +48,16 @@ def add_resolve(parser: argparse.ArgumentParser) -> None:
         "undo": (_add_undo, "take a rollback back"),
     }
     for name, (add, summary) in actions.items():
-        inner = below.add_parser(name, help=summary)
+        inner = below.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         inner.add_argument(
             "in_run",
             nargs="?",
             metavar="RUN",
-            help="a run by its id, or the beginning or the end of it (default: that of the folder)",
+            help="a run by its id, or six characters of its beginning or end (default: that of the folder)",
         )
         add_folder(inner, "a folder in the work tree (default: the current one)")
         add(inner)
-        inner.add_argument("--json", action="store_true", help="what the MCP tool answers, as one object")
+        inner.add_argument("--json", action="store_true", help="the MCP tool's result, as one JSON object")
         inner.set_defaults(run=partial(resolve, name))
 
 
@@ -87,7 +87,7 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--merge",
         action="store_true",
-        help="a path that was changed since keeps that, if it can be merged without a conflict",
+        help="keep later changes to a path, if they can be merged without a conflict",
     )
 
 
@@ -98,7 +98,7 @@ def _add_rollback(parser: argparse.ArgumentParser) -> None:
         dest="resolved",
         action="append",
         metavar="PATH",
-        help="give this path back although others may have a part in it (repeatable)",
+        help="restore this path although others may have changed it (repeatable)",
     )
 
 

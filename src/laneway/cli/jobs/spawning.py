@@ -8,7 +8,7 @@ import sys
 from typing import Any, get_args
 
 from laneway.base.errors import UsageError
-from laneway.base.plain import plain
+from laneway.base.plain import code_label, plain
 from laneway.base.schema import SANDBOXES
 from laneway.cli.ask.inputs import FROM_STDIN, is_terminal, read_stdin, schema_of
 from laneway.cli.codex_flags import add_folder
@@ -23,9 +23,13 @@ from laneway.jobs.model import HERE, Isolation
 
 MAX_DIGITS = 12
 """Of a number of tokens."""
+EDITS_STAY = (
+    "What this rehearsal edits in {} stays, and its records are removed when it ends: `laneway jobs resolve` "
+    "cannot roll it back. Without -C it works in a temporary repository."
+)
 SPAWN_EPILOG = """\
-Prints the id of the job at once; the job runs on when this command, and everything else of Laneway, has
-ended. A worker sees only the prompt and the folder: say all that it has to know.
+Prints the id of the job at once; the job keeps running after this command, and every other Laneway process,
+has ended. A worker sees only the prompt and the folder, so put everything it needs to know into the prompt.
 
 exit codes: 0 started, or with --wait: succeeded, 1 it did not succeed, 2 the command line or a setting is
             wrong, 3 no usable Codex was found, 130 interrupted while waiting; the job goes on
@@ -124,6 +128,8 @@ def _add_edits(parser: argparse.ArgumentParser) -> None:
 def spawn(options: argparse.Namespace) -> int:
     if options.rehearse and not options.wait:
         raise UsageError("A rehearsal ends with this command, and its jobs with it: add --wait.")
+    if options.rehearse and options.cwd and options.sandbox not in (None, "read-only"):
+        print(f"laneway: {EDITS_STAY.format(code_label(str(options.cwd)))}", file=sys.stderr)
     arguments: dict[str, Any] = {
         "cwd": str(options.cwd) if options.cwd else None,
         "sandbox": options.sandbox,
@@ -186,8 +192,8 @@ async def _begin(calls: JobCalls, tool: str, arguments: dict[str, Any], options:
 # ── send ───────────────────────────────────────────────────────────────────
 
 SEND_EPILOG = """\
-A new job with the settings of the earlier one, on its thread: the worker knows what it did before. Behind a
-job that still runs it is queued.
+A new job with the settings of the earlier one, on its thread: the worker knows what it did before. It is
+queued while the earlier job is still running.
 
   laneway jobs send 89abcdef "and now the tests"
 """
@@ -222,12 +228,12 @@ def number_of_tokens(text: str) -> int:
     factor = {"k": 1000, "M": 1_000_000}.get(text[-1:], 1)
     digits = text[:-1] if factor > 1 else text
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= MAX_DIGITS and int(digits) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of tokens such as 200000, 200k or 2M")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tokens such as 200000, 200k or 2M")
     return int(digits) * factor
 
 
 def _signed(text: str) -> int:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= 6):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     return int(text)

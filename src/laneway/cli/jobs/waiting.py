@@ -42,7 +42,7 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cursor",
         metavar="CURSOR",
-        help="nextCursor of an earlier wait: jobs that it told are not told again",
+        help="nextCursor of an earlier wait: jobs reported by it are left out",
     )
     add_json(parser)
     take_words_behind_flags(parser, "jobs")
@@ -115,7 +115,7 @@ async def wait_for(
 CANCEL_EPILOG = """\
 A queued job is cancelled at once, a running one is asked to end: Codex is interrupted, then terminated.
 --force kills it with everything that it started. What a writing job has changed stays: `laneway jobs resolve`
-shows it and takes it back.
+shows it and can roll it back.
 
   laneway jobs cancel 89abcdef
   laneway jobs cancel 89abcdef 01234567 --force

@@ -116,7 +116,7 @@ def _settings(around: Surroundings) -> Iterator[Remnant]:
         if around.with_settings:
             yield Remnant("settings", short(own), own, partial(_remove_settings, own))
         else:
-            yield Remnant("settings", short(own), own, why="you wrote them; --settings removes them, too")
+            yield Remnant("settings", short(own), own, why="you wrote it; --settings removes it, too")
     shared = global_path(around.environment, around.home)
     if _mentions_us(shared):
         why = "it is ATM's, too: remove its tables for Laneway by hand"

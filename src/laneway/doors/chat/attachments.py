@@ -28,7 +28,7 @@ def attached_path(arguments: str, cwd: Path) -> Path | None:
 def image_problem(path: Path) -> str | None:
     """Why the file cannot be attached; none if it can."""
     if path.suffix.lower() not in _IMAGES:
-        return f"{quoted(path.name)} is no image: PNG, JPEG, GIF and WebP are."
+        return f"{quoted(path.name)} is not an image that models take: send PNG, JPEG, GIF or WebP."
     if not path.is_file():
         return f"There is no file {quoted(str(path))}."
     if path.stat().st_size > MAX_IMAGE_BYTES:

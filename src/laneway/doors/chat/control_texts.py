@@ -37,14 +37,14 @@ def text_for(effect: TellPlace, state: ConversationData, lane_of: LaneOf, proble
 
 def help_text(state: ConversationData, lane_of: LaneOf) -> str:
     lines = ["Lanes:"]
-    lines += [f"- {quoted(f'/{name} …')} {_about(lane_of(name))}" for name in state.lanes]
+    lines += [f"- {quoted(f'/{name} …')}: {_about(lane_of(name))}" for name in state.lanes]
     lines += ["", "Commands:"]
-    lines += [f"- `/{name}` {about}" for name, about in CONTROLS.items()]
+    lines += [f"- `/{name}`: {about}" for name, about in CONTROLS.items()]
     return "\n".join(
         [
             *lines,
             "",
-            f"Plain words go to {state.default_lane}; a reply goes to its lane. `//x` says `/x`.",
+            f"Other messages go to {state.default_lane}; a reply goes to its lane. `//x` sends `/x`.",
         ]
     )
 

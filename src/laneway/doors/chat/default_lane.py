@@ -6,9 +6,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from laneway.base.errors import LanewayError
+from laneway.base.plain import label
 from laneway.doors.chat.engine_words import sentence
 from laneway.lanes.contract import Lane
 
+MAX_ABOUT_CHARS = 100
+"""Of a lane's description, in the notice: nobody must take a scripted answer for a real one."""
 PROBE_S = 20.0
 """For a lane to say whether it can be used: it may start its program for that."""
 
@@ -19,8 +22,10 @@ async def choose_lead(wanted: str, names: Sequence[str], lane_of: Callable[[str]
     for name in (wanted, *(name for name in names if name != wanted)):
         problem = await _problem(name, lane_of)
         if problem is None:
-            notice = f"{first_problem} Until then, {name} leads this conversation." if first_problem else ""
-            return name, notice
+            if not first_problem:
+                return name, ""
+            about = label(lane_of(name).description, MAX_ABOUT_CHARS)
+            return name, f"{first_problem} Until then, {name} leads this conversation ({about})."
         first_problem = first_problem or problem
     return wanted, ""
 

@@ -42,7 +42,7 @@ from laneway.doors.chat.routing import (
 )
 
 SECRET_WORDS = "(secret)"
-NOTHING_CUT = "There is nothing to go on with: it was continued already, or never cut."
+NOTHING_CUT = "There is nothing to continue: the turn was continued already, or never cut off."
 _SHELL_CONTROLS = frozenset({"new", "resume", "attach", "link", "join", "quit"})
 """Carried out outside of this conversation's state."""
 _TEXTS: Mapping[str, Literal["help", "status", "lanes"]] = {
@@ -130,9 +130,9 @@ def _follow(draft: ConversationDraft, letter: InputTaken, decision: Route, busy:
             draft.finish(taken)
         case NotACommand(word=word):
             draft.do(TellPlace(what="unknown", place=taken.place, subject=word))
-            draft.refuse(taken, f"/{label(word, 40)} is no command here: it was sent nowhere.")
+            draft.refuse(taken, f"/{label(word, 40)} is not a command here and was not sent to a lane.")
         case ForAnotherBot(command=command):  # platforms with other bots leave out what is for those
-            draft.refuse(taken, f"{label(command, 60)} names another bot: it was sent nowhere.")
+            draft.refuse(taken, f"{label(command, 60)} is for another bot and was not sent to a lane.")
 
 
 def _to_question(draft: ConversationDraft, taken: TakenInput, number: int, text: str) -> None:

@@ -16,20 +16,20 @@ import msgspec
 from laneway.doors.chat.messages import ReplyTarget
 
 CONTROLS: Mapping[str, str] = {
-    "stop": "stop all work here, and drop what waits",
-    "help": "what can be typed here",
-    "status": "what works, waits and is asked",
-    "new": "begin another conversation",
-    "resume": "list conversations, or go on with one: /resume NUMBER",
+    "stop": "stop all work in this conversation and drop queued messages",
+    "help": "show this list",
+    "status": "show what is running, what is queued and which questions are open",
+    "new": "start a new conversation",
+    "resume": "list earlier conversations, or continue one: /resume NUMBER",
     "lanes": "list the lanes",
-    "lane": "choose the lane that plain words go to: /lane NAME",
-    "steer": "put words into the turn that runs: /steer WORDS",
-    "queue": "let words wait for the turn that runs: /queue WORDS",
-    "continue": "go on with a turn that was cut",
+    "lane": "choose the lane that messages without a command go to: /lane NAME",
+    "steer": "add to the running turn: /steer TEXT",
+    "queue": "send after the running turn has ended: /queue TEXT",
+    "continue": "continue a turn that was cut off",
     "attach": "attach an image: /attach PATH",
-    "link": "get a code by which another place can show this conversation",
-    "join": "show another place's conversation here: /join CODE",
-    "quit": "stop every lane",
+    "link": "get a code to open this conversation somewhere else",
+    "join": "open a conversation from somewhere else here: /join CODE",
+    "quit": "stop every lane; in a terminal, also leave",
 }
 """Control commands and what each does, in the order of lists."""
 

@@ -133,7 +133,7 @@ class Served:
 
     def _known(self, job_id: str) -> Job | None:
         if not JOB_ID.fullmatch(job_id):
-            raise UsageError(f"{code_label(job_id)} is no id of a job.")
+            raise UsageError(f"{code_label(job_id)} is not the id of a job.")
         return self._tools.jobs.ledger.get(job_id)
 
     def _begun(self, job: Job, cancel: str) -> NodeJobs:

@@ -222,7 +222,7 @@ async def test_without_a_login_each_engine_says_how_to_get_one(tmp_path: Path) -
     assert ran.out == "Who leads?\n"
     assert "Codex not authenticated. Run 'codex' in terminal to log in." in ran.err
     assert ran.err.count("Claude not authenticated.") == 1
-    assert "rehearse leads this conversation" in ran.err
+    assert "rehearse leads this conversation (The real Codex with a scripted model" in ran.err
 
 
 async def test_a_server_without_a_terminal_ends_quietly_with_a_signal(tmp_path: Path) -> None:

@@ -33,6 +33,9 @@ async def test_a_task_for_codex_is_shown_and_claude_leads_without_banners(tmp_pa
     (tmp_path / "hello.txt").write_text("hello\n")
     async with at_chat(tmp_path, REHEARSE) as person:
         await person.see(READY)
+        greeting = "\n".join(row.strip() for row in person.rows)
+        assert "Messages go to claude; /NAME TASK gives a task to another lane, such as /codex." in greeting
+        assert "A rehearsal: scripted models answer, and nothing is kept." in greeting
         await person.say("/codex")
         await person.see("Usage: /codex <task>")
         await person.say(
@@ -192,8 +195,8 @@ async def test_a_conversation_goes_on_after_it_was_left(tmp_path: Path) -> None:
             await person.idle()
             person.screen.press("ctrl-d")
             assert (await person.screen.wait_end()).code == 0
-            (hint,) = [row for row in person.rows if "goes on with this conversation" in row]
-        words = hint.split("goes on")[0].split()
+            (hint,) = [row for row in person.rows if "continues this conversation" in row]
+        words = hint.split("continues")[0].split()
         assert words[:3] == ["laneway", "chat", "--resume"]
         async with at_chat(stage.work, *words[2:], **env) as person:
             await person.hear("I will.")
@@ -255,7 +258,7 @@ async def test_without_colours_there_are_none(tmp_path: Path) -> None:
         await person.see(READY)
         await person.say("/nope")
         await person.see("! not taken")
-        await person.screen.wait_until(lambda: "/nope is no command" in person.text, "the refusal")
+        await person.screen.wait_until(lambda: "/nope is not a command" in person.text, "the refusal")
         person.screen.press("ctrl-d")
         await person.screen.wait_end()
         codes = {

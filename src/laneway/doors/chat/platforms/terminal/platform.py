@@ -40,6 +40,15 @@ class TerminalInterrupts(Protocol):
         ...
 
 
+def welcome(default_lane: str, *, is_rehearsal: bool) -> list[str]:
+    """What a person reads before the first message, a line each."""
+    other = "/claude" if default_lane == "codex" else "/codex"
+    lines = [f"Messages go to {default_lane}; /NAME TASK gives a task to another lane, such as {other}."]
+    if is_rehearsal:
+        lines.append("A rehearsal: scripted models answer, and nothing is kept. Try %help, or /codex %run ls")
+    return [*lines, "/help lists the commands · Ctrl-D leaves"]
+
+
 class TerminalPlatform:
     """A `ChatPlatform` on standard input and output."""
 
@@ -50,12 +59,12 @@ class TerminalPlatform:
         cwd: Path,
         *,
         resume: str | None = None,
-        keeps_history: bool = True,
+        is_rehearsal: bool = False,
         interrupts: TerminalInterrupts | None = None,
     ) -> None:
         self._cwd = cwd
         self._resume = resume
-        self._keeps_history = keeps_history
+        self._is_rehearsal = is_rehearsal
         self._interrupts = interrupts
 
     async def run(self, chat: Chat) -> int:
@@ -75,18 +84,19 @@ class TerminalPlatform:
         from laneway.doors.chat.platforms.terminal.interactive import InteractiveScreen
         from laneway.doors.chat.platforms.terminal.typed_history import TypedHistory
 
-        screen = InteractiveScreen(history=TypedHistory() if self._keeps_history else InMemoryHistory())
+        screen = InteractiveScreen(history=InMemoryHistory() if self._is_rehearsal else TypedHistory())
         conversation = ShownConversation(chat, screen, self._cwd, is_live=True)
         if self._interrupts is not None:
             self._interrupts.at_forced_exit(screen.restore)
-        await conversation.open(self._resume)
+        state = await conversation.open(self._resume)
         try:
-            conversation.transcript.note("/help lists the commands · Ctrl-D leaves")
+            for line in welcome(state.status.default_lane, is_rehearsal=self._is_rehearsal):
+                conversation.transcript.note(line)
             completer = ChatCompleter(lambda: chat.commands(conversation.conversation_id))
             code = await screen.run(conversation, completer)
-            if self._keeps_history and conversation.has_spoken:
+            if not self._is_rehearsal and conversation.has_spoken:
                 again = f"laneway chat --resume {conversation.conversation_id}"
-                sys.stdout.write(Style(sys.stdout).dim(f"  {again}   goes on with this conversation") + "\n")
+                sys.stdout.write(Style(sys.stdout).dim(f"  {again}   continues this conversation") + "\n")
             return code
         finally:
             await conversation.close()

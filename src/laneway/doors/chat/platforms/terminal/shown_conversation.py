@@ -109,7 +109,9 @@ class ShownConversation:
             self._held = None if conversation_id is None else []
             state = await self.chat.join(self.place, self, conversation_id)
         except ConversationUnknown as problem:
-            raise UsageError(f"{problem} Leave out its id for the latest of this folder.") from None
+            raise UsageError(
+                f"{problem} `--resume` without an id continues the latest one in this folder."
+            ) from None
         await self._begin(state, recalls=conversation_id is not None)
         return state
 
@@ -117,7 +119,7 @@ class ShownConversation:
         for record in await self.chat.latest(LATEST):
             if record.cwd == str(self._cwd):
                 return record.conversation_id
-        raise UsageError(f"There is no conversation of {self._cwd} yet: leave out --resume.")
+        raise UsageError(f"There is no conversation in {self._cwd} yet: leave out --resume.")
 
     async def _begin(self, state: ChatState, *, recalls: bool) -> None:
         self.conversation_id = state.record.conversation_id

@@ -35,8 +35,8 @@ class ChatView {
     this.lines = el("div", { class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Messages" }, this.entries);
     this.earlier = button("Show earlier", () => this.attempt(() => this.showEarlier()), { class: "quiet earlier", hidden: true });
     this.leads = el("b", {});
-    this.welcome = el("div", { class: "welcome soft" }, el("p", {}, "Say what to do: plain words go to ", this.leads, "."),
-      el("p", {}, el("code", {}, "/"), " lists commands, and the other lanes to give a task to. Files can be pasted or dropped."));
+    this.welcome = el("div", { class: "welcome soft" }, el("p", {}, "Write what you want done. Messages go to ", this.leads, "."),
+      el("p", {}, el("code", {}, "/"), " lists the commands and the other lanes, such as ", el("code", {}, "/codex fix the tests"), ". You can paste or drop files."));
     this.down = button("↓ Newest", () => this.toEnd(), { class: "down", hidden: true });
     this.status = el("p", { class: "status small", role: "status" });
     this.asked = el("div", { class: "questions", role: "group", "aria-label": "Open questions", hidden: true });

@@ -155,7 +155,7 @@ export class Log {
     const { el } = this.page;
     const caller = item.caller ? ` for ${item.caller}` : "";
     return el("div", { class: `entry banner begins ${laneClass(item.lane)}` },
-      el("h2", {}, `${item.lane} begins${caller}`), item.task && el("p", { class: "task" }, item.task));
+      el("h2", {}, `${item.lane} started${caller}`), item.task && el("p", { class: "task" }, item.task));
   }
 
   on_turn_ended(item) {
