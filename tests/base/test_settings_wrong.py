@@ -140,15 +140,15 @@ def test_a_file_that_is_no_toml_is_told_with_its_line(
 def test_something_else_by_that_name_is_told_and_never_waited_for(folders: Folders) -> None:
     """A named pipe would hang whoever reads it."""
     os.mkfifo(folders.repo_file)
-    with pytest.raises(SettingError, match="this is no file: remove it"):
+    with pytest.raises(SettingError, match="this is not a file: remove it"):
         folders.load()
     folders.repo_file.unlink()
     folders.repo_file.mkdir()
-    with pytest.raises(SettingError, match="this is no file: remove it"):
+    with pytest.raises(SettingError, match="this is not a file: remove it"):
         folders.load()
     folders.repo_file.rmdir()
     folders.repo_file.symlink_to(folders.repo_file.name)
-    with pytest.raises(SettingError, match="this is no file: remove it"):
+    with pytest.raises(SettingError, match="this is not a file: remove it"):
         folders.load()
 
 

@@ -191,7 +191,7 @@ async def test_conflicts_that_a_person_has_merged_are_no_hindrance(tmp_path: Pat
         here.write(**{"a.txt": SEVEN})
         async with together(here, jobs, "%edit a.txt a => one", "%edit a.txt g => two"):
             pass
-        with pytest.raises(UsageError, match="no conflict"):
+        with pytest.raises(UsageError, match="is not in conflict"):
             asked(jobs, "accept", resolved=("b.txt",))
         assert asked(jobs, "accept", resolved=("a.txt",))["accepted"]
 
