@@ -82,8 +82,8 @@ class Boss(TappedClaude):
         return answer
 
     def prompt(self, report: str) -> str:
-        """Of a worker that ends when it may."""
-        return f"%run until test -e {self.go}; do sleep 0.05; done\n%say {report}"
+        """Of a worker that ends when it may: Codex waits no longer than 10 s for each command."""
+        return f"%run until test -e {self.go}; do sleep 0.05; done\n" * 9 + f"%say {report}"
 
     async def wait_asleep(self, screen: Terminal, tool: str, *jobs: str) -> None:
         """Have the boss wait for these jobs, until it has nothing else to do."""

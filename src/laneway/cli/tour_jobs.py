@@ -23,6 +23,7 @@ BOTH = ("tomato soup", "bread", "goat cheese")
 FIRST_ONLY = ("tomato soup", "bread", "cheese")
 OVEN = "oven-is-hot"
 """A file beside the tree. Each worker waits for it after its edit, so that both are at work at once."""
+WAITING = f"until test -e ../{OVEN}"
 LOOKS, LOOK_S = 400, 0.05
 """For a worker to have made its edit; it takes half a second."""
 APART = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -71,7 +72,7 @@ class _Boss:
     async def _spawn(self, number: int, task: str, old: str, new: str) -> str:
         """Start a worker, and wait until it has made its edit."""
         self._say("codex_spawn", f"worker {number}: “{task}”")
-        prompt = f"{task}\n%edit {FILE} {old} => {new}\n%run until test -e ../{OVEN}; do sleep 0.05; done"
+        prompt = f"{task}\n%edit {FILE} {old} => {new}\n%run {WAITING}; do sleep 0.05; done"
         answer = await self._client.call(
             "codex_spawn", prompt=prompt, cwd=str(self._tree), sandbox="workspace-write"
         )
@@ -79,7 +80,7 @@ class _Boss:
         for _ in range(LOOKS):
             status = await self._client.call("codex_status", jobId=job_id)
             is_active = status.get("status") in ("queued", "starting", "running")
-            if not is_active or new in (self._tree / FILE).read_text():
+            if not is_active or WAITING in status.get("activity", ""):
                 break
             await asyncio.sleep(LOOK_S)
         return job_id

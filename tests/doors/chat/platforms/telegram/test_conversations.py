@@ -7,6 +7,7 @@ from pathlib import Path
 from laneway.core.model import PlanStep
 from laneway.doors.chat.messages import Place
 from laneway.testing.chat_script import ScriptedLanes
+from tests.core.support import until
 from tests.doors.chat.platforms.bot_scenes import begun
 from tests.doors.chat.platforms.telegram.scene import scene
 
@@ -75,8 +76,9 @@ async def test_in_a_group_only_what_is_for_the_bot_is_taken_and_words_grow_in_a_
         await telegram.message_with(place.team, "done")
         await process.settled()
         assert (telegram.drafts(place.team), telegram.refused) == ([], [])
-        inputs = process.store.inputs(process.store.latest(5)[0].conversation_id, ["done"])
-        assert len(inputs) == 2
+        conversation_id = process.store.latest(5)[0].conversation_id
+        await until(lambda: len(process.store.inputs(conversation_id, ["done"])) == 2)
+        assert process.store.inputs(conversation_id, ["waiting", "begun", "accepted"]) == []
 
 
 async def test_each_topic_has_a_conversation_of_its_own(tmp_path: Path) -> None:
