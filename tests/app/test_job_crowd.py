@@ -47,7 +47,8 @@ async def test_never_more_than_eight_read_and_two_write_jobs_run_over_two_server
     async with shell(tmp_path) as person, server(person) as one, server(person) as two:
         jobs: dict[str, str] = {}
         go = tmp_path / "go"
-        hold = f"%run until test -e {go}; do sleep 0.05; done"
+        # Codex waits ten seconds for each command; on a busy machine the crowd takes longer to gather.
+        hold = "\n".join([f"%run until test -e {go}; do sleep 0.05; done"] * 6)
         for number in range(READ):
             client = (one, two)[number % 2]
             jobs[await spawned(client, f"{hold}\n%say {number}")] = "read"
