@@ -81,9 +81,9 @@ class Boss(TappedClaude):
         answer: Message = json.loads(content if isinstance(content, str) else content[0]["text"])
         return answer
 
-    def prompt(self, report: str) -> str:
+    def prompt(self, report: str, commands: int = 1) -> str:
         """Of a worker that ends when it may: Codex waits no longer than 10 s for each command."""
-        return f"%run until test -e {self.go}; do sleep 0.05; done\n" * 9 + f"%say {report}"
+        return f"%run until test -e {self.go}; do sleep 0.05; done\n" * commands + f"%say {report}"
 
     async def wait_asleep(self, screen: Terminal, tool: str, *jobs: str) -> None:
         """Have the boss wait for these jobs, until it has nothing else to do."""
@@ -164,7 +164,9 @@ async def test_the_wait_goes_on_when_the_server_was_killed_and_when_claude_code_
     """The same wait, with three servers: a person reconnects to the second, `--continue` starts the third."""
     async with boss() as here:
         # From outside: all that a terminal of the tests has started ends with it.
-        jobs = [(await at_a_shell(here.home, "spawn", here.prompt(each))).strip() for each in ("one", "two")]
+        jobs = [
+            (await at_a_shell(here.home, "spawn", here.prompt(each, 9))).strip() for each in ("one", "two")
+        ]
         async with here.home.interactive(*MAY) as screen:
             await here.wait_asleep(screen, "codex_wait_all", *jobs)
             await here.kill_server()
