@@ -311,7 +311,7 @@ async def test_what_stands_in_the_transcript_and_is_sent_again_is_left_out_and_i
         assert result.turn_id is not None
         again = Input(result.turn_id, "again", content_of((TextPart("%say first"),)), "", is_turn=True)
         again.resent = 1
-        # It is sent again only to a new process; one that has just had it may not even say that it is completed.
+        # It is sent again only to a new process; one that has just had it may not say that it is completed.
         await until(lambda: not thread._reader.is_busy)
         await thread._end_process()
         process = await thread._awake(thread._wanted)

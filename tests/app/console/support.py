@@ -128,10 +128,11 @@ class Desk:
     async def disputed_run(self, client: Client) -> tuple[str, list[str]]:
         """Two jobs at once that change the same line of the menu; their run and their ids."""
         oven = self.here.state / "oven-is-hot"
-        wait = f"until test -e {oven}; do sleep 0.05; done"
-        first = await self.spawned(client, f"%edit menu.txt soup => tomato soup\n%run {wait}")
+        # Codex waits ten seconds for each command.
+        wait = "\n".join([f"%run until test -e {oven}; do sleep 0.05; done"] * 6)
+        first = await self.spawned(client, f"%edit menu.txt soup => tomato soup\n{wait}")
         await self._wait_waiting(client, first)
-        second = await self.spawned(client, f"%edit menu.txt tomato soup => onion soup\n%run {wait}")
+        second = await self.spawned(client, f"%edit menu.txt tomato soup => onion soup\n{wait}")
         await self._wait_waiting(client, second)
         oven.touch()
         ended = await client.content("codex_wait_all", jobIds=[first, second])
